@@ -63,8 +63,8 @@ type About struct {
 	Replayed bool
 	// Pending says that the answer comes later: by a callback or by polling.
 	Pending bool
-	// Quarantined counts values left out because they have the wrong form, such as
-	// a plain address in place of a hash.
+	// Quarantined counts values left out because they are none, such as a plain
+	// address or a word in place of a hash.
 	Quarantined int
 	// OtherAddress says that the data are of an address that was not asked about, which
 	// may be another one of the same person.
@@ -94,6 +94,8 @@ type FoundPage struct {
 	Count  SearchCount
 	// HasMore says that more pages follow.
 	HasMore bool
+	// LeftOut counts leads without data. They may be billed all the same.
+	LeftOut int
 }
 
 // Delivery is an answer that a service posts after the call.

@@ -67,7 +67,8 @@ type SearchResult struct {
 // SearchCount says how many leads a search has.
 type SearchCount struct {
 	Leads int64
-	// HashedEmails counts the hashed emails the leads would be delivered with.
+	// HashedEmails counts the hashed emails the leads would be delivered with; -1 if a
+	// service does not say.
 	HashedEmails int64
 	// Approximate says that HashedEmails was estimated from a part of the leads.
 	Approximate bool

@@ -44,6 +44,8 @@ type Options struct {
 	Matched, Refused float64
 	// Unnamed leaves out the payload, which repeats the question.
 	Unnamed bool
+	// Odd is the share of keys whose leads have values that are none.
+	Odd float64
 	// Latency is the time to make an answer.
 	Latency time.Duration
 	// Rate is how many calls a second are accepted, and Burst how many at once; 0

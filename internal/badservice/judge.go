@@ -131,6 +131,9 @@ func (s *Service) settle(q *question) (*decision, *fate) {
 			if d.lead["match_level"] == "company" {
 				d.credits = 1
 			}
+			if isShare(hashOf("odd", q.key), s.options.Odd) {
+				d.lead = odd(d.lead, q.name, q.key).(map[string]any)
+			}
 		}
 	case creation:
 		d.search = searchOf(q)

@@ -128,12 +128,20 @@ func (s *Service) poll(q *question) (*decision, *fate) {
 	body["credits"] = map[string]any{"spent": j.search.credits()}
 	found := j.search
 	if q.name == "keyword_to_lead_count" {
-		body["lead"] = map[string]any{"count": found.total, "hashed_email_count": 3 * found.total, "is_approximate": false}
+		count := map[string]any{"hashed_email_count": 3 * found.total, "is_approximate": false}
+		if isShare(hashOf("odd", q.key), s.options.Odd) {
+			count = odd(count, q.key).(map[string]any)
+		}
+		count["count"] = found.total
+		body["lead"] = count
 	} else {
 		pages := (found.total + found.limit - 1) / found.limit
 		leads := found.leads
 		if leads == nil {
 			leads = []any{}
+		}
+		if isShare(hashOf("odd", q.key), s.options.Odd) {
+			leads = odd(leads, q.key).([]any)
 		}
 		body["lead"] = map[string]any{
 			"leads":      leads,

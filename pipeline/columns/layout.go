@@ -25,7 +25,8 @@ const (
 	// streets may have a dictionary. 3: a row group ends by the bytes it takes encoded, and
 	// dictionaries may be larger. 4: google drops plus tags, more addresses are taken
 	// and fewer damaged ones, profile addresses keep their query outside the network, phone
-	// numbers lose what is dialled inside their country, and revenue has bounds in US dollars alone.
+	// numbers lose what is dialled inside their country, revenue has bounds in US dollars alone,
+	// and values of services that are none are left out.
 	RulesVersion = 4
 )
 

@@ -145,7 +145,7 @@ var meanings = map[string]meaning{
 	"lead_type":        {Text: "b2b or b2c"},
 
 	"count":              {Text: "leads of the search", Unit: "people", Null: "not answered", Form: "from 0"},
-	"hashed_email_count": {Text: "hashed emails of those leads", Unit: "hashes", Null: "not answered", Form: "from 0"},
+	"hashed_email_count": {Text: "hashed emails of those leads", Unit: "hashes", Null: "not answered, or the service does not say", Form: "from 0"},
 	"is_approximate":     {Text: "whether the counts are estimates", Null: "not answered"},
 }
 

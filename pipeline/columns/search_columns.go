@@ -62,7 +62,7 @@ func (f *countFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 			c = noCount
 		}
 		appendKnown(f.leads, c.Leads, known)
-		appendKnown(f.hashes, c.HashedEmails, known)
+		appendKnown(f.hashes, c.HashedEmails, known && c.HashedEmails >= 0)
 		appendKnown(f.approximate, c.Approximate, known)
 	}
 	return append(to, f.leads.NewArray(), f.hashes.NewArray(), f.approximate.NewArray())

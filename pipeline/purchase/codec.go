@@ -47,7 +47,12 @@ func (c *codec) forRecords(service Service, price Price) {
 			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
 		})
 	}
-	c.price = func(_ string, r resolution.Reply) int64 { return price.ofRecord(c.operation, r.Answer) }
+	c.price = func(_ string, r resolution.Reply) int64 {
+		if !r.Answer.Matched() && r.Quarantined > 0 {
+			return price.Max() // for the service it is a match
+		}
+		return price.ofRecord(c.operation, r.Answer)
+	}
 }
 
 func (c *codec) forPages(service Service, price Price) {
@@ -70,7 +75,7 @@ func (c *codec) forPages(service Service, price Price) {
 		if c.operation == resolution.KeywordToLeadCount {
 			return price.Match
 		}
-		return price.ofPage(key, len(r.Page.Result.Leads))
+		return price.ofPage(key, len(r.Page.Result.Leads)+r.Page.LeftOut)
 	}
 }
 
@@ -94,7 +99,8 @@ func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 // errUnreadable says that a stored answer reads differently than when it came.
 var errUnreadable = errors.New("a stored answer that was a match does not read as one")
 
-// answer reads a stored answer as when it came.
+// answer reads a stored answer as when it came. What an earlier version took for a match
+// may have been no value: then it is no match, or its rows fail.
 func (c codec) answer(stored answers.Answer) (Answer, error) {
 	switch {
 	case stored.Outcome == answers.Refused:
@@ -103,8 +109,14 @@ func (c codec) answer(stored answers.Answer) (Answer, error) {
 		return answerOf(stored, resolution.Reply{}), nil
 	}
 	r, err := c.read(c.operation, stored.Status, stored.Body)
-	if err != nil || r.Page == nil && !r.Answer.Matched() {
+	var failure *resolution.CallError
+	switch {
+	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
+		return failed(outcome.ReasonUnknownCall), nil
+	case err != nil, r.Page == nil && !r.Answer.Matched() && r.Answer.Reason == "":
 		return Answer{}, errors.Join(errUnreadable, err)
+	case r.Page == nil && !r.Answer.Matched():
+		stored.Outcome, stored.Reason = answers.NoMatch, r.Answer.Reason
 	}
 	return answerOf(stored, r), nil
 }

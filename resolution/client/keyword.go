@@ -108,21 +108,27 @@ func (a answer) searchReply() (resolution.Reply, error) {
 	r := resolution.Reply{About: e.about}
 	var page resolution.FoundPage
 	found, isList := leads(body)
-	count, isCount := counted(body)
+	p := picker{companies: a.companies}
+	count, isCount := p.counted(body)
 	switch {
 	case (!isList || len(found) == 1) && (!isCount || count.Leads == 0) && !e.isPromise():
 		return resolution.Reply{}, e.unreadable("the answer reports an error")
 	case a.operation == resolution.KeywordToLead && isList:
-		p := picker{companies: a.companies}
 		for v := range found.inside().all() {
-			page.Result.Leads = append(page.Result.Leads, p.foundLead(object(v)))
+			if lead := p.foundLead(object(v)); lead.LeadID != "" || !isZero(&lead.Lead) {
+				page.Result.Leads = append(page.Result.Leads, lead)
+			} else {
+				page.LeftOut++
+			}
 		}
-		r.Quarantined = p.quarantined
-		page.Result.Total, page.HasMore = pages(body, len(page.Result.Leads))
+		r.Quarantined = p.quarantined + page.LeftOut
+		page.Result.Total, page.HasMore = pages(body, len(page.Result.Leads)+page.LeftOut)
 		r.Page = &page
 	case a.operation == resolution.KeywordToLeadCount && isCount:
-		page.Count = count
+		page.Count, r.Quarantined = count, p.quarantined
 		r.Page = &page
+	case a.operation == resolution.KeywordToLeadCount && p.quarantined > 0 && isFinished(e.status):
+		return resolution.Reply{}, e.unreadable("the count of the answer is not a count")
 	case e.status != "" && isFinished(e.status):
 		return resolution.Reply{}, e.unreadable("the search is finished, but its result is missing")
 	case r.ID == "":
@@ -153,24 +159,36 @@ func leads(body value) (found value, ok bool) {
 	return nil, false
 }
 
-func counted(body value) (c resolution.SearchCount, ok bool) {
+// counted finds the result of a count. A number that is no count is left out.
+func (p *picker) counted(body value) (c resolution.SearchCount, ok bool) {
 	for _, m := range []value{object(body.get("lead")), object(body.get("data")), object(body.get("result")), body} {
-		n, is := number(m.get("count"))
+		leads, is := p.count(m.get("count"))
 		if !is {
 			continue
 		}
-		hems, _ := number(m.get("hashed_email_count"))
+		hems, is := p.count(m.get("hashed_email_count"))
+		if !is {
+			hems = -1
+		}
 		approximate, _ := truth(m.get("is_approximate"))
-		return resolution.SearchCount{Leads: int64(n), HashedEmails: int64(hems), Approximate: approximate}, true
+		return resolution.SearchCount{Leads: leads, HashedEmails: hems, Approximate: approximate}, true
 	}
 	return c, false
+}
+
+// count is v as a count; is reports whether it is one.
+func (p *picker) count(v value) (n int64, is bool) {
+	if n, is = whole(v); !is && !isBlank(v) {
+		p.quarantined++
+	}
+	return n, is
 }
 
 // pages reads how many leads there are, and whether this is the last page.
 func pages(body value, here int) (total int64, more bool) {
 	for _, m := range []value{object(object(body.get("lead")).get("pagination")), object(body.get("pagination")), object(object(body.get("data")).get("pagination")), body} {
-		if n, ok := number(m.get("total")); ok {
-			total = int64(n)
+		if n, ok := whole(m.get("total")); ok {
+			total = n
 		}
 		if more, is := truth(m.get("has_more")); is {
 			return max(total, int64(here)), more

@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"encoding/base64"
 	"math"
 	"reflect"
 	"strconv"
@@ -29,6 +30,15 @@ func number(v value) (float64, bool) {
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
+}
+
+// whole is v as a count: a whole number from 0, exact as a float.
+func whole(v value) (n int64, is bool) {
+	f, is := number(v)
+	if !is || f < 0 || f != math.Trunc(f) || f > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
 }
 
 // year is a year written as a number, a string or a float; nil for anything else.
@@ -128,26 +138,19 @@ func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
 	return l
 }
 
-// hash adds a hashed email. One with an @ is an address that was not hashed, and
-// is left out.
+// hash adds a hashed email. A value that is none is left out.
 func (p *picker) hash(l *resolution.Lead, v value) {
-	m := object(v)
-	h := resolution.HashedEmail{Email: text(v), Type: hashType(first(m, "type", "algorithm"))}
-	if m != nil {
-		h.Email = first(m, "email", "hash", "value")
+	hash, kind := text(v), ""
+	if m := object(v); m != nil {
+		hash, kind = first(m, "email", "hash", "value"), hashType(first(m, "type", "algorithm"))
 	}
-	switch {
-	case h.Email == "":
+	if hash == "" {
 		return
-	case strings.Contains(h.Email, "@"):
+	}
+	h, ok := digest(hash, kind)
+	if !ok {
 		p.quarantined++
 		return
-	}
-	if h.Type == "" {
-		h.Type = typeOfLength[len(h.Email)]
-	}
-	if isHex(h.Email) {
-		h.Email = strings.ToLower(h.Email)
 	}
 	if l.HashedEmails == nil {
 		l.HashedEmails = make([]resolution.HashedEmail, 0, 3) // of an email
@@ -155,8 +158,35 @@ func (p *picker) hash(l *resolution.Lead, v value) {
 	l.HashedEmails = append(l.HashedEmails, h)
 }
 
+// digest reads a hash of a type, which is told by the length if kind is empty. It is
+// none if it does not have the form of its type: an address that was not hashed, a
+// word such as pending, a hash under the name of another. Nor is one of nobody.
+func digest(hash, kind string) (h resolution.HashedEmail, ok bool) {
+	isHash := isHex(hash)
+	if isHash {
+		hash = strings.ToLower(hash)
+	}
+	kind = cmp.Or(kind, typeOfLength[len(hash)])
+	if length, known := lengthOfType[kind]; known {
+		ok = isHash && len(hash) == length
+	} else {
+		ok = kind != "" && (isHash && len(hash) >= 32 && len(hash)%2 == 0 || isBase64(hash))
+	}
+	return resolution.HashedEmail{Email: hash, Type: kind}, ok && !ofNobody[hash] && strings.Trim(hash, hash[:1]) != ""
+}
+
 // typeOfLength are the types of hashes by their length in hex.
-var typeOfLength = map[int]string{32: "md5", 40: "sha1", 64: "sha256"}
+var (
+	typeOfLength = map[int]string{32: "md5", 40: "sha1", 64: "sha256"}
+	lengthOfType = map[string]int{"md5": 32, "sha1": 40, "sha256": 64}
+)
+
+// ofNobody are the hashes of an empty text.
+var ofNobody = map[string]bool{
+	"d41d8cd98f00b204e9800998ecf8427e":                                 true,
+	"da39a3ee5e6b4b0d3255bfef95601890afd80709":                         true,
+	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855": true,
+}
 
 // hashType is a hash's type in our spelling (MD5, SHA-256); an unknown one is
 // kept.
@@ -173,6 +203,13 @@ func hashType(s string) string {
 }
 
 var dashes = strings.NewReplacer("-", "", "_", "", " ", "")
+
+// isBase64 reports whether s is a hash of a usual size in base64.
+func isBase64(s string) bool {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	sum, err := base64.RawStdEncoding.Strict().DecodeString(s)
+	return err == nil && (len(sum) == 16 || len(sum) == 20 || len(sum) == 32 || len(sum) == 64)
+}
 
 func isHex(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {

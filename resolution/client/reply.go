@@ -161,8 +161,8 @@ func (a answer) about(body value) resolution.About {
 	if n, is := parse(a.header.Get("X-Credits-Spent")); is && n >= 0 && n == math.Trunc(n) {
 		spent := int64(min(n, math.MaxInt32))
 		r.Spent = &spent
-	} else if n, ok := number(object(body.get("credits")).get("spent")); ok && n >= 0 {
-		spent := int64(min(n, math.MaxInt32))
+	} else if n, is := whole(object(body.get("credits")).get("spent")); is {
+		spent := min(n, math.MaxInt32)
 		r.Spent = &spent
 	}
 	return r

@@ -14,6 +14,9 @@ import (
 const (
 	md5Hex = "ecbf749d27be2a7d75d973d53b06de39"
 	md5HEM = `{"email":"` + md5Hex + `","type":"md5"}`
+
+	sha1Hex   = "7d7d9664d1928673a14a23cce4f5e79f1f518f71"
+	sha256Hex = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
 )
 
 // TestReply: every spelling of an answer that is accepted.
@@ -42,12 +45,13 @@ func TestReply(t *testing.T) {
 		{"data holds the lead", "email_to_hem", 200, `{"data":{"lead":{"hashed_emails":[` + md5HEM + `]}}}`, hem("md5"), false, 0},
 		{"status in capitals", "email_to_hem", 200, `{"resolution":{"id":"res_1","status":"COMPLETED"},"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
 		{"type in capitals", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + strings.ToUpper(md5Hex) + `","type":"MD5"}]}}`, hem("md5"), false, 0},
-		{"type with a dash", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"SHA-256"}]}}`, hem("sha256"), false, 0},
-		{"type with a dash, small", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"sha-1"}]}}`, hem("sha1"), false, 0},
+		{"type with a dash", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + sha256Hex + `","type":"SHA-256"}]}}`, &resolution.Lead{HashedEmails: []resolution.HashedEmail{{Email: sha256Hex, Type: "sha256"}}}, false, 0},
+		{"type with a dash, small", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + sha1Hex + `","type":"sha-1"}]}}`, &resolution.Lead{HashedEmails: []resolution.HashedEmail{{Email: sha1Hex, Type: "sha1"}}}, false, 0},
 		{"an unknown type is kept", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"` + md5Hex + `","type":"Blake3"}]}}`, hem("Blake3"), false, 0},
 		{"no type, told by the length", "email_to_hem", 200, `{"lead":{"hashed_emails":["` + md5Hex + `"]}}`, hem("md5"), false, 0},
 		{"a plain address is quarantined", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"a@b.example","type":"md5"},` + md5HEM + `]}}`, hem("md5"), false, 1},
 		{"nothing but a plain address", "email_to_hem", 200, `{"lead":{"hashed_emails":[{"email":"a@b.example","type":"md5"}]}}`, nil, false, 1},
+		{"hashes that are none are quarantined", "email_to_hem", 200, `{"lead":{"hashed_emails":["pending",{"email":"` + sha1Hex + `","type":"sha256"},null,{},` + md5HEM + `]}}`, hem("md5"), false, 2},
 		{"unknown members", "email_to_hem", 200, `{"new":{"x":1},"lead":{"score":7,"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
 		{"behind a byte order mark", "email_to_hem", 200, "\ufeff" + `{"lead":{"hashed_emails":[` + md5HEM + `]}}`, hem("md5"), false, 0},
 		{"no resolution", "ip_to_company", 200, `{"success":true,"message":"ok","data":true,"lead":{"company":{"name":"X"}}}`, &resolution.Lead{Company: &resolution.Company{Name: "X"}}, false, 0},
@@ -109,6 +113,40 @@ func TestReply(t *testing.T) {
 				t.Errorf("reason %q", got.Answer.Reason)
 			}
 		})
+	}
+}
+
+// TestDigest: what is a hash of a type, and what is left out.
+func TestDigest(t *testing.T) {
+	for _, f := range []struct{ hash, kind, want string }{ // want is the type; "" for none
+		{md5Hex, "md5", "md5"},
+		{strings.ToUpper(md5Hex), "", "md5"},
+		{sha1Hex, "", "sha1"},
+		{sha256Hex, "", "sha256"},
+		{sha256Hex, "blake3", "blake3"},
+		{strings.Repeat(md5Hex, 4), "sha512", "sha512"},
+		{"tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cQYTZYLmH8=", "sha256_base64", "sha256_base64"},
+		{"pending", "md5", ""},
+		{"pending", "", ""},
+		{"pending", "blake3", ""},
+		{"jane@mail.example", "md5", ""},
+		{"jane@mail.example", "blake3", ""},
+		{strings.Repeat("z", 64), "sha256", ""},
+		{strings.Repeat("z", 64), "", ""},
+		{strings.Repeat("z", 64), "blake3", ""},
+		{sha1Hex, "sha256", ""},
+		{sha1Hex, "md5", ""},
+		{md5Hex[1:], "md5", ""},
+		{md5Hex[1:], "", ""},
+		{md5Hex + "0", "blake3", ""},
+		{"0x" + md5Hex[2:], "md5", ""},
+		{strings.Repeat("0", 32), "md5", ""},
+		{"D41D8CD98F00B204E9800998ECF8427E", "md5", ""},
+	} {
+		h, ok := digest(f.hash, f.kind)
+		if ok != (f.want != "") || ok && h.Type != f.want {
+			t.Errorf("%s as %q: %+v, %v", f.hash, f.kind, h, ok)
+		}
 	}
 }
 
@@ -410,6 +448,13 @@ func TestSearchReply(t *testing.T) {
 		{"an unknown word", list, 200, `{"resolution":{"id":"res_1","status":"Simmering"}}`, 0, 0, false, 0, true, "", "", false},
 		{"a count", count, 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"count":7,"hashed_email_count":21,"is_approximate":true}}`, 0, 0, false, 7, false, "", "", false},
 		{"a count as a string", count, 200, `{"count":"7"}`, 0, 0, false, 7, false, "", "", false},
+		{"a count of less than none", count, 200, `{"status":"completed","count":-5}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
+		{"half a count", count, 200, `{"lead":{"count":2.5}}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
+		{"a count beyond any", count, 200, `{"lead":{"count":1e300}}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
+		{"a count elsewhere", count, 200, `{"lead":{"count":-1},"count":7}`, 0, 0, false, 7, false, "", "", false},
+		{"a count that is not ready", count, 200, `{"resolution":{"id":"res_1","status":"processing"},"lead":{"count":-1}}`, 0, 0, false, 0, true, "", "", false},
+		{"leads that are none", list, 200, `{"leads":[null,{"lead_id":"a"},{},"x",{"first_name":"Ada"}],"total":-7}`, 2, 5, false, 0, false, "", "", false},
+		{"nothing but null", list, 200, `{"leads":[null]}`, 0, 1, false, 0, false, "", "", false},
 		{"failed", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"},"error":{"code":"internal_error"}}`, 0, 0, false, 0, false, resolution.Unavailable, "internal_error", false},
 		{"cancelled", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"cancelled"}}`, 0, 0, false, 0, false, resolution.Unavailable, "cancelled", false},
 		{"not known", list, 404, `{"error":{"code":"resolution_not_found"}}`, 0, 0, false, 0, false, resolution.Invalid, "resolution_not_found", false},

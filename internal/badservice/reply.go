@@ -52,10 +52,11 @@ func refuse(status int, code, message string) *reply {
 	})
 }
 
-// unavailable is the answer of a proxy whose service is down.
+// unavailable is the answer of a proxy whose service is down. Its Retry-After says
+// that the request was not passed on, however late it comes on a busy machine.
 func unavailable() *reply {
 	return &reply{
-		status: http.StatusServiceUnavailable, header: http.Header{"Content-Type": {"text/html"}},
+		status: http.StatusServiceUnavailable, header: http.Header{"Content-Type": {"text/html"}, "Retry-After": {"0"}},
 		body: []byte("<html><head><title>503 Service Temporarily Unavailable</title></head><body><h1>503</h1></body></html>\n"),
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
@@ -226,7 +227,7 @@ func printPlaces(to io.Writer, report directory.Report) {
 	list := func(what string, places []imports.BadLine, count int64) {
 		shown := places[:min(len(places), shownBadLines)]
 		for _, b := range shown {
-			fmt.Fprintf(to, "%s: %s\n", what, b)
+			fmt.Fprintf(to, "%s: %s\n", what, invisible.Escape(b.String()))
 		}
 		if more := count - int64(len(shown)); more > 0 && len(shown) > 0 {
 			fmt.Fprintf(to, "%s: and %s more\n", what, figures.Grouped(more))
@@ -241,7 +242,7 @@ func printPlaces(to io.Writer, report directory.Report) {
 func printImport(to io.Writer, report directory.Report) error {
 	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
 	for _, k := range report.Kinds {
-		notes := []string{"from " + rows.Shown(k.Source)}
+		notes := []string{"from " + invisible.Escape(rows.Shown(k.Source))}
 		if k.Replaced > 0 {
 			notes = append(notes, figures.Plural(k.Replaced, "duplicate key"))
 		}
@@ -271,7 +272,7 @@ func newDirectoryStatCommand(std cli.Streams) *cobra.Command {
 			table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 			fmt.Fprintln(table, "KIND\tROWS\tKEYS\tSIZE\tFROM\tIMPORTED")
 			for _, k := range d.Stat() {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kind, figures.Grouped(k.Rows), figures.Grouped(k.Keys), figures.Size(k.Bytes), k.Source, k.Imported.UTC().Format(time.RFC3339))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.Kind, figures.Grouped(k.Rows), figures.Grouped(k.Keys), figures.Size(k.Bytes), invisible.Escape(k.Source), k.Imported.UTC().Format(time.RFC3339))
 			}
 			fmt.Fprintf(table, "fingerprint\t%s\n", d.Fingerprint())
 			if err := table.Flush(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/resolution"
@@ -237,7 +238,7 @@ func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.
 				issue.Column = "(its name may be data)"
 			}
 			if issue.Fails {
-				refused = append(refused, fmt.Errorf("%s: %s", dialect, cli.Printable(issue.String())))
+				refused = append(refused, fmt.Errorf("%s: %s", dialect, invisible.Escape(issue.String())))
 			}
 		}
 		switch advice := adviceOf(issues); {
@@ -245,7 +246,7 @@ func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.
 		case f.unnamed:
 			refused = append(refused, errors.New("run it with --normalize-names snake, or --rename OLD=NEW"))
 		default:
-			refused = append(refused, errors.New(cli.Printable(advice)))
+			refused = append(refused, errors.New(invisible.Escape(advice)))
 		}
 		if len(refused) > 0 {
 			return cli.UsageError(errors.Join(refused...))

@@ -65,16 +65,16 @@ func (h *head) printTable(to io.Writer, lineWidth int, m *sinks.Manifest) error 
 		need = min(need, maxCell, lineWidth)
 		switch {
 		case !hasValue && !h.asked:
-			empty = append(empty, c.Name)
+			empty = append(empty, printable(c.Name))
 			continue
 		case len(more) > 0 || len(shown) > 0 && need+len(columnGap) > left:
-			more = append(more, c.Name)
+			more = append(more, printable(c.Name))
 			continue
 		case len(shown) > 0:
 			left -= len(columnGap)
 		}
 		left -= need
-		shown, widths, places = append(shown, c.Name), append(widths, need), append(places, i)
+		shown, widths, places = append(shown, printable(c.Name)), append(widths, need), append(places, i)
 	}
 	w := bufio.NewWriter(to)
 	line := func(cellAt func(n int) string) {

@@ -7,9 +7,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
@@ -37,7 +37,7 @@ func (v verification) print(to io.Writer) error {
 	if r := v.result; !r.Whole() {
 		out := bufio.NewWriter(to)
 		for _, failure := range r.Failures {
-			fmt.Fprintln(out, cli.Printable(failure.String()))
+			fmt.Fprintln(out, invisible.Escape(failure.String()))
 		}
 		if r.More > 0 {
 			fmt.Fprintf(out, "… and %s more\n", figures.Grouped(int64(r.More)))
@@ -70,10 +70,10 @@ func (v verification) printIssues(to io.Writer) error {
 		if issue.Fails {
 			kind = "fails"
 		}
-		fmt.Fprintf(out, "  %s  %s\n", kind, cli.Printable(issue.String()))
+		fmt.Fprintf(out, "  %s  %s\n", kind, invisible.Escape(issue.String()))
 	}
 	if advice := adviceOf(v.issues); advice != "" {
-		fmt.Fprintf(out, "  note   %s\n", cli.Printable(advice))
+		fmt.Fprintf(out, "  note   %s\n", invisible.Escape(advice))
 	}
 	if len(v.issues) == 0 {
 		fmt.Fprintln(out, "  no issues found")

@@ -24,3 +24,22 @@ func TestIs(t *testing.T) {
 		}
 	}
 }
+
+func TestEscape(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"ordinary names", `C:\leads\Müller "новый" 名簿 😀.csv`, `C:\leads\Müller "новый" 名簿 😀.csv`},
+		{"line ends and tabs", "a\nb\rc\td\u2028e", `a\nb\rc\td\u2028e`},
+		{"commands of a terminal", "\x1b[31m\a\b\x7f\u009b2J", `\x1b[31m\a\b\x7f\u009b2J`},
+		{"other direction", "\u202egpj\u2066x\u061c", `\u202egpj\u2066x\u061c`},
+		{"nothing to see", "a\u200b\ufeff\u00ad\u3164\ufe0f\u034f\U000e0041", `a\u200b\ufeff\u00ad\u3164\ufe0f\u034f\U000e0041`},
+		{"spaces that look like others", "a\u00a0b\u202fc", `a\u00a0b\u202fc`},
+		{"not UTF-8", "a\xff\xc3", `a\xff\xc3`},
+		{"the replacement character", "a\ufffd", "a\ufffd"},
+		{"nothing", "", ""},
+	} {
+		got := invisible.Escape(c.text)
+		if again := invisible.Escape(got); got != c.want || again != got {
+			t.Errorf("%s: %s, and again %s; want %s", c.name, got, again, c.want)
+		}
+	}
+}

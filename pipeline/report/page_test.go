@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/leadetl/leadetl/pipeline/report"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden pages")
@@ -108,6 +110,23 @@ func wellFormed(page []byte) error {
 
 // FuzzRender: whatever a report holds, its page is one, and no number of it is
 // none.
+// Names of files cannot turn the text of the page around or forge lines of it.
+func TestPageEscapesNames(t *testing.T) {
+	const name = "a\n\u202eb\u200b\u009b"
+	data, err := json.Marshal(report.Report{Format: report.Format, Operation: "email_to_hem", Output: name, Inputs: []sinks.Input{{URI: name}}, Files: []sinks.File{{Name: name}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := report.Render(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `a\n\u202eb\u200b\u009b`
+	if n := strings.Count(string(page), want); n != 4 || bytes.ContainsAny(page, "\u202e\u200b\u009b") { // title, head and tables
+		t.Errorf("the page has %s %d times; want 4, and no such character", want, n)
+	}
+}
+
 func FuzzRender(f *testing.F) {
 	reports, err := filepath.Glob("testdata/*.json")
 	if err != nil {

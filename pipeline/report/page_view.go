@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -69,7 +70,7 @@ const maxColumns = 6
 
 func newView(r *Report) *view {
 	v := &view{
-		Operation: r.Operation, Output: r.Output, Outcome: newOutcome(r).warnOfWords(r.Totals), Facts: facts(r), Tiles: tiles(r),
+		Operation: r.Operation, Output: invisible.Escape(r.Output), Outcome: newOutcome(r).warnOfWords(r.Totals), Facts: facts(r), Tiles: tiles(r),
 		Reasons: reasonTables(r), Charts: charts(r), Machines: machineTable(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
 	}
 	if v.Columns = len(v.Tiles); v.Columns > maxColumns {
@@ -268,7 +269,7 @@ func inputs(r *Report) fileTable {
 	var rows []fileRow
 	var sum int64
 	for _, in := range r.Inputs {
-		f := fileRow{Name: in.URI, Bytes: "not known", Changed: moment(in.ModifiedAt)}
+		f := fileRow{Name: invisible.Escape(in.URI), Bytes: "not known", Changed: moment(in.ModifiedAt)}
 		if in.Bytes >= 0 {
 			f.Bytes = figures.Size(in.Bytes)
 			sum += in.Bytes
@@ -286,7 +287,7 @@ func files(r *Report) fileTable {
 		if len(short) > 12 {
 			short = short[:12]
 		}
-		rows = append(rows, fileRow{Name: f.Name, Rows: figures.Grouped(f.Rows), Bytes: figures.Size(f.Bytes), Sum: f.SHA256, Short: short})
+		rows = append(rows, fileRow{Name: invisible.Escape(f.Name), Rows: figures.Grouped(f.Rows), Bytes: figures.Size(f.Bytes), Sum: f.SHA256, Short: short})
 		sum += f.Bytes
 	}
 	return newFileTable(rows, sum)

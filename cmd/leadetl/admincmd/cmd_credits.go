@@ -14,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -130,7 +131,7 @@ func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 					if e.Resolution != uuid.Nil {
 						resolution = request.FormatID(e.Resolution)
 					}
-					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Key, cli.Escaped(e.Note))
+					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Key, invisible.Escape(e.Note))
 				}
 				return table.Flush()
 			})

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -94,7 +95,7 @@ func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 					if k.Test {
 						kind = "test"
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\n", k.Public, k.Label, kind, k.Hint, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked),
+					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\n", k.Public, invisible.Escape(k.Label), kind, k.Hint, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked),
 						strings.Join(slices.Concat(k.Operations, k.NetworkTexts()), ","))
 				}
 				return table.Flush()

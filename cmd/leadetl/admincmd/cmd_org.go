@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -76,7 +77,7 @@ func newAdminOrgListCommand(std cli.Streams) *cobra.Command {
 					if !o.Suspended.IsZero() {
 						status = "suspended"
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Public, o.Name, figures.Grouped(a.Balance.Available), figures.Grouped(a.Balance.Reserved), status, cli.Timestamp(o.Created))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Public, invisible.Escape(o.Name), figures.Grouped(a.Balance.Available), figures.Grouped(a.Balance.Reserved), status, cli.Timestamp(o.Created))
 				}
 				return table.Flush()
 			})

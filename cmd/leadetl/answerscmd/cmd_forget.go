@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/spf13/cobra"
@@ -336,7 +337,7 @@ func (e *eraser) emptyLog(ctx context.Context) error {
 // an identifier and questions that were kept.
 func (e *eraser) report(std cli.Streams, failure error) error {
 	for _, place := range e.places {
-		fmt.Fprintf(std.Err, "no identifier: %s\n", place)
+		fmt.Fprintf(std.Err, "no identifier: %s\n", invisible.Escape(place))
 	}
 	if more := e.bad - len(e.places); more > 0 {
 		fmt.Fprintf(std.Err, "no identifier: and %s more\n", figures.Grouped(int64(more)))
@@ -348,15 +349,15 @@ func (e *eraser) report(std cli.Streams, failure error) error {
 	if failure != nil {
 		return failure
 	}
-	var left []string
+	var left []error
 	if len(e.kept) > 0 {
-		left = append(left, fmt.Sprintf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(e.kept), "question")))
+		left = append(left, fmt.Errorf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(e.kept), "question")))
 	}
 	if e.bad > 0 {
-		left = append(left, fmt.Sprintf("%s without an identifier passed over", figures.Plural(e.bad, "row")))
+		left = append(left, fmt.Errorf("%s without an identifier passed over", figures.Plural(e.bad, "row")))
 	}
 	if len(left) == 0 {
 		return nil
 	}
-	return cli.WithCode(cli.ExitRejects, errors.New(strings.Join(left, "\n")))
+	return cli.WithCode(cli.ExitRejects, errors.Join(left...))
 }

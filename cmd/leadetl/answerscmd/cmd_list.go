@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -84,7 +85,7 @@ func (l *lister) row(line any, cells ...string) error {
 		return l.lines.Encode(line)
 	}
 	for i, cell := range cells {
-		cells[i] = cli.Printable(cell)
+		cells[i] = invisible.Escape(cell)
 	}
 	fmt.Fprintln(l.table, strings.Join(cells, "\t"))
 	l.rows++

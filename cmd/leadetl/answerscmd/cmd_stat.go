@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -48,7 +49,7 @@ func printStat(std cli.Streams, st answers.Stat) error {
 	table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tOPERATION\tOUTCOME\tANSWERS\tCREDITS\tUNPRICED\tOLDEST\tNEWEST")
 	for _, t := range st.Tallies {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(t.Service), t.Operation, t.Outcome, figures.Grouped(t.Answers), figures.Grouped(t.Credits),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", invisible.Escape(t.Service), t.Operation, t.Outcome, figures.Grouped(t.Answers), figures.Grouped(t.Credits),
 			figures.Grouped(t.Unpriced), cli.Timestamp(t.Oldest), cli.Timestamp(t.Newest))
 	}
 	if err := table.Flush(); err != nil {

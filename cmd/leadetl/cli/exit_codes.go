@@ -159,11 +159,11 @@ func isFolderRefused(err error) bool {
 	return ok && path.Op == "mkdir"
 }
 
-// Reason returns an error in words. It rewrites system errors about files as
-// sentences, and omits the words that a service's client uses to classify
-// errors, because they do not help users.
+// Reason returns an error in words, safe to print: only joined errors begin new
+// lines. It rewrites system errors about files as sentences, and omits the words
+// that a service's client uses to classify errors, because they do not help users.
 func Reason(err error) string {
-	text := inSentences(err, err.Error())
+	text := inSentences(err)
 	for _, word := range []error{resolution.ErrInvalid, resolution.ErrUnavailable} {
 		text = strings.ReplaceAll(text, word.Error()+": ", "")
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
@@ -135,6 +136,11 @@ func TestMessage(t *testing.T) {
 		{errors.New("no --in"), "leadetl: no --in"},
 		{errors.Join(errors.New("no --in"), errors.New("no --out")), "leadetl: no --in\nleadetl: no --out"},
 		{fmt.Errorf("import people: %w: no column", resolution.ErrInvalid), "leadetl: import people: no column"},
+		{errors.New("a\nleadetl: done\x1b[2J\u202e\xff"), `leadetl: a\nleadetl: done\x1b[2J\u202e\xff`},
+		{fmt.Errorf("a\nb: %w; c\nd", UsageError(errors.Join(errors.New("e\nf"), errors.New("g")))), `leadetl: a\nb: e\nf` + "\n" + `leadetl: g; c\nd`},
+		{fmt.Errorf("--in: %w", &fs.PathError{Op: "open", Path: "/\n\a", Err: fs.ErrNotExist}), `leadetl: --in: /\n\a does not exist; check its name`},
+		{&fs.PathError{Op: "read", Path: "a\nb", Err: syscall.EIO}, `leadetl: read a\nb: input/output error`},
+		{fmt.Errorf("%w", &rows.FormatError{File: "a\nb", Problem: "is empty", Err: errors.New("not shown")}), `leadetl: a\nb is empty`},
 	} {
 		if got := message(c.err); got != c.want {
 			t.Errorf("message(%q) = %q, want %q", c.err, got, c.want)

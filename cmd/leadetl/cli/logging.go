@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/internal/invisible"
 )
 
 // LogFlags are the flags of a command's log.
@@ -50,17 +52,24 @@ func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(to, &options)), nil
 	case "json":
-		options.ReplaceAttr = withUnit
+		options.ReplaceAttr = asText
 		return slog.New(slog.NewJSONHandler(to, &options)), nil
 	}
 	return nil, fmt.Errorf("unknown --log-format %q; it is text or json", format)
 }
 
-// withUnit writes durations as text logs do, such as 1.5s. slog would write
-// numbers without a unit.
-func withUnit(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
+// asText writes durations and texts as text logs do: slog would write numbers without
+// a unit, and invisible characters as they are.
+func asText(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
 		a.Value = slog.StringValue(a.Value.Duration().String())
+	case slog.KindString:
+		a.Value = slog.StringValue(invisible.Escape(a.Value.String()))
+	case slog.KindAny:
+		if err, is := a.Value.Any().(error); is {
+			a.Value = slog.StringValue(invisible.Escape(err.Error()))
+		}
 	}
 	return a
 }

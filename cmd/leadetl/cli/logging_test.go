@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,18 @@ func TestNewLogger(t *testing.T) {
 		log.Info("request", "took", 1500*time.Millisecond)
 		if !strings.Contains(strings.ReplaceAll(out.String(), `"`, ""), strings.ReplaceAll("took=1.5s", "=", map[string]string{"text": "=", "json": ":"}[format])) {
 			t.Errorf("%s writes %q", format, out.String())
+		}
+	}
+	// Names of files are shown, not obeyed.
+	for _, format := range LogFormats {
+		var out bytes.Buffer
+		log, err := NewLogger(&out, format, "info")
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("read", "list", "a\n\x1b\u009b\u202e", "error", errors.New("b\u202e"))
+		if line := out.String(); strings.ContainsAny(line, "\x1b\u009b\u202e") || strings.Count(line, "\n") != 1 || strings.Count(line, "u202e") != 2 {
+			t.Errorf("%s writes %q", format, line)
 		}
 	}
 	for _, c := range [][2]string{{"xml", "info"}, {"text", "loud"}, {"", "info"}, {"text", ""}} {

@@ -8,25 +8,43 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/leadetl/leadetl/internal/invisible"
 )
 
-// inSentences replaces the system's words about paths by sentences with a next
-// step.
-func inSentences(err error, text string) string {
+// inSentences returns the text of an error with the system's words about paths
+// replaced by sentences with a next step. Control characters, which names may hold,
+// are escaped, except for the line ends between joined errors.
+func inSentences(err error) string {
+	var inner []error
+	joined := false
 	switch e := err.(type) {
 	case *fs.PathError:
 		if sentence := aboutPath(e); sentence != "" {
-			text = strings.ReplaceAll(text, e.Error(), sentence)
+			return invisible.Escape(sentence)
 		}
 	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			text = inSentences(inner, text)
+		inner, joined = e.Unwrap(), true
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	}
+	var b strings.Builder
+	left := err.Error()
+	for _, e := range inner {
+		if e == nil {
+			continue
 		}
+		before, after, found := strings.Cut(left, e.Error())
+		if !found {
+			continue // its text is not shown
+		}
+		if !joined || before != "\n" {
+			before = invisible.Escape(before)
+		}
+		b.WriteString(before + inSentences(e))
+		left = after
 	}
-	if inner := errors.Unwrap(err); inner != nil {
-		text = inSentences(inner, text)
-	}
-	return text
+	return b.String() + invisible.Escape(left)
 }
 
 // aboutPath returns a sentence about an error, or "" to keep the system's

@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -432,7 +433,7 @@ func (d *checkup) conclude() error {
 		case c.skipped:
 			result = "-"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", c.what, result, cli.Printable(note))
+		fmt.Fprintf(table, "%s\t%s\t%s\n", c.what, result, invisible.Escape(note))
 	}
 	if err := table.Flush(); err != nil {
 		return err

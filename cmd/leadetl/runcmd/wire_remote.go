@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/internal/servicename"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -415,7 +416,7 @@ func checkOffline(ctx context.Context, state wire.State, store storedAnswers, as
 	}
 	var stored []string
 	for _, s := range scopes {
-		stored = append(stored, cli.Printable(fmt.Sprintf("%s of %s", s.Operation, s.Service)))
+		stored = append(stored, invisible.Escape(fmt.Sprintf("%s of %s", s.Operation, s.Service)))
 	}
 	slices.Sort(stored)
 	log.Warn(fmt.Sprintf("no answers of %s from %s are stored; use the --resolver or --service-name they were bought from", asked.Operation, asked.Service),
@@ -440,7 +441,7 @@ func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answe
 				continue
 			}
 			return cli.UsageError(fmt.Errorf("%s of %s, stored under the name %s, would not be used, and %s looks like the same service; use them with --service-name %[3]s, or buy them again with --buy-again",
-				heldText(held[name]), of.Operation, cli.Printable(name), cli.Printable(of.Service)))
+				heldText(held[name]), of.Operation, invisible.Escape(name), invisible.Escape(of.Service)))
 		}
 	}
 	level := slog.LevelWarn
@@ -449,7 +450,7 @@ func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answe
 	}
 	var texts []string
 	for _, name := range names {
-		texts = append(texts, cli.Printable(fmt.Sprintf("%s of %s", heldText(held[name]), name)))
+		texts = append(texts, invisible.Escape(fmt.Sprintf("%s of %s", heldText(held[name]), name)))
 	}
 	log.Log(ctx, level, fmt.Sprintf("answers of %s are stored under other names of services; this run does not use them, and what it needs of them is bought again", of.Operation),
 		"service", of.Service, "stored", strings.Join(texts, ", "))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 )
 
 // Table is a title with lines below it: counts with notes, and texts.
@@ -50,13 +51,13 @@ func (t *Table) Print(to io.Writer) error {
 		}
 	}
 	out := bufio.NewWriter(to)
-	fmt.Fprintln(out, t.Title)
+	fmt.Fprintln(out, invisible.Escape(t.Title))
 	for _, l := range t.lines {
 		text := fmt.Sprintf("  %-*s  ", names, l.name)
 		if !l.noCount {
 			text += fmt.Sprintf("%*s  ", counts, figures.Grouped(l.count))
 		}
-		fmt.Fprintln(out, strings.TrimRight(text+l.note, " "))
+		fmt.Fprintln(out, strings.TrimRight(text+invisible.Escape(l.note), " "))
 	}
 	return out.Flush()
 }

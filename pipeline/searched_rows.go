@@ -46,6 +46,9 @@ type foundPage struct {
 	// beyond is the total number of leads if it exceeds what pages can be
 	// requested for; otherwise 0.
 	beyond int64
+	// ends says why no further page is asked for although the service has more; "" if
+	// it has not.
+	ends string
 }
 
 // searchTurn is the next thing to write: the start of a batch, or the result of
@@ -190,6 +193,9 @@ func (s *searchedRows) writeTurn(ctx context.Context, t *searchTurn, found *foun
 			s.part.decision.run.Log.Warn("a search has more leads than its pages can hold; narrow it by days or places",
 				"source", t.in.Source, "row", t.in.Rows[t.row], "leads", p.beyond, "most", search.DefaultLimits().Depth)
 		}
+		if p.ends != "" {
+			s.part.decision.run.Log.Warn("a search ended before its last page: "+p.ends, "source", t.in.Source, "row", t.in.Rows[t.row], "page", p.number)
+		}
 		if err := w.page(p); err != nil {
 			return err
 		}
@@ -277,6 +283,7 @@ func (s *boughtSearches) find(ctx context.Context, q search.Query, emit func(fou
 	if q.Page > 0 {
 		first, last = q.Page, q.Page
 	}
+	var w walk
 	for n := first; ; n++ {
 		of := q
 		if s.operation == resolution.KeywordToLead {
@@ -288,11 +295,50 @@ func (s *boughtSearches) find(ctx context.Context, q search.Query, emit func(fou
 		}
 		p := foundPage{number: n, answer: got.Answer, count: got.Count, load: got.Leads}
 		more := got.HasMore
-		if more && n == last && q.Page == 0 {
-			p.beyond = got.Total
+		if more {
+			p.ends = w.ends(got)
+		}
+		switch {
+		case p.ends == onlyRepeats:
+			more, p.load = false, func() ([]resolution.FoundLead, error) { return nil, nil }
+		case p.ends != "":
+			more = false
+		case more && n == last && q.Page == 0:
+			p.beyond = max(got.Total, int64(len(w.seen)))
 		}
 		if err := emit(p); err != nil || !more || n == last {
 			return err
 		}
 	}
+}
+
+// walk is the way through the pages of a search. A service that ignores the number of
+// the page, or counts wrongly, would be paid for pages without end.
+type walk struct {
+	seen  map[uint64]bool // leads, by their marks
+	total int64           // as last announced
+}
+
+const onlyRepeats = "the page has only leads of earlier ones"
+
+// ends says why a page that has others after it is the last one to ask for; "" if it is
+// not.
+func (w *walk) ends(page purchase.Page) string {
+	before := len(w.seen)
+	if w.seen == nil {
+		w.seen = map[uint64]bool{}
+	}
+	for _, mark := range page.Marks {
+		w.seen[mark] = true
+	}
+	if page.Total > 0 {
+		w.total = page.Total
+	}
+	switch {
+	case len(w.seen) == before:
+		return onlyRepeats
+	case w.total > 0 && int64(len(w.seen)) >= w.total:
+		return "all leads that the service has announced are there"
+	}
+	return ""
 }

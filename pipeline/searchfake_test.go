@@ -91,6 +91,8 @@ type desk struct {
 	// start and poll, if any, may fail a call: what they return is returned
 	// after the call has had its effect when lost, else before.
 	start, poll func(call int) (err error, lost bool)
+	// paged, if any, makes the page of a number in place of that of the crowd.
+	paged func(number int) map[string]any
 	// over ends the pages of a search without a result.
 	over func(resolution.KeywordSearch) bool
 
@@ -239,6 +241,9 @@ func (d *desk) result(ctx context.Context, op resolution.Operation, p *deskPage,
 		body["lead"] = map[string]any{"leads": append([]resolution.FoundLead{}, r.Leads...), "pagination": map[string]any{
 			"page": p.call.Number, "total": r.Total, "has_more": int64(p.call.Number*p.call.Limit) < r.Total,
 		}}
+	}
+	if d.paged != nil {
+		body["lead"] = d.paged(p.call.Number)
 	}
 	body["credits"] = map[string]any{"spent": cost}
 	if charge {

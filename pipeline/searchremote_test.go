@@ -115,6 +115,54 @@ func TestRemoteSearches(t *testing.T) {
 	})
 }
 
+// TestPagesEnd: no page is paid that can have nothing new, whatever the service says
+// of more.
+func TestPagesEnd(t *testing.T) {
+	// leads are two a page, with ids or without them.
+	leads := func(page int, name string) (all []any) {
+		for n := 2*page - 1; n <= 2*page; n++ {
+			all = append(all, map[string]any{name: fmt.Sprint("x", n)})
+		}
+		return all
+	}
+	page := func(leads []any, pagination map[string]any) map[string]any {
+		return map[string]any{"leads": leads, "pagination": pagination}
+	}
+	more := func(total int) map[string]any { return map[string]any{"has_more": true, "total": total} }
+	for _, f := range []struct {
+		name  string
+		paged func(n int) map[string]any
+		pages int
+		rows  int
+	}{
+		{"as it should be", func(n int) map[string]any { return page(leads(n, "id"), map[string]any{"page": n, "total_pages": 3}) }, 3, 6},
+		{"without a total", func(n int) map[string]any { return page(leads(n, "job_title"), map[string]any{"has_more": n < 3}) }, 3, 6},
+		{"one page for ever", func(int) map[string]any { return page(leads(1, "id"), map[string]any{"has_more": true}) }, 2, 2},
+		{"one page for ever, without ids", func(int) map[string]any { return page(leads(1, "job_title"), map[string]any{"has_more": true}) }, 2, 2},
+		{"always page 1 of 9", func(int) map[string]any { return page(leads(1, "id"), map[string]any{"page": 1, "total_pages": 9}) }, 2, 2},
+		{"two pages in turns", func(n int) map[string]any { return page(leads(1+n%2, "id"), map[string]any{"has_more": true}) }, 3, 4},
+		{"more than the total", func(n int) map[string]any { return page(leads(n, "id"), more(4)) }, 2, 4},
+		{"a total that is reached on the way", func(n int) map[string]any { return page(leads(n, "id"), more(3)) }, 2, 4},
+		{"a total that falls", func(n int) map[string]any { return page(leads(n, "id"), more(9-n)) }, 3, 6},
+		{"a total that grows for a while", func(n int) map[string]any { return page(leads(n, "id"), more(min(2*n+1, 7))) }, 4, 8},
+		{"a total of the first page alone", func(n int) map[string]any {
+			return page(leads(n, "id"), map[string]any{"has_more": true, "total": []any{nil, 4}[min(n, 2)%2]})
+		}, 2, 4},
+	} {
+		in(t, func(t *testing.T) {
+			s := searching(t, "keywords,limit\ncrowd 2,2\n")
+			d := &desk{paged: f.paged}
+			if _, _, err := s.at(t.Context(), d, nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := rows(t, parts(content(t, s.outDir()))); len(d.begun()) != f.pages || len(got) != f.rows {
+				t.Errorf("%s: %d pages, %d rows; want %d and %d", f.name, len(d.begun()), len(got), f.pages, f.rows)
+			}
+			once(t, d)
+		})
+	}
+}
+
 // TestEmptyPagesAreNoMatches: each age of stored answers is for pages and counts
 // of its own kind.
 func TestEmptyPagesAreNoMatches(t *testing.T) {

@@ -60,7 +60,7 @@ type FoundLead struct {
 // by LeadID.
 type SearchResult struct {
 	Leads []FoundLead
-	// Total counts the leads on all pages.
+	// Total counts the leads on all pages; 0 if a service does not say.
 	Total int64
 }
 

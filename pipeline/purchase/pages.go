@@ -2,6 +2,8 @@ package purchase
 
 import (
 	"context"
+	"encoding/json"
+	"hash/maphash"
 	"slices"
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -24,9 +26,12 @@ type Page struct {
 	Answer Answer
 	// Count is the result of a count; nil for a page of leads.
 	Count *resolution.SearchCount
-	// HasMore says that more pages follow. Total is the number of leads of the search.
+	// HasMore says that more pages follow. Total is the number of leads of the search; 0
+	// if the service does not say.
 	HasMore bool
 	Total   int64
+	// Marks tell the leads of the page from those of others.
+	Marks []uint64
 	// Leads returns the leads of the page, from memory if they are small, or from the
 	// store. It is nil for a count.
 	Leads func() ([]resolution.FoundLead, error)
@@ -60,13 +65,29 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 		return p, nil
 	}
 	leads := page.Result.Leads
-	p.HasMore, p.Total = page.HasMore && len(leads) > 0, page.Result.Total
+	p.HasMore, p.Total, p.Marks = page.HasMore && len(leads) > 0, page.Result.Total, marksOf(leads)
 	if size > maxHeldBytes {
 		p.Leads = func() ([]resolution.FoundLead, error) { return b.readLeads(ctx, key) }
 	} else {
 		p.Leads = func() ([]resolution.FoundLead, error) { return slices.Clone(leads), nil } // duplicates share them
 	}
 	return p, nil
+}
+
+var markSeed = maphash.MakeSeed()
+
+// marksOf returns the marks of leads: of their ids or, if the service sends none, of
+// their contents.
+func marksOf(leads []resolution.FoundLead) []uint64 {
+	marks := make([]uint64, len(leads))
+	for i := range leads {
+		mark := []byte(leads[i].LeadID)
+		if len(mark) == 0 {
+			mark, _ = json.Marshal(leads[i]) // texts, numbers and times that were read from JSON
+		}
+		marks[i] = maphash.Bytes(markSeed, mark)
+	}
+	return marks
 }
 
 // readLeads reads the leads of a stored page.

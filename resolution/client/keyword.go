@@ -122,7 +122,7 @@ func (a answer) searchReply() (resolution.Reply, error) {
 			}
 		}
 		r.Quarantined = p.quarantined + page.LeftOut
-		page.Result.Total, page.HasMore = pages(body, len(page.Result.Leads)+page.LeftOut)
+		page.Result.Total, page.HasMore = pages(body)
 		r.Page = &page
 	case a.operation == resolution.KeywordToLeadCount && isCount:
 		page.Count, r.Quarantined = count, p.quarantined
@@ -184,22 +184,23 @@ func (p *picker) count(v value) (n int64, is bool) {
 	return n, is
 }
 
-// pages reads how many leads there are, and whether this is the last page.
-func pages(body value, here int) (total int64, more bool) {
+// pages reads how many leads there are, 0 if that is not said, and whether this is the
+// last page.
+func pages(body value) (total int64, more bool) {
 	for _, m := range []value{object(object(body.get("lead")).get("pagination")), object(body.get("pagination")), object(object(body.get("data")).get("pagination")), body} {
 		if n, ok := whole(m.get("total")); ok {
 			total = n
 		}
 		if more, is := truth(m.get("has_more")); is {
-			return max(total, int64(here)), more
+			return total, more
 		}
 		page, ok := number(m.get("page"))
 		all, known := number(m.get("total_pages"))
 		if ok && known {
-			return max(total, int64(here)), page < all
+			return total, page < all
 		}
 	}
-	return max(total, int64(here)), false
+	return total, false
 }
 
 func (p *picker) foundLead(m value) resolution.FoundLead {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Class says what a caller should do about a call without an answer.
@@ -50,6 +51,8 @@ type CallError struct {
 	Swapped bool
 	// Pace is what the service said about when to call again.
 	Pace Pace
+	// KeyWindow is that of About.
+	KeyWindow *time.Duration
 	// Body is the refusal as it was received, nil without one. It may repeat
 	// the request, and is no part of the text.
 	Body []byte

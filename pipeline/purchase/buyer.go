@@ -283,9 +283,11 @@ func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (
 	var failure *resolution.CallError
 	switch {
 	case err == nil:
+		b.remote.Keys.Obey(about.KeyWindow)
 		b.countReply(about, took)
 		return pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil
 	case errors.As(err, &failure):
+		b.remote.Keys.Obey(failure.KeyWindow)
 		b.counters.Called(took, string(failure.Class))
 		return outcomeOf(failure, took), failure
 	}

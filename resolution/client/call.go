@@ -128,6 +128,10 @@ func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.R
 		c.era.Add(1)
 		c.http.CloseIdleConnections()
 	}
+	reply.KeyWindow = keyWindow(a.header)
+	if failed != nil {
+		failed.KeyWindow = reply.KeyWindow
+	}
 	return reply, err
 }
 
@@ -166,11 +170,11 @@ func (a answer) isGarbled() bool {
 
 // try sends one request, at most once.
 func (c *Client) try(ctx context.Context, by *http.Transport, w *watch, r request) (answer, error) {
+	var header http.Header
 	failed := func(sent bool, class resolution.Class, detail string) (answer, error) {
-		if ctx.Err() != nil {
-			return answer{}, &resolution.CallError{Operation: r.operation, Class: class, Sent: sent, Detail: detail, Cause: ctx.Err()}
-		}
-		return answer{}, &resolution.CallError{Operation: r.operation, Class: class, Sent: sent, Detail: detail, General: class == resolution.Denied}
+		e := &resolution.CallError{Operation: r.operation, Class: class, Sent: sent, Detail: detail, KeyWindow: keyWindow(header), Cause: ctx.Err()}
+		e.General = e.Cause == nil && class == resolution.Denied
+		return answer{}, e
 	}
 	timed, done := context.WithTimeout(ctx, c.options.Timeout)
 	defer done()
@@ -190,6 +194,7 @@ func (c *Client) try(ctx context.Context, by *http.Transport, w *watch, r reques
 		return failed(w.wrote(), classOf(err), failure(err))
 	}
 	waited := w.waited()
+	header = response.Header
 	if response.StatusCode == http.StatusUnauthorized {
 		c.rereadKey(key)
 	}
@@ -200,7 +205,7 @@ func (c *Client) try(ctx context.Context, by *http.Transport, w *watch, r reques
 	if err != nil {
 		return failed(true, resolution.Unavailable, "the answer broke off")
 	}
-	a := answer{operation: r.operation, status: response.StatusCode, header: response.Header, waited: waited, companies: &c.companies}
+	a := answer{operation: r.operation, status: response.StatusCode, header: header, waited: waited, companies: &c.companies}
 	a.body, a.fault = decode(a.header, text.Bytes(), maxBody)
 	return a, nil
 }

@@ -61,6 +61,25 @@ func parse(text string) (n float64, is bool) {
 	return n, err == nil
 }
 
+// keyWindow reads how long a service remembers an idempotency key, nil when it does
+// not say. Of several values the smallest counts.
+func keyWindow(h http.Header) (window *time.Duration) {
+	for _, text := range h["Idempotency-Window"] {
+		seconds, is := parse(text)
+		if !is || !(seconds >= 0) {
+			continue
+		}
+		said := time.Duration(min(seconds, maxKeyWindow.Seconds()) * float64(time.Second))
+		if window == nil || said < *window {
+			window = &said
+		}
+	}
+	return window
+}
+
+// maxKeyWindow bounds what a header can say.
+const maxKeyWindow = 10 * 365 * 24 * time.Hour
+
 // waitUntil is retry.After that also reads two forms that services send and
 // that RFC 9110 does not have: fractions of a second, and RFC 3339 dates.
 func waitUntil(text string, now time.Time) time.Duration {

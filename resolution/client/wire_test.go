@@ -377,3 +377,51 @@ func TestKeyIsReadAgain(t *testing.T) {
 		t.Errorf("sent %d keys, of them the new one last: %t", len(keys), keys[len(keys)-1] == "rotated")
 	}
 }
+
+// TestKeyWindow: how long a service remembers an idempotency key, in every kind of answer.
+func TestKeyWindow(t *testing.T) {
+	const match, miss, broken = `{"lead":{"full_name":"Ada"}}`, `{"lead":null}`, "broken"
+	for _, f := range []struct {
+		name   string
+		status int
+		body   string
+		header []string
+		want   time.Duration // -1: not said
+	}{
+		{"an answer", 200, match, []string{"86400"}, 24 * time.Hour},
+		{"a miss", 200, miss, []string{" 600 "}, 10 * time.Minute},
+		{"a promise", 200, `{"resolution":{"id":"res_1","status":"processing"}}`, []string{"600"}, 10 * time.Minute},
+		{"a failure", 500, "", []string{"600"}, 10 * time.Minute},
+		{"a limit", 429, "", []string{"600"}, 10 * time.Minute},
+		{"an answer that cannot be read", 200, "{", []string{"600"}, 10 * time.Minute},
+		{"an answer that breaks off", 200, broken, []string{"600"}, 10 * time.Minute},
+		{"none at all", 200, match, []string{"0"}, 0},
+		{"two values", 200, match, []string{"600", "60"}, time.Minute},
+		{"for ever", 200, match, []string{"1e300"}, maxKeyWindow},
+		{"nothing", 200, match, nil, -1},
+		{"nothing, of a failure", 500, "", nil, -1},
+		{"no number", 200, match, []string{"24h"}, -1},
+		{"less than nothing", 200, match, []string{"-5"}, -1},
+		{"not a number", 200, match, []string{"NaN"}, -1},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header()["Idempotency-Window"] = f.header
+				if f.body == broken {
+					w.Header().Set("Content-Length", "100")
+				}
+				w.WriteHeader(f.status)
+				io.WriteString(w, f.body)
+			}))
+			defer server.Close()
+			r, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
+			got := r.KeyWindow
+			if failed, is := errors.AsType[*resolution.CallError](err); is {
+				got = failed.KeyWindow
+			}
+			if said := got != nil; said != (f.want >= 0) || said && *got != f.want {
+				t.Errorf("%v after %v, want %s", got, err, f.want)
+			}
+		})
+	}
+}

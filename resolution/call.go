@@ -71,9 +71,9 @@ type About struct {
 	OtherAddress bool
 	// Pace is what the service said about its limits.
 	Pace Pace
-	// KeyWindow is how long the service remembers an idempotency key, nil when it
-	// does not say.
-	KeyWindow *time.Duration
+	// KeyWindow is how long the service remembers an idempotency key, 0 when it does
+	// not say.
+	KeyWindow time.Duration
 	// Retiring is what the service says of the operation's end, "" when
 	// nothing: the Deprecation and Sunset headers, as dates.
 	Retiring string

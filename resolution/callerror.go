@@ -52,7 +52,7 @@ type CallError struct {
 	// Pace is what the service said about when to call again.
 	Pace Pace
 	// KeyWindow is that of About.
-	KeyWindow *time.Duration
+	KeyWindow time.Duration
 	// Body is the refusal as it was received, nil without one. It may repeat
 	// the request, and is no part of the text.
 	Body []byte

@@ -793,6 +793,9 @@ func TestFirstSent(t *testing.T) {
 	_, taken := copied.Take(t.Context(), q.Scope, func(func(Item, error) bool) {}, calls)
 	must(t, err, taken)
 	firstIs(copied, first)
+	if f := look(t, copied, q, Freshness{}); !f.Deadline.IsZero() {
+		t.Errorf("nothing is said of the key, and it is forgotten at %s", f.Deadline)
+	}
 	fails(s, Send{At: later, Again: true, NewKey: true})
 	firstIs(s, later)
 	for what, c := range map[string]OpenCall{
@@ -803,5 +806,38 @@ func TestFirstSent(t *testing.T) {
 		if at := c.FirstSent(); !at.IsZero() {
 			t.Errorf("%s has the time %s", what, at)
 		}
+	}
+}
+
+// TestKeyWindow: what a service says about its memory for keys is noted with every open
+// call, until another key or a promised answer.
+func TestKeyWindow(t *testing.T) {
+	s := open(t, t.TempDir())
+	other := Question{Scope{"https://other.example", resolution.Enrichment}, "a"}
+	forgotten := noon.Add(10 * time.Minute)
+	for _, q := range []Question{person("sent"), person("unknown"), person("parked"), other} {
+		intent(t, s, q, Send{Run: "night", At: noon})
+	}
+	must(t, s.Fail(t.Context(), person("unknown"), Failure{MayBeBilled: true}), s.Park(t.Context(), person("parked"), Parking{Resolution: "res_1", Deadline: noon}),
+		s.SetKeyWindow(t.Context(), people, 10*time.Minute))
+	requireDeadlines := func(want map[Question]time.Time) {
+		t.Helper()
+		for q, at := range want {
+			if f := look(t, s, q, Freshness{}); !f.Deadline.Equal(at) {
+				t.Errorf("%s: %s, want %s", q.Key, f.Deadline, at)
+			}
+		}
+	}
+	requireDeadlines(map[Question]time.Time{person("sent"): forgotten, person("unknown"): forgotten, person("parked"): noon, other: {}})
+	must(t, s.Fail(t.Context(), person("sent"), Failure{MayBeBilled: true}), s.Fail(t.Context(), person("parked"), Failure{MayBeBilled: true}))
+	later := Send{Run: "night", At: noon.Add(time.Hour), Again: true}
+	again := intent(t, s, person("sent"), later)
+	later.KeyWindow = time.Hour
+	told := intent(t, s, other, later)
+	later.KeyWindow, later.NewKey = 0, true
+	intent(t, s, person("unknown"), later)
+	requireDeadlines(map[Question]time.Time{person("sent"): forgotten, person("unknown"): {}, person("parked"): {}, other: noon.Add(time.Hour)})
+	if !again.Deadline.Equal(forgotten) || !told.Deadline.Equal(noon.Add(time.Hour)) {
+		t.Errorf("intents: %s and %s", again.Deadline, told.Deadline)
 	}
 }

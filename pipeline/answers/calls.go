@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -41,6 +43,8 @@ type Send struct {
 	Again bool
 	// NewKey gives a call that is sent again a new idempotency key.
 	NewKey bool
+	// KeyWindow is how long the service remembers a key; 0 if it does not say.
+	KeyWindow time.Duration
 }
 
 // Call is the result of Intent.
@@ -48,8 +52,8 @@ type Call struct {
 	// IdempotencyKey is a UUIDv7. It stays the same while the question's call
 	// is open, but for Send.NewKey.
 	IdempotencyKey string
-	// FirstSent is that of OpenCall.
-	FirstSent time.Time
+	// FirstSent and Deadline are those of OpenCall.
+	FirstSent, Deadline time.Time
 	// Address is the one to send: that of the first attempt, because a service may refuse
 	// another request under its idempotency key.
 	Address string
@@ -89,11 +93,17 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 			if send.NewKey {
 				now.open.IdempotencyKey = fresh
 			}
+			if send.NewKey || before.open.State == Parked {
+				now.open.Deadline = time.Time{}
+			}
 		}
-		now.open.Run, now.open.Sent, now.open.State, now.open.Deadline = send.Run, fromMillis(toMillis(send.At)), UnderWay, time.Time{}
+		now.open.Run, now.open.Sent, now.open.State = send.Run, fromMillis(toMillis(send.At)), UnderWay
+		if send.KeyWindow > 0 {
+			now.open.Deadline = now.open.forgottenAfter(send.KeyWindow)
+		}
 		now.open.Attempts++
 		g.setCall(now)
-		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Address: now.open.Address, Attempt: now.open.Attempts}
+		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Deadline: now.open.Deadline, Address: now.open.Address, Attempt: now.open.Attempts}
 		if s.leaveWithin > 0 {
 			c.LeaveBefore = asked.Add(s.leaveWithin)
 		}
@@ -103,6 +113,23 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		return Call{}, err
 	}
 	return c, nil
+}
+
+// SetKeyWindow notes with the open calls of a scope when the service forgets their
+// idempotency keys.
+func (s *Store) SetKeyWindow(ctx context.Context, of Scope, window time.Duration) error {
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		for _, h := range slices.Concat(slices.Collect(maps.Keys(s.mem.calls)), slices.Collect(maps.Keys(g.calls))) { // without mu: only this goroutine changes them
+			c := g.call(h)
+			if c == nil || c.open.Scope != of || c.open.State == Parked || c.open.Deadline.Equal(c.open.forgottenAfter(window)) {
+				continue
+			}
+			now := *c
+			now.open.Deadline = now.open.forgottenAfter(window)
+			g.setCall(&now)
+		}
+		return nil
+	})
 }
 
 // Put stores the answer to a question, replaces an earlier answer, and ends the
@@ -177,6 +204,9 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 		}
 		now := *before
 		now.open.State, now.open.MaybeBilled = Unknown, true
+		if before.open.State == Parked {
+			now.open.Deadline = time.Time{}
+		}
 		if f.MayBeBilled {
 			now.open.Reason, now.open.Status, now.open.Request = f.Reason, f.Status, cmp.Or(f.Request, before.open.Request)
 		}

@@ -41,7 +41,7 @@ type Found struct {
 	Sent time.Time
 	// FirstSent is that of the open call.
 	FirstSent time.Time
-	// Deadline is how long to wait for the answer to a parked call.
+	// Deadline is that of the open call.
 	Deadline time.Time
 }
 

@@ -36,7 +36,9 @@ type OpenCall struct {
 	// Resolution and Request are the service's identifiers, empty if it sent
 	// none.
 	Resolution, Request string
-	// Deadline is how long to wait for the answer to a parked call.
+	// Deadline is how long to wait for the answer to a parked call. Of another call it
+	// is when the service forgets its idempotency key; zero if the service does not
+	// say.
 	Deadline time.Time
 }
 
@@ -58,6 +60,12 @@ func (c *OpenCall) FirstSent() time.Time {
 		return c.Sent
 	}
 	return made
+}
+
+// forgottenAfter is when a service that remembers idempotency keys so long forgets
+// that of the call.
+func (c *OpenCall) forgottenAfter(window time.Duration) time.Time {
+	return fromMillis(toMillis(c.FirstSent().Add(window)))
 }
 
 // newIdempotencyKey makes a UUIDv7 with the time of an intent, whatever the clock

@@ -283,15 +283,26 @@ func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (
 	var failure *resolution.CallError
 	switch {
 	case err == nil:
-		b.remote.Keys.Obey(about.KeyWindow)
+		b.obeyWindow(about.KeyWindow)
 		b.countReply(about, took)
 		return pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil
 	case errors.As(err, &failure):
-		b.remote.Keys.Obey(failure.KeyWindow)
+		b.obeyWindow(failure.KeyWindow)
 		b.counters.Called(took, string(failure.Class))
 		return outcomeOf(failure, took), failure
 	}
 	return pace.Outcome{Kind: pace.NotCounted}, nil
+}
+
+// obeyWindow obeys what the service says of its idempotency keys, and notes it with the
+// open calls, for later processes.
+func (b *Buyer) obeyWindow(said time.Duration) {
+	if !b.remote.Keys.Obey(said) {
+		return
+	}
+	if err := b.remote.Answers.SetKeyWindow(context.WithoutCancel(b.ctx), b.scope, said); err != nil {
+		_ = b.stopFor(err)
+	}
 }
 
 // countReply counts a reply, and logs once that the service retires the

@@ -57,6 +57,7 @@ type call struct {
 	pollIn   time.Duration // when to ask for a promised page first
 	newKey   bool          // its next request has a new idempotency key
 	first    time.Time     // when its idempotency key was first sent
+	forgets  time.Time     // when the service forgets that, as it said to an earlier process
 	chosen   bool          // the user wants it sent once more, however old its key is
 }
 
@@ -70,7 +71,7 @@ type flight struct {
 
 // newCall takes up a question where the store has it.
 func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
-	c := &call{buyer: b, entry: e, question: answers.Question{Scope: b.scope, Key: e.key}, deadline: f.Deadline, first: f.FirstSent}
+	c := &call{buyer: b, entry: e, question: answers.Question{Scope: b.scope, Key: e.key}, deadline: f.Deadline, first: f.FirstSent, forgets: forgotten(f)}
 	c.charge = charge{account: b.account, price: b.remote.Price.MaxCost(c.question)}
 	switch mine := f.Run == b.run; {
 	case f.Open != "" && mine:
@@ -105,7 +106,7 @@ func (c *call) maybeBilled() bool { return c.state == unknown || c.state == rese
 func (c *call) mayLeave() bool { return !c.maybeBilled() || c.chosen || c.keyHolds() }
 
 // keyHolds reports whether the service still knows the idempotency key.
-func (c *call) keyHolds() bool { return c.buyer.remote.Keys.Holds(c.first, time.Now()) }
+func (c *call) keyHolds() bool { return c.buyer.remote.Keys.Holds(c.first, c.forgets, time.Now()) }
 
 // errKeyTooOld says that a call may not be sent again, because the service may have
 // forgotten its idempotency key.
@@ -155,13 +156,13 @@ func (c *call) send() (Answer, error) {
 		return Answer{}, errKeyTooOld
 	}
 	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
-	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled(), NewKey: c.newKey})
+	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled(), NewKey: c.newKey, KeyWindow: b.remote.Keys.Said()})
 	if err != nil {
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 		c.charge.putBack()
 		return Answer{}, err
 	}
-	c.newKey, c.first = false, intent.FirstSent
+	c.newKey, c.first, c.forgets = false, intent.FirstSent, intent.Deadline
 	c.flight = &flight{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
 	left := permit.Leave(b.ctx)
 	late := intent.LeaveBefore

@@ -43,7 +43,7 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 		return Await
 	case f.Open == answers.Parked && r.Deliveries != nil && now.Before(f.Deadline):
 		return Await
-	case r.keyHolds(f.FirstSent, f.Sent, now), r.RetryUnknown && f.Sent.Before(began):
+	case r.keyHolds(f, now), r.RetryUnknown && f.Sent.Before(began):
 		return Resend
 	}
 	return GiveUp
@@ -125,38 +125,66 @@ const maxKeyMargin = 30 * time.Minute
 // KeyWindow is how long a service remembers an idempotency key: as the user says,
 // or less if the service says so. A nil KeyWindow is of a service that remembers
 // none. It is safe from many goroutines.
-type KeyWindow struct{ least atomic.Int64 }
+type KeyWindow struct {
+	stated time.Duration
+	said   atomic.Int64 // the least that the service said; 0 before that
+}
 
 // NewKeyWindow makes the window that the user states; nil if it is 0.
 func NewKeyWindow(stated time.Duration) *KeyWindow {
 	if stated <= 0 {
 		return nil
 	}
-	w := &KeyWindow{}
-	w.least.Store(int64(stated))
-	return w
+	return &KeyWindow{stated: stated}
 }
 
-// Obey makes the window as small as the service says; nil says nothing.
-func (w *KeyWindow) Obey(said *time.Duration) {
-	if w == nil || said == nil {
-		return
+// Obey notes what the service says; 0 is nothing. It reports whether that is less than
+// before.
+func (w *KeyWindow) Obey(said time.Duration) bool {
+	if w == nil || said <= 0 {
+		return false
 	}
-	for now := w.least.Load(); int64(*said) < now && !w.least.CompareAndSwap(now, int64(*said)); {
-		now = w.least.Load()
+	for {
+		before := w.said.Load()
+		if before > 0 && before <= int64(said) {
+			return false
+		}
+		if w.said.CompareAndSwap(before, int64(said)) {
+			return true
+		}
 	}
+}
+
+// Said is the least that the service said; 0 if it said nothing.
+func (w *KeyWindow) Said() time.Duration {
+	if w == nil {
+		return 0
+	}
+	return time.Duration(w.said.Load())
+}
+
+// length is the smaller of what the user and the service say.
+func (w *KeyWindow) length() time.Duration {
+	if said := w.Said(); said > 0 {
+		return min(w.stated, said)
+	}
+	return w.stated
 }
 
 // String is the window as the user would write it.
-func (w *KeyWindow) String() string { return figures.Plain(time.Duration(w.least.Load())) }
+func (w *KeyWindow) String() string { return figures.Plain(w.length()) }
 
 // Holds reports whether a key that was first sent at a time may be sent again. The
 // last part of the window is a margin, for the way of the request and clocks that
-// differ. A key is too old if its time is not known or has not come yet.
-func (w *KeyWindow) Holds(firstSent, now time.Time) bool {
+// differ. A key is too old if its time is not known or has not come yet. forgotten ends
+// the window too, unless it is zero.
+func (w *KeyWindow) Holds(firstSent, forgotten, now time.Time) bool {
 	if w == nil || firstSent.IsZero() || firstSent.After(now) {
 		return false
 	}
-	window := time.Duration(w.least.Load())
+	window := w.length()
+	if !forgotten.IsZero() {
+		window = min(window, forgotten.Sub(firstSent))
+	}
 	return now.Sub(firstSent) < window-min(window/10, maxKeyMargin)
 }

@@ -27,6 +27,10 @@ func TestDecide(t *testing.T) {
 	}
 	sentLater := aged(time.Hour)
 	sentLater.Sent = after
+	forgetful := aged(10 * time.Minute)
+	forgetful.Deadline = forgetful.FirstSent.Add(10 * time.Minute)
+	remembered := aged(8 * time.Minute)
+	remembered.Deadline = remembered.FirstSent.Add(10 * time.Minute)
 	without := aged(0)
 	without.FirstSent = time.Time{}
 	old := parked(before)
@@ -41,7 +45,7 @@ func TestDecide(t *testing.T) {
 	idempotent, tenMinutes, minute := window(DefaultKeyWindow), window(10*time.Minute), time.Minute
 	told := window(DefaultKeyWindow)
 	for _, said := range []time.Duration{48 * time.Hour, 10 * time.Minute, time.Hour} { // the smallest counts
-		told.Keys.Obey(&said)
+		told.Keys.Obey(said)
 	}
 	both24 := Remote{Keys: NewKeyWindow(DefaultKeyWindow), RetryUnknown: true}
 	listening := Remote{Deliveries: &Deliveries{}}
@@ -80,6 +84,8 @@ func TestDecide(t *testing.T) {
 		{"a key in the margin of a tenth", tenMinutes, aged(9 * minute), GiveUp},
 		{"a key that the service remembers for less", told, aged(9 * minute), GiveUp},
 		{"a key that the service still remembers", told, aged(8 * minute), Resend},
+		{"a key that the service said it forgets", idempotent, forgetful, GiveUp},
+		{"a key that the service said it remembers", idempotent, remembered, Resend},
 		{"a key without a time", idempotent, without, GiveUp},
 		{"a key from the future", idempotent, aged(-minute), GiveUp},
 		{"an attempt in the future", idempotent, sentLater, GiveUp},

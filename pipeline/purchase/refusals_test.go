@@ -48,6 +48,8 @@ func (s *byKey) Do(_ context.Context, call resolution.Call) (resolution.Reply, e
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Status: 500, Sent: true}
 	case "503":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Status: 503, Sent: true, Unbilled: true}
+	case "told": // that keys are remembered for a minute
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Status: 500, Sent: true, KeyWindow: time.Minute}
 	case "slow":
 		time.Sleep(20 * time.Second)
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Sent: true}
@@ -225,6 +227,8 @@ func TestKeyGrowsOld(t *testing.T) {
 		{"an answer that takes longer than the window", 10 * time.Second, "slow+match", 0, false, unknown + ", " + unknown, 1},
 		{"a pause that is longer than the window", 10 * time.Minute, "500+pause+match", 0, false, unknown + ", " + unknown, 2},
 		{"a pause before the first answer", 10 * time.Minute, "pause+pause+match", 0, false, "matched , matched ", 3},
+		{"a service that remembers for less", 24 * time.Hour, "told+pause+match", 0, false, unknown + ", " + unknown, 2},
+		{"a service that still remembers", 24 * time.Hour, "told+match", 0, false, "matched , matched ", 2},
 		{"a later process in the window", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "match", 23 * time.Hour, false, unknown + ", matched ", maxAttempts + 1},
 		{"a later process in the margin", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "match", 23*time.Hour + 40*time.Minute, false, unknown + ", " + unknown, maxAttempts},
 		{"a day later", 24 * time.Hour, strings.Repeat("500+", maxAttempts) + "match", 25 * time.Hour, false, unknown + ", " + unknown, maxAttempts},

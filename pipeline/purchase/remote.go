@@ -99,7 +99,7 @@ func (r *Remote) UnknownWait(ctx context.Context, op resolution.Operation) (wait
 		case err != nil:
 			return false, err
 		case c.Scope != r.Scope(op):
-		case r.keyHolds(c.FirstSent(), c.Sent, now):
+		case r.keyHolds(answers.Found{Open: c.State, Sent: c.Sent, FirstSent: c.FirstSent(), Deadline: c.Deadline}, now):
 			return false, nil
 		default:
 			wait = true
@@ -110,8 +110,17 @@ func (r *Remote) UnknownWait(ctx context.Context, op resolution.Operation) (wait
 
 // keyHolds reports whether an open call may be sent again under its key. A last attempt
 // that has not come yet says that a clock was wrong.
-func (r *Remote) keyHolds(firstSent, sent, now time.Time) bool {
-	return !sent.After(now) && r.Keys.Holds(firstSent, now)
+func (r *Remote) keyHolds(f answers.Found, now time.Time) bool {
+	return !f.Sent.After(now) && r.Keys.Holds(f.FirstSent, forgotten(f), now)
+}
+
+// forgotten is when the service forgets the key of an open call, as it said to an
+// earlier process; zero if that is not known.
+func forgotten(f answers.Found) time.Time {
+	if f.Open == answers.Parked { // its deadline is that of its answer
+		return time.Time{}
+	}
+	return f.Deadline
 }
 
 // Store keeps what was bought, and the calls that are open. It is safe from
@@ -171,6 +180,7 @@ type Calls interface {
 	Intent(ctx context.Context, q answers.Question, send answers.Send) (answers.Call, error)
 	Park(ctx context.Context, q answers.Question, p answers.Parking) error
 	Fail(ctx context.Context, q answers.Question, f answers.Failure) error
+	SetKeyWindow(ctx context.Context, scope answers.Scope, window time.Duration) error
 }
 
 // Answers stores answers, which end their calls.

@@ -61,17 +61,17 @@ func parse(text string) (n float64, is bool) {
 	return n, err == nil
 }
 
-// keyWindow reads how long a service remembers an idempotency key, nil when it does
-// not say. Of several values the smallest counts.
-func keyWindow(h http.Header) (window *time.Duration) {
+// keyWindow reads how long a service remembers an idempotency key, 0 when it does not
+// say. Of several values the smallest counts, and one that is 0 is a moment.
+func keyWindow(h http.Header) (window time.Duration) {
 	for _, text := range h["Idempotency-Window"] {
 		seconds, is := parse(text)
 		if !is || !(seconds >= 0) {
 			continue
 		}
-		said := time.Duration(min(seconds, maxKeyWindow.Seconds()) * float64(time.Second))
-		if window == nil || said < *window {
-			window = &said
+		said := max(time.Duration(min(seconds, maxKeyWindow.Seconds())*float64(time.Second)), time.Millisecond)
+		if window == 0 || said < window {
+			window = said
 		}
 	}
 	return window

@@ -77,10 +77,7 @@ func TestSchemaColumns(t *testing.T) {
 	var groups []string
 	rows := map[string]string{}
 	for _, line := range lines {
-		group := strings.Join(of[line], ", ")
-		if len(of[line]) == len(operations) {
-			group = "Every operation"
-		}
+		group := blockOf(line, of[line])
 		if rows[group] == "" {
 			groups = append(groups, group)
 		}
@@ -91,6 +88,23 @@ func TestSchemaColumns(t *testing.T) {
 		fmt.Fprintf(page, "\n### %s\n\n%s%s", group, header, rows[group])
 	}
 	requireFile(t, path, page.String())
+}
+
+// blockOf names a line's table on the page, by the operations that have the line.
+func blockOf(line string, operations []string) string {
+	switch {
+	case len(operations) == 1:
+		return operations[0]
+	case len(operations) == len(resolution.SingleRecord)+len(resolution.Keyword):
+		return "every operation"
+	case strings.Contains(line, "`company_"):
+		return "company"
+	case strings.Contains(line, "`phone") && !strings.Contains(line, "`phones`"):
+		return "phone"
+	case strings.Contains(line, "`hem_"), strings.Contains(line, "`hashed_emails`"):
+		return "HEM"
+	}
+	return "contact"
 }
 
 // TestSchemaOfDatasets: a dataset has the table of the settings it was made

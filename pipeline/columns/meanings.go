@@ -152,9 +152,13 @@ var meanings = map[string]meaning{
 // meaningsOf are those of columns with another meaning in one operation.
 var meaningsOf = map[resolution.Operation]map[string]meaning{
 	resolution.EmailToHEM: {
-		"hem_md5":     {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexMD5},
-		"hem_sha1":    {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA1},
-		"hem_sha256":  {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA256},
-		"network_url": {Text: "profile address of the person with this email, without scheme", From: "docs/input.md, profile address"},
+		"hem_md5":       {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexMD5},
+		"hem_sha1":      {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA1},
+		"hem_sha256":    {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA256},
+		"network_url":   {Text: "profile address of the person with this email, without scheme", From: "docs/input.md, profile address"},
+		"hashed_emails": {Text: "every hash in the answer: email is the hash, type its algorithm", Null: "none"},
+	},
+	resolution.NetworkToHEM: {
+		"network_url": {Text: "the profile's address in canonical form, without scheme", From: "docs/input.md, profile address"},
 	},
 }

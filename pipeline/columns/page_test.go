@@ -11,9 +11,9 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// shownColumn is a column in a table of docs/dataset.md, or the name of a
-// block.
-var shownColumn = regexp.MustCompile("`([a-z0-9_]+)`(?: (INT32|INT64|DOUBLE|BOOLEAN|DATE|TIMESTAMP\\(MICROS, UTC\\)|LIST<STRUCT<[^>]*>>|LIST<STRING>))?|\\*(\\w+)\\*")
+// shown is the name of a column in the table of operations in docs/dataset.md, or that of
+// a block of columns.
+var shown = regexp.MustCompile("`([a-z0-9_]+)`|\\[(\\w+)\\]")
 
 // TestPageOfColumns: docs/dataset.md shows every operation's columns as they
 // are, in their order and with their types.
@@ -22,34 +22,23 @@ func TestPageOfColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fixed []string
-	everyOperation := false
-	cells := map[string]string{} // by the first cell of a row
+	cells := map[string]string{}            // of the table of operations
+	blocks := map[string][]string{}         // the columns below a heading, with their types
+	types := map[string]map[string]string{} // by heading and name
+	heading := ""
 	for line := range strings.Lines(string(page)) {
+		if title, found := strings.CutPrefix(line, "### "); found {
+			heading = strings.TrimSpace(title)
+			types[heading] = map[string]string{}
+		}
 		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
-		switch name := strings.Trim(row[0], "` *"); {
-		case strings.HasPrefix(line, "### "):
-			everyOperation = line == "### Every operation\n"
-		case everyOperation && len(row) == 6 && strings.HasPrefix(row[0], " `"):
-			fixed = append(fixed, name+" "+row[1])
+		switch name := strings.Trim(row[0], "` "); {
+		case len(row) == 6 && strings.HasPrefix(row[0], " `"):
+			types[heading][name] = strings.Trim(row[1], "`")
+			blocks[heading] = append(blocks[heading], name+" "+types[heading][name])
 		case len(row) == 2:
 			cells[name] = row[1]
 		}
-	}
-	var expand func(cell string) []string
-	expand = func(cell string) (all []string) {
-		for _, m := range shownColumn.FindAllStringSubmatch(cell, -1) {
-			name, of, block := m[1], m[2], m[3]
-			switch {
-			case block != "":
-				all = append(all, expand(cells[block])...)
-			case of == "":
-				all = append(all, name+" STRING")
-			default:
-				all = append(all, name+" "+of)
-			}
-		}
-		return all
 	}
 	for _, op := range append(slices.Clone(resolution.SingleRecord), resolution.KeywordToLead, resolution.KeywordToLeadCount) {
 		l, err := columns.NewLayout(columns.Settings{Operation: op, HEMProfiles: everyProfile, Remote: true})
@@ -60,7 +49,15 @@ func TestPageOfColumns(t *testing.T) {
 		for _, c := range l.Columns() {
 			want = append(want, c.Name+" "+c.Type)
 		}
-		if got := append(slices.Clone(fixed), expand(cells[string(op)])...); !slices.Equal(got, want) {
+		got := slices.Clone(blocks["every operation"])
+		for _, m := range shown.FindAllStringSubmatch(cells[string(op)], -1) {
+			if name, block := m[1], m[2]; block != "" {
+				got = append(got, blocks[block]...)
+			} else {
+				got = append(got, name+" "+types[string(op)][name])
+			}
+		}
+		if !slices.Equal(got, want) {
 			t.Errorf("%s is shown as\n%s\nand has\n%s", op, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}

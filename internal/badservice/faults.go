@@ -14,7 +14,8 @@ type Faults struct {
 
 	// Mixed sends the answer to the last other question of the path, as a proxy that mixes
 	// up answers or caches them. Doubled sends the answer again on the same connection,
-	// before the next request or just after it came.
+	// before the next request or just after it came. Both need answers that name their
+	// question, which all but a 404 do.
 	Mixed, Doubled float64
 	// Slow sends the answer in small pieces.
 	Slow float64
@@ -30,7 +31,7 @@ type Faults struct {
 func Storm() Faults {
 	return Faults{
 		Unavailable: 0.02, Limited: 0.002, ResetBefore: 0.02,
-		Failed: 0.025, ResetAfter: 0.025, Truncated: 0.025, WrongTypes: 0.025,
+		Failed: 0.025, ResetAfter: 0.025, Truncated: 0.025, WrongTypes: 0.025, Mixed: 0.01, Doubled: 0.02,
 		Slow: 0.05, Spelled: 0.5, Later: 0.1, Twice: 0.3,
 	}
 }

@@ -182,9 +182,9 @@ func (s *Service) mangle(q *question, answered *reply, kind Fate) *fate {
 	other := s.last[q.path]
 	s.last[q.path] = &sent{q.key, answered}
 	switch {
-	case other != nil && other.key != q.key && s.chance(Mixed, s.faults.Mixed):
+	case other != nil && other.key != q.key && other.reply.status == http.StatusOK && s.chance(Mixed, s.faults.Mixed):
 		return &fate{Mixed, other.reply}
-	case s.chance(Doubled, s.faults.Doubled):
+	case answered.status == http.StatusOK && s.chance(Doubled, s.faults.Doubled):
 		return &fate{[]Fate{Doubled, DoubledLate}[s.turn("doubled", 2)], answered}
 	case s.chance(Failed, s.faults.Failed):
 		return &fate{Failed, refuse(http.StatusInternalServerError, "internal_error", "Something went wrong.")}

@@ -38,6 +38,7 @@ type Buyer struct {
 	outage    outage
 	refusals  refusals
 	retiring  sync.Once
+	swapped   sync.Once
 	tooOld    sync.Once
 	// slots bounds the calls at work. They are twice as many as the requests
 	// in flight, so that a call is ready whenever the pace has a place.
@@ -289,6 +290,11 @@ func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (
 	case errors.As(err, &failure):
 		b.obeyWindow(failure.KeyWindow)
 		b.counters.Called(took, string(failure.Class))
+		if failure.Swapped {
+			b.swapped.Do(func() {
+				b.log.Warn("the service, or a proxy before it, mixes up answers: one belonged to another question, and is not used", "why", failure.Reason())
+			})
+		}
 		return outcomeOf(failure, took), failure
 	}
 	return pace.Outcome{Kind: pace.NotCounted}, nil
@@ -317,6 +323,9 @@ func (b *Buyer) countReply(about resolution.About, took time.Duration) {
 	}
 	b.counters.Called(took, class)
 	b.counters.Quarantined(int64(about.Quarantined))
+	if about.OtherAddress {
+		b.counters.OtherAddress(1)
+	}
 	if about.Retiring != "" {
 		b.retiring.Do(func() {
 			b.log.Warn("the service retires the operation", "operation", string(b.codec.operation), "says", about.Retiring)

@@ -17,20 +17,16 @@ import (
 // Deliveries stores the answers that come after their calls, and wakes their waiters. It is
 // safe from many goroutines.
 type Deliveries struct {
-	store   Store
-	service string
-	read    Reader
-	now     func() time.Time
-	price   Price
+	remote *Remote
+	now    func() time.Time
 
 	mu      sync.Mutex
 	waiting map[answers.Hash][]waiter
 }
 
-// NewDeliveries makes the Deliveries of a service, with its name in the store. price is for
-// answers without their cost.
-func NewDeliveries(store Store, service string, read Reader, now func() time.Time, price Price) *Deliveries {
-	return &Deliveries{store: store, service: service, read: read, now: now, price: price, waiting: map[answers.Hash][]waiter{}}
+// NewDeliveries makes the Deliveries of a service.
+func NewDeliveries(r *Remote, now func() time.Time) *Deliveries {
+	return &Deliveries{remote: r, now: now, waiting: map[answers.Hash][]waiter{}}
 }
 
 // Deliver stores an answer for the run that asked, and wakes its waiters. When it returns nil,
@@ -41,7 +37,8 @@ func NewDeliveries(store Store, service string, read Reader, now func() time.Tim
 // A failed resolution ends its call without an answer; it was not billed.
 //
 // The error is resolution.ErrNotAsked, resolution.ErrInvalid for a body that cannot be
-// understood, or that of the store: then the service should send the answer again.
+// understood or belongs to another question, or that of the store: then the service should
+// send the answer again.
 func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	call, err := l.find(ctx, d)
 	switch {
@@ -50,36 +47,46 @@ func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	case err != nil:
 		return err
 	}
-	a, err := l.answer(call.Question, d)
+	a, other, err := l.answer(call.Question, d)
 	var failed *resolution.CallError
 	switch {
 	case errors.Is(err, errUnfinished):
 		return nil
 	case errors.As(err, &failed) && failed.Over:
-		err = l.store.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
+		err = l.remote.Answers.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
 	case err != nil:
 		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // not the class of a CallError
 	default:
 		a.Run = call.Run
-		err = l.store.Place(ctx, call.Question, a, nil)
+		err = l.remote.Answers.Place(ctx, call.Question, a, nil)
 	}
 	if err != nil && !errors.Is(err, answers.ErrNoCall) { // another delivery or the call was faster
 		return err
+	}
+	if other && err == nil {
+		l.remote.Counters.OtherAddress(1)
 	}
 	l.wake(call.Hash)
 	return nil
 }
 
 // find finds the open call of a delivery: by the id of the resolution or, while that is not
-// known yet, by the client reference.
+// known yet, by the client reference. If these are of two questions, and the service has not
+// given both the same id, the delivery is of neither.
 func (l *Deliveries) find(ctx context.Context, d resolution.Delivery) (answers.OpenCall, error) {
-	call, err := l.store.FindByResolution(ctx, l.service, d.ID)
-	if h, bad := answers.ParseHash(d.ClientRef); errors.Is(err, answers.ErrNoCall) && bad == nil {
-		if call, err = l.store.Find(ctx, h); err == nil && call.Service != l.service {
-			err = answers.ErrNoCall
-		}
+	byID, err := l.remote.Answers.FindByResolution(ctx, l.remote.Name, d.ID)
+	h, bad := answers.ParseHash(d.ClientRef)
+	if bad != nil || err == nil && byID.Hash == h || err != nil && !errors.Is(err, answers.ErrNoCall) {
+		return byID, err
 	}
-	return call, err
+	byRef, missing := l.remote.Answers.Find(ctx, h)
+	if missing == nil && byRef.Service != l.remote.Name {
+		missing = answers.ErrNoCall
+	}
+	if err == nil && (missing != nil || byRef.Resolution != byID.Resolution) {
+		return answers.OpenCall{}, fmt.Errorf("%w: the callback's id and its client_ref are those of two questions", resolution.ErrInvalid)
+	}
+	return byRef, missing
 }
 
 // unknown handles a delivery without an open call. It is no error if the question has an
@@ -89,7 +96,7 @@ func (l *Deliveries) unknown(ctx context.Context, d resolution.Delivery) error {
 	if err != nil {
 		return resolution.ErrNotAsked
 	}
-	found, err := l.store.LookupHashes(ctx, []answers.Hash{h}, answers.Freshness{}, nil)
+	found, err := l.remote.Answers.LookupHashes(ctx, []answers.Hash{h}, answers.Freshness{}, nil)
 	if err == nil && !found[0].Stored {
 		err = resolution.ErrNotAsked
 	}
@@ -99,7 +106,7 @@ func (l *Deliveries) unknown(ctx context.Context, d resolution.Delivery) error {
 // Hint says that a resolution may be ready; the sender is not verified. It wakes the waiter of
 // a search, who then asks for the result. Answers about one record cannot be asked for.
 func (l *Deliveries) Hint(ctx context.Context, id string) error {
-	call, err := l.store.FindByResolution(ctx, l.service, id)
+	call, err := l.remote.Answers.FindByResolution(ctx, l.remote.Name, id)
 	if errors.Is(err, answers.ErrNoCall) {
 		return nil
 	}
@@ -112,22 +119,29 @@ func (l *Deliveries) Hint(ctx context.Context, id string) error {
 // errUnfinished says that the resolution of a delivery is not finished.
 var errUnfinished = errors.New("the resolution is not finished")
 
-// answer makes the stored form of a delivery.
-func (l *Deliveries) answer(q answers.Question, d resolution.Delivery) (answers.Answer, error) {
-	c := newCodec(q.Operation, nil, l.read, l.price)
+// answer makes the stored form of a delivery. other says that its data are under another
+// address than was asked about.
+func (l *Deliveries) answer(q answers.Question, d resolution.Delivery) (a answers.Answer, other bool, err error) {
+	if check := l.remote.Check; check != nil {
+		call := resolution.Call{Request: resolution.Request{Operation: q.Operation, Key: q.Key}, ClientRef: q.Hash().String()}
+		if other, err = check(call, d.Body); err != nil {
+			return answers.Answer{}, false, err
+		}
+	}
+	c := newCodec(q.Operation, nil, l.remote.Read, l.remote.Price)
 	r, err := c.read(q.Operation, http.StatusOK, d.Body)
 	switch {
 	case err != nil:
-		return answers.Answer{}, err
+		return answers.Answer{}, false, err
 	case r.Pending:
-		return answers.Answer{}, errUnfinished
+		return answers.Answer{}, false, errUnfinished
 	}
-	a := c.stored(q.Key, r)
+	a = c.stored(q.Key, r)
 	a.Body, a.Resolution, a.Request, a.Received = d.Body, cmp.Or(d.ID, r.ID), d.RequestID, l.now()
 	if d.Spent != nil {
 		a.Credits = d.Spent
 	}
-	return a, nil
+	return a, other, nil
 }
 
 // Listen returns a channel that receives when the answer to a question may be there: after a

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 )
@@ -30,7 +31,8 @@ func laterOf(t *testing.T) (*Deliveries, *answers.Store) {
 			t.Error(err)
 		}
 	})
-	return NewDeliveries(store, laterService, client.Read, func() time.Time { return laterNow }, Price{Match: 3}), store
+	r := &Remote{Answers: store, Name: laterService, Read: client.Read, Check: client.NewAsked(nil).Check, Price: Price{Match: 3}, Counters: &stats.CallCounters{}}
+	return NewDeliveries(r, func() time.Time { return laterNow }), store
 }
 
 // asked makes an open call of the run "night", parked under the id if there is
@@ -46,6 +48,43 @@ func asked(t *testing.T, s *answers.Store, service string, op resolution.Operati
 		t.Fatal(err)
 	}
 	return q
+}
+
+// TestDeliverToOne: a callback whose id and reference are those of two questions is of
+// neither, unless the service gives both the same id.
+func TestDeliverToOne(t *testing.T) {
+	const found = `{"success":true,"lead":{"phone":"+12025550100"}}`
+	for _, f := range []struct {
+		name, idOfB, id, ref string // a question, or "" for none
+		err                  error
+		answered             string
+	}{
+		{"both of one", "res_b", "res_a", "a", nil, "a"},
+		{"of two", "res_b", "res_a", "b", resolution.ErrInvalid, ""},
+		{"of two, one without an id", "", "res_a", "b", resolution.ErrInvalid, ""},
+		{"of one that was never asked", "res_b", "res_a", "c", resolution.ErrInvalid, ""},
+		{"an id that two have", "res_a", "res_a", "a", nil, "a"},
+		{"an id that two have, of the other", "res_a", "res_a", "b", nil, "b"},
+		{"an unknown id", "res_b", "res_c", "b", nil, "b"},
+	} {
+		l, store := laterOf(t)
+		asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "res_a")
+		asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/b", f.idOfB)
+		scope := answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone}
+		of := func(name string) answers.Question {
+			return answers.Question{Scope: scope, Key: "network.example/in/" + name}
+		}
+		err := l.Deliver(t.Context(), resolution.Delivery{ID: f.id, ClientRef: of(f.ref).Hash().String(), Body: []byte(found)})
+		if !errors.Is(err, f.err) || f.err == nil && err != nil {
+			t.Errorf("%s: %v, want %v", f.name, err, f.err)
+		}
+		for _, name := range []string{"a", "b"} {
+			got, err := store.LookupHashes(t.Context(), []answers.Hash{of(name).Hash()}, answers.Freshness{}, nil)
+			if err != nil || got[0].Stored != (name == f.answered) {
+				t.Errorf("%s: %s is answered: %t, %v", f.name, name, got[0].Stored, err)
+			}
+		}
+	}
 }
 
 // TestDeliver: each delivery, and what is known of its question afterwards.
@@ -85,6 +124,10 @@ func TestDeliver(t *testing.T) {
 		{"not to be understood", phone, "res_1", "", "res_1", false, `<html>`, nil, resolution.ErrInvalid, "", 0, answers.Parked, false},
 		{"of another service", phone, "res_1", "https://other.example", "res_1", true, found, nil, resolution.ErrNotAsked, "", 0, answers.Parked, false},
 		{"of nothing", phone, "res_1", "", "res_2", false, found, nil, resolution.ErrNotAsked, "", 0, answers.Parked, false},
+		{"that names another question", phone, "res_1", "", "res_1", false, `{"success":true,"lead":{"phone":"+12025550100"},"payload":{"network_url":"network.example/in/b"}}`, nil, resolution.ErrInvalid, "", 0, answers.Parked, false},
+		{"a failure that names another question", phone, "res_1", "", "res_1", true, `{"success":false,"type":"resolution.failed","payload":{"network_url":"network.example/in/b"}}`, nil, resolution.ErrInvalid, "", 0, answers.Parked, false},
+		{"that names its question", phone, "res_1", "", "res_1", true, `{"success":true,"lead":{"phone":"+12025550100"},"payload":{"network_url":"https://www.network.example/in/a"}}`, nil, nil, answers.Matched, 3, "", true},
+		{"under another address", resolution.Enrichment, "res_1", "", "res_1", true, `{"success":true,"lead":{"full_name":"A","network_url":"network.example/in/c"}}`, nil, nil, answers.Matched, 3, "", true},
 		{"a page of leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[{"lead_id":"a"},{"lead_id":"b"}]}}`, nil, nil, answers.Matched, 6, "", true},
 		{"a page without leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[]}}`, nil, nil, answers.NoMatch, 0, "", true},
 		{"a count", count, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"count":7}}`, nil, nil, answers.Matched, 3, "", true},
@@ -104,6 +147,9 @@ func TestDeliver(t *testing.T) {
 			}
 			if err := l.Deliver(t.Context(), d); !errors.Is(err, f.err) || f.err == nil && err != nil {
 				t.Fatalf("error %v, want %v", err, f.err)
+			}
+			if n := l.remote.Counters.Snapshot().OtherAddress; (n == 1) != (f.name == "under another address") {
+				t.Errorf("%d answers under another address", n)
 			}
 			if got := len(arrived) == 1; got != f.told {
 				t.Errorf("told %v, want %v", got, f.told)

@@ -24,12 +24,18 @@ type Service interface {
 // may be parts of body, which must not change afterwards.
 type Reader = func(op resolution.Operation, status int, body []byte) (resolution.Reply, error)
 
+// Checker says whose answer a body is: the error says that it is that to another question
+// than call, and other is resolution.About.OtherAddress.
+type Checker = func(call resolution.Call, body []byte) (other bool, err error)
+
 // Remote is the service that answers the questions of a run, and how it may be
 // asked.
 type Remote struct {
 	// Service is asked; nil when Offline.
 	Service Service
 	Read    Reader
+	// Check looks at answers that come after their call; nil takes all.
+	Check Checker
 	// Name says who is asked, as stored answers know it: the service's
 	// address without a slash at its end.
 	Name string

@@ -264,5 +264,8 @@ func notes(r *Report) (list []note) {
 	if n := s.Calls.Quarantined; n > 0 {
 		list = append(list, note{count(n, "member") + " of answers left out because of an invalid value.", ""})
 	}
+	if n := s.Calls.OtherAddress; n > 0 {
+		list = append(list, note{count(n, "answer") + " under another address than was asked about, such as the present one of a profile.", ""})
+	}
 	return list
 }

@@ -23,7 +23,7 @@ type CallCounters struct {
 	duplicates, unasked           atomic.Int64
 	credits                       atomic.Int64
 	unknown, refused, quarantined atomic.Int64
-	parked                        atomic.Int64
+	parked, otherAddress          atomic.Int64
 	earlierCalls, earlierCredits  atomic.Int64
 	calls, retries                tallies
 	latency                       latencies
@@ -64,6 +64,8 @@ type CallSnapshot struct {
 	// Quarantined are members of answers that were left out because they have the
 	// wrong form.
 	Quarantined int64 `json:"quarantined"`
+	// OtherAddress are answers whose data are of an address that was not asked about.
+	OtherAddress int64 `json:"answered_under_another_address,omitempty"`
 
 	// P50, P95 and P99 are quantiles of the time from a request to its answer, within
 	// 2%; 0 without answers.
@@ -142,6 +144,9 @@ func (m *CallCounters) Parked(n int64) { m.parked.Add(n) }
 // Quarantined counts members of answers that were left out.
 func (m *CallCounters) Quarantined(n int64) { m.quarantined.Add(n) }
 
+// OtherAddress counts answers under another address.
+func (m *CallCounters) OtherAddress(n int64) { m.otherAddress.Add(n) }
+
 // Earlier sets the counts of earlier runs of the same dataset.
 func (m *CallCounters) Earlier(calls, credits int64) {
 	m.earlierCalls.Store(calls)
@@ -172,7 +177,8 @@ func (m *CallCounters) Snapshot() CallSnapshot {
 		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Duplicates: duplicates,
 		Credits: m.credits.Load(), EarlierCalls: m.earlierCalls.Load(), EarlierCredits: m.earlierCredits.Load(),
 		Unknown: m.unknown.Load(), Parked: m.parked.Load(), Refused: m.refused.Load(), Quarantined: m.quarantined.Load(),
-		Retries: m.retries.all(), ByClass: m.calls.all(), Waits: map[string]time.Duration{},
+		OtherAddress: m.otherAddress.Load(),
+		Retries:      m.retries.all(), ByClass: m.calls.all(), Waits: map[string]time.Duration{},
 	}
 	for _, n := range s.ByClass {
 		s.Calls += n

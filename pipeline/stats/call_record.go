@@ -12,9 +12,10 @@ import (
 // stored and added to those of others. It holds no data, and takes some
 // kilobytes.
 type CallRecord struct {
-	ByClass     map[string]int64 `json:"by_class,omitempty"`
-	Retries     map[string]int64 `json:"retries,omitempty"`
-	Quarantined int64            `json:"quarantined,omitempty"`
+	ByClass      map[string]int64 `json:"by_class,omitempty"`
+	Retries      map[string]int64 `json:"retries,omitempty"`
+	Quarantined  int64            `json:"quarantined,omitempty"`
+	OtherAddress int64            `json:"answered_under_another_address,omitempty"`
 	// Waits are nanoseconds, by pace.Reason.
 	Waits   map[string]time.Duration `json:"waits,omitempty"`
 	Latency []LatencyCount           `json:"latency,omitempty"` // in order of the buckets
@@ -29,7 +30,7 @@ type LatencyCount struct {
 // Record returns what the requests so far came to.
 func (m *CallCounters) Record() CallRecord {
 	s := m.Snapshot()
-	r := CallRecord{ByClass: s.ByClass, Retries: s.Retries, Quarantined: s.Quarantined, Waits: s.Waits}
+	r := CallRecord{ByClass: s.ByClass, Retries: s.Retries, Quarantined: s.Quarantined, OtherAddress: s.OtherAddress, Waits: s.Waits}
 	for i := range m.latency.buckets {
 		if n := m.latency.buckets[i].Load(); n > 0 {
 			r.Latency = append(r.Latency, LatencyCount{i, n})
@@ -43,6 +44,7 @@ func (r *CallRecord) Add(other CallRecord) {
 	r.ByClass, r.Retries = added(r.ByClass, other.ByClass), added(r.Retries, other.Retries)
 	r.Waits = added(r.Waits, other.Waits)
 	r.Quarantined += other.Quarantined
+	r.OtherAddress += other.OtherAddress
 	all := append(slices.Clone(r.Latency), other.Latency...)
 	slices.SortStableFunc(all, func(a, b LatencyCount) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	r.Latency = nil
@@ -76,6 +78,7 @@ func (r CallRecord) Snapshot() CallSnapshot {
 		m.retries.add(class, n)
 	}
 	m.Quarantined(r.Quarantined)
+	m.OtherAddress(r.OtherAddress)
 	for _, c := range r.Latency {
 		if c.Bucket >= 0 && c.Bucket < len(m.latency.buckets) {
 			m.latency.buckets[c.Bucket].Add(c.Count)

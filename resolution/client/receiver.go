@@ -109,7 +109,7 @@ func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 		r.options.Log.Warn("a callback answers nothing that was asked", "webhook", id)
 		return http.StatusNotFound
 	case errors.Is(err, resolution.ErrInvalid):
-		r.options.Log.Warn("a callback cannot be understood", "webhook", id)
+		r.options.Log.Warn("a callback cannot be understood", "webhook", id, "why", err)
 		return http.StatusUnprocessableEntity
 	}
 	r.options.Log.Error("a callback could not be stored; the service is to send it again", "webhook", id, "error", err)

@@ -61,7 +61,7 @@ type runMetrics struct {
 	rows, known, malformed, rowsRead, bytesRead, bytes, parts                *prometheus.Desc
 	questions, stored, twins, calls, retries, callSeconds, waiting           *prometheus.Desc
 	credits, earlierCredits, unknown, parked, refused, quarantined, inFlight *prometheus.Desc
-	queued, rateLimit, paused                                                *prometheus.Desc
+	otherAddress, queued, rateLimit, paused                                  *prometheus.Desc
 }
 
 func newRunMetrics(p *stats.Progress) *runMetrics {
@@ -93,6 +93,7 @@ func newRunMetrics(p *stats.Progress) *runMetrics {
 		parked:         desc("parked", "Calls whose answer comes later."),
 		refused:        desc("refused_total", "Questions that the service would not work on."),
 		quarantined:    desc("quarantined_total", "Members of answers left out because they were not what they claimed to be."),
+		otherAddress:   desc("answered_under_another_address_total", "Answers whose data are of an address that was not asked about."),
 		inFlight:       desc("in_flight", "Calls in flight."),
 		queued:         desc("waiting_calls", "Calls that wait to leave."),
 		rateLimit:      desc("rate_limit", "Calls a second that may leave now; absent where nothing limits."),
@@ -154,6 +155,7 @@ func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge(m.parked, float64(c.Parked))
 	counter(m.refused, float64(c.Refused))
 	counter(m.quarantined, float64(c.Quarantined))
+	counter(m.otherAddress, float64(c.OtherAddress))
 	gauge(m.inFlight, float64(c.InFlight))
 	gauge(m.queued, float64(c.Waiting))
 	if c.Rate > 0 {

@@ -122,7 +122,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	}
 	if f.remote.isRemote() {
 		wire.SetGC(wire.RemoteGC)
-		remote, closeRemote, err := f.remote.open(ctx, job.Operation, state, f.planning, f.shared, log)
+		remote, closeRemote, err := f.remote.open(ctx, job, state, f.planning, f.shared, log)
 		if err != nil {
 			return nil, nil, err
 		}

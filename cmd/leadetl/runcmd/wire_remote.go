@@ -28,6 +28,7 @@ import (
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/internal/servicename"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -194,11 +195,12 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 // callback listener. With planning, it makes no calls, and what only calls need
 // may be missing. A shared run opens the stored answers step by step. closeRemote
 // closes everything.
-func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state wire.State, planning bool, shared *sharing, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
+func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, planning bool, shared *sharing, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
+	op, asked := j.Operation, client.NewAsked(j.NetworkHosts)
 	r = &purchase.Remote{
-		Read: new(client.Reader).Read, Name: f.name(), Concurrency: f.concurrency,
+		Read: new(client.Reader).Read, Check: asked.Check, Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),
@@ -240,7 +242,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	}
 	r.Counters.Paced(r.Pace.Snapshot)
 	if f.callbacks.listen != "" && !f.offline {
-		r.Deliveries = purchase.NewDeliveries(r.Answers, r.Name, r.Read, time.Now, r.Price)
+		r.Deliveries = purchase.NewDeliveries(r, time.Now)
 	}
 	if f.offline && shared == nil {
 		if err := checkOffline(ctx, state, store, r.Scope(op), log); err != nil {
@@ -250,6 +252,7 @@ func (f *remoteFlags) open(ctx context.Context, op resolution.Operation, state w
 	if !calls {
 		return r, opened.Close, nil
 	}
+	options.Asked = asked
 	if err := f.connect(ctx, r, options, &opened, log); err != nil {
 		return nil, nil, err
 	}

@@ -153,6 +153,7 @@ func (s Summary) addCalls(t *Table) {
 	}
 	t.CountIfAny("parked", service.Parked, "calls whose answers have not arrived yet")
 	t.CountIfAny("left out", c.Quarantined, "invalid fields of answers")
+	t.CountIfAny("elsewhere", c.OtherAddress, "answers under another address than was asked about")
 }
 
 // credits describes what the whole job has paid, if earlier runs were part of

@@ -3,14 +3,18 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // TestRemoteStops has services that end a run. Each run stops cleanly and,
@@ -212,5 +216,65 @@ func TestRemoteFullDisk(t *testing.T) {
 	}
 	if len(s.Ledger()) != rows || len(s.BilledKeys()) != rows {
 		t.Errorf("%d answers are billed, about %d keys of %d", len(s.Ledger()), len(s.BilledKeys()), rows)
+	}
+}
+
+// TestRemoteKeysAge: the calls of an earlier night have no answers. They are sent again
+// while the service knows their keys, and then no more unless the user wants it.
+func TestRemoteKeysAge(t *testing.T) {
+	t.Parallel()
+	const rows = 10
+	for _, c := range []struct {
+		name  string
+		age   time.Duration
+		said  time.Duration // by the service, how long it remembers keys
+		flags []string
+		job   string // file
+		code  int
+	}{
+		{"a day, and one more day", 25 * time.Hour, 0, []string{"--idempotent"}, "", cli.ExitRejects},
+		{"a day, and less", 23 * time.Hour, 0, []string{"--idempotent"}, "", cli.ExitDone},
+		{"more days", 25 * time.Hour, 0, []string{"--idempotent=3d"}, "", cli.ExitDone},
+		{"more days, but the service says one", 25 * time.Hour, 24 * time.Hour, []string{"--idempotent=3d"}, "", cli.ExitRejects},
+		{"ten minutes", time.Hour, 0, []string{"--idempotent=10m"}, "", cli.ExitRejects},
+		{"a job of a day", 23 * time.Hour, 0, nil, "idempotent: true\n", cli.ExitDone},
+		{"a job of ten minutes", time.Hour, 0, nil, "idempotent: 10m\n", cli.ExitRejects},
+		{"not at all", time.Hour, 0, []string{"--idempotent=false"}, "idempotent: true\n", cli.ExitRejects},
+		{"from the future", -time.Hour, 0, []string{"--idempotent"}, "", cli.ExitRejects},
+		{"old, but wanted", 25 * time.Hour, 0, []string{"--idempotent", "--retry-unknown"}, "", cli.ExitDone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := badservice.DefaultOptions()
+			o.Matched = 1
+			s, url := badly(t, o)
+			list := addressList(rows)
+			j := newRemoteJob(t, "ip_to_company", url, list, append(c.flags, "--max-credits", "20")...)
+			if c.job != "" {
+				if err := os.WriteFile(j.path("job.yaml"), []byte(c.job), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				j.flags = append(j.flags, "--job", j.path("job.yaml"))
+			}
+			store, err := answers.Open(j.path("state/answers"), answers.Options{})
+			for _, key := range strings.Fields(list)[1:] {
+				q := answers.Question{Scope: answers.Scope{Service: url, Operation: resolution.IPToCompany}, Key: key}
+				if err == nil {
+					_, err = store.Intent(t.Context(), q, answers.Send{Run: "earlier", At: time.Now().Add(-c.age), KeyWindow: c.said})
+				}
+			}
+			if err = errors.Join(err, store.Close()); err != nil { // each is unknown then
+				t.Fatal(err)
+			}
+			want, unknown := rows, 0
+			if c.code != cli.ExitDone {
+				want, unknown = 0, rows
+			}
+			for range 2 { // the same command does not change that
+				j.run(c.code)
+				if billed := len(s.Ledger()); billed != want || len(j.unknown()) != unknown {
+					t.Errorf("%d calls are billed and %d unknown, want %d and %d", billed, len(j.unknown()), want, unknown)
+				}
+			}
+		})
 	}
 }

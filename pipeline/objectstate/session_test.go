@@ -238,6 +238,29 @@ func TestIntentsExpire(t *testing.T) {
 	}
 }
 
+// The age of an idempotency key counts from its first intent, whoever takes the log over,
+// from its segments or from a manifest.
+func TestKeysKeepTheirAge(t *testing.T) {
+	b := newBench(t)
+	first, forgotten, again := noon, noon.Add(10*time.Minute), false
+	for hour := range 4 {
+		a := takeOver(t, t.Context(), b.state(t, "state"), t.TempDir(), "run", "a")
+		if f := a.find(t, t.Context(), "a"); again && (!f.FirstSent.Equal(first) || !f.Deadline.Equal(forgotten)) {
+			t.Errorf("process %d: first sent at %s and forgotten at %s, want %s and %s", hour, f.FirstSent, f.Deadline, first, forgotten)
+		}
+		at := noon.Add(time.Duration(hour) * time.Hour)
+		_, err := a.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "run", At: at, Again: again})
+		must(t, err)
+		must(t, a.Answers.SetKeyWindow(t.Context(), people, 10*time.Minute))
+		again = true
+		if hour%2 == 0 {
+			must(t, a.Answers.Close()) // it dies
+		} else {
+			must(t, a.Close(t.Context()))
+		}
+	}
+}
+
 // A damaged log is not taken for an empty one.
 func TestDamagedLog(t *testing.T) {
 	b := newBench(t)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -16,10 +17,21 @@ import (
 // making, unless the service asks for more.
 const maxPollWait = 5 * time.Second
 
+// settlingIn is how long after its creation a resolution may not be found yet: services
+// that keep what they make in several places know it in one before the others.
+const settlingIn = time.Minute
+
+// isNotThereYet reports whether a look found nothing because it came too early.
+func isNotThereYet(f *resolution.CallError, created time.Time) bool {
+	return f.Status == http.StatusNotFound && !f.General && time.Since(created) < settlingIn
+}
+
 // resume waits for an answer that was promised to an earlier process.
 func (c *call) resume() (Answer, error) {
+	if now := time.Now(); c.buyer.codec.poll != nil || c.deadline.Before(now) { // it is waited for however old it is
+		c.deadline = now.Add(c.buyer.remote.Patience)
+	}
 	if c.buyer.codec.poll != nil {
-		c.deadline = time.Now().Add(c.buyer.remote.Patience) // it is asked for however old it is
 		c.buyer.places.occupy()
 		c.placed = true
 		defer c.leavePlace(false)
@@ -81,6 +93,8 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case err == nil:
 			r.ID = cmp.Or(r.ID, open.Resolution)
 			return c.orStop(c.answered(r, open.Run))
+		case errors.As(err, &failure) && isNotThereYet(failure, open.Sent):
+			failures = 0
 		case errors.As(err, &failure) && failure.Class == resolution.Denied && !failure.General && denials+1 < maxDenials401:
 			denials++ // the key was read again
 		case stopOf(err) != nil || failure == nil:

@@ -45,6 +45,8 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 		return Await
 	case r.keyHolds(f, now), r.RetryUnknown && f.Sent.Before(began):
 		return Resend
+	case f.Open == answers.Parked && r.Deliveries != nil && f.Deadline.Before(began): // its time was over before this process, which listens again
+		return Await
 	}
 	return GiveUp
 }

@@ -72,7 +72,9 @@ func TestDecide(t *testing.T) {
 		{"unknown of this process", retry, unknown(now), GiveUp},
 		{"parked, without a listener", plain, parked(after), GiveUp},
 		{"parked", listening, parked(after), Await},
-		{"parked, its time over", listening, parked(before), GiveUp},
+		{"parked, its time over before this process", listening, parked(before), Await},
+		{"parked, its time over in this process", listening, parked(now), GiveUp},
+		{"parked, its time over, without a listener", plain, parked(before), GiveUp},
 		{"parked, its time over, idempotent", idempotent, parked(before), Resend},
 		{"parked, its time over, its key old", idempotent, old, GiveUp},
 

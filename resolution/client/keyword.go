@@ -98,6 +98,10 @@ func (a answer) searchReply() (resolution.Reply, error) {
 	if err := e.misplaced(); err != nil {
 		return resolution.Reply{}, err
 	}
+	if a.asked.isPoll() && e.isTooEarly() {
+		e.about.Pending = true
+		return resolution.Reply{About: e.about}, nil
+	}
 	if err := e.err(); err != nil {
 		var refused *resolution.CallError
 		if a.asked.isPoll() && errors.As(err, &refused) && (e.isMiss() || a.status == http.StatusGone && refused.Code != retired) {

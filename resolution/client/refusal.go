@@ -121,6 +121,24 @@ func isNotReady(body value) bool {
 	return says(text(body.get("message")), "not ready", "still processing", "in progress", "try again later", "retry later")
 }
 
+// isTooEarly reports whether a 404 says that what was asked for is not there yet: in
+// words, or by when to ask again.
+func (in envelope) isTooEarly() bool {
+	a := in.answer
+	if a.status != http.StatusNotFound {
+		return false
+	}
+	if in.about.Pace.RetryAfter > 0 || isNotReady(in.body) || isNotReady(object(in.body.get("data"))) {
+		return true
+	}
+	words := []string{"not ready", "not_ready", "not finished", "not yet", "is pending", "is queued", "processing", "in progress", "in_progress", "try again later", "retry later"}
+	switch c := code(in.body); {
+	case c == "pending", c == "queued", c == "running", says(c, words...), says(reason(in.body), words...):
+		return true
+	}
+	return len(in.body) == 0 && len(a.body) <= 4096 && says(string(a.body), words...)
+}
+
 // saysNoCredits reports whether a refusal says, by its code or its text, that the
 // account is out of credits.
 func (in envelope) saysNoCredits(code string) bool {

@@ -421,6 +421,25 @@ func FuzzReply(f *testing.F) {
 }
 
 // TestSearchReply: what becomes of a keyword search, as services tell it.
+// A 404 that says when to ask again is no refusal of a poll.
+func TestPollAgainAfter404(t *testing.T) {
+	for _, f := range []struct {
+		header, body string
+		pending      bool
+	}{
+		{"2", `{"error":{"code":"resolution_not_found"}}`, true},
+		{"2", `<html>Not Found</html>`, true},
+		{"0", `{"error":{"code":"resolution_not_found"}}`, false},
+		{"", `{"error":{"code":"resolution_not_found"}}`, false},
+	} {
+		header := http.Header{"Retry-After": {f.header}}
+		got, err := answer{operation: resolution.KeywordToLead, status: 404, header: header, body: []byte(f.body), asked: &asked{known: NewAsked(nil), id: "res_1"}}.searchReply()
+		if got.Pending != f.pending || (err == nil) != f.pending || f.pending && got.Pace.RetryAfter != 2*time.Second {
+			t.Errorf("Retry-After %q, %s: pending %v after %s, %v; want %v", f.header, f.body, got.Pending, got.Pace.RetryAfter, err, f.pending)
+		}
+	}
+}
+
 func TestSearchReply(t *testing.T) {
 	const list, count = resolution.KeywordToLead, resolution.KeywordToLeadCount
 	for _, f := range []struct {
@@ -458,6 +477,14 @@ func TestSearchReply(t *testing.T) {
 		{"failed", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"},"error":{"code":"internal_error"}}`, 0, 0, false, 0, false, resolution.Unavailable, "internal_error", false},
 		{"cancelled", list, 200, `{"success":false,"resolution":{"id":"res_1","status":"cancelled"}}`, 0, 0, false, 0, false, resolution.Unavailable, "cancelled", false},
 		{"not known", list, 404, `{"error":{"code":"resolution_not_found"}}`, 0, 0, false, 0, false, resolution.Invalid, "resolution_not_found", false},
+		{"not there yet, by its status", list, 404, `{"resolution":{"id":"res_1","status":"pending"}}`, 0, 0, false, 0, true, "", "", false},
+		{"not there yet, by its code", count, 404, `{"error":{"code":"not_ready"}}`, 0, 0, false, 0, true, "", "", false},
+		{"not there yet, by one word", list, 404, `{"error":"queued"}`, 0, 0, false, 0, true, "", "", false},
+		{"not there yet, in words", list, 404, `{"success":false,"message":"The resolution is still processing"}`, 0, 0, false, 0, true, "", "", false},
+		{"not there yet, in the data", list, 404, `{"data":{"status":"running"}}`, 0, 0, false, 0, true, "", "", false},
+		{"not there yet, as text", list, 404, `Result is queued`, 0, 0, false, 0, true, "", "", false},
+		{"no such pending one", list, 404, `{"error":{"code":"resolution_not_found","message":"no pending resolution has this id"}}`, 0, 0, false, 0, false, resolution.Invalid, "resolution_not_found", false},
+		{"a page of HTML", list, 404, `<html>Not Found</html>`, 0, 0, false, 0, false, resolution.Denied, "", false},
 		{"no longer kept", list, 410, `{"error":{"code":"resolution_expired"}}`, 0, 0, false, 0, false, resolution.Invalid, "resolution_expired", false},
 		{"no longer an operation", list, 410, `{"error":{"code":"operation_retired"}}`, 0, 0, false, 0, false, resolution.Denied, "operation_retired", false},
 		{"finished without a result", list, 200, `{"resolution":{"id":"res_1","status":"completed"}}`, 0, 0, false, 0, false, resolution.Protocol, "", true},

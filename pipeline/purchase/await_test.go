@@ -1,0 +1,104 @@
+package purchase
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+// openIn opens a store inside a bubble of synctest, and its Deliveries.
+func openIn(t *testing.T) (*answers.Store, *Deliveries) {
+	t.Helper()
+	store, err := answers.Open(t.TempDir(), answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	r := &Remote{Answers: store, Name: laterService, Read: client.Read, Price: Price{Match: 3}, Counters: &stats.CallCounters{}}
+	return store, NewDeliveries(r, time.Now)
+}
+
+// TestNotFoundSoonAfterCreation: a service may not find at once what it has just
+// begun. Later, what it does not find is gone.
+func TestNotFoundSoonAfterCreation(t *testing.T) {
+	for _, f := range []struct {
+		name       string
+		class      resolution.Class // of the 404
+		foundAfter time.Duration    // the creation
+		reason     string           // "" is a match
+		most       time.Duration    // that it takes
+	}{
+		{"found at last", resolution.Invalid, 40 * time.Second, "", 46 * time.Second},
+		{"found at last, the pages of a proxy before", resolution.Denied, 40 * time.Second, "", 46 * time.Second},
+		{"never found", resolution.Invalid, time.Hour, outcome.ReasonUnknownCall, 66 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			created := time.Now()
+			b := buyerFrom(t, resolution.KeywordToLeadCount, store, answering(func(asked string) (int, string, error) {
+				switch {
+				case asked != "res_1":
+					return 200, `{"resolution":{"id":"res_1","status":"queued"}}`, nil
+				case time.Since(created) < f.foundAfter:
+					return 0, "", &resolution.CallError{Class: f.class, Status: 404, Sent: true}
+				}
+				return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"count":7}}`, nil
+			}), func(r *Remote) { r.Patience = 15 * time.Minute })
+			a, err := ask(t, b, "")
+			if took := time.Since(created); err != nil || a.Reason != f.reason || (a.Outcome == outcome.Matched) != (f.reason == "") || took > f.most {
+				t.Errorf("%s: %s %s after %s, %v; want %q within %s", f.name, a.Outcome, a.Reason, took, err, f.reason, f.most)
+			}
+		})
+	}
+}
+
+// TestLaterRunListens: a run that listens waits for the answers promised to an earlier
+// one, whose time was over, as long as for those promised to itself.
+func TestLaterRunListens(t *testing.T) {
+	const body = `{"success":true,"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`
+	for _, f := range []struct {
+		name    string
+		arrives time.Duration // after the run began; -1 is before it asks, 0 is never
+		reason  string        // "" is a match
+		took    time.Duration
+	}{
+		{"before the first question", -1, "", 0},
+		{"while it listens", 50 * time.Second, "", 50 * time.Second},
+		{"never", 0, outcome.ReasonNoCallback, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, deliveries := openIn(t)
+			q := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "")
+			if err := store.Park(t.Context(), q, answers.Parking{Resolution: "res_1", Deadline: time.Now().Add(time.Second)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			b := buyerFrom(t, q.Operation, store, answering(func(string) (int, string, error) {
+				t.Error("it is asked again")
+				return 500, "", nil
+			}), func(r *Remote) { r.Deliveries = deliveries })
+			deliver := func() {
+				if err := deliveries.Deliver(t.Context(), resolution.Delivery{ID: "res_1", Body: []byte(body)}); err != nil {
+					t.Error(err)
+				}
+			}
+			switch {
+			case f.arrives < 0:
+				deliver()
+			case f.arrives > 0:
+				time.AfterFunc(f.arrives, deliver)
+			}
+			began := time.Now()
+			a, err := ask(t, b, q.Key)
+			if took := time.Since(began); err != nil || a.Reason != f.reason || (a.Outcome == outcome.Matched) != (f.reason == "") || took != f.took {
+				t.Errorf("%s: %s %s after %s, %v; want %q after %s", f.name, a.Outcome, a.Reason, took, err, f.reason, f.took)
+			}
+		})
+	}
+}

@@ -84,8 +84,8 @@ func (b *bench) importAll(ctx context.Context, ref *reference) (err error) {
 			return err
 		}
 		b.report.times(series{what: "leadetl, import of " + kind.name, rows: kind.rows, runs: []usage{ours}},
-			series{what: b.report.peer + ", read and sort " + kind.name, rows: kind.rows, runs: []usage{theirs}})
-		what, ratio := fmt.Sprintf("import of %s %s, CPU against %s sorting them into Parquet", millions(kind.rows), kind.name, b.report.peer), ours.cpu.Seconds()/theirs.cpu.Seconds()
+			series{what: "DuckDB, read and sort " + kind.name, rows: kind.rows, runs: []usage{theirs}})
+		what, ratio := fmt.Sprintf("import of %s %s, CPU against DuckDB sorting them into Parquet", millions(kind.rows), kind.name), ours.cpu.Seconds()/theirs.cpu.Seconds()
 		if kind.name == "people" || kind.name == "ip-ranges" {
 			b.report.below(what, 2, ratio, "%.2f×")
 			b.report.below("  heap and other memory of its own", 400, float64(ours.peakOwn)/1e6, "%.0f MB")
@@ -100,7 +100,7 @@ func (b *bench) lookup(ctx context.Context, ref *reference, operation, column, i
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(out), os.RemoveAll(theirs), os.RemoveAll(again))
 	}()
-	mine, peer := series{what: "leadetl, " + operation, rows: b.rows}, series{what: b.report.peer + ", " + operation, rows: b.rows}
+	mine, peer := series{what: "leadetl, " + operation, rows: b.rows}, series{what: "DuckDB, " + operation, rows: b.rows}
 	for range b.rounds {
 		if err := errors.Join(os.RemoveAll(out), os.RemoveAll(theirs)); err != nil {
 			return err
@@ -128,9 +128,9 @@ func (b *bench) lookup(ctx context.Context, ref *reference, operation, column, i
 	}
 	r := &b.report
 	r.times(mine, peer)
-	r.atLeast(fmt.Sprintf("%s %s, against %s", millions(b.rows), operation, r.peer), target, peer.wall().Seconds()/mine.wall().Seconds(), "%.2f×")
+	r.atLeast(fmt.Sprintf("%s %s, against DuckDB", millions(b.rows), operation), target, peer.wall().Seconds()/mine.wall().Seconds(), "%.2f×")
 	r.atLeast("  in CPU seconds", target, peer.cpu().Seconds()/mine.cpu().Seconds(), "%.2f×")
-	r.below("  size of the files, against those of "+r.peer, 1.05, sizes[0]/sizes[1], "%.3f×")
+	r.below("  size of the files, against those of DuckDB", 1.05, sizes[0]/sizes[1], "%.3f×")
 	if operation == "enrichment" {
 		return b.verify(ctx, out)
 	}

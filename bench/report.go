@@ -135,7 +135,7 @@ func (r *report) page() string {
 
 Written by `+"`make bench`"+` on %s in one run on one machine:
 
-    %s
+    %s, %s
 
 [measurements](measurements.md) has other machines and larger sizes.
 
@@ -143,6 +143,6 @@ Written by `+"`make bench`"+` on %s in one run on one machine:
 
 `+"`bench/`"+` generates the inputs, the same on every machine. Programs run one at a time and in turns. Times with a range are
 medians of several runs, with the fastest and the slowest. Peak memory is the resident set, with the pages of a directory. Files are read
-from the page cache. leadetl syncs every file it publishes; %s leaves that to the system. Both write the same rows, compared by a checksum.
-`, r.when.Format(time.DateOnly), r.machine, r, r.peer)
+from the page cache. leadetl syncs every file it publishes; DuckDB leaves that to the system. Both write the same rows, compared by a checksum.
+`, r.when.Format(time.DateOnly), r.machine, r.peer, r)
 }

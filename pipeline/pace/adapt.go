@@ -13,6 +13,8 @@ const (
 	flowing  = 0.7   // weight of the rate without the pause, against the rate with it
 	creep    = 0.005 // growth beyond the plateau, in refused rates per second
 	freed    = 1.05  // times the refused rate: beyond it the service's limit has changed
+	few      = 32    // answers from refusal to refusal
+	doubling = 4     // times a second, after refusals that the rate does not bring
 )
 
 // adaption learns the rate that the service accepts: additive increase,
@@ -24,6 +26,7 @@ type adaption struct {
 	rate     float64
 	refused  float64   // the rate that was refused last; 0 if unknown
 	learned  bool      // the service has a limit
+	free     bool      // it has shown since that the rate does not bring its refusals
 	hold     time.Time // no growth beyond the plateau before
 	grown    time.Time // the last time grow was called
 	paused   time.Time // when the rate was last refused
@@ -65,10 +68,23 @@ func (a *adaption) refuse(now, until time.Time, limited bool, forecast float64, 
 		a.rate = min(a.ceiling, max(a.answers.perSecond(now), 1))
 	}
 	a.rate = max(a.rate, minRate)
-	a.learned = true
+	a.learned, a.free = true, false
 	a.answered = 0
 	a.decreases++
 	a.wait(now, until, o.Patience)
+}
+
+// release lets the rate grow back, since it does not bring the refusals.
+func (a *adaption) release(now time.Time) {
+	a.refused, a.free, a.answered = 0, true, 0
+	a.paused, a.resumed, a.grown = now, now, now
+}
+
+// goesOn reports whether a refusal comes although the rate was lowered: it is below the
+// one refused last, or few calls were answered since.
+func (a *adaption) goesOn() bool {
+	const rounding = 1.0001
+	return !a.paused.IsZero() && (a.refused == 0 || a.rate <= rounding*plateau*a.refused || a.answered < few)
 }
 
 // wait holds all calls until the pause ends. Afterwards the rate does not grow
@@ -85,8 +101,8 @@ func (a *adaption) wait(from, until time.Time, patience int) {
 func (a *adaption) accepted(now time.Time, answered int) float64 {
 	flowed := max(now.Sub(a.resumed).Seconds(), 0.05)
 	upper := float64(answered) / flowed
-	if flowed >= 1 {
-		upper = a.answers.perSecond(now)
+	if recent := a.answers.perSecond(now); flowed >= 1 && recent > 0 { // else calls are seconds apart
+		upper = recent
 	}
 	upper = min(upper, a.rate)
 	if a.refused == 0 {
@@ -103,6 +119,8 @@ func (a *adaption) grow(now time.Time) {
 	}
 	a.grown = now
 	switch {
+	case a.refused == 0 && a.free:
+		a.rate *= math.Exp2(doubling * dt)
 	case a.refused == 0:
 		a.rate *= math.Exp2(dt)
 	case a.rate < plateau*a.refused:

@@ -5,6 +5,14 @@
 //
 // Every Permit must be given back with Done. A Controller knows about the
 // service only what Done reports, and when Leave says that calls leave.
+//
+// A refusal pauses all calls and lowers the rate, unless the service refuses a share
+// of calls whatever the rate. That shows in a trial: when refusals go on although the
+// rate was lowered, calls leave for some seconds at nine tenths of what the service
+// has sustained from refusal to refusal, pauses included. No limit refuses a call
+// then. If one is refused nevertheless, the rate grows back at once, and each refusal
+// concerns its own call alone, until clearly more of them come than that share.
+// Failures between answers change nothing; six in a row count as a refusal.
 package pace
 
 import (
@@ -17,7 +25,7 @@ import (
 
 // overload is how many calls in a row must fail, without a Retry-After, to
 // lower the rate.
-const overload = 3
+const overload = 6
 
 // Controller paces calls. It is safe from any goroutine, has none of its own,
 // and needs no closing.
@@ -37,6 +45,7 @@ type Controller struct {
 	bucket   bucket
 	spacing  spacing
 	adaption adaption
+	chance   chance
 	forecast forecast
 	pause    pause
 	life     life
@@ -151,15 +160,16 @@ func (p Permit) Done(o Outcome) {
 	if call.left != 0 {
 		c.underWay--
 	}
+	limit := true // may tell a limit
 	switch o.Kind {
 	case Answered:
 		c.spacing.heard(o.Latency, c.options.Concurrency)
 		c.answered(now, call.left)
 	case Limited:
 		c.tally.limited++
-		c.refused(now, call.left, o)
+		limit = c.refused(now, call.left, o)
 	case Unavailable, Unreachable:
-		c.failed(now, call, o)
+		limit = c.failed(now, call, o)
 	case NotCounted:
 		c.life.dropped(call.permit)
 	}
@@ -168,7 +178,7 @@ func (p Permit) Done(o Outcome) {
 	}
 	// A service that sends a look-ahead only with refusals always says that
 	// nothing is left. That says nothing about its limit.
-	if o.LookAhead.Limited && (o.Kind == Answered || c.forecast.said) {
+	if o.LookAhead.Limited && limit && (o.Kind == Answered || c.forecast.said) {
 		counted := float64(call.left) - float64(c.uncounted)
 		o.LookAhead.Remaining /= max(c.options.Lanes, 1) // the others use the rest
 		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.underWay)
@@ -186,6 +196,9 @@ func (c *Controller) answered(now time.Time, call uint64) {
 	if call > c.round { // one that left before the pause says nothing about it
 		c.adaption.answered++
 		c.pause.answered()
+		c.chance.answered(now, c.adaption.answered == 1)
+	} else {
+		c.chance.among(call, false)
 	}
 	if c.rateBound && !c.pause.active(now) {
 		c.rateBound = false
@@ -207,12 +220,20 @@ func (c *Controller) alive() {
 	}
 }
 
-// refused pauses all calls and lowers the rate. Refusals of calls that were in
-// flight at the first refusal are the same signal: they can only prolong the
-// pause.
-func (c *Controller) refused(now time.Time, call uint64, o Outcome) {
+// refused pauses all calls and lowers the rate, and reports whether it did.
+// Refusals of calls that were in flight at the first refusal are the same signal:
+// they can only prolong the pause.
+func (c *Controller) refused(now time.Time, call uint64, o Outcome) bool {
 	first := call > c.round
-	if first {
+	switch {
+	case !first:
+		c.chance.among(call, true)
+	case c.isByChance(now):
+		return false
+	default:
+		if answers := c.adaption.answered; answers > 0 {
+			c.chance.lower(call, answers, c.adaption.goesOn())
+		}
 		c.round = c.left
 	}
 	ask := o.RetryAfter
@@ -237,20 +258,42 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) {
 	if c.bucket.rate == unlimited || ask == 0 {
 		c.window = 1 // one call tests whether the pause was long enough
 	}
+	return true
 }
 
-func (c *Controller) failed(now time.Time, call place, o Outcome) {
+// isByChance reports whether a refusal is one of those that come whatever the rate.
+// Right after a pause it says only that the pause was too short.
+func (c *Controller) isByChance(now time.Time) bool {
+	known := c.chance.share > 0
+	if !known && c.adaption.answered == 0 || c.chance.isLimit() {
+		return false
+	}
+	if !known {
+		c.adaption.release(now)
+	}
+	return true
+}
+
+// failed notes a failure, and reports whether it may tell a limit.
+func (c *Controller) failed(now time.Time, call place, o Outcome) bool {
 	c.tally.failed++
 	if c.life.failed(now, call, &c.options) {
 		c.window = 1
 	}
 	if o.RetryAfter > 0 || o.Kind == Unavailable && c.life.failures >= overload {
-		c.refused(now, call.left, o)
+		return c.refused(now, call.left, o)
 	}
+	return true
 }
 
-// rate is the lowest of the user's, the learned and the forecast rate.
-func (c *Controller) rate() float64 { return min(c.adaption.rate, c.forecast.rate) }
+// rate is the lowest of the user's, the learned, the forecast and the trial's rate.
+func (c *Controller) rate() float64 {
+	rate := min(c.adaption.rate, c.forecast.rate)
+	if c.chance.left > 0 {
+		rate = min(rate, c.chance.rate)
+	}
+	return rate
+}
 
 // grant gives a permit. Where calls do not say when they leave, this one leaves.
 func (c *Controller) grant(now time.Time) Permit {

@@ -2,6 +2,7 @@ package pace_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -107,4 +108,125 @@ func TestModelOfBuying(t *testing.T) {
 		}
 	}
 	t.Logf("%d cells", len(cells))
+}
+
+// faults are failures and refusals of calls by chance. A refusal asks for a wait.
+// The service calls it under its lock.
+func faults(seed uint64, failed, limited float64, asks time.Duration) func() pace.Outcome {
+	dice := rand.New(rand.NewPCG(seed, 5))
+	return func() pace.Outcome {
+		switch n := dice.Float64(); {
+		case n < failed:
+			return pace.Outcome{Kind: pace.Unavailable}
+		case n < failed+limited:
+			return pace.Outcome{Kind: pace.Limited, RetryAfter: asks}
+		}
+		return pace.Outcome{}
+	}
+}
+
+// rows has workers send rows, each again until it is answered, after a wait that
+// doubles and is at least the one that the service asks for: by a controller as a
+// run does, or without one. It ends after so many rows or so much time.
+func rows(t *testing.T, c *pace.Controller, s *service, workers, most int, d time.Duration) (done int, took time.Duration) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	var mu sync.Mutex
+	row := func() {
+		for failures := 0; ctx.Err() == nil; failures++ {
+			var o pace.Outcome
+			if c == nil {
+				o = s.call()
+			} else if p, err := c.Acquire(ctx); err == nil {
+				o = s.call()
+				p.Done(o)
+			} else {
+				return
+			}
+			if o.Kind == pace.Answered {
+				mu.Lock()
+				defer mu.Unlock()
+				done, took = done+1, time.Since(began)
+				return
+			}
+			time.Sleep(max(o.RetryAfter, 150*time.Millisecond<<min(failures, 6)))
+		}
+	}
+	var group sync.WaitGroup
+	begun := 0
+	for range workers {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				mu.Lock()
+				begun++
+				enough := begun > most
+				mu.Unlock()
+				if enough {
+					return
+				}
+				row()
+			}
+		})
+	}
+	group.Wait()
+	return done, took
+}
+
+// TestModelOfFaults has a service without a limit that fails and refuses a share of
+// the calls. In a minute as many rows are answered as a plain loop gets, with as many
+// calls in flight and the same waits of each row; and a short list is soon done.
+func TestModelOfFaults(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name            string
+		failed, limited float64
+		asks            time.Duration
+		places          int
+		latency         time.Duration
+	}{
+		{"one call at a time", 1. / 7, 1. / 13, time.Second, 1, ms},
+		{"one in seven and one in thirteen", 1. / 7, 1. / 13, time.Second, 8, ms},
+		{"one in seven and one in thirteen, silent", 1. / 7, 1. / 13, 0, 8, 20 * ms},
+		{"many places", 1. / 7, 1. / 13, time.Second, 64, 50 * ms},
+		{"failures", 0.3, 0, 0, 64, 100 * ms},
+		{"refusals", 0, 0.3, time.Second, 64, 50 * ms},
+		{"refusals, silent", 0, 0.3, 0, 16, 50 * ms},
+		{"both", 0.15, 0.15, time.Second, 16, 100 * ms},
+		{"few refusals", 0, 0.02, time.Second, 16, 20 * ms},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			const seeds = 3
+			var plain, paced int
+			var longer time.Duration // than in a plain loop, for a short list
+			for seed := range uint64(seeds) {
+				s := func() *service {
+					return &service{latency: constant(c.latency), fault: faults(seed, c.failed, c.limited, c.asks)}
+				}
+				controller := func() *pace.Controller {
+					o := pace.DefaultOptions()
+					o.Concurrency = c.places
+					o.Random = func() float64 { return 0.5 }
+					return pace.New(o)
+				}
+				const most, short = 6000, 300
+				bubble(t, func(t *testing.T) {
+					n, took := rows(t, nil, s(), c.places, most, time.Minute)
+					plain += n
+					n, _ = rows(t, controller(), s(), 2*c.places, most, took) // a run has twice as many rows at hand
+					paced += n
+					_, alone := rows(t, nil, s(), c.places, short, time.Hour)
+					n, took = rows(t, controller(), s(), 2*c.places, short, time.Hour)
+					if longer += took - alone; n != short {
+						t.Errorf("%d of %d rows answered", n, short)
+					}
+				})
+			}
+			if float64(paced) < 0.7*float64(plain) || longer > seeds*20*time.Second {
+				t.Errorf("%d rows answered, %d in a plain loop; a short list takes %v longer", paced, plain, longer/seeds)
+			}
+			t.Logf("%d rows, %d in a plain loop; a short list takes %v longer", paced, plain, longer/seeds)
+		})
+	}
 }

@@ -50,6 +50,9 @@ type Options struct {
 	Random func() float64
 }
 
+// LongestPause is the usual MaxPause.
+const LongestPause = 15 * time.Minute
+
 // DefaultOptions are the options without any flag: no rate limit, 64 calls in
 // flight.
 func DefaultOptions() Options {
@@ -58,7 +61,7 @@ func DefaultOptions() Options {
 		Concurrency: 64,
 		Margin:      0.001,
 		Pause:       250 * time.Millisecond,
-		MaxPause:    15 * time.Minute,
+		MaxPause:    LongestPause,
 		Decrease:    0.7,
 		Patience:    20,
 		DeadAfter:   10,

@@ -106,7 +106,7 @@ type service struct {
 	limit   limiter // nil: none
 	headers headers
 	latency func() time.Duration
-	fails   func() bool // whether the next call comes to nothing; nil: none does
+	fault   func() pace.Outcome // of the next call, whatever the rate; nil or an answer: none
 
 	mu      sync.Mutex
 	allowed int
@@ -127,8 +127,10 @@ func (s *service) arrive(now time.Time) pace.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var o pace.Outcome
-	if s.fails != nil && s.fails() {
-		return pace.Outcome{Kind: pace.Unavailable}
+	if s.fault != nil {
+		if o := s.fault(); o.Kind != pace.Answered {
+			return o
+		}
 	}
 	if s.limit == nil {
 		s.allowed++

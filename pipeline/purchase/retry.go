@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -69,10 +70,14 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			return failed(outcome.ReasonUnavailable), nil
 		}
 		c.buyer.counters.Retried(string(failure.Class))
-		if failure.Class == resolution.Limited || !failure.Sent {
+		if !failure.Sent {
 			continue // the pace waits
 		}
-		if err := sleep(c.buyer.ctx, backoff(failures, maxWait, failure.Pace.RetryAfter), nil); err != nil {
+		wait := backoff(failures, maxWait, failure.Pace.RetryAfter)
+		if failure.Class == resolution.Limited { // all other calls may not wait, see pace
+			wait = max(wait, min(failure.Pace.RetryAfter, pace.LongestPause))
+		}
+		if err := sleep(c.buyer.ctx, wait, nil); err != nil {
 			return Answer{}, err
 		}
 	}

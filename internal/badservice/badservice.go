@@ -54,6 +54,12 @@ type Options struct {
 	Burst int
 	// Polls is how many polls of a keyword search find it unfinished.
 	Polls int
+	// Hidden answers these polls with 404: in words, with Retry-After, or with
+	// neither.
+	Hidden bool
+	// Echoed creates counts for callers with a callback address with an answer that
+	// repeats the request, as the interface has it, and posts their result.
+	Echoed bool
 	// Secret signs callbacks: whsec_ and base64.
 	Secret string
 	Faults Faults

@@ -27,14 +27,13 @@ type callbacks struct {
 const retryCallback = 50 * time.Millisecond
 
 // post sends the finished answer to a question until the receiver accepts it.
-func (c *callbacks) post(secret string, q *question, d *decision, requested time.Time) {
+func (c *callbacks) post(secret string, q *question, d *decision, envelope map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return
 	}
 	c.under.Go(func() {
-		envelope := d.envelope(q, requested)
 		envelope["type"], envelope["timestamp"] = "resolution.completed", timestamp(time.Now())
 		body, err := json.Marshal(envelope)
 		if err != nil {

@@ -43,9 +43,19 @@ func (s *Service) judge(r *http.Request, q *question, refusal *reply) *fate {
 	}
 	answered := d.render(q, s.options)
 	if d.later {
-		s.callbacks.post(s.options.Secret, q, d, time.Now())
+		s.callbacks.post(s.options.Secret, q, d, s.finished(q, d))
 	}
 	return s.after(q, d, answered)
+}
+
+// finished is the body of a callback.
+func (s *Service) finished(q *question, d *decision) map[string]any {
+	if d.search == nil {
+		return d.envelope(q, time.Now())
+	}
+	body := map[string]any{"success": true, "resolution": resolutionOf(q, "completed", time.Now()), "payload": q.sent}
+	s.finish(q, d.search, body)
+	return body
 }
 
 // before may end a call before it is processed; nil lets it pass.
@@ -151,6 +161,11 @@ func (s *Service) settle(q *question) (*decision, *fate) {
 		if s.jobs[q.id()] == nil {
 			s.jobs[q.id()] = &job{operation: q.name, search: d.search, polls: s.options.Polls}
 		}
+	}
+	if q.name == "keyword_to_lead_count" && q.callback != "" && s.options.Echoed {
+		told := *d.search // a look at the job says more
+		told.body = q.sent
+		d.later, d.search = true, &told
 	}
 	if q.kind == single {
 		d.later = q.callback != "" && q.name != "ip_to_company" && s.chance(Later, s.faults.Later)

@@ -123,10 +123,30 @@ func (s *Service) poll(q *question) (*decision, *fate) {
 		body["resolution"] = resolutionOf(q, j.search.body["resolution"].(map[string]any)["status"].(string), time.Now())
 		unfinished := newReply(http.StatusOK, body)
 		unfinished.header.Set("Retry-After", "0.1")
+		if s.options.Hidden {
+			unfinished = s.notThereYet()
+		}
 		return nil, s.mangle(q, unfinished, Answered)
 	}
-	body["credits"] = map[string]any{"spent": j.search.credits()}
-	found := j.search
+	s.finish(q, j.search, body)
+	return nil, s.mangle(q, newReply(http.StatusOK, body), Answered)
+}
+
+// notThereYet is a 404 of a result that is made. The caller holds the lock.
+func (s *Service) notThereYet() *reply {
+	r := refuse(http.StatusNotFound, "resolution_not_found", "There is no such resolution.")
+	switch s.turn("hidden", 3) {
+	case 0:
+		r = refuse(http.StatusNotFound, "not_ready", "The resolution is still processing.")
+	case 1:
+		r.header.Set("Retry-After", "0.1")
+	}
+	return r
+}
+
+// finish adds the result of a search to the body that brings it.
+func (s *Service) finish(q *question, found *search, body map[string]any) {
+	body["credits"] = map[string]any{"spent": found.credits()}
 	if q.name == "keyword_to_lead_count" {
 		count := map[string]any{"hashed_email_count": 3 * found.total, "is_approximate": false}
 		if isShare(hashOf("odd", q.key), s.options.Odd) {
@@ -148,5 +168,4 @@ func (s *Service) poll(q *question) (*decision, *fate) {
 			"pagination": map[string]any{"page": found.page, "limit": found.limit, "total": found.total, "total_pages": pages, "has_more": found.page < pages},
 		}
 	}
-	return nil, s.mangle(q, newReply(http.StatusOK, body), Answered)
 }

@@ -43,9 +43,6 @@ func (c *call) resume() (Answer, error) {
 // await waits for the answer of a parked call, until its deadline.
 func (c *call) await() (Answer, error) {
 	b := c.buyer
-	if b.codec.poll == nil && b.remote.Deliveries == nil {
-		return failed(b.codec.late), nil
-	}
 	b.counters.Parked(1)
 	defer b.counters.Parked(-1)
 	var news <-chan struct{}
@@ -79,8 +76,8 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case err != nil:
 			return Answer{}, b.stopFor(err)
 		}
-		if b.codec.poll == nil {
-			if wait = time.Until(c.deadline); wait <= 0 {
+		if b.codec.poll == nil || open.Resolution == "" { // a callback alone brings it
+			if wait = time.Until(c.deadline); wait <= 0 || b.remote.Deliveries == nil {
 				return failed(b.codec.late), nil
 			}
 			continue

@@ -1,10 +1,15 @@
 package purchase
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -98,6 +103,65 @@ func TestLaterRunListens(t *testing.T) {
 			a, err := ask(t, b, q.Key)
 			if took := time.Since(began); err != nil || a.Reason != f.reason || (a.Outcome == outcome.Matched) != (f.reason == "") || took != f.took {
 				t.Errorf("%s: %s %s after %s, %v; want %q after %s", f.name, a.Outcome, a.Reason, took, err, f.reason, f.took)
+			}
+		})
+	}
+}
+
+// TestCountsThatComeLater: a count is paid once and arrives, by a callback alone where
+// its creation only repeats the request, and by looks that find nothing at first.
+func TestCountsThatComeLater(t *testing.T) {
+	for _, f := range []struct {
+		name    string
+		options func(*badservice.Options)
+		listens bool
+		reason  string // "" is a match
+	}{
+		{"by a callback", func(o *badservice.Options) { o.Echoed = true }, true, ""},
+		{"by a callback, of which nobody hears here", func(o *badservice.Options) { o.Echoed = true }, false, outcome.ReasonUnfinished},
+		{"by looks that find nothing at first", func(o *badservice.Options) { o.Hidden, o.Polls = true, 3 }, false, ""},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			o := badservice.DefaultOptions()
+			o.Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+			f.options(&o)
+			s := badservice.New(o)
+			url, err := s.Start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			deliveries, store := laterOf(t)
+			receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				d, err := client.ReadDelivery(r.Header, body)
+				if err == nil && f.listens {
+					err = deliveries.Deliver(r.Context(), d)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}))
+			defer receiver.Close()
+			settings := client.DefaultOptions()
+			settings.BaseURL, settings.Key = url, secret.New("key")
+			if o.Echoed {
+				settings.CallbackURL = receiver.URL
+			}
+			c, err := client.New(settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			b := buyerFrom(t, resolution.KeywordToLeadCount, store, c, func(r *Remote) {
+				r.Name = laterService
+				if f.listens {
+					r.Deliveries = deliveries
+				}
+			})
+			if a, err := ask(t, b, ""); err != nil || a.Reason != f.reason || (a.Outcome == outcome.Matched) != (f.reason == "") || s.Spent() != 1 {
+				t.Errorf("%s %s, %v, and %d credits are spent; want %q and 1", a.Outcome, a.Reason, err, s.Spent(), f.reason)
 			}
 		})
 	}

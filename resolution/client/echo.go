@@ -34,6 +34,12 @@ type asked struct {
 
 func (q *asked) isPoll() bool { return q != nil && q.id != "" }
 
+// isToldByCallback reports whether an answer that repeats the search, and no more, promises
+// its result: the result is posted, under our reference.
+func (q *asked) isToldByCallback() bool {
+	return q != nil && q.named && q.search != nil && q.search.CallbackURL != ""
+}
+
 // misplaced returns an error if the answer names another question. An answer that
 // names none says nothing, as one that repeats another field than the one that was sent.
 func (e envelope) misplaced() error {

@@ -135,7 +135,7 @@ func (a answer) searchReply() (resolution.Reply, error) {
 		return resolution.Reply{}, e.unreadable("the count of the answer is not a count")
 	case e.status != "" && isFinished(e.status):
 		return resolution.Reply{}, e.unreadable("the search is finished, but its result is missing")
-	case r.ID == "":
+	case r.ID == "" && !a.asked.isToldByCallback():
 		return resolution.Reply{}, e.unreadable("the answer does not name its resolution")
 	default:
 		r.Pending = true

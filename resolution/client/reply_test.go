@@ -421,6 +421,33 @@ func FuzzReply(f *testing.F) {
 }
 
 // TestSearchReply: what becomes of a keyword search, as services tell it.
+// The creation of a count repeats the request and names no resolution: its result comes
+// to the callback address, if there is one.
+func TestCountThatIsToldByCallback(t *testing.T) {
+	search := searchBody{Keywords: []string{"rye", "oats"}, CallbackURL: "https://us.example/", Metadata: metadata{ClientRef: "ref"}}
+	quiet := search
+	quiet.CallbackURL = ""
+	for _, f := range []struct {
+		name, body string
+		search     searchBody
+		pending    bool
+	}{
+		{"the request", `{"keywords":["rye","oats"],"callback_url":"https://us.example/"}`, search, true},
+		{"the request in a payload", `{"success":true,"payload":{"keywords":["oats","rye"]}}`, search, true},
+		{"the request, and no address to post to", `{"keywords":["rye","oats"]}`, quiet, false},
+		{"another request", `{"keywords":["wheat"]}`, search, false},
+		{"nothing of it", `{"success":true}`, search, false},
+		{"the request and an error", `{"keywords":["rye","oats"],"error":"boom"}`, search, false},
+		{"the request, finished", `{"keywords":["rye","oats"],"status":"completed"}`, search, false},
+	} {
+		q := &asked{known: NewAsked(nil), search: &f.search, call: resolution.Call{Request: resolution.Request{Operation: resolution.KeywordToLeadCount}}}
+		got, err := answer{operation: resolution.KeywordToLeadCount, status: 200, header: http.Header{}, body: []byte(f.body), asked: q}.searchReply()
+		if got.Pending != f.pending || (err == nil) != f.pending || got.ID != "" {
+			t.Errorf("%s: pending %v, %v; want %v", f.name, got.Pending, err, f.pending)
+		}
+	}
+}
+
 // A 404 that says when to ask again is no refusal of a poll.
 func TestPollAgainAfter404(t *testing.T) {
 	for _, f := range []struct {

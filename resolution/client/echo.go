@@ -30,6 +30,7 @@ type asked struct {
 	search *searchBody // of a Start
 	id     string      // of a Poll
 	named  bool        // the answer names the question
+	sums   []string    // the digests of an email; see digests
 }
 
 func (q *asked) isPoll() bool { return q != nil && q.id != "" }
@@ -174,6 +175,11 @@ func (q *asked) dataOf(l *resolution.Lead) (swapped, other bool) {
 // digestsOf is dataOf for the digests of an answer about an email.
 func (q *asked) digestsOf(hashes []resolution.HashedEmail) (swapped, other bool) {
 	for _, h := range hashes {
+		if slices.Contains(q.digests(), h.Email) {
+			return false, false
+		}
+	}
+	for _, h := range hashes {
 		switch q.known.compare(resolution.Email, q.call.Key, h.Email) {
 		case namesThis:
 			return false, false
@@ -222,23 +228,29 @@ func (q *asked) self() uint64 {
 
 // register makes the names of a question known.
 func (q *asked) register() {
-	names := []string{q.call.ClientRef}
-	switch q.call.Operation.Identifier() {
-	case resolution.NetworkURL:
-		names = append(names, fold(q.call.Key))
-	case resolution.Email:
-		if a, err := email.Parse([]byte(q.call.Key)); err == nil {
-			names = append(names, digests(a)...)
-		}
+	names := q.digests()
+	if q.call.Operation.Identifier() == resolution.NetworkURL {
+		names = []string{fold(q.call.Key)}
 	}
 	self := q.self()
 	q.known.mu.Lock()
 	defer q.known.mu.Unlock()
 	for _, name := range names {
-		if name != "" {
-			q.known.add(maphash.String(q.known.seed, name), self)
+		q.known.add(maphash.String(q.known.seed, name), self)
+	}
+	if ref := q.call.ClientRef; ref != "" {
+		q.known.add(maphash.String(q.known.seed, ref), self)
+	}
+}
+
+// digests are those of a question about an email.
+func (q *asked) digests() []string {
+	if q.sums == nil && q.call.Operation.Identifier() == resolution.Email {
+		if a, err := email.Parse([]byte(q.call.Key)); err == nil {
+			q.sums = digests(a)
 		}
 	}
+	return q.sums
 }
 
 // add makes a name known. The caller holds the lock.
@@ -272,7 +284,7 @@ func (k *Asked) compare(kind resolution.Identifier, key, said string) naming {
 	switch {
 	case said == "":
 		return namesNone
-	case said == key:
+	case said == key, kind == resolution.NetworkURL && withoutScheme(said) == key:
 		return namesThis
 	}
 	switch kind {
@@ -322,8 +334,12 @@ func digests(a email.Address) (all []string) {
 	if a.Kind() != email.Plaintext {
 		return []string{string(a.AppendKey(nil))}
 	}
+	profiles := email.Known
+	if a.OneForm() {
+		profiles = profiles[:1]
+	}
 	var forms [][]byte
-	for _, p := range email.Known {
+	for _, p := range profiles {
 		form, ok := a.AppendForm(nil, p)
 		if !ok || slices.ContainsFunc(forms, func(f []byte) bool { return string(f) == string(form) }) {
 			continue

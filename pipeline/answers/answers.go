@@ -50,6 +50,13 @@ import (
 // databaseName is the database's file in its folder.
 const databaseName = "answers.sqlite"
 
+// Exist reports whether a folder holds answers. A kill at the right moment leaves one
+// that holds none.
+func Exist(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, databaseName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // ErrNone means that a folder holds no answers.
 var ErrNone = errors.New("no stored answers")
 

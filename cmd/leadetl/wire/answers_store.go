@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -53,6 +51,5 @@ func answersError(state string, err error) error {
 
 // HoldsAnswers reports whether a state folder contains stored answers.
 func HoldsAnswers(state string) bool {
-	_, err := os.Stat(filepath.Join(state, AnswersFolder))
-	return !errors.Is(err, fs.ErrNotExist)
+	return answers.Exist(filepath.Join(state, AnswersFolder))
 }

@@ -1,9 +1,31 @@
 package wire
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
 )
+
+// TestHoldsAnswers: a folder that a killed run left empty holds none.
+func TestHoldsAnswers(t *testing.T) {
+	state := t.TempDir()
+	folder := filepath.Join(state, AnswersFolder)
+	if HoldsAnswers(state) {
+		t.Error("no folder holds answers")
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil || HoldsAnswers(state) {
+		t.Errorf("an empty folder holds answers, %v", err)
+	}
+	s, err := answers.Open(folder, answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil || !HoldsAnswers(state) {
+		t.Errorf("a folder with a database holds no answers, %v", err)
+	}
+}
 
 func TestDefaultStateDir(t *testing.T) {
 	t.Setenv("HOME", "/home/ada")

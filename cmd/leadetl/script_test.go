@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,7 @@ type tests struct{ *testing.M }
 // Run runs the tests with the credentials of the S3 servers that they start: a
 // test that set them itself could not be parallel.
 func (m tests) Run() int {
+	log.SetOutput(io.Discard) // as main does
 	for _, variable := range s3test.Environ() {
 		name, value, _ := strings.Cut(variable, "=")
 		if err := os.Setenv(name, value); err != nil {

@@ -19,15 +19,16 @@ import (
 // (limit=10, remaining=1, reset=2; 10;w=60).
 func pace(h http.Header, body value, now time.Time) resolution.Pace {
 	var p resolution.Pace
+	now = serviceTime(h, now)
 	p.RetryAfter = waitUntil(h.Get("Retry-After"), now)
 	if p.RetryAfter == 0 {
-		p.RetryAfter = bodyRetryAfter(body)
+		p.RetryAfter = bodyRetryAfter(body, now)
 	}
 	if len(h) == 0 {
 		return p // a stored answer
 	}
 	p.Quota, p.Window = quota(h)
-	if remaining, reset, ok := rateLimit(h.Get("Ratelimit")); ok {
+	if remaining, reset, ok := rateLimit(h.Get("Ratelimit"), now); ok {
 		p.Limited, p.Remaining, p.Reset = true, remaining, reset
 		return p
 	}
@@ -36,7 +37,7 @@ func pace(h http.Header, body value, now time.Time) resolution.Pace {
 		if !is || remaining < 0 || remaining > math.MaxInt32 {
 			continue
 		}
-		p.Limited, p.Remaining, p.Reset = true, int(remaining), resetIn(h.Get(name.reset), now)
+		p.Limited, p.Remaining, p.Reset = true, int(remaining), waitUntil(h.Get(name.reset), now)
 		return p
 	}
 	return p
@@ -80,29 +81,55 @@ func keyWindow(h http.Header) (window time.Duration) {
 // maxKeyWindow bounds what a header can say.
 const maxKeyWindow = 10 * 365 * 24 * time.Hour
 
-// waitUntil is retry.After that also reads two forms that services send and
-// that RFC 9110 does not have: fractions of a second, and RFC 3339 dates.
+// serviceTime is the time of the answer by the service's clock, which absolute times
+// are of. A Date has whole seconds: a clock that differs less is the same as ours.
+func serviceTime(h http.Header, now time.Time) time.Time {
+	text := h.Get("Date")
+	if text == "" {
+		return now
+	}
+	date, err := http.ParseTime(text)
+	if skew := now.Sub(date); err != nil || skew > -time.Second && skew < 2*time.Second {
+		return now
+	}
+	return date
+}
+
+// waitUntil reads the forms in which services say when to call again: seconds from
+// now, also with a fraction, seconds or milliseconds since 1970, and dates.
 func waitUntil(text string, now time.Time) time.Duration {
 	if text == "" { // as in most answers; parsing it as a date is slow
 		return 0
 	}
-	if wait := retry.After(text, now); wait > 0 {
-		return wait
-	}
 	if seconds, is := parse(text); is {
-		return capped(seconds)
+		return secondsUntil(seconds, now)
 	}
 	if at, err := time.Parse(time.RFC3339, strings.TrimSpace(text)); err == nil {
 		return capped(at.Sub(now).Seconds())
 	}
-	return 0
+	return retry.After(text, now)
 }
 
-func bodyRetryAfter(body value) time.Duration {
+// secondsUntil reads seconds from now, and seconds or milliseconds since 1970.
+func secondsUntil(n float64, now time.Time) time.Duration {
+	const (
+		year2001 = 1e9  // as seconds since 1970; no service asks for 30 years
+		millis   = 1e11 // more than any moment in seconds
+	)
+	switch {
+	case n >= millis:
+		return capped(n/1000 - float64(now.UnixMilli())/1000)
+	case n >= year2001:
+		return capped(n - float64(now.UnixMilli())/1000)
+	}
+	return capped(n)
+}
+
+func bodyRetryAfter(body value, now time.Time) time.Duration {
 	for _, m := range []value{body, object(body.get("error"))} {
 		for _, name := range []string{"retry_after", "retryAfter", "retry_after_seconds"} {
-			if seconds, ok := number(m.get(name)); ok {
-				return capped(seconds)
+			if told := text(m.get(name)); told != "" {
+				return waitUntil(told, now)
 			}
 		}
 		if ms, ok := number(m.get("retry_after_ms")); ok {
@@ -113,7 +140,7 @@ func bodyRetryAfter(body value) time.Duration {
 }
 
 // rateLimit reads the RateLimit header: of several limits, the tightest.
-func rateLimit(text string) (remaining int, reset time.Duration, ok bool) {
+func rateLimit(text string, now time.Time) (remaining int, reset time.Duration, ok bool) {
 	for item := range strings.SplitSeq(text, ",") {
 		r, t := -1.0, -1.0
 		for parameter := range strings.SplitSeq(item, ";") {
@@ -131,9 +158,9 @@ func rateLimit(text string) (remaining int, reset time.Duration, ok bool) {
 		}
 		switch {
 		case r >= 0 && (!ok || int(r) < remaining):
-			remaining, reset, ok = int(min(r, math.MaxInt32)), capped(t), true
+			remaining, reset, ok = int(min(r, math.MaxInt32)), secondsUntil(t, now), true
 		case r < 0 && t >= 0 && ok && reset == 0: // the older form has its members apart
-			reset = capped(t)
+			reset = secondsUntil(t, now)
 		}
 	}
 	return remaining, reset, ok
@@ -180,26 +207,6 @@ func policy(item string) (calls, seconds float64) {
 		}
 	}
 	return calls, seconds
-}
-
-// resetIn reads what services write for the end of a window: seconds from
-// now, seconds or milliseconds since 1970, a date.
-func resetIn(text string, now time.Time) time.Duration {
-	n, is := parse(text)
-	if !is {
-		return waitUntil(text, now)
-	}
-	const (
-		year2001 = 1e9  // as seconds since 1970; no service asks for 30 years
-		millis   = 1e11 // more than any moment in seconds
-	)
-	switch {
-	case n >= millis:
-		return capped(n/1000 - float64(now.UnixMilli())/1000)
-	case n >= year2001:
-		return capped(n - float64(now.UnixMilli())/1000)
-	}
-	return capped(n)
 }
 
 func capped(seconds float64) time.Duration {

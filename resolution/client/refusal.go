@@ -149,7 +149,27 @@ func (in envelope) saysNoCredits(code string) bool {
 	}
 	words := []string{"insufficient credit", "insufficient_credit", "not enough credit", "out of credit", "no credits", "credits exhausted",
 		"insufficient balance", "insufficient_balance", "insufficient funds", "insufficient_funds", "quota exceeded: credits"}
-	return says(code, words...) || says(reason(in.body), words...)
+	return says(code, words...) || says(reason(in.body), words...) || in.saysUsedUp(code)
+}
+
+// saysUsedUp reports whether a refusal says that what the account may use in a month,
+// or by its plan, is used up. A limit of a shorter time is none of that: it asks for a
+// short wait, or names the time or the rate.
+func (in envelope) saysUsedUp(code string) bool {
+	if in.answer.status != http.StatusTooManyRequests && in.answer.status != http.StatusForbidden {
+		return false
+	}
+	told := strings.NewReplacer("_", " ", "-", " ").Replace(code + " " + reason(in.body))
+	switch {
+	case says(told, "per second", "per minute", "per hour", "per day", "/s", "/min", "/hour", "daily", "concurren"),
+		!says(told, "exceed", "reached", "exhaust", "used up", "used all", "depleted", "ran out", "run out", "insufficient"):
+		return false
+	case says(told, "month", "billing period", "billing cycle"):
+		return true
+	case says(told, "rate limit"), in.about.Pace.RetryAfter > 0 && in.about.Pace.RetryAfter < time.Hour:
+		return false
+	}
+	return says(told, "quota", "usage limit", "plan limit", "limit of your plan", "your plan's limit", "credit", "allowance")
 }
 
 // code is the service's error code, "" when it has none.

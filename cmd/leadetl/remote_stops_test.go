@@ -278,3 +278,21 @@ func TestRemoteKeysAge(t *testing.T) {
 		})
 	}
 }
+
+// TestRemoteKeysForgotten: a service forgets keys much sooner than the user says, and
+// tells so. No call is sent again after that, by this process or the next.
+func TestRemoteKeysForgotten(t *testing.T) {
+	t.Parallel()
+	const rows = 10
+	o := badservice.DefaultOptions()
+	o.Matched, o.KeyWindow, o.Faults.Failed = 1, time.Second, 1
+	s, url := badly(t, o)
+	j := newRemoteJob(t, "ip_to_company", url, addressList(rows), "--idempotent", "--rows-per-part", "5")
+	for range 2 {
+		j.run(cli.ExitRejects)
+		if len(s.Ledger()) != rows || len(j.unknown()) != rows {
+			t.Errorf("%d answers are billed, and %d calls unknown, of %d", len(s.Ledger()), len(j.unknown()), rows)
+		}
+		s.SetFaults(badservice.Faults{})
+	}
+}

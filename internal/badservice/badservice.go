@@ -11,6 +11,7 @@ package badservice
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -32,6 +33,8 @@ type Options struct {
 	// HonourKeys repeats the first answer for a repeated idempotency key. Without
 	// it, such a call is charged like any other.
 	HonourKeys bool
+	// KeyWindow is how long a key is remembered, which answers say; 0 is for ever.
+	KeyWindow time.Duration
 	// Credits is the balance; a negative one is unlimited.
 	Credits int64
 	// NoCredits are the statuses used in turn when the balance is used up: 400
@@ -197,6 +200,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
 		panic(http.ErrAbortHandler) // the caller is gone
+	}
+	if window := s.options.KeyWindow; window > 0 {
+		w.Header().Set("Idempotency-Window", fmt.Sprint(window.Seconds()))
 	}
 	q, refusal := read(r, body)
 	f := s.judge(r, q, refusal)

@@ -19,6 +19,7 @@ type fate struct {
 type promise struct {
 	fingerprint [sha256.Size]byte
 	reply       *reply // nil while the call is in progress
+	made        time.Time
 }
 
 // sent is an answer that was made, and the key of its question.
@@ -96,10 +97,10 @@ func (s *Service) remembered(q *question) *fate {
 		return nil
 	}
 	name := q.path + "\x00" + q.idempotencyKey
-	p := s.kept[name]
+	p, window := s.kept[name], s.options.KeyWindow
 	switch {
-	case p == nil:
-		s.kept[name] = &promise{fingerprint: q.fingerprint}
+	case p == nil || window > 0 && time.Since(p.made) > window:
+		s.kept[name] = &promise{fingerprint: q.fingerprint, made: time.Now()}
 		return nil
 	case p.fingerprint != q.fingerprint:
 		return &fate{Reused, refuse(http.StatusUnprocessableEntity, "idempotency_key_reused", "The key was used for another request.")}

@@ -72,10 +72,11 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		open, err := b.remote.Answers.Find(context.WithoutCancel(b.ctx), c.question.Hash())
 		switch {
 		case errors.Is(err, answers.ErrNoCall):
-			return c.takeDelivered()
+			return c.takeDelivered(news)
 		case err != nil:
 			return Answer{}, b.stopFor(err)
 		}
+		c.resolution = open.Resolution
 		if b.codec.poll == nil || open.Resolution == "" { // a callback alone brings it
 			if wait = time.Until(c.deadline); wait <= 0 || b.remote.Deliveries == nil {
 				return failed(b.codec.late), nil
@@ -89,7 +90,8 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			failures = 0
 		case err == nil:
 			r.ID = cmp.Or(r.ID, open.Resolution)
-			return c.orStop(c.answered(r, open.Run))
+			a, err := c.answered(r, open.Run)
+			return c.orStop(a, err, news)
 		case errors.As(err, &failure) && isNotThereYet(failure, open.Sent):
 			failures = 0
 		case errors.As(err, &failure) && failure.Class == resolution.Denied && !failure.General && denials+1 < maxDenials401:
@@ -97,7 +99,8 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case stopOf(err) != nil || failure == nil:
 			return Answer{}, b.stopFor(err)
 		case failure.Over || failure.Class == resolution.Invalid:
-			return c.orStop(c.endPoll(failure, open))
+			a, err := c.endPoll(failure, open, news)
+			return c.orStop(a, err, news)
 		case failure.Sent && failure.Class != resolution.Limited && !b.outage.isDown():
 			failures++
 		}
@@ -118,8 +121,14 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 
 // endPoll concludes a call whose page is not made any more. Either the service
 // could not make it, and did not bill it, or it has forgotten it, and may have.
-func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall) (Answer, error) {
+func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-chan struct{}) (Answer, error) {
 	if f.Over { // the next run asks again
+		if d := c.buyer.remote.Deliveries; d != nil {
+			if err := sleep(c.buyer.ctx, secondThought, news); err != nil {
+				return Answer{}, err
+			}
+			d.fail(open)
+		}
 		a := refusal(open.Run, outcome.ReasonUnavailable, f)
 		a.Resolution = open.Resolution
 		return c.close(a, answered, failed(outcome.ReasonUnavailable))
@@ -130,21 +139,43 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall) (Answer, 
 
 // orStop ends the run for an error of the store. ErrNoCall does not count: a callback
 // has closed the call.
-func (c *call) orStop(a Answer, err error) (Answer, error) {
+func (c *call) orStop(a Answer, err error, news <-chan struct{}) (Answer, error) {
 	switch {
 	case errors.Is(err, answers.ErrNoCall):
-		return c.takeDelivered()
+		return c.takeDelivered(news)
 	case err != nil:
 		return Answer{}, c.buyer.stopFor(err)
 	}
 	return a, nil
 }
 
-// takeDelivered takes the answer that a callback has brought.
-func (c *call) takeDelivered() (Answer, error) {
-	f, err := c.buyer.lookUp(c.question.Key)
+// secondThought is how long a call waits for the answer after it was told that there is
+// none: services that try again say first that it failed, and then that it is completed.
+const secondThought = 2 * time.Second
+
+// takeDelivered takes the answer that a callback has brought. If it has brought a failure,
+// the answer may still come, or be there to be asked for by its id.
+func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
+	b := c.buyer
+	f, err := b.lookUp(c.question.Key)
+	if err == nil && (!f.Stored || !f.Fresh) && b.remote.Deliveries != nil {
+		if b.codec.poll != nil && c.resolution != "" {
+			if r, err := b.poll(c.question.Hash(), c.resolution); err == nil && !r.Pending {
+				r.ID = cmp.Or(r.ID, c.resolution)
+				a, err := c.answered(r, b.run)
+				if err != nil {
+					return Answer{}, b.stopFor(err)
+				}
+				return a, nil
+			}
+		}
+		if err := sleep(b.ctx, secondThought, news); err != nil {
+			return Answer{}, err
+		}
+		f, err = b.lookUp(c.question.Key)
+	}
 	if err != nil {
-		return Answer{}, c.buyer.stopFor(err)
+		return Answer{}, b.stopFor(err)
 	}
 	if !f.Stored || !f.Fresh {
 		_, err := c.conclude(answers.Answer{}, abandoned)

@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -162,6 +163,82 @@ func TestCountsThatComeLater(t *testing.T) {
 			})
 			if a, err := ask(t, b, ""); err != nil || a.Reason != f.reason || (a.Outcome == outcome.Matched) != (f.reason == "") || s.Spent() != 1 {
 				t.Errorf("%s %s, %v, and %d credits are spent; want %q and 1", a.Outcome, a.Reason, err, s.Spent(), f.reason)
+			}
+		})
+	}
+}
+
+// TestCompletedBeatsFailed: of a resolution that the service calls failed and completed,
+// the answer is taken, in whichever order and way they come, and paid once. If it comes too
+// late for the row, it is stored for the next.
+func TestCompletedBeatsFailed(t *testing.T) {
+	const phone, count = resolution.NetworkToPhone, resolution.KeywordToLeadCount
+	const failedBody = `{"success":false,"type":"resolution.failed","resolution":{"id":"res_1","status":"failed"}}`
+	completed := map[resolution.Operation]string{
+		phone: `{"success":true,"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`,
+		count: `{"success":true,"resolution":{"id":"res_1","status":"completed"},"lead":{"count":7}}`,
+	}
+	const pending = `{"success":true,"resolution":{"id":"res_1","status":"processing"}}`
+	const never = time.Duration(-1)
+	for _, f := range []struct {
+		name             string
+		operation        resolution.Operation
+		poll             string        // what looks find: pending, failed or completed
+		fails, completes time.Duration // when callbacks come, after the question
+		reason           string        // of the row; "" is a match
+		later            string        // of the next row with the question
+	}{
+		{"failed, and completed soon", phone, "", time.Second, 2 * time.Second, "", ""},
+		{"failed and completed at once", phone, "", time.Second, time.Second, "", ""},
+		{"completed, and then failed", phone, "", 3 * time.Second, time.Second, "", ""},
+		{"failed, and completed much later", phone, "", time.Second, 10 * time.Second, outcome.ReasonUnavailable, ""},
+		{"failed by a callback, completed at a look", count, "completed after", time.Second, never, "", ""},
+		{"failed at a look, completed by a callback", count, "failed", never, 2 * time.Second, "", ""},
+		{"failed at a look, completed much later", count, "failed", never, 10 * time.Second, outcome.ReasonUnavailable, ""},
+		{"failed both ways", count, "failed", 2 * time.Second, never, outcome.ReasonUnavailable, outcome.ReasonUnavailable},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, deliveries := openIn(t)
+			calls, failed := 0, false
+			b := buyerFrom(t, f.operation, store, answering(func(asked string) (int, string, error) {
+				switch {
+				case asked != "res_1":
+					calls++
+					return 200, pending, nil
+				case f.poll == "failed":
+					return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: 200, Sent: true, Over: true}
+				case f.poll == "completed after" && failed:
+					return 200, completed[f.operation], nil
+				}
+				return 200, pending, nil
+			}), func(r *Remote) { r.Deliveries = deliveries })
+			deliver := func(after time.Duration, body string) {
+				if after == never {
+					return
+				}
+				time.AfterFunc(after, func() {
+					failed = failed || body == failedBody
+					err := deliveries.Deliver(t.Context(), resolution.Delivery{ID: "res_1", Body: []byte(body)})
+					if late := body == failedBody && errors.Is(err, resolution.ErrNotAsked); err != nil && !late {
+						t.Error(f.name, err)
+					}
+				})
+			}
+			deliver(f.fails, failedBody)
+			deliver(f.completes, completed[f.operation])
+			for i, want := range []string{f.reason, f.later} {
+				if i == 1 && want != "" {
+					break // it would be asked again
+				}
+				a, err := ask(t, b, "network.example/in/a")
+				if err != nil || a.Reason != want || (a.Outcome == outcome.Matched) != (want == "") || calls != 1 {
+					t.Errorf("%s, row %d: %s %s after %d calls, %v; want %q after 1", f.name, i+1, a.Outcome, a.Reason, calls, err, want)
+				}
+				time.Sleep(time.Minute)
+			}
+			paid, err := store.SumSpent(t.Context(), "night")
+			if f.later == "" && (err != nil || paid.Credits != 3) {
+				t.Errorf("%s: paid %+v, %v; want 3 credits", f.name, paid, err)
 			}
 		})
 	}

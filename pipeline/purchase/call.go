@@ -51,14 +51,16 @@ type call struct {
 	question answers.Question
 	state    state
 	charge   charge
-	flight   *flight       // of the request that is out
-	placed   bool          // it has one of the service's places for pages
-	deadline time.Time     // until when a promised answer is waited for
-	pollIn   time.Duration // when to ask for a promised page first
-	newKey   bool          // its next request has a new idempotency key
-	first    time.Time     // when its idempotency key was first sent
-	forgets  time.Time     // when the service forgets that, as it said to an earlier process
-	chosen   bool          // the user wants it sent once more, however old its key is
+	flight   *flight // of the request that is out
+	placed   bool    // it has one of the service's places for pages
+	// resolution is the id under which its answer is promised, "" if there is none.
+	resolution string
+	deadline   time.Time     // until when a promised answer is waited for
+	pollIn     time.Duration // when to ask for a promised page first
+	newKey     bool          // its next request has a new idempotency key
+	first      time.Time     // when its idempotency key was first sent
+	forgets    time.Time     // when the service forgets that, as it said to an earlier process
+	chosen     bool          // the user wants it sent once more, however old its key is
 }
 
 // flight is the place of a request among those in flight, and what the pace is
@@ -192,6 +194,7 @@ func (c *call) send() (Answer, error) {
 		return Answer{}, errors.Join(err, stored)
 	case r.Pending:
 		b.refusals.answer()
+		c.resolution = r.ID
 		if b.codec.poll != nil {
 			c.pollIn = max(initialWait, min(r.Pace.RetryAfter, maxWait))
 		}

@@ -22,11 +22,12 @@ type Deliveries struct {
 
 	mu      sync.Mutex
 	waiting map[answers.Hash][]waiter
+	failed  map[answers.Hash]answers.OpenCall // what this process was told has failed
 }
 
 // NewDeliveries makes the Deliveries of a service.
 func NewDeliveries(r *Remote, now func() time.Time) *Deliveries {
-	return &Deliveries{remote: r, now: now, waiting: map[answers.Hash][]waiter{}}
+	return &Deliveries{remote: r, now: now, waiting: map[answers.Hash][]waiter{}, failed: map[answers.Hash]answers.OpenCall{}}
 }
 
 // Deliver stores an answer for the run that asked, and wakes its waiters. When it returns nil,
@@ -34,7 +35,8 @@ func NewDeliveries(r *Remote, now func() time.Time) *Deliveries {
 // stores nothing, for an answer that is stored already and for a resolution that is not
 // finished.
 //
-// A failed resolution ends its call without an answer; it was not billed.
+// A failed resolution ends its call without an answer; it was not billed. If the service
+// completes it after all, that holds, whichever it says first.
 //
 // The error is resolution.ErrNotAsked, resolution.ErrInvalid for a body that cannot be
 // understood or belongs to another question, or that of the store: then the service should
@@ -53,12 +55,16 @@ func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	case errors.Is(err, errUnfinished):
 		return nil
 	case errors.As(err, &failed) && failed.Over:
+		l.fail(call) // before it is closed, when its answer may come
 		err = l.remote.Answers.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
 	case err != nil:
 		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // not the class of a CallError
 	default:
 		a.Run = call.Run
 		err = l.remote.Answers.Place(ctx, call.Question, a, nil)
+		if errors.Is(err, answers.ErrNoCall) {
+			return l.unknown(ctx, d)
+		}
 	}
 	if err != nil && !errors.Is(err, answers.ErrNoCall) { // another delivery or the call was faster
 		return err
@@ -89,9 +95,64 @@ func (l *Deliveries) find(ctx context.Context, d resolution.Delivery) (answers.O
 	return byRef, missing
 }
 
+// fail remembers a call that the service says has failed.
+func (l *Deliveries) fail(call answers.OpenCall) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed[call.Hash] = call
+}
+
+// takeFailed returns the failed call that a delivery is about, and forgets it: of two
+// deliveries one stores the answer.
+func (l *Deliveries) takeFailed(d resolution.Delivery) (call answers.OpenCall, found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, bad := answers.ParseHash(d.ClientRef)
+	call, found = l.failed[h]
+	for _, c := range l.failed {
+		if bad != nil && d.ID != "" && c.Resolution == d.ID {
+			call, found = c, true
+		}
+	}
+	if found {
+		delete(l.failed, call.Hash)
+	}
+	return call, found
+}
+
+// revive stores the answer of a call that had failed, unless the question has been
+// answered since.
+func (l *Deliveries) revive(ctx context.Context, call answers.OpenCall, d resolution.Delivery) error {
+	stored, err := l.remote.Answers.LookupHashes(ctx, []answers.Hash{call.Hash}, answers.Freshness{}, nil)
+	if err != nil || stored[0].Stored && stored[0].Answer.Outcome != answers.Refused {
+		return err
+	}
+	a, other, err := l.answer(call.Question, d)
+	if failure, is := errors.AsType[*resolution.CallError](err); errors.Is(err, errUnfinished) || is && failure.Over {
+		l.fail(call)
+		return nil
+	} else if err != nil {
+		l.fail(call)
+		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err)
+	}
+	a.Run = call.Run
+	if err := l.remote.Answers.Put(ctx, call.Question, a); err != nil {
+		l.fail(call)
+		return err
+	}
+	if other {
+		l.remote.Counters.OtherAddress(1)
+	}
+	l.wake(call.Hash)
+	return nil
+}
+
 // unknown handles a delivery without an open call. It is no error if the question has an
 // answer.
 func (l *Deliveries) unknown(ctx context.Context, d resolution.Delivery) error {
+	if call, failed := l.takeFailed(d); failed {
+		return l.revive(ctx, call, d)
+	}
 	h, err := answers.ParseHash(d.ClientRef)
 	if err != nil {
 		return resolution.ErrNotAsked

@@ -36,7 +36,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		case err == nil:
 			return a, nil
 		case errors.Is(err, answers.ErrNoCall):
-			return c.takeDelivered()
+			return c.takeDelivered(nil)
 		case errors.As(err, &failure) && failure.Class == resolution.Denied:
 			if failure.Status != denied {
 				denied, same = failure.Status, 0

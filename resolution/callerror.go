@@ -53,7 +53,7 @@ type CallError struct {
 	Pace Pace
 	// KeyWindow is that of About.
 	KeyWindow time.Duration
-	// Body is the refusal as it was received, nil without one. It may repeat
+	// Body is the answer as far as it was received, nil without one. It may repeat
 	// the request, and is no part of the text.
 	Body []byte
 	// Cause is the context's error where that ended the call.
@@ -97,6 +97,15 @@ func (e *CallError) Unwrap() []error {
 		errs = append(errs, e.Cause)
 	}
 	return errs
+}
+
+// PaidBody is the body of an answer with a 2xx that gave no data: it may hold what was
+// paid for.
+func (e *CallError) PaidBody() []byte {
+	if e.Status/100 != 2 || !e.Billed() {
+		return nil
+	}
+	return e.Body
 }
 
 // IsPlain404 reports whether the service answered 404 without a code of its own: to

@@ -20,7 +20,7 @@ import (
 //
 //	SERVICE,OPERATION,KEY,matched|no_match|refused|unknown|parked,CREDITS,DAY,BODY
 //
-// where no credits are a price that was not said.
+// where no credits are a price that was not said, and an unknown call keeps its body.
 func bought() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: bought STATE FILE")
@@ -51,7 +51,7 @@ func buy(s *answers.Store, i int, service, operation, key, state, credits, day, 
 	request := "request-" + strconv.Itoa(i+1)
 	switch state {
 	case string(answers.Unknown):
-		return s.Fail(ctx, q, answers.Failure{Reason: "timeout", Request: request, MayBeBilled: true})
+		return s.Fail(ctx, q, answers.Failure{Reason: "timeout", Request: request, MayBeBilled: true, Body: []byte(body)})
 	case string(answers.Parked):
 		return s.Park(ctx, q, answers.Parking{Resolution: "resolution-" + strconv.Itoa(i+1), Request: request, Deadline: at.Add(time.Hour)})
 	}

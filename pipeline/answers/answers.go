@@ -172,7 +172,7 @@ func (s *Store) load(ctx context.Context) error {
 	if err := s.loadCalls(ctx); err != nil {
 		return err
 	}
-	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*call{}, runs: map[int64]string{}}
+	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, runs: map[int64]string{}}
 	s.queue = groupcommit.NewQueue(maxGroup, false, errClosed, s.commit) // not patient: a group is one small write
 	return nil
 }

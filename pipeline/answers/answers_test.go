@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -630,6 +631,86 @@ func TestForgotten(t *testing.T) {
 	}
 	if items := all(t, s.List(t.Context(), Filter{})); len(items) != 3 {
 		t.Errorf("%d others, want 3", len(items))
+	}
+}
+
+// TestKeptBody: the body of a 2xx that is no answer is there as long as its call is
+// open, also after a kill, in a copy, and beside the run.
+func TestKeptBody(t *testing.T) {
+	const body = `{"lead":"only-this-person"}`
+	noise := make([]byte, maxKeptBody+1)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	ctx, q := t.Context(), person("ann")
+	paid := func(body string) Failure {
+		return Failure{Reason: "protocol", Status: 200, MayBeBilled: true, Body: []byte(body)}
+	}
+	again := Send{Run: "night", At: noon, Again: true}
+	put := func(s *Store) error {
+		return s.Put(ctx, q, Answer{Run: "night", Outcome: NoMatch, Received: noon})
+	}
+	for _, f := range []struct {
+		name string
+		then func(*Store) error // after a call that failed with body
+		want string
+		none bool // no call is open
+	}{
+		{"kept", func(s *Store) error { return nil }, body, false},
+		{"sent again", func(s *Store) error { intent(t, s, q, again); return nil }, body, false},
+		{"failed again, with nothing", func(s *Store) error {
+			intent(t, s, q, again)
+			return s.Fail(ctx, q, Failure{Reason: "unavailable", Status: 500, MayBeBilled: true})
+		}, body, false},
+		{"failed again, with another", func(s *Store) error { intent(t, s, q, again); return s.Fail(ctx, q, paid("other")) }, "other", false},
+		{"failed again, with too much", func(s *Store) error { intent(t, s, q, again); return s.Fail(ctx, q, paid(string(noise))) }, body, false},
+		{"answered", put, "", true},
+		{"answered and asked again", func(s *Store) error { must(t, put(s)); intent(t, s, q, Send{Run: "night", At: noon}); return nil }, "", false},
+		{"forgotten", func(s *Store) error { _, err := s.Forget(ctx, []Hash{q.Hash()}); return err }, "", true},
+		{"older than is kept", func(s *Store) error { _, err := s.Prune(ctx, noon.Add(time.Hour)); return err }, "", false},
+		{"not so old", func(s *Store) error { _, err := s.Prune(ctx, noon); return err }, body, false},
+	} {
+		for name, between := range map[string]func(*Store) error{"in the log": func(*Store) error { return nil }, "in the database": (*Store).flush} {
+			t.Run(f.name+" "+name, func(t *testing.T) {
+				dir := t.TempDir()
+				s := open(t, dir)
+				intent(t, s, q, Send{Run: "night", At: noon})
+				must(t, s.Fail(ctx, q, paid(body)), between(s), f.then(s))
+				beside, err := OpenContents(ctx, dir)
+				must(t, err)
+				defer beside.Close()
+				there := open(t, t.TempDir())
+				calls, err := s.OpenCalls(ctx, q.Scope)
+				must(t, err)
+				_, err = there.Take(ctx, q.Scope, s.Sorted(ctx, q.Scope), calls)
+				must(t, err)
+				within, err := s.Contents()
+				must(t, err)
+				copied, err := there.Contents()
+				must(t, err)
+				for name, c := range map[string]*Contents{"beside the run": beside, "in the run": within, "in a copy": copied} {
+					open, err := c.calls(ctx)
+					must(t, err)
+					if f.none && len(open) == 0 {
+						continue
+					}
+					if name == "in a copy" && len(open) == 0 { // a call under way is not copied
+						continue
+					}
+					if len(open) != 1 || f.none {
+						t.Fatalf("%s: %d open calls", name, len(open))
+					}
+					if got, err := open[0].Body.Plain(); string(got) != f.want || err != nil {
+						t.Errorf("%s: %q, %v; want %q", name, got, err, f.want)
+					}
+				}
+				if f.want == "" {
+					var left int
+					must(t, s.flush(), s.reads.QueryRow("SELECT count(*) FROM bodies").Scan(&left))
+					if left > 0 {
+						t.Error("a body is left")
+					}
+				}
+			})
+		}
 	}
 }
 

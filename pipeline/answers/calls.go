@@ -182,6 +182,9 @@ type Failure struct {
 	Request string
 	// MayBeBilled means that the service may have received and billed the call.
 	MayBeBilled bool
+	// Body is that of a 2xx that could not be read as an answer. It is kept if it is
+	// not too large.
+	Body []byte
 	// Placed is called, if not nil, as soon as the change is ahead of every change
 	// that is requested later.
 	Placed func()
@@ -192,7 +195,7 @@ type Failure struct {
 // stays unknown until it is answered. Fail returns ErrNoCall if there is no
 // open call.
 func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
-	h := q.Hash()
+	h, body := q.Hash(), keepBody(f.Body)
 	return s.queue.Place(ctx, func(g *changeSet) error {
 		before, err := g.openCall(h)
 		if err != nil {
@@ -211,6 +214,9 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 			now.open.Reason, now.open.Status, now.open.Request = f.Reason, f.Status, cmp.Or(f.Request, before.open.Request)
 		}
 		g.setCall(&now)
+		if body != nil {
+			g.setBody(h, body)
+		}
 		return nil
 	}, f.Placed)
 }
@@ -236,6 +242,22 @@ func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
 		now := *before
 		now.open.State, now.open.Resolution, now.open.Request, now.open.Deadline = Parked, p.Resolution, p.Request, fromMillisOrZero(toMillisOrZero(p.Deadline))
 		g.setCall(&now)
+		return nil
+	})
+}
+
+// Keep keeps the body of an answer that could not be read with its open call, if it is
+// not too large. It returns ErrNoCall if there is no open call.
+func (s *Store) Keep(ctx context.Context, q Question, body []byte) error {
+	h, kept := q.Hash(), keepBody(body)
+	if kept == nil {
+		return nil
+	}
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		if _, err := g.openCall(h); err != nil {
+			return err
+		}
+		g.setBody(h, kept)
 		return nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,8 +169,11 @@ func (c *Contents) addLogs(ctx context.Context, logs []*generation) error {
 			c.later.addAnswer(a)
 		}
 		for h, call := range g.calls {
-			c.later.calls[h] = call
+			if c.later.calls[h] = call; call == nil {
+				c.later.bodies[h] = nil
+			}
 		}
+		maps.Copy(c.later.bodies, g.bodies)
 	}
 	if c.later.empty() {
 		return nil
@@ -218,6 +222,11 @@ func (c *Contents) calls(ctx context.Context) (open []OpenCall, err error) {
 	if err != nil {
 		return nil, err
 	}
+	bodies, err := readBodies(ctx, c.from)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(bodies, c.later.bodies)
 	now := map[Hash]*call{}
 	for _, call := range stored {
 		now[call.open.Hash] = call
@@ -232,6 +241,7 @@ func (c *Contents) calls(ctx context.Context) (open []OpenCall, err error) {
 			continue
 		}
 		one := call.open
+		one.Body = bodies[one.Hash]
 		if one.State == UnderWay && !c.InUse {
 			one.State = Unknown
 		}

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -77,7 +78,7 @@ func (m *memtable) removeCalls(questions []Hash) {
 }
 
 // Prune deletes, as Forget does, the answers received before a time, and
-// returns how many. Open calls stay.
+// returns how many. Open calls stay, without the bodies kept of those sent before.
 func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
 	if err := s.flush(); err != nil {
 		return 0, err
@@ -123,7 +124,10 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 		}
 		pruned += gone
 	}
-	return pruned, s.emptyWAL(ctx)
+	err = s.writer.Write(ctx, func(g *sqliteTx) error {
+		return g.Exec("DELETE FROM bodies WHERE hash IN (SELECT hash FROM calls WHERE sent < ?)", toMillis(before))
+	})
+	return pruned, errors.Join(err, s.emptyWAL(ctx))
 }
 
 // emptyWAL moves SQLite's write-ahead log into the database and truncates it.

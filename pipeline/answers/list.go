@@ -166,6 +166,7 @@ func (t *Tally) Add(a Answer) {
 type Stat struct {
 	Tallies                   []Tally
 	Unknown, Parked, UnderWay int64 // open calls
+	Kept                      int64 // of these, with a kept body
 }
 
 // Stat counts everything. It reads the whole table, which takes some seconds
@@ -176,6 +177,9 @@ func (c *Contents) Stat(ctx context.Context) (st Stat, err error) {
 		return Stat{}, err
 	}
 	for _, call := range calls {
+		if len(call.Body) > 0 {
+			st.Kept++
+		}
 		switch call.State {
 		case Unknown:
 			st.Unknown++

@@ -17,6 +17,7 @@ const (
 	callRecord   = 'c' // a call is open, with its current state
 	closedRecord = 'd' // a call has ended without an answer
 	answerRecord = 'a' // an answer; it ends its question's call
+	bodyRecord   = 'b' // the kept body of an open call
 )
 
 func appendCall(to []byte, c *call) []byte {
@@ -45,6 +46,10 @@ func appendAnswer(to []byte, a *answered) []byte {
 		to = fields.Append(to, text)
 	}
 	return fields.Append(to, a.answer.Body)
+}
+
+func appendBody(to []byte, h Hash, body KeptBody) []byte {
+	return fields.Append(append(append(to, bodyRecord), h[:]...), []byte(body))
 }
 
 func boolToInt(yes bool) int64 {
@@ -81,6 +86,7 @@ type changes interface {
 	setCall(*call)
 	closeCall(Hash)
 	addAnswer(*answered)
+	setBody(Hash, KeptBody)
 }
 
 // readChange decodes one change and applies it to to. Scopes and runs have no names
@@ -113,6 +119,11 @@ func readChange(r *fields.Reader, to changes) {
 		a.answer.Body = r.Bytes()
 		if !r.Broken {
 			to.addAnswer(a)
+		}
+	case kind == bodyRecord:
+		h, body := ReadHash(r), r.Bytes()
+		if !r.Broken {
+			to.setBody(h, body)
 		}
 	default:
 		r.Broken = true

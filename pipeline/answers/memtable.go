@@ -132,7 +132,8 @@ type generation struct {
 	log      *appendlog.Log // nil before the first change
 	answers  []*answered    // in order of arrival
 	latest   map[keyHash]*answered
-	calls    map[Hash]*call // changed calls in their current state; nil means closed
+	calls    map[Hash]*call    // changed calls in their current state; nil means closed
+	bodies   map[Hash]KeptBody // of open calls; nil means that an earlier one goes
 	spending map[int64]*spending
 }
 
@@ -141,19 +142,31 @@ type spending struct{ answers, unpriced, credits int64 }
 
 func newGeneration(number int64, path string) *generation {
 	return &generation{
-		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, spending: map[int64]*spending{},
+		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*spending{},
 	}
 }
 
 func (g *generation) empty() bool { return len(g.answers) == 0 && len(g.calls) == 0 }
 
-func (g *generation) setCall(c *call)  { g.calls[c.open.Hash] = c }
-func (g *generation) closeCall(h Hash) { g.calls[h] = nil }
+// setCall changes an open call. One that is opened again has no body of before.
+func (g *generation) setCall(c *call) {
+	if before, changed := g.calls[c.open.Hash]; changed && before == nil {
+		g.bodies[c.open.Hash] = nil
+	}
+	g.calls[c.open.Hash] = c
+}
+
+func (g *generation) closeCall(h Hash) {
+	g.calls[h] = nil
+	delete(g.bodies, h)
+}
+
+func (g *generation) setBody(h Hash, body KeptBody) { g.bodies[h] = body }
 
 func (g *generation) addAnswer(a *answered) {
 	g.answers = append(g.answers, a)
 	g.latest[a.hash.key()] = a
-	g.calls[a.hash] = nil
+	g.closeCall(a.hash)
 	s := g.spending[a.run]
 	if s == nil {
 		s = &spending{}
@@ -183,6 +196,7 @@ func (g *generation) sortedAnswers() []*answered {
 type changeSet struct {
 	mem     *memtable
 	calls   map[Hash]*call // nil means closed
+	bodies  map[Hash]KeptBody
 	answers []*answered
 	record  []byte           // for the log
 	runs    map[int64]string // names of the runs in record, by id
@@ -190,6 +204,7 @@ type changeSet struct {
 
 func (c *changeSet) reset() {
 	clear(c.calls)
+	clear(c.bodies)
 	clear(c.answers)
 	clear(c.runs)
 	c.answers, c.record = c.answers[:0], c.record[:0]
@@ -213,19 +228,30 @@ func (c *changeSet) openCall(h Hash) (*call, error) {
 }
 
 func (c *changeSet) setCall(now *call) {
+	if before, changed := c.calls[now.open.Hash]; changed && before == nil {
+		c.bodies[now.open.Hash] = nil
+	}
 	c.calls[now.open.Hash] = now
 	c.runs[now.run] = now.open.Run
 	c.record = appendCall(c.record, now)
 }
 
+// setBody keeps the body of an open call.
+func (c *changeSet) setBody(h Hash, body KeptBody) {
+	c.bodies[h] = body
+	c.record = appendBody(c.record, h, body)
+}
+
 // closeCall ends a call without an answer.
 func (c *changeSet) closeCall(h Hash) {
 	c.calls[h] = nil
+	delete(c.bodies, h)
 	c.record = appendClosed(c.record, h)
 }
 
 func (c *changeSet) addAnswer(a *answered) {
 	c.calls[a.hash] = nil
+	delete(c.bodies, a.hash)
 	c.answers = append(c.answers, a)
 	c.runs[a.run] = a.answer.Run
 	c.record = appendAnswer(c.record, a)
@@ -239,7 +265,14 @@ func (c *changeSet) publish() {
 		c.mem.current.addAnswer(a)
 	}
 	for h, now := range c.calls {
-		c.mem.current.calls[h] = now
+		if now == nil {
+			c.mem.current.closeCall(h)
+		} else {
+			c.mem.current.setCall(now)
+		}
 		c.mem.setCall(h, now)
+	}
+	for h, body := range c.bodies {
+		c.mem.current.setBody(h, body)
 	}
 }

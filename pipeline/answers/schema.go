@@ -8,7 +8,7 @@ var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next. The version is
 // SQLite's user_version. A released migration is never changed.
-var migrations = []string{firstSchema, logSchema}
+var migrations = []string{firstSchema, logSchema, bodiesSchema}
 
 // Times are milliseconds since 1970 UTC; a hash is a Question's. Rows with a
 // random key are small, and answers with their bodies are appended to another
@@ -88,4 +88,13 @@ CREATE VIEW open_calls AS SELECT
 const logSchema = `
 CREATE TABLE log(applied INTEGER NOT NULL) STRICT;
 INSERT INTO log VALUES (0);
+`
+
+// bodies are the kept bodies of open calls.
+const bodiesSchema = `
+CREATE TABLE bodies(
+	hash BLOB PRIMARY KEY,
+	body BLOB NOT NULL -- with gzip
+) STRICT;
+CREATE TRIGGER body_of_call AFTER DELETE ON calls BEGIN DELETE FROM bodies WHERE hash = old.hash; END;
 `

@@ -84,6 +84,15 @@ func (g *sqliteTx) apply(from *generation) error {
 		g.calls.Add(h[:], c.scope, c.run, c.open.Asked(), c.open.IdempotencyKey, c.open.Attempts, toMillis(c.open.Sent), string(c.open.State), c.open.MaybeBilled, c.open.Reason, c.open.Status,
 			c.open.Resolution, c.open.Request, deadline)
 	}
+	for h, body := range from.bodies {
+		statement, args := "INSERT OR REPLACE INTO bodies(hash, body) VALUES (?, ?)", []any{h[:], []byte(body)}
+		if body == nil {
+			statement, args = "DELETE FROM bodies WHERE hash = ?", args[:1]
+		}
+		if err := g.Exec(statement, args...); err != nil {
+			return err
+		}
+	}
 	for run, s := range from.spending {
 		err := g.Exec("UPDATE runs SET answers = answers + ?, unpriced = unpriced + ?, credits = credits + ? WHERE id = ?", s.answers, s.unpriced, s.credits, run)
 		if err != nil {

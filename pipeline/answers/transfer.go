@@ -70,7 +70,10 @@ func (s *Store) OpenCalls(ctx context.Context, of Scope) (calls []OpenCall, err 
 		}
 	}
 	slices.SortFunc(calls, func(a, b OpenCall) int { return a.Hash.Compare(b.Hash) })
-	return calls, nil
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	return calls, s.addBodies(ctx, calls)
 }
 
 // Taken counts what a store has taken over from another.
@@ -186,8 +189,13 @@ func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, 
 	if f := found[0]; f.Open != "" && !f.Sent.Before(c.Sent) || f.Stored && (Item{Answer: f.Answer}).Supersedes(c) {
 		return false, nil
 	}
+	body := c.Body
+	c.Body = nil // it is not held in memory
 	return true, s.queue.Do(ctx, func(g *changeSet) error {
 		g.setCall(&call{open: c, scope: scope, run: run})
+		if body != nil {
+			g.setBody(c.Hash, body)
+		}
 		return nil
 	})
 }
@@ -237,8 +245,9 @@ func (s *Store) ReplayLate(ctx context.Context, of Scope, g Group) error {
 // lateChanges passes on answers to open calls, and nothing else.
 type lateChanges struct{ to *changeSet }
 
-func (l lateChanges) setCall(*call)  {}
-func (l lateChanges) closeCall(Hash) {}
+func (l lateChanges) setCall(*call)          {}
+func (l lateChanges) closeCall(Hash)         {}
+func (l lateChanges) setBody(Hash, KeptBody) {}
 func (l lateChanges) addAnswer(a *answered) {
 	if l.to.call(a.hash) != nil {
 		l.to.addAnswer(a)
@@ -292,6 +301,8 @@ func (n *namedChanges) setCall(c *call) {
 
 func (n *namedChanges) closeCall(h Hash) { n.to.closeCall(h) }
 
+func (n *namedChanges) setBody(h Hash, body KeptBody) { n.to.setBody(h, body) }
+
 func (n *namedChanges) addAnswer(a *answered) {
 	a.scope = n.scope
 	a.answer.Run, a.run = n.run(a.run)
@@ -341,6 +352,9 @@ func (s *Store) Snapshot(ctx context.Context, of Scope, since int64, at func()) 
 	shot.Items = s.sorted(ctx, of, since, shot.Position)
 	for _, state := range []State{UnderWay, Unknown, Parked} {
 		shot.Calls = append(shot.Calls, s.mem.callsIn(state)...)
+	}
+	if err := s.addBodies(ctx, shot.Calls); err != nil {
+		return shot, err
 	}
 	type run struct {
 		name string

@@ -169,11 +169,13 @@ func (s *State) Stat(ctx context.Context) (st answers.Stat, err error) {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	for state, count := range map[answers.State]*int64{answers.Unknown: &st.Unknown, answers.Parked: &st.Parked} {
-		for _, err := range s.openCalls(ctx, state) {
+		for c, err := range s.openCalls(ctx, state) {
 			if err != nil {
 				return answers.Stat{}, err
 			}
-			*count++
+			if *count++; len(c.Body) > 0 {
+				st.Kept++
+			}
 		}
 	}
 	return st, nil

@@ -23,6 +23,9 @@ type Choice struct {
 	// and Call about every open call. A nil Call chooses none.
 	Answer func(answers.Item) bool
 	Call   func(answers.OpenCall) bool
+	// Body is asked about open calls with a kept body, which goes without its call. A nil
+	// Body chooses none.
+	Body func(answers.OpenCall) bool
 	// EvenOpen also forgets chosen questions with an open call, which otherwise
 	// stay.
 	EvenOpen bool
@@ -63,13 +66,20 @@ func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Fo
 		return done, err
 	}
 	left := slices.DeleteFunc(slices.Clone(calls), f.chooseCall)
+	bodies := 0
+	for i, call := range left {
+		if len(call.Body) > 0 && c.Body != nil && c.Body(call) {
+			left[i].Body = nil
+			bodies++
+		}
+	}
 	done = f.done()
-	if done.Questions > 0 {
+	if done.Questions > 0 || bodies > 0 {
 		next := m.next(s.writer)
 		if next.Files, err = f.rewrite(ctx, m.Files); err != nil {
 			return Forgotten{}, err
 		}
-		if len(left) < len(calls) {
+		if len(left) < len(calls) || bodies > 0 {
 			if next.Calls, err = s.writeCalls(ctx, of, left); err != nil {
 				return Forgotten{}, err
 			}

@@ -246,6 +246,7 @@ type callLine struct {
 	Resolution     string    `json:"resolution_id,omitempty"`
 	Request        string    `json:"request_id,omitempty"`
 	Deadline       time.Time `json:"deadline,omitzero"`
+	Body           []byte    `json:"body_gzip,omitempty"`
 }
 
 // writeCalls writes the file of all open calls of a scope. It returns nil if
@@ -259,7 +260,7 @@ func (s *State) writeCalls(ctx context.Context, of answers.Scope, calls []answer
 	for _, c := range calls {
 		err := encoder.Encode(callLine{
 			c.Hash.String(), c.Asked(), string(c.State), c.MaybeBilled, c.Run, c.IdempotencyKey, c.Attempts, c.Sent, c.Reason, c.Status,
-			c.Resolution, c.Request, c.Deadline,
+			c.Resolution, c.Request, c.Deadline, c.Body,
 		})
 		if err != nil {
 			return nil, err
@@ -294,7 +295,7 @@ func (s *State) readCalls(ctx context.Context, of answers.Scope, m *manifest) (c
 		q := answers.Question{Scope: of, Key: key}
 		calls = append(calls, answers.OpenCall{
 			Hash: q.Hash(), Question: q, Address: address, Run: l.Run, IdempotencyKey: l.IdempotencyKey, Attempts: l.Attempts, Sent: l.Sent.UTC(), State: answers.State(l.State),
-			Reason: l.Reason, Status: l.Status, MaybeBilled: l.MaybeBilled, Resolution: l.Resolution, Request: l.Request, Deadline: l.Deadline,
+			Reason: l.Reason, Status: l.Status, MaybeBilled: l.MaybeBilled, Resolution: l.Resolution, Request: l.Request, Deadline: l.Deadline, Body: l.Body,
 		})
 	}
 	return calls, nil

@@ -105,6 +105,9 @@ func answerTo(of answers.Scope, key, body string, at time.Time) answers.Item {
 func callTo(of answers.Scope, key string, state answers.State, at time.Time) answers.OpenCall {
 	q := answers.Question{Scope: of, Key: key}
 	c := answers.OpenCall{Hash: q.Hash(), Question: q, Address: "https://x.example/" + key, Run: "night", IdempotencyKey: "key-" + key, Attempts: 2, Sent: at, State: state, MaybeBilled: true, Reason: "timeout", Status: 504}
+	if len(key)%2 == 1 {
+		c.Body = answers.KeptBody("body of " + key)
+	}
 	if state == answers.Parked {
 		c.Deadline, c.Resolution, c.Request, c.MaybeBilled = at.Add(time.Hour), "resolution-"+key, "request", false
 	}

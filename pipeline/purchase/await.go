@@ -106,7 +106,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		}
 		switch {
 		case failures >= maxAttempts:
-			return failed(outcome.ReasonUnavailable), nil
+			return c.orStop(failed(outcome.ReasonUnavailable), c.keep(failure))
 		case !time.Now().Before(c.deadline) && !b.outage.isDown():
 			return failed(b.codec.late), nil
 		}
@@ -117,6 +117,15 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		}
 		wait = backoff(looks, maxPollWait, asked)
 	}
+}
+
+// keep keeps the body of a result that cannot be read. The call stays parked.
+func (c *call) keep(f *resolution.CallError) error {
+	body := f.PaidBody()
+	if body == nil {
+		return nil
+	}
+	return c.buyer.remote.Answers.Keep(context.WithoutCancel(c.buyer.ctx), c.question, body)
 }
 
 // endPoll concludes a call whose page is not made any more. Either the service

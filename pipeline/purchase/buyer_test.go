@@ -198,6 +198,58 @@ func TestPostedBeforeAnswered(t *testing.T) {
 	}
 }
 
+// TestUnreadableIsKept: what a service sends with a 2xx and cannot be read is kept with
+// its open call, however it comes, and what is no answer of it is not.
+func TestUnreadableIsKept(t *testing.T) {
+	odd := `{"success":true,"lead":"see above"}`
+	for _, c := range []struct {
+		name   string
+		op     resolution.Operation
+		answer func(looks int) (int, string, error)
+		posted string
+		want   string
+	}{
+		{"an answer", resolution.NetworkToPhone, func(int) (int, string, error) { return 200, odd, nil }, "", odd},
+		{"with another 2xx", resolution.NetworkToPhone, func(int) (int, string, error) { return 202, "<html>", nil }, "", "<html>"},
+		{"a failure that may be billed", resolution.NetworkToPhone, func(int) (int, string, error) { return 200, `{"success":false}`, nil }, "", `{"success":false}`},
+		{"that broke off", resolution.NetworkToPhone, func(int) (int, string, error) {
+			return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: 200, Sent: true, Body: []byte(odd[:20])}
+		}, "", odd[:20]},
+		{"of a server", resolution.NetworkToPhone, func(int) (int, string, error) { return 500, odd, nil }, "", ""},
+		{"a page", resolution.KeywordToLead, func(looks int) (int, string, error) {
+			if looks == 1 {
+				return 200, `{"resolution":{"id":"res_1","status":"processing"}}`, nil
+			}
+			return 200, `{"resolution":{"id":"res_1","status":"completed"},"leads":"many"}`, nil
+		}, "", `{"resolution":{"id":"res_1","status":"completed"},"leads":"many"}`},
+		{"by a callback", resolution.NetworkToPhone, func(int) (int, string, error) {
+			return 200, `{"resolution":{"id":"res_1","status":"processing"}}`, nil
+		}, odd, odd},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, store := laterOf(t)
+			looks := 0
+			b := buyerFrom(t, c.op, store, answering(func(string) (int, string, error) { looks++; return c.answer(looks) }), func(r *Remote) { r.Deliveries = l })
+			if c.posted != "" {
+				go func() {
+					time.Sleep(time.Second)
+					_ = l.Deliver(t.Context(), resolution.Delivery{ID: "res_1", Body: []byte(c.posted)}) // it is refused
+				}()
+			}
+			if a, err := ask(t, b, "network.example/in/a"); err != nil || a.Outcome != outcome.Failed {
+				t.Errorf("%s: %+v, %v", c.name, a, err)
+			}
+			calls, err := store.OpenCalls(t.Context(), b.scope)
+			if err != nil || len(calls) != 1 {
+				t.Fatalf("%s: %d open calls, %v", c.name, len(calls), err)
+			}
+			if got, err := calls[0].Body.Plain(); string(got) != c.want || err != nil {
+				t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
+			}
+		})
+	}
+}
+
 // TestDownIsNoFailure: a service that is down ends the run, also where a single
 // question is left, whose row can be asked for again then.
 func TestDownIsNoFailure(t *testing.T) {

@@ -231,7 +231,7 @@ func (c *call) fail(f *resolution.CallError) (Answer, error) {
 	if f.Billed() {
 		how = billed
 	}
-	if _, err := c.conclude(answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}, how); err != nil {
+	if _, err := c.conclude(answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID, Body: f.PaidBody()}, how); err != nil {
 		return Answer{}, err
 	}
 	return Answer{}, f
@@ -304,7 +304,7 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 		c.charge.putBack()
 	case unbilled, billed:
 		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{
-			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed, Placed: c.land,
+			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed, Body: a.Body, Placed: c.land,
 		})
 		c.chosen = c.chosen && how == unbilled
 		if how == billed || c.maybeBilled() {

@@ -57,6 +57,11 @@ func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	case errors.As(err, &failed) && failed.Over:
 		l.fail(call) // before it is closed, when its answer may come
 		err = l.remote.Answers.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
+	case errors.As(err, &failed) && !failed.Swapped:
+		if kept := l.remote.Answers.Keep(ctx, call.Question, d.Body); kept != nil && !errors.Is(kept, answers.ErrNoCall) {
+			return kept
+		}
+		fallthrough
 	case err != nil:
 		return fmt.Errorf("%w: %v", resolution.ErrInvalid, err) // not the class of a CallError
 	default:

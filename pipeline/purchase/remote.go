@@ -187,6 +187,7 @@ type Calls interface {
 	Park(ctx context.Context, q answers.Question, p answers.Parking) error
 	Fail(ctx context.Context, q answers.Question, f answers.Failure) error
 	SetKeyWindow(ctx context.Context, scope answers.Scope, window time.Duration) error
+	Keep(ctx context.Context, q answers.Question, body []byte) error
 }
 
 // Answers stores answers, which end their calls.

@@ -203,7 +203,9 @@ func (c *Client) try(ctx context.Context, by *http.Transport, w *watch, r reques
 	text.Grow(int(min(max(response.ContentLength, 0), 64<<10)) + bytes.MinRead)
 	_, err = text.ReadFrom(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
-		return failed(true, resolution.Unavailable, "the answer broke off")
+		return answer{}, &resolution.CallError{
+			Operation: r.operation, Class: resolution.Unavailable, Status: response.StatusCode, Sent: true, Detail: "the answer broke off", Body: text.Bytes(), Cause: ctx.Err(),
+		}
 	}
 	a := answer{operation: r.operation, status: response.StatusCode, header: header, waited: waited, companies: &c.companies}
 	a.body, a.fault = decode(a.header, text.Bytes(), maxBody)

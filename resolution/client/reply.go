@@ -136,7 +136,7 @@ func (a answer) envelope() envelope {
 // unreadable is the error of an answer whose data cannot be read.
 func (e envelope) unreadable(detail string) error {
 	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, Code: code(e.body), RequestID: e.about.RequestID, Sent: true,
-		Detail: detail, Pace: e.about.Pace}
+		Detail: detail, Pace: e.about.Pace, Body: e.answer.body}
 }
 
 // swapped is the error of an answer to another question. Its ids are not those of this

@@ -1,6 +1,7 @@
 package answerscmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -20,7 +21,8 @@ func newAnswersExportCommand(std cli.Streams) *cobra.Command {
 		Short: "Write stored answers as JSON lines, with keys and bodies",
 		Long: `Write the stored answers as JSON lines, oldest first (those on S3 in the order of
 their key hashes): the question, its outcome, and the answer as received. JSON
-bodies are in body, other text in body_text, and binary bodies in body_base64.
+bodies are in body, other text in body_text, and binary bodies in body_base64. Open
+calls with an answer that could not be read come last, with their state as outcome.
 
 The output is personal data: the keys and the answers. With --out only the
 owner can read the file, and an interrupted export writes no file.`,
@@ -34,14 +36,36 @@ owner can read the file, and an interrupted export writes no file.`,
 			f.Bodies = true
 			return at.read(c.Context(), std, func(s source) error {
 				if out == "" {
-					return answers.Export(std.Out, s.List(c.Context(), f))
+					return answers.Export(std.Out, exported(c.Context(), s, f))
 				}
-				return exportFile(out, s.List(c.Context(), f))
+				return exportFile(out, exported(c.Context(), s, f))
 			})
 		},
 	}))
 	c.Flags().StringVar(&out, "out", "", "`file` to write; replaces an existing one (default: standard output)")
 	return c
+}
+
+// exported lists stored answers, and then the kept bodies of open calls.
+func exported(ctx context.Context, from source, f answers.Filter) iter.Seq2[answers.Item, error] {
+	return func(yield func(answers.Item, error) bool) {
+		for i, err := range from.List(ctx, f) {
+			if !yield(i, err) {
+				return
+			}
+		}
+		for _, calls := range []iter.Seq2[answers.OpenCall, error]{from.Unknown(ctx), from.Parked(ctx)} {
+			for c, err := range calls {
+				var i answers.Item
+				if err == nil {
+					i, err = c.Item()
+				}
+				if (err != nil || len(i.Body) > 0 && f.Selects(c.Scope)) && !yield(i, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func exportFile(path string, items iter.Seq2[answers.Item, error]) error {

@@ -5,7 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
@@ -58,9 +62,13 @@ func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error 
 			return err
 		}
 	}
-	for _, calls := range []iter.Seq2[answers.OpenCall, error]{e.store.Unknown(ctx), e.store.Parked(ctx)} {
+	held, err := e.store.Contents()
+	if err != nil {
+		return err
+	}
+	for _, calls := range []iter.Seq2[answers.OpenCall, error]{held.Unknown(ctx), held.Parked(ctx)} {
 		for call, err := range calls {
-			if err == nil && who.Names(call.Key) {
+			if err == nil && namesCall(call, who) {
 				err = add(call.Hash)
 			}
 			if err != nil {
@@ -71,14 +79,25 @@ func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error 
 	return e.erase(ctx, questions)
 }
 
-// namesIn reports whether any string in a JSON body names a listed person.
-// Bodies that are not JSON have no strings.
+// namesCall reports whether an open call, or its kept body, names a listed person. A body
+// that cannot be unpacked is found, too: nobody knows whom it names.
+func namesCall(call answers.OpenCall, who *suppression.Finder) bool {
+	body, err := call.Body.Plain()
+	return who.Names(call.Key) || err != nil || namesIn(body, who)
+}
+
+// namesIn reports whether any string in a JSON body names a listed person. Of a body
+// that is not JSON, or is cut off, each word may be a name.
 func namesIn(body []byte, who *suppression.Finder) bool {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	for {
 		token, err := tokens.Token()
-		if err != nil {
+		switch {
+		case err == io.EOF:
 			return false
+		case err != nil:
+			words := strings.FieldsFunc(string(body), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'<>()[]{},;=\\", r) })
+			return slices.ContainsFunc(words, who.Names)
 		}
 		if text, ok := token.(string); ok && who.Names(text) {
 			return true

@@ -81,7 +81,7 @@ func (f *forgetFlags) choices(ctx context.Context, std cli.Streams, e *eraser, s
 		return func(answers.Scope) objectstate.Choice {
 			return objectstate.Choice{
 				Answer: func(i answers.Item) bool { return who.Names(i.Key) || namesIn(i.Body, who) },
-				Call:   func(c answers.OpenCall) bool { return who.Names(c.Key) },
+				Call:   func(c answers.OpenCall) bool { return namesCall(c, who) },
 			}
 		}, nil
 	case len(f.in) > 0:
@@ -99,6 +99,9 @@ func (f *forgetFlags) choices(ctx context.Context, std cli.Streams, e *eraser, s
 	}
 	before := time.Now().Add(-time.Duration(f.olderThan))
 	return func(answers.Scope) objectstate.Choice {
-		return objectstate.Choice{Answer: func(i answers.Item) bool { return i.Received.Before(before) }}
+		return objectstate.Choice{
+			Answer: func(i answers.Item) bool { return i.Received.Before(before) },
+			Body:   func(c answers.OpenCall) bool { return c.Sent.Before(before) },
+		}
 	}, nil
 }

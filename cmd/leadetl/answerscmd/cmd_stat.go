@@ -59,7 +59,11 @@ func printStat(std cli.Streams, st answers.Stat) error {
 	if st.UnderWay > 0 {
 		underWay = fmt.Sprintf(", %s under way", figures.Grouped(st.UnderWay))
 	}
-	_, err := fmt.Fprintf(std.Out, "open calls: %s unknown, %s parked%s\n", figures.Grouped(st.Unknown), figures.Grouped(st.Parked), underWay)
+	kept := ""
+	if st.Kept > 0 {
+		kept = fmt.Sprintf("; the answers to %s could not be read, and are kept", figures.Grouped(st.Kept))
+	}
+	_, err := fmt.Fprintf(std.Out, "open calls: %s unknown, %s parked%s%s\n", figures.Grouped(st.Unknown), figures.Grouped(st.Parked), underWay, kept)
 	return err
 }
 
@@ -85,10 +89,12 @@ type openJSON struct {
 	Parked  int64 `json:"parked"`
 	// UnderWay counts the calls of a run in progress.
 	UnderWay int64 `json:"under_way,omitempty"`
+	// Kept counts those whose answer could not be read, and is kept.
+	Kept int64 `json:"kept_bodies,omitempty"`
 }
 
 func newStatJSON(st answers.Stat) statJSON {
-	out := statJSON{Answers: []tallyJSON{}, OpenCalls: openJSON{st.Unknown, st.Parked, st.UnderWay}}
+	out := statJSON{Answers: []tallyJSON{}, OpenCalls: openJSON{st.Unknown, st.Parked, st.UnderWay, st.Kept}}
 	for _, t := range st.Tallies {
 		out.Answers = append(out.Answers, tallyJSON{t.Service, string(t.Operation), t.Outcome, t.Answers, t.Credits, t.Unpriced, t.Oldest, t.Newest})
 	}

@@ -106,7 +106,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		}
 		switch {
 		case failures >= maxAttempts:
-			return c.orStop(failed(outcome.ReasonUnavailable), c.keep(failure))
+			return c.orStop(failed(outcome.ReasonUnavailable), c.keep(failure), news)
 		case !time.Now().Before(c.deadline) && !b.outage.isDown():
 			return failed(b.codec.late), nil
 		}

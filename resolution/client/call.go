@@ -120,9 +120,19 @@ func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.R
 	a.asked = about
 	reply, err := read(a)
 	failed, _ := errors.AsType[*resolution.CallError](err)
-	if !about.named && (failed == nil || !failed.Swapped) && w.isDoubtful() {
-		failed = a.envelope().swapped("more than one answer came, and nothing says to which question this one belongs")
-		reply, err = resolution.Reply{}, failed
+	if failed == nil || !failed.Swapped {
+		doubt := ""
+		switch {
+		case about.named:
+		case w.isDoubtful():
+			doubt = "more than one answer came, and nothing says to which question this one belongs"
+		case about.isPromisedOther(reply):
+			doubt = "the resolution was promised to another question"
+		}
+		if doubt != "" {
+			failed = a.envelope().swapped(doubt)
+			reply, err = resolution.Reply{}, failed
+		}
 	}
 	if failed != nil && failed.Swapped {
 		c.era.Add(1)

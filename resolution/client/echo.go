@@ -199,7 +199,7 @@ type Asked struct {
 
 	mu sync.Mutex
 	// recent and older are the last names of questions: digests of an email, a profile
-	// address, a client reference. Both are hashes, and what is known is the question.
+	// address, a client reference, the id of a promised resolution. Both are hashes, and what is known is the question.
 	recent, older map[uint64]uint64
 }
 
@@ -224,6 +224,21 @@ func (k *Asked) Check(call resolution.Call, body []byte) (other bool, err error)
 // self is the question as it is known.
 func (q *asked) self() uint64 {
 	return maphash.String(q.known.seed, string(q.call.Operation.Identifier())+"\x00"+q.call.Key+q.call.ClientRef)
+}
+
+// isPromisedOther reports whether a promise has the id of one to another question, whose
+// answer would come for both.
+func (q *asked) isPromisedOther(r resolution.Reply) bool {
+	if !r.Pending || r.ID == "" || q.isPoll() {
+		return false
+	}
+	if q.known.isOfAnother(r.ID, q.self()) {
+		return true
+	}
+	q.known.mu.Lock()
+	defer q.known.mu.Unlock()
+	q.known.add(maphash.String(q.known.seed, r.ID), q.self())
+	return false
 }
 
 // register makes the names of a question known.

@@ -317,3 +317,37 @@ func TestAfterMixedAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestPromisedTwice: two questions have no resolution in common, unless the answers say
+// whose they are.
+func TestPromisedTwice(t *testing.T) {
+	for _, f := range []struct {
+		name, payload string
+		ids           []string
+		swapped       bool // the second
+	}{
+		{"two ids", "", []string{"res_1", "res_2"}, false},
+		{"one id", "", []string{"res_1", "res_1"}, true},
+		{"one id, and its question", `"payload":{"keywords":["crm"]},`, []string{"res_1", "res_1"}, false},
+		{"no id", "", []string{"res_1", ""}, false},
+	} {
+		calls := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{%s"resolution":{"id":%q,"status":"processing"},"lead":null}`, f.payload, f.ids[calls])
+			calls++
+		}))
+		c := newClient(t, to(server.URL))
+		var last *resolution.CallError
+		for page := range f.ids {
+			_, err := c.Start(t.Context(), resolution.SearchCall{
+				Operation: resolution.KeywordToLead, KeywordSearch: resolution.KeywordSearch{Keywords: []string{"crm"}},
+				SearchPage: resolution.SearchPage{Number: page + 1}, ClientRef: fmt.Sprint("ref", page),
+			})
+			last, _ = err.(*resolution.CallError)
+		}
+		server.Close()
+		if (last != nil && last.Swapped) != f.swapped {
+			t.Errorf("%s: %v", f.name, last)
+		}
+	}
+}

@@ -277,7 +277,7 @@ func (c *Controller) isByChance(now time.Time) bool {
 // failed notes a failure, and reports whether it may tell a limit.
 func (c *Controller) failed(now time.Time, call place, o Outcome) bool {
 	c.tally.failed++
-	if c.life.failed(now, call, &c.options) {
+	if c.life.failed(now, call, o, &c.options) {
 		c.window = 1
 	}
 	if o.RetryAfter > 0 || o.Kind == Unavailable && c.life.failures >= overload {
@@ -336,7 +336,7 @@ func (c *Controller) Crowded() bool {
 
 // clear reports whether nothing limits calls.
 func (c *Controller) clear() bool {
-	return c.inFlight < c.window && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && !c.forecast.said
+	return c.inFlight < c.life.places(c.window, &c.options) && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && !c.forecast.said
 }
 
 // serve lets calls leave and grants permits, each in order, until an obstacle
@@ -421,7 +421,7 @@ func (c *Controller) closed(now time.Time, taken int, lead time.Duration) (Reaso
 	switch {
 	case c.pause.active(now.Add(lead)):
 		return RetryAfter, c.pause.until.Add(-lead)
-	case taken >= c.window:
+	case taken >= c.life.places(c.window, &c.options):
 		return Concurrency, time.Time{}
 	case now.Add(lead).Before(opens):
 		return Spread, opens.Add(-lead)
@@ -460,7 +460,7 @@ func (c *Controller) deadUntil(now time.Time) (Reason, time.Time) {
 		next = c.pause.until
 	}
 	switch {
-	case c.life.probe != 0 || c.inFlight >= c.options.Concurrency:
+	case c.life.probe != 0 || c.inFlight >= c.life.places(c.options.Concurrency, &c.options):
 		return Dead, end
 	case now.Before(next):
 		if !end.IsZero() && end.Before(next) {

@@ -261,6 +261,66 @@ func TestAlive(t *testing.T) {
 	}
 }
 
+// TestLostCalls has a service that gives no more answers to calls that it may bill. They
+// are no more than there are places, and calls go on once it answers.
+func TestLostCalls(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		places int
+		takes  time.Duration
+		least  int // lost before the service counts as dead
+		most   int
+	}{
+		{"late", 64, 30 * time.Second, 3, 64},
+		{"late, few places", 8, 2 * time.Second, 3, 8},
+		{"at once", 64, 10 * time.Millisecond, 10, 64},
+		{"at once, few places", 12, 10 * time.Millisecond, 10, 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := options(c.places)
+				controller := pace.New(o)
+				began := time.Now()
+				const healthy, down = 3 * time.Second, time.Minute
+				var mu sync.Mutex
+				lost, answered := 0, 0
+				var group sync.WaitGroup
+				for range 2 * c.places {
+					group.Go(func() {
+						for time.Since(began) < 3*time.Minute {
+							p, err := controller.Acquire(t.Context())
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							if at := time.Since(began); at < healthy || at > down {
+								time.Sleep(10 * time.Millisecond)
+								p.Done(pace.Outcome{Latency: 10 * time.Millisecond})
+								mu.Lock()
+								if at > down {
+									answered++
+								}
+								mu.Unlock()
+								continue
+							}
+							time.Sleep(c.takes)
+							mu.Lock()
+							lost++
+							mu.Unlock()
+							p.Done(pace.Outcome{Kind: pace.Unavailable, Lost: true, Latency: c.takes})
+						}
+					})
+				}
+				group.Wait()
+				// The probe may leave half of the longest wait after the last lost call.
+				if lost < c.least || lost > c.most+2 || answered < c.places*500 {
+					t.Errorf("%d lost, want %d to %d; %d answered afterwards", lost, c.least, c.most, answered)
+				}
+			})
+		})
+	}
+}
+
 // TestLateFailures: calls sent before a service died time out after it has
 // come back, and say nothing of it.
 func TestLateFailures(t *testing.T) {

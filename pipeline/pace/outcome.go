@@ -30,6 +30,9 @@ type Outcome struct {
 	// not say. It matters with Limited and Unavailable.
 	RetryAfter time.Duration
 	LookAhead  LookAhead
+	// Lost says that the call may have been billed, and will have no answer. It goes
+	// with Unavailable.
+	Lost bool
 	// Latency is how long the call took.
 	Latency time.Duration
 }

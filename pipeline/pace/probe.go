@@ -10,10 +10,22 @@ import (
 // ErrDead says that the service has not answered for Options.GiveUp.
 var ErrDead = errors.New("the service has been unreachable or unavailable for too long")
 
+const (
+	// late is a time after which only an application that was called fails a call, or a
+	// router that it does not answer. So many lost calls in a row that took longer make
+	// the service dead.
+	late       = time.Second
+	lateDeaths = 3
+	// lostDeaths is how many lost calls in a row do at least, however long they took.
+	lostDeaths = 4
+)
+
 // life knows whether the service is dead. A dead service gets one probe at a
 // time.
 type life struct {
 	failures int       // in a row
+	lost     int       // those of them that may have been billed
+	late     int       // and took long
 	since    time.Time // the first of them
 	dead     bool
 	probe    uint64    // the permit of the probe, 0 if none is in flight
@@ -23,21 +35,30 @@ type life struct {
 }
 
 // failed counts a failure and reports whether it made the service dead.
-func (l *life) failed(now time.Time, call place, o *Options) (died bool) {
+func (l *life) failed(now time.Time, call place, came Outcome, o *Options) (died bool) {
+	if call.left <= l.revived && !l.dead {
+		return false // sent while the service was dead
+	}
+	if came.Lost {
+		l.lost++
+		if came.Latency > late {
+			l.late++
+		}
+	}
 	if l.dead {
-		if call.permit == l.probe {
+		switch {
+		case call.permit == l.probe:
 			l.probe = 0
+			l.wait(now, o)
+		case came.Lost && l.lost == o.Concurrency:
 			l.wait(now, o)
 		}
 		return false
 	}
-	if call.left <= l.revived {
-		return false // sent while the service was dead
-	}
 	if l.failures == 0 {
 		l.since = now
 	}
-	if l.failures++; l.failures < o.DeadAfter {
+	if l.failures++; l.failures < o.DeadAfter && l.late < lateDeaths && l.lost < max(o.Concurrency, lostDeaths) {
 		return false
 	}
 	l.dead, l.probes = true, 0
@@ -48,8 +69,16 @@ func (l *life) failed(now time.Time, call place, o *Options) (died bool) {
 // wait sets the moment of the next probe.
 func (l *life) wait(now time.Time, o *Options) {
 	l.probes++
-	l.next = now.Add(retry.Backoff{Initial: o.Probe, Max: o.MaxProbe}.Jittered(l.probes, o.Random()))
+	wait := retry.Backoff{Initial: o.Probe, Max: o.MaxProbe}
+	if l.lost >= o.Concurrency && (l.late >= lateDeaths || l.lost >= o.DeadAfter) {
+		wait = retry.Backoff{Initial: o.MaxProbe, Max: 16 * o.MaxProbe} // each costs one call more
+	}
+	l.next = now.Add(wait.Jittered(l.probes, o.Random()))
 }
+
+// places is how many calls may be in flight: lost calls keep theirs until there is a
+// response, so that an outage loses no more calls than there are places.
+func (l *life) places(window int, o *Options) int { return max(1, min(window, o.Concurrency-l.lost)) }
 
 // lives notes a response, even a refusal, and reports whether the service was
 // dead until now.
@@ -58,7 +87,7 @@ func (l *life) lives(left uint64) (revived bool) {
 	if revived {
 		l.revived = left
 	}
-	l.failures, l.dead, l.probe = 0, false, 0
+	l.failures, l.lost, l.late, l.dead, l.probe = 0, 0, 0, false, 0
 	return revived
 }
 

@@ -188,6 +188,7 @@ func (c *call) send() (Answer, error) {
 	c.flight.outcome, c.flight.failure = b.observe(r.About, err, time.Since(began))
 	switch failure := c.flight.failure; {
 	case failure != nil:
+		c.flight.outcome.Lost = c.state == sent && failure.Billed()
 		return c.fail(failure)
 	case err != nil: // nothing is known, so it may have been billed
 		_, stored := c.conclude(answers.Answer{}, billed)

@@ -29,7 +29,7 @@ type outage struct {
 
 // done gives the permit of a question's call back and remembers the failure, which is
 // nil for an answer. After the first answer, failures of one question alone say
-// nothing about the service.
+// nothing about the service, but for the one that may have been billed first.
 func (o *outage) done(of answers.Hash, permit pace.Permit, came pace.Outcome, failure *resolution.CallError) {
 	failed := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable
 	o.mu.Lock()
@@ -39,7 +39,7 @@ func (o *outage) done(of answers.Hash, permit pace.Permit, came pace.Outcome, fa
 		if o.failing == (answers.Hash{}) {
 			o.failing = of
 		}
-		if o.answered && o.failing == of && failure.Sent {
+		if o.answered && o.failing == of && failure.Sent && !came.Lost {
 			came.Kind, failed = pace.NotCounted, false
 		}
 	case came.Kind == pace.Limited:

@@ -44,7 +44,7 @@ func meaningOf(op resolution.Operation, column string) meaning {
 	if m.Null = cmp.Or(m.Null, "unknown"); m.Null == always {
 		m.Null = ""
 	}
-	m.From = cmp.Or(m.From, "as answered")
+	m.From = cmp.Or(m.From, "answer")
 	return m
 }
 

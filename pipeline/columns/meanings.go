@@ -81,7 +81,7 @@ var meanings = map[string]meaning{
 	"resolution_id": {Text: "the service's id of the answer", Null: "none, or the embedded engine answered"},
 	"resolved_at":   {Text: "when the service's answer was received", Unit: "microseconds, UTC", Null: "the embedded engine answered, or there is no answer", From: "the run"},
 	"answered_by":   {Text: "engine that answered: service or embedded", Null: "no answer", From: "the run", Form: "one of: service embedded"},
-	"credits":       {Text: "cost of the key's answer, paid in this run or an earlier one; rows with one key share it, so a sum over rows is not what was paid: that is credits_total in _manifest.json", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
+	"credits":       {Text: "cost of the key's answer, which rows with one key share: what was paid is credits_total in _manifest.json, not a sum over rows", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
 
 	"hem_md5":                {Text: "first MD5 among hashed_emails", Unit: "32 hex digits, lower case", Null: "none", Form: hexMD5},
 	"hem_sha1":               {Text: "first SHA-1 among hashed_emails", Unit: "40 hex digits, lower case", Null: "none", Form: hexSHA1},

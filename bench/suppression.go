@@ -32,8 +32,6 @@ func (b *bench) suppression(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.report.times(series{what: "leadetl, suppression list of " + millions(entries) + " hashes read", rows: entries, runs: []usage{reading}},
-		series{what: "leadetl, " + millions(b.rows) + " rows with that list", rows: b.rows, runs: []usage{with}})
 	b.report.below("peak memory of reading a suppression list of "+millions(entries)+" hashes", 300, float64(reading.peakRSS)/1e6, "%.0f MB")
 	b.report.note("  time of reading it", fmt.Sprintf("%.1f s", reading.wall.Seconds()))
 	b.report.note("  "+millions(b.rows)+" emails with that list, against without: CPU seconds beside the reading",

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -258,6 +260,30 @@ func (s *Store) Keep(ctx context.Context, q Question, body []byte) error {
 			return err
 		}
 		g.setBody(h, kept)
+		return nil
+	})
+}
+
+// Reopen opens a call for a stored answer that turned out to be none, and keeps its
+// body. No run has spent it again. Its idempotency key is not that of the call, which
+// nobody knows any more, so FirstSent is zero. An open call stays as it is.
+func (s *Store) Reopen(ctx context.Context, q Question, a Answer) error {
+	scope, run, err := s.scopeAndRun(ctx, q.Scope, a.Run)
+	if err != nil {
+		return err
+	}
+	h, body := q.Hash(), keepBody(a.Body)
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		if g.call(h) != nil {
+			return nil
+		}
+		g.setCall(&call{scope: scope, run: run, open: OpenCall{
+			Hash: h, Question: q, Run: a.Run, IdempotencyKey: uuid.NewString(), Attempts: 1, Sent: a.Received, State: Unknown, MaybeBilled: true,
+			Reason: string(resolution.Protocol), Status: a.Status, Resolution: a.Resolution, Request: a.Request,
+		}})
+		if body != nil {
+			g.setBody(h, body)
+		}
 		return nil
 	})
 }

@@ -147,7 +147,11 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 			b.finish(e, Answer{}, err)
 			continue
 		}
-		f := found[i]
+		f, err := b.readAgain(e.key, found[i])
+		if err != nil {
+			b.finish(e, Answer{}, err)
+			continue
+		}
 		switch d := b.remote.Decide(b.codec.operation, f, b.began, now); d {
 		case UseStored, Skip, GiveUp:
 			if d == UseStored {
@@ -169,6 +173,15 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 		}
 	}
 	return calls
+}
+
+// readAgain reads a stored miss again. If it is no answer, its call becomes open.
+func (b *Buyer) readAgain(key string, f answers.Found) (answers.Found, error) {
+	f, none := b.codec.readAgain(f)
+	if !none || b.remote.Offline {
+		return f, nil
+	}
+	return f, b.remote.Answers.Reopen(context.WithoutCancel(b.ctx), answers.Question{Scope: b.scope, Key: key}, f.Answer)
 }
 
 // warnTooOld logs once that a call is not sent again because of the age of its key.

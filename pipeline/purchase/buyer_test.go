@@ -250,6 +250,65 @@ func TestUnreadableIsKept(t *testing.T) {
 	}
 }
 
+// TestStoredMissesAreReadAgain: what an earlier version took for a miss is read by the
+// rules of today. What is no answer becomes an open call, once, which nothing sends again
+// by itself: its idempotency key is not known any more.
+func TestStoredMissesAreReadAgain(t *testing.T) {
+	const found = `{"lead":{"phone":"+12025550100"}}`
+	zero := int64(0)
+	retry := func(r *Remote) { r.RetryUnknown = true }
+	idempotent := func(r *Remote) { r.Keys = NewKeyWindow(DefaultKeyWindow) }
+	offline := func(r *Remote) { r.Offline = true }
+	type run struct {
+		change func(*Remote)
+		want   outcome.Outcome
+		calls  int // so far
+		open   int
+	}
+	for _, c := range []struct {
+		name, body string
+		status     int
+		runs       []run
+	}{
+		{"a miss", `{"lead":null}`, 200, []run{{nil, outcome.NoMatch, 0, 0}, {retry, outcome.NoMatch, 0, 0}}},
+		{"a miss without a body", ``, 204, []run{{nil, outcome.NoMatch, 0, 0}}},
+		{"a plain 404", `<html>`, 404, []run{{nil, outcome.NoMatch, 0, 0}}},
+		{"a match", `[` + found + `]`, 200, []run{{nil, outcome.Matched, 0, 0}, {offline, outcome.Matched, 0, 0}}},
+		{"none", `{"error":"boom","lead":null}`, 200, []run{
+			{offline, outcome.Failed, 0, 0}, {nil, outcome.Failed, 0, 1}, {idempotent, outcome.Failed, 0, 1}, {nil, outcome.Failed, 0, 1},
+			{retry, outcome.Matched, 1, 0}, {nil, outcome.Matched, 1, 0},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store, err := answers.Open(t.TempDir(), answers.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			const key = "network.example/in/a"
+			q := answers.Question{Scope: answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone}, Key: key}
+			if err := store.Put(t.Context(), q, answers.Answer{Run: "before", Outcome: answers.NoMatch, Reason: "no_match", Status: c.status, Body: []byte(c.body), Credits: &zero, Received: time.Now().Add(-time.Minute)}); err != nil {
+				t.Fatal(err)
+			}
+			calls := 0
+			for i, r := range c.runs {
+				b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) { calls++; return 200, found, nil }), r.change)
+				a, err := ask(t, b, key)
+				open, other := store.OpenCalls(t.Context(), q.Scope)
+				if err != nil || other != nil || a.Outcome != r.want || calls != r.calls || len(open) != r.open {
+					t.Errorf("run %d: %+v, %v, after %d calls, %d open; want %v, %d and %d", i, a, err, calls, len(open), r.want, r.calls, r.open)
+				}
+				for _, o := range open {
+					if body, err := o.Body.Plain(); string(body) != c.body || err != nil || o.State != answers.Unknown || !o.FirstSent().IsZero() {
+						t.Errorf("run %d: %+v with %q, %v", i, o, body, err)
+					}
+				}
+				b.Close()
+			}
+		})
+	}
+}
+
 // TestDownIsNoFailure: a service that is down ends the run, also where a single
 // question is left, whose row can be asked for again then.
 func TestDownIsNoFailure(t *testing.T) {

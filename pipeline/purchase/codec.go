@@ -121,6 +121,27 @@ func (c codec) answer(stored answers.Answer) (Answer, error) {
 	return answerOf(stored, r), nil
 }
 
+// readAgain reads a stored miss by the rules of today: an earlier version took more for
+// one. It may be a match. Or it is no answer: then it counts as not stored, and its call
+// as unknown; none says so.
+func (c codec) readAgain(f answers.Found) (_ answers.Found, none bool) {
+	if !f.Stored || f.Answer.Outcome != answers.NoMatch || f.Answer.Status/100 != 2 || len(f.Answer.Body) == 0 {
+		return f, false
+	}
+	r, err := c.read(c.operation, f.Answer.Status, f.Answer.Body)
+	var failure *resolution.CallError
+	switch {
+	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
+		if f.Stored, f.Fresh = false, false; f.Open == "" {
+			f.Open, f.Sent = answers.Unknown, f.Answer.Received
+		}
+		return f, true
+	case r.Answer.Matched():
+		f.Answer.Outcome, f.Answer.Reason = answers.Matched, ""
+	}
+	return f, false
+}
+
 // explain adds to an error about missing credits what a page needs. A service reserves the
 // price of a full page, so it refuses a page while there are credits left.
 func (c codec) explain(err error, key string, price int64) error {

@@ -93,6 +93,7 @@ func (s *Stored) Answer(ctx context.Context, asked []string) ([]Answer, error) {
 	}
 	got := make([]Answer, len(keys))
 	for i, f := range found {
+		f, _ = s.codec.readAgain(f)
 		d := s.remote.Decide(s.codec.operation, f, time.Time{}, time.Time{})
 		if got[i], err = s.codec.settled(d, f); err != nil {
 			return nil, err

@@ -188,6 +188,7 @@ type Calls interface {
 	Fail(ctx context.Context, q answers.Question, f answers.Failure) error
 	SetKeyWindow(ctx context.Context, scope answers.Scope, window time.Duration) error
 	Keep(ctx context.Context, q answers.Question, body []byte) error
+	Reopen(ctx context.Context, q answers.Question, a answers.Answer) error
 }
 
 // Answers stores answers, which end their calls.

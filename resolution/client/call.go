@@ -214,7 +214,8 @@ func (c *Client) try(ctx context.Context, by *http.Transport, w *watch, r reques
 	_, err = text.ReadFrom(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
 		return answer{}, &resolution.CallError{
-			Operation: r.operation, Class: resolution.Unavailable, Status: response.StatusCode, Sent: true, Detail: "the answer broke off", Body: text.Bytes(), Cause: ctx.Err(),
+			Operation: r.operation, Class: resolution.Unavailable, Status: response.StatusCode, Sent: true, Detail: "the answer broke off",
+			Body: text.Bytes(), KeyWindow: keyWindow(header), Cause: ctx.Err(),
 		}
 	}
 	a := answer{operation: r.operation, status: response.StatusCode, header: header, waited: waited, companies: &c.companies}

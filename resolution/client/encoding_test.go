@@ -98,6 +98,20 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
+// TestBrokenOff: what came of an answer is there to be kept.
+func TestBrokenOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `{"lead":{"first_name":"Ada"`)
+	}))
+	defer server.Close()
+	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
+	failure, is := errors.AsType[*resolution.CallError](err)
+	if !is || failure.Class != resolution.Unavailable || string(failure.PaidBody()) != `{"lead":{"first_name":"Ada"` {
+		t.Errorf("%+v", failure)
+	}
+}
+
 // TestEncodedDelivery: a callback may be encoded too.
 func TestEncodedDelivery(t *testing.T) {
 	const plain = `{"resolution":{"id":"res_1"}}`

@@ -164,9 +164,11 @@ func (p Permit) Done(o Outcome) {
 	switch o.Kind {
 	case Answered:
 		c.spacing.heard(o.Latency, c.options.Concurrency)
+		c.life.refusing, c.life.refuses = time.Time{}, false
 		c.answered(now, call.left)
 	case Limited:
 		c.tally.limited++
+		c.life.refused(now, o.asks(), &c.options)
 		limit = c.refused(now, call.left, o)
 	case Unavailable, Unreachable:
 		limit = c.failed(now, call, o)
@@ -236,10 +238,7 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) bool {
 		}
 		c.round = c.left
 	}
-	ask := o.RetryAfter
-	if ask == 0 && o.LookAhead.Limited && o.LookAhead.Remaining == 0 {
-		ask = o.LookAhead.Reset
-	}
+	ask := o.asks()
 	if ask > 0 || o.Kind == Limited {
 		c.pause.refused(now, ask, first, &c.options)
 	}
@@ -336,7 +335,7 @@ func (c *Controller) Crowded() bool {
 
 // clear reports whether nothing limits calls.
 func (c *Controller) clear() bool {
-	return c.inFlight < c.life.places(c.window, &c.options) && c.bucket.rate == unlimited && !c.life.dead && c.pause.until.IsZero() && !c.forecast.said
+	return c.inFlight < c.life.places(c.window, &c.options) && c.bucket.rate == unlimited && !c.life.dead && !c.life.refuses && c.pause.until.IsZero() && !c.forecast.said
 }
 
 // serve lets calls leave and grants permits, each in order, until an obstacle

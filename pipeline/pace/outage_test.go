@@ -384,3 +384,51 @@ func TestGiveUp(t *testing.T) {
 		})
 	}
 }
+
+// TestGiveUpRefusals has a service refuse all calls for some time. It is given up, but
+// not before the wait that it asked for first.
+func TestGiveUpRefusals(t *testing.T) {
+	const minute, day = time.Minute, 24 * time.Hour
+	for _, c := range []struct {
+		name    string
+		refuses time.Duration
+		asks    func(left time.Duration) time.Duration
+		after   time.Duration // it is given up; 0 means never
+	}{
+		{"a quota, silent", 30 * day, func(time.Duration) time.Duration { return 0 }, 5 * minute},
+		{"a quota, with short waits", 30 * day, func(time.Duration) time.Duration { return time.Second }, 5 * minute},
+		{"a quota that says so", 30 * day, func(time.Duration) time.Duration { return day }, 15 * minute}, // the longest pause
+		{"an hour's limit", 50 * minute, func(left time.Duration) time.Duration { return left }, 0},
+		{"a minute's limit, silent", minute, func(time.Duration) time.Duration { return 0 }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := options(4)
+				o.GiveUp = 5 * minute
+				controller := pace.New(o)
+				open(t, controller, 4)
+				began := time.Now()
+				var took time.Duration
+				for took < 2*time.Hour {
+					p, err := controller.Acquire(t.Context())
+					took = time.Since(began)
+					if err != nil {
+						if !errors.Is(err, pace.ErrDead) || c.after == 0 || took < c.after || took > c.after+2*minute {
+							t.Errorf("%v after %v, want it after %v", err, took, c.after)
+						}
+						return
+					}
+					time.Sleep(time.Second)
+					if left := c.refuses - took; left > 0 {
+						p.Done(pace.Outcome{Kind: pace.Limited, RetryAfter: c.asks(left)})
+					} else {
+						p.Done(pace.Outcome{})
+					}
+				}
+				if c.after > 0 {
+					t.Errorf("not given up after %v", took)
+				}
+			})
+		})
+	}
+}

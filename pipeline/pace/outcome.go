@@ -37,6 +37,14 @@ type Outcome struct {
 	Latency time.Duration
 }
 
+// asks is the wait that the service asks for; 0 if it does not say.
+func (o Outcome) asks() time.Duration {
+	if o.RetryAfter == 0 && o.LookAhead.Limited && o.LookAhead.Remaining == 0 {
+		return o.LookAhead.Reset
+	}
+	return o.RetryAfter
+}
+
 // LookAhead is what an answer says about the service's limit: Remaining calls
 // are left until Reset from now. The zero LookAhead says nothing.
 type LookAhead struct {

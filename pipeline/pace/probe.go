@@ -7,7 +7,8 @@ import (
 	"github.com/leadetl/leadetl/internal/retry"
 )
 
-// ErrDead says that the service has not answered for Options.GiveUp.
+// ErrDead says that the service has not answered for Options.GiveUp, or has refused all
+// calls for as long beyond the wait that it asked for first.
 var ErrDead = errors.New("the service has been unreachable or unavailable for too long")
 
 const (
@@ -27,6 +28,8 @@ type life struct {
 	lost     int       // those of them that may have been billed
 	late     int       // and took long
 	since    time.Time // the first of them
+	refusing time.Time // when it was to answer again, since no call was answered
+	refuses  bool      // it has not, for Options.GiveUp
 	dead     bool
 	probe    uint64    // the permit of the probe, 0 if none is in flight
 	probes   int       // failed probes, plus the failure that made the service dead
@@ -66,6 +69,19 @@ func (l *life) failed(now time.Time, call place, came Outcome, o *Options) (died
 	return true
 }
 
+// refused notes a refusal for too many calls, which asks for a wait. One of a day is
+// no wait for a limit.
+func (l *life) refused(now time.Time, ask time.Duration, o *Options) {
+	switch {
+	case l.refusing.IsZero() && ask < retry.MaxAfter:
+		l.refusing = now.Add(ask)
+	case l.refusing.IsZero():
+		l.refusing = now
+	case o.GiveUp > 0:
+		l.refuses = now.Sub(l.refusing) >= o.GiveUp
+	}
+}
+
 // wait sets the moment of the next probe.
 func (l *life) wait(now time.Time, o *Options) {
 	l.probes++
@@ -99,9 +115,13 @@ func (l *life) dropped(permit uint64) {
 	}
 }
 
-// end is when a dead service is given up; the zero time means never.
+// end is when a service is given up that is dead or refuses all calls; the zero time
+// means never.
 func (l *life) end(o *Options) time.Time {
-	if !l.dead || o.GiveUp == 0 {
+	switch {
+	case l.refuses:
+		return l.refusing.Add(o.GiveUp)
+	case !l.dead || o.GiveUp == 0:
 		return time.Time{}
 	}
 	return l.since.Add(o.GiveUp)

@@ -19,7 +19,7 @@ type outage struct {
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	last     *resolution.CallError // the last call that failed because of the service
+	last     *resolution.CallError // the last call that failed or was refused because of the service
 	down     bool                  // as last logged
 	answered bool                  // an answer of this process is there
 	failing  answers.Hash          // the only question that failed since the last answer
@@ -43,6 +43,7 @@ func (o *outage) done(of answers.Hash, permit pace.Permit, came pace.Outcome, fa
 			came.Kind, failed = pace.NotCounted, false
 		}
 	case came.Kind == pace.Limited:
+		o.last = failure // before the pace gives up
 		if o.alone++; o.limited != of {
 			o.limited, o.alone = of, 1
 		}

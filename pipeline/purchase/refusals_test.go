@@ -110,6 +110,7 @@ func TestRefusedQuestions(t *testing.T) {
 
 		{"endless 503 of one row", "", "", always("match", "503", "match"), []string{"matched ", "failed unavailable", "matched "}, nil},
 		{"endless 429 of one row", "", "", always("match", "429", "match"), []string{"matched ", "failed unavailable", "matched "}, nil},
+		{"endless 429 of all", "", "", always("429", "429"), nil, ErrUnreachable},
 		{"endless 503 of all", "", "", always("503", "503"), nil, ErrUnreachable},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func (f *remoteFlags) registerBudget(flags *pflag.FlagSet) {
 	flags.Var(wire.Rate{Rate: &f.rate}, "rate", "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)")
 	flags.IntVar(&f.concurrency, "concurrency", defaults.Concurrency, "`number` of calls in flight")
 	flags.DurationVar(&f.timeout, "timeout", defaults.Timeout, "`time` that a call may take")
-	flags.DurationVar(&f.giveUpAfter, "give-up-after", 15*time.Minute, "stop when the service cannot be reached for this `time`; 0 waits forever")
+	flags.DurationVar(&f.giveUpAfter, "give-up-after", 15*time.Minute, "stop when the service cannot be reached, or refuses all calls, for this `time`; 0 waits forever")
 }
 
 // registerCallbacks registers the flags for answers that come later.

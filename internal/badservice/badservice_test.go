@@ -267,7 +267,7 @@ func TestTooMany(t *testing.T) {
 	_, url := listen(t, certain(func(o *Options) { o.Faults.Limited = 1 }))
 	for i, want := range []struct{ header, member string }{
 		{"Retry-After", ""}, {"Retry-After", ""}, {"Retry-After", ""}, {"RateLimit", ""}, {"X-RateLimit-Reset", ""}, {"X-RateLimit-Reset", ""}, {"X-RateLimit-Reset", ""},
-		{"", "retry_after"}, {"", ""},
+		{"", "retry_after"}, {"Retry-After", ""}, {"Retry-After", ""}, {"", ""},
 	} {
 		status, h, body := ask(t, url, "/lead/enrichment", enrich(1))
 		var said []string

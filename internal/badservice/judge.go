@@ -243,7 +243,7 @@ func (s *Service) drop(q *question, f *fate) *fate {
 func (s *Service) tooMany() *reply {
 	r := refuse(http.StatusTooManyRequests, "rate_limited", "Too many requests.")
 	now := time.Now()
-	switch s.turn("429", 9) {
+	switch s.turn("429", 11) {
 	case 0:
 		r.header.Set("Retry-After", "1")
 	case 1:
@@ -263,7 +263,11 @@ func (s *Service) tooMany() *reply {
 		r.header.Set("X-RateLimit-Reset", strconv.FormatInt(now.UnixMilli()+200, 10))
 	case 7:
 		r.body = []byte(`{"error":{"code":"rate_limited","retry_after":0.2}}`)
-	case 8: // no Retry-After
+	case 8:
+		r.header.Set("Retry-After", strconv.FormatInt(now.Unix()+1, 10))
+	case 9:
+		r.header.Set("Retry-After", strconv.FormatInt(now.UnixMilli()+200, 10))
+	case 10: // no Retry-After
 	}
 	return r
 }

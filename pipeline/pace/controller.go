@@ -180,7 +180,7 @@ func (p Permit) Done(o Outcome) {
 	}
 	// A service that sends a look-ahead only with refusals always says that
 	// nothing is left. That says nothing about its limit.
-	if o.LookAhead.Limited && limit && (o.Kind == Answered || c.forecast.said) {
+	if o.LookAhead.Limited && limit && c.heeds(now, o) {
 		counted := float64(call.left) - float64(c.uncounted)
 		o.LookAhead.Remaining /= max(c.options.Lanes, 1) // the others use the rest
 		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.underWay)
@@ -190,6 +190,14 @@ func (p Permit) Done(o Outcome) {
 	}
 	c.bucket.set(now, c.rate())
 	c.serve(now)
+}
+
+// heeds reports whether the look-ahead of an outcome tells a limit.
+func (c *Controller) heeds(now time.Time, o Outcome) bool {
+	if o.Kind == Answered {
+		return c.forecast.believes(now, o.LookAhead)
+	}
+	return c.forecast.said
 }
 
 func (c *Controller) answered(now time.Time, call uint64) {

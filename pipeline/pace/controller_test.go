@@ -233,7 +233,9 @@ func TestReasons(t *testing.T) {
 		{"the user's rate", 0.5, func(t *testing.T, c *pace.Controller) { acquire(t, c, 1) }, pace.Rate, 2002002003},
 		{"a pause", 0, func(t *testing.T, c *pace.Controller) { acquire(t, c, 1)[0].Done(limited) }, pace.RetryAfter, time.Minute},
 		{"none left", 0, func(t *testing.T, c *pace.Controller) {
-			acquire(t, c, 1)[0].Done(pace.Outcome{LookAhead: pace.LookAhead{Limited: true, Remaining: 0, Reset: 30 * time.Second}})
+			for left := range 2 {
+				acquire(t, c, 1)[0].Done(pace.Outcome{LookAhead: pace.LookAhead{Limited: true, Remaining: 1 - left, Reset: 30 * time.Second}})
+			}
 		}, pace.Spread, 30 * time.Second},
 		{"dead", 0, func(t *testing.T, c *pace.Controller) {
 			for range 10 {

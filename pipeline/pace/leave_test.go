@@ -149,7 +149,7 @@ func TestLeaveOfHeldCalls(t *testing.T) {
 						t.Fatal(err)
 					}
 					if i == 0 {
-						calls[i].Done(Outcome{}) // opens a second place
+						calls[i].Done(Outcome{LookAhead: LookAhead{Limited: true, Remaining: 50, Reset: time.Minute}}) // opens a second place
 					}
 				}
 				if err := calls[1].Leave(t.Context()); err != nil {

@@ -3,6 +3,7 @@ package pace_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -197,6 +198,48 @@ func TestFailuresTellNoRate(t *testing.T) {
 					t.Errorf("%.1f %% of what is possible answered, want at least 90 %%; %+v", 100*share, c.Snapshot())
 				}
 				t.Logf("%.1f %%, %d refused", 100*share, s.refused)
+			})
+		})
+	}
+}
+
+// TestNoBudget has a service without a limit say that no call is left: always, or
+// after some answers that say more. That keeps nobody waiting.
+func TestNoBudget(t *testing.T) {
+	for _, more := range []int{0, 20} {
+		t.Run(fmt.Sprint(more), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				o := pace.DefaultOptions()
+				o.Concurrency = 8
+				c := pace.New(o)
+				end := time.Now().Add(time.Hour)
+				var mu sync.Mutex
+				answered := 0
+				var group sync.WaitGroup
+				for range o.Concurrency {
+					group.Go(func() {
+						for range 50 {
+							p, err := c.Acquire(t.Context())
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							mu.Lock()
+							said := pace.LookAhead{Limited: true, Reset: time.Until(end)}
+							if answered++; answered <= more {
+								said.Remaining = 1000 - answered
+							}
+							mu.Unlock()
+							time.Sleep(20 * time.Millisecond)
+							p.Done(pace.Outcome{LookAhead: said, Latency: 20 * time.Millisecond})
+						}
+					})
+				}
+				began := time.Now()
+				group.Wait()
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("%d calls took %v", answered, took)
+				}
 			})
 		})
 	}

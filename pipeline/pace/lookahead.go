@@ -33,10 +33,12 @@ type forecast struct {
 	stock bucket    // calls that the service would take now; those of a window have no rate
 	opens time.Time // when the next window begins for calls that leave then
 
-	said      bool    // a service has said something
-	granted   float64 // maximum of calls counted + calls left
-	maxLeft   int     // maximum of calls left
-	sustained float64 // the rate that windows allow, 0 if unknown
+	believed  bool      // that no call is left: a call was refused, or more were left before
+	empty     time.Time // the end of the window in which an answer said so
+	said      bool      // a service has said something
+	granted   float64   // maximum of calls counted + calls left
+	maxLeft   int       // maximum of calls left
+	sustained float64   // the rate that windows allow, 0 if unknown
 
 	end      time.Time     // of the present window
 	maxReset time.Duration // the longest reset so far
@@ -72,6 +74,22 @@ func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, count
 	}
 }
 
+// believes reports whether an answer may tell a limit. A service that says again and
+// again that no call is left, and answers in the same window, tells none until it
+// refuses a call.
+func (f *forecast) believes(now time.Time, l LookAhead) bool {
+	if l.Remaining > 0 {
+		f.believed, f.empty = true, time.Time{}
+		return true
+	}
+	end := now.Add(l.Reset)
+	again := !f.refills && l.Reset > 2*time.Second && end.Sub(f.empty).Abs() < 2*time.Second
+	if f.empty = end; f.believed && again {
+		*f = forecast{rate: unlimited, margin: f.margin}
+	}
+	return f.believed
+}
+
 // allowed is the rate that the service seems to allow, 0 if unknown.
 func (f *forecast) allowed() float64 {
 	if f.refills {
@@ -82,6 +100,7 @@ func (f *forecast) allowed() float64 {
 
 // refused widens the margin after a call was refused despite the forecast.
 func (f *forecast) refused() {
+	f.believed, f.empty = true, time.Time{}
 	f.margin = min(max(0.01, 2*f.margin), maxMargin)
 	f.sustained *= 1 - f.margin
 }

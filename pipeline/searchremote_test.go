@@ -332,7 +332,7 @@ func TestRemoteSearchFailures(t *testing.T) {
 			want: "map[failed unfinished on page 1:1]", then: hurried, after: "map[matched:5]", begun: 3},
 		{name: "a page that the service cannot make", desk: &desk{over: func(resolution.KeywordSearch) bool { return true }},
 			want: "map[failed unavailable on page 1:1]", after: "map[failed unavailable on page 1:1]", begun: 2},
-		{name: "a page that the service has forgotten", desk: &desk{poll: refusing(2, failure(resolution.KeywordToLead, resolution.Invalid, 404, true), false)},
+		{name: "a page that the service has forgotten", desk: &desk{poll: refusing(2, failure(resolution.KeywordToLead, resolution.Invalid, 410, true), false)},
 			want: "map[failed unknown_call on page 2:1 matched:2]", after: "map[failed unknown_call on page 2:1 matched:2]", begun: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

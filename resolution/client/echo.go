@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"hash/maphash"
 	"net/http"
@@ -80,7 +81,7 @@ func (q *asked) namedByPayload(payload value) naming {
 	switch {
 	case payload == nil:
 		return namesNone
-	case q.call.ClientRef != "" && q.known.isOfAnother(ref, q.self()):
+	case q.call.ClientRef != "" && (q.known.isOfAnother(ref, q.self()) || isOtherHash(q.call.ClientRef, ref)):
 		return namesAnother
 	case q.isPoll():
 		return sameID(q.id, text(payload.get("resolution_id")))
@@ -89,6 +90,16 @@ func (q *asked) namedByPayload(payload value) naming {
 	}
 	kind := q.call.Operation.Identifier()
 	return q.known.compare(kind, q.call.Key, text(payload.get(string(kind))))
+}
+
+// isOtherHash reports whether two references are SHA-256 hashes, as those of questions
+// are, and differ. The other question may be one that an earlier process asked.
+func isOtherHash(mine, said string) bool {
+	if mine == said || len(mine) != hex.EncodedLen(sha256.Size) || len(said) != len(mine) {
+		return false
+	}
+	_, err := hex.DecodeString(said)
+	return err == nil
 }
 
 // sameID compares ids of resolutions, which may lack their prefix.

@@ -95,6 +95,7 @@ func TestAnswersOfOthers(t *testing.T) {
 		{"another's miss", asks("network_to_phone", ada, ""), `{"success":true,"data":false,"payload":{"network_url":"linkedin.com/in/bob"}}`, true, false},
 		{"another's promise", asks("network_to_phone", ada, ""), `{"success":true,"resolution":{"id":"res_1","status":"processing"},"payload":{"network_url":"linkedin.com/in/bob"}}`, true, false},
 		{"another's client reference", asks("network_to_phone", ada, "ref-ada"), ok + lead + `,"payload":{"metadata":{"client_ref":"ref-bob"}}}`, true, false},
+		{"the hash of a question of an earlier process", asks("network_to_phone", ada, strings.Repeat("a1", 32)), ok + lead + `,"payload":{"metadata":{"client_ref":"` + strings.Repeat("b2", 32) + `"}}}`, true, false},
 		{"a client reference of nobody", asks("network_to_phone", ada, "ref-ada"), ok + lead + `,"payload":{"metadata":{"client_ref":"ref-eve"}}}`, false, false},
 		{"another email", asks("email_to_hem", "ada@bakery.example", ""), ok + hems("ada@bakery.example") + `,"payload":{"email":"bob@bakery.example"}}`, true, false},
 		{"another IP", asks("ip_to_company", "192.0.2.1", ""), `{"data":true,"lead":{"company":{"name":"X"}},"payload":{"ip":"192.0.2.2"}}`, true, false},

@@ -169,7 +169,7 @@ func (d *desk) reply(op resolution.Operation, body map[string]any) (resolution.R
 	return client.Read(op, 200, text)
 }
 
-func (d *desk) Poll(ctx context.Context, op resolution.Operation, id string) (resolution.Reply, error) {
+func (d *desk) Poll(ctx context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.polls++

@@ -25,7 +25,7 @@ func TestSearches(t *testing.T) {
 		r, err := c.Start(t.Context(), call)
 		polls := 0
 		for ; err == nil && r.Pending; polls++ {
-			r, err = c.Poll(t.Context(), call.Operation, r.ID)
+			r, err = c.Poll(t.Context(), call.Operation, r.ID, call.ClientRef)
 		}
 		if err != nil || polls != 3 {
 			t.Fatalf("%d polls: %v", polls, err)

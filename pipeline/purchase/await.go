@@ -210,7 +210,7 @@ func (b *Buyer) poll(of answers.Hash, id string) (resolution.Reply, error) {
 		return resolution.Reply{}, EndOf(b.ctx, err)
 	}
 	began := time.Now()
-	r, err := b.codec.poll(context.WithoutCancel(b.ctx), id)
+	r, err := b.codec.poll(context.WithoutCancel(b.ctx), of, id)
 	o, failure := b.observe(r.About, err, time.Since(began))
 	switch {
 	case err == nil:

@@ -39,7 +39,7 @@ func (s answering) Start(_ context.Context, call resolution.SearchCall) (resolut
 	return client.Read(call.Operation, status, []byte(body))
 }
 
-func (s answering) Poll(_ context.Context, op resolution.Operation, id string) (resolution.Reply, error) {
+func (s answering) Poll(_ context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
 	status, body, err := s(id)
 	if err != nil {
 		return resolution.Reply{}, err

@@ -20,7 +20,7 @@ type codec struct {
 	// be billed is waited for.
 	send func(ctx context.Context, q answers.Question, address, idempotencyKey string) (resolution.Reply, error)
 	// poll asks for a promised result; nil if only a callback brings it.
-	poll func(ctx context.Context, id string) (resolution.Reply, error)
+	poll func(ctx context.Context, of answers.Hash, id string) (resolution.Reply, error)
 	// read reads a stored reply again.
 	read Reader
 	// price is the cost of a reply if the service does not say it.
@@ -68,8 +68,8 @@ func (c *codec) forPages(service Service, price Price) {
 			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
 		})
 	}
-	c.poll = func(ctx context.Context, id string) (resolution.Reply, error) {
-		return service.Poll(ctx, c.operation, id)
+	c.poll = func(ctx context.Context, of answers.Hash, id string) (resolution.Reply, error) {
+		return service.Poll(ctx, c.operation, id, of.String())
 	}
 	c.price = func(key string, r resolution.Reply) int64 {
 		if c.operation == resolution.KeywordToLeadCount {

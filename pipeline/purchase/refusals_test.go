@@ -65,7 +65,7 @@ func (s *byKey) Do(_ context.Context, call resolution.Call) (resolution.Reply, e
 }
 
 func (*byKey) Start(context.Context, resolution.SearchCall) (resolution.Reply, error) { panic("none") }
-func (*byKey) Poll(context.Context, resolution.Operation, string) (resolution.Reply, error) {
+func (*byKey) Poll(context.Context, resolution.Operation, string, string) (resolution.Reply, error) {
 	panic("none")
 }
 

@@ -17,7 +17,7 @@ import (
 type Service interface {
 	Do(ctx context.Context, call resolution.Call) (resolution.Reply, error)
 	Start(ctx context.Context, search resolution.SearchCall) (resolution.Reply, error)
-	Poll(ctx context.Context, op resolution.Operation, id string) (resolution.Reply, error)
+	Poll(ctx context.Context, op resolution.Operation, id, clientRef string) (resolution.Reply, error)
 }
 
 // Reader reads a stored answer as Service read it when it came. Texts of the reply

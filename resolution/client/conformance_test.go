@@ -186,7 +186,7 @@ func (s searcher) ask(ctx context.Context, ask resolution.SearchCall) (found res
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for err == nil && r.Pending {
-		if r, err = s.client.Poll(ctx, ask.Operation, r.ID); r.Pending {
+		if r, err = s.client.Poll(ctx, ask.Operation, r.ID, ask.ClientRef); r.Pending {
 			select {
 			case <-ctx.Done():
 				return found, ctx.Err()

@@ -237,18 +237,20 @@ func (q *asked) self() uint64 {
 	return maphash.String(q.known.seed, string(q.call.Operation.Identifier())+"\x00"+q.call.Key+q.call.ClientRef)
 }
 
-// isPromisedOther reports whether a promise has the id of one to another question, whose
-// answer would come for both.
+// isPromisedOther reports whether an answer has the id of a resolution that was promised
+// to another question: a promise, which would come for both, or a result.
 func (q *asked) isPromisedOther(r resolution.Reply) bool {
-	if !r.Pending || r.ID == "" || q.isPoll() {
+	switch {
+	case r.ID == "" || q.isPoll() || !r.Pending && q.search == nil:
 		return false
-	}
-	if q.known.isOfAnother(r.ID, q.self()) {
+	case q.known.isOfAnother(r.ID, q.self()):
 		return true
 	}
-	q.known.mu.Lock()
-	defer q.known.mu.Unlock()
-	q.known.add(maphash.String(q.known.seed, r.ID), q.self())
+	if r.Pending {
+		q.known.mu.Lock()
+		defer q.known.mu.Unlock()
+		q.known.add(maphash.String(q.known.seed, r.ID), q.self())
+	}
 	return false
 }
 
@@ -264,8 +266,10 @@ func (q *asked) register() {
 	for _, name := range names {
 		q.known.add(maphash.String(q.known.seed, name), self)
 	}
-	if ref := q.call.ClientRef; ref != "" {
-		q.known.add(maphash.String(q.known.seed, ref), self)
+	for _, name := range []string{q.call.ClientRef, q.id} {
+		if name != "" {
+			q.known.add(maphash.String(q.known.seed, name), self)
+		}
 	}
 }
 

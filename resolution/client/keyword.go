@@ -62,13 +62,13 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 }
 
 // Poll asks for the result of a search. A search that the service no longer knows
-// is Invalid, with status 404 or 410.
-func (c *Client) Poll(ctx context.Context, op resolution.Operation, id string) (resolution.Reply, error) {
+// is Invalid, with status 404 or 410. clientRef is that of its Start.
+func (c *Client) Poll(ctx context.Context, op resolution.Operation, id, clientRef string) (resolution.Reply, error) {
 	path, ok := results[op]
 	if !ok || id == "" {
 		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "not a keyword operation, or no resolution id"}
 	}
-	about := &asked{known: c.options.Asked, call: resolution.Call{Request: resolution.Request{Operation: op}}, id: id}
+	about := &asked{known: c.options.Asked, call: resolution.Call{Request: resolution.Request{Operation: op}, ClientRef: clientRef}, id: id}
 	return c.search(ctx, path, "", map[string]string{"resolution_id": id}, about)
 }
 

@@ -351,3 +351,25 @@ func TestPromisedTwice(t *testing.T) {
 		}
 	}
 }
+
+// TestResultOfAnother: what was polled for one question, also by a run before, is no
+// answer to another; the question itself may get it again.
+func TestResultOfAnother(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"success":true,"resolution":{"id":"res_1","status":"completed"},"data":{"leads":[],"total":0}}`)
+	}))
+	defer server.Close()
+	c := newClient(t, to(server.URL))
+	if _, err := c.Poll(t.Context(), resolution.KeywordToLead, "res_1", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	for ref, swapped := range map[string]bool{"mine": false, "another": true} {
+		_, err := c.Start(t.Context(), resolution.SearchCall{
+			Operation: resolution.KeywordToLead, KeywordSearch: resolution.KeywordSearch{Keywords: []string{"crm"}}, ClientRef: ref,
+		})
+		failed, _ := err.(*resolution.CallError)
+		if (failed != nil && failed.Swapped) != swapped || !swapped && err != nil {
+			t.Errorf("%s: %v, want swapped %t", ref, err, swapped)
+		}
+	}
+}

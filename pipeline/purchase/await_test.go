@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,7 +200,8 @@ func TestCompletedBeatsFailed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store, deliveries := openIn(t)
-			calls, failed := 0, false
+			calls := 0
+			var failed atomic.Bool
 			b := buyerFrom(t, f.operation, store, answering(func(asked string) (int, string, error) {
 				switch {
 				case asked != "res_1":
@@ -207,7 +209,7 @@ func TestCompletedBeatsFailed(t *testing.T) {
 					return 200, pending, nil
 				case f.poll == "failed":
 					return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: 200, Sent: true, Over: true}
-				case f.poll == "completed after" && failed:
+				case f.poll == "completed after" && failed.Load():
 					return 200, completed[f.operation], nil
 				}
 				return 200, pending, nil
@@ -217,7 +219,9 @@ func TestCompletedBeatsFailed(t *testing.T) {
 					return
 				}
 				time.AfterFunc(after, func() {
-					failed = failed || body == failedBody
+					if body == failedBody {
+						failed.Store(true)
+					}
 					err := deliveries.Deliver(t.Context(), resolution.Delivery{ID: "res_1", Body: []byte(body)})
 					if late := body == failedBody && errors.Is(err, resolution.ErrNotAsked); err != nil && !late {
 						t.Error(f.name, err)

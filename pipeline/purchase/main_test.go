@@ -1,9 +1,14 @@
 package purchase
 
 import (
+	"io"
+	"log"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // as the command does: net/http logs an answer that nobody asked for
+	goleak.VerifyTestMain(m)
+}

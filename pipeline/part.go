@@ -15,8 +15,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -48,7 +46,6 @@ type partMaker struct {
 	hashes   []uint64           // of the keys of a batch
 	digest   cut.Digest
 	rejected *rejectsWriter
-	stored   *purchase.Stored // the answers to the part's keys, if they were gathered before; else nil
 }
 
 func newPartMaker(w *work, number int) *partMaker {
@@ -109,8 +106,6 @@ func (m *partMaker) filler() rowFiller {
 	switch {
 	case run.Job.Operation.IsKeyword():
 		return newSearchedRows(m)
-	case m.stored != nil:
-		return &boughtRows{part: m, from: m.stored, counters: &stats.CallCounters{}}
 	case m.work.buyer != nil:
 		return &boughtRows{part: m, from: m.work.buyer, counters: run.Remote.Counters}
 	}

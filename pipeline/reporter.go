@@ -81,15 +81,9 @@ func (r *reporter) make(stop error) (made *report.Report, err error) {
 	for i, m := range r.work.machines {
 		made.Machines = append(made.Machines, report.Machine{Number: i + 1, Steps: m.Steps, BusySeconds: report.Seconds(m.Busy)})
 	}
-	calls := r.work.calls
-	if calls == nil && r.work.buyer != nil {
-		calls = &Calls{Counts: d.run.Remote.Counters.Snapshot(), Open: d.run.Remote.Answers}
-		calls.Calls, calls.Credits = r.work.buyer.Spent()
+	if r.work.buyer != nil {
+		made.Service, err = r.service()
 	}
-	if calls == nil {
-		return made, nil
-	}
-	made.Service, err = r.service(calls)
 	return made, err
 }
 
@@ -115,12 +109,12 @@ func stopFor(err error) report.Stop {
 }
 
 // service returns the calls to the service and those that are open.
-func (r *reporter) service(calls *Calls) (*report.Service, error) {
+func (r *reporter) service() (*report.Service, error) {
 	d := r.work.decision
 	remote := d.run.Remote
-	s := &report.Service{Name: remote.Name, Run: d.header.Run, Offline: remote.Offline, Uncounted: calls.Uncounted}
-	s.SetCalls(calls.Counts)
-	s.Budget.Calls, s.Budget.Credits = calls.Calls, calls.Credits
+	s := &report.Service{Name: remote.Name, Run: d.header.Run, Offline: remote.Offline}
+	s.SetCalls(remote.Counters.Snapshot())
+	s.Budget.Calls, s.Budget.Credits = r.work.buyer.Spent()
 	if most := remote.Budget.MaxCalls; most >= 0 {
 		s.Budget.MaxCalls = &most
 	}
@@ -130,5 +124,5 @@ func (r *reporter) service(calls *Calls) (*report.Service, error) {
 	if most := remote.Budget.MaxDuration.Seconds(); most > 0 {
 		s.Budget.MaxDurationSeconds = &most
 	}
-	return s, s.SetOpenCalls(context.Background(), calls.Open, d.scope(), d.header.Run)
+	return s, s.SetOpenCalls(context.Background(), remote.Answers, d.scope(), d.header.Run)
 }

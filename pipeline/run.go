@@ -212,7 +212,6 @@ type work struct {
 	ended    <-chan struct{}     // closed when the run is to end
 	repeats  distinct.Repeats    // keys of rows, without a Remote
 	apart    bool                // parts were made apart, so repeats has not seen all keys
-	calls    *Calls              // of all processes; nil unless parts were made apart
 	machines []Machine           // that made the parts apart
 }
 
@@ -221,9 +220,7 @@ func (w *work) result() *Result {
 	r := w.log.result()
 	r.FirstReject, r.SuppressionEntries = sinks.FirstOf(w.log.inOrder()), w.decision.suppressionEntries()
 	switch n, exact := w.repeats.Count(); {
-	case w.calls != nil:
-		r.Duplicates = &w.calls.Counts.Duplicates
-	case w.decision.run.Remote != nil && !w.apart:
+	case w.decision.run.Remote != nil:
 		n = w.decision.run.Remote.Counters.Snapshot().Duplicates
 		r.Duplicates = &n
 	case exact && !w.apart && !w.decision.run.Job.Operation.IsKeyword():

@@ -12,8 +12,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
-	"github.com/leadetl/leadetl/pipeline/report"
-	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -93,7 +91,6 @@ func (r *Run) Join(ctx context.Context, header *journal.Header) (*Begun, error) 
 		return nil, fmt.Errorf("%w; use another --out, or begin it again with --overwrite", cut.ErrInputChanged)
 	}
 	d.header = *header
-	d.countPaidBefore()
 	return b, nil
 }
 
@@ -170,8 +167,7 @@ func alreadyDone() error { return nil }
 
 // Account is what the processes of a run have counted, for its report.
 type Account struct {
-	Earlier  []int  // parts of an earlier run
-	Calls    *Calls // nil without a service
+	Earlier  []int // parts of an earlier run
 	Machines []Machine
 }
 
@@ -179,16 +175,6 @@ type Account struct {
 type Machine struct {
 	Steps map[string]int64 // by their name
 	Busy  time.Duration
-}
-
-// Calls are what a run has asked a service and spent, over all its processes.
-type Calls struct {
-	Counts         stats.CallSnapshot
-	Calls, Credits int64 // what counts against the budget
-	Open           report.OpenCalls
-	// Uncounted are processes that were killed while they asked. The requests of
-	// their last seconds are not in Counts.
-	Uncounted int
 }
 
 // Finish publishes the dataset of so many parts, with its report, and removes the
@@ -210,7 +196,7 @@ func (b *Begun) Finish(ctx context.Context, parts int, storage journal.Storage, 
 	if err != nil {
 		return w.result(), err
 	}
-	w.calls, w.machines = of.Calls, of.Machines
+	w.machines = of.Machines
 	d.run.Progress.Begin(d.run.Job.Operation.IsKeyword())
 	for number, p := range d.recorded {
 		log.keep(number, p)

@@ -55,7 +55,7 @@ func TestClusterCommands(t *testing.T) {
 	}
 
 	first := on("--rate", "20/s")
-	saysSoon(t, first, "no worker of this version listens on leadetl-1; start one with: leadetl worker --on ADDRESS")
+	saysSoon(t, first, "no worker of this version listens on leadetl-2; start one with: leadetl worker --on ADDRESS")
 	for i := range c.workers {
 		c.restart(i)
 	}

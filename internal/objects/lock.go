@@ -25,12 +25,27 @@ const LockExpires = 2 * time.Minute
 // not renew it in time.
 var ErrLockLost = errors.New("another process took over the dataset, because this one did not renew its lock in time")
 
+// Holder is who holds a lock.
+type Holder struct {
+	// Name is the same for processes that take over from each other at once. The caller
+	// sees to it that only one of them is believed to be alive.
+	Name string
+	// Term rises with each of them: none takes over from a later one.
+	Term int64
+	// LostAfter is how long one is silent before the next is started; 0 is LockExpires.
+	LostAfter time.Duration
+}
+
+// Sure is how long after a sign of life no other process can have taken over.
+func (h Holder) Sure() time.Duration { return min(cmp.Or(h.LostAfter, LockExpires), LockExpires) / 2 }
+
 // Lock is an object that locks out other processes, on this machine and on
 // others. It is renewed until it is released.
 type Lock struct {
 	store  *Store
 	at     Location
 	shared bool // with processes of the same holder
+	sure   time.Duration
 
 	mu      sync.Mutex
 	mine    lockBody
@@ -44,7 +59,8 @@ type Lock struct {
 
 // lockBody is the content of the lock object.
 type lockBody struct {
-	Holder  string `json:"holder"` // a process with the same holder may take the lock at once
+	Holder  string `json:"holder"`
+	Term    int64  `json:"term,omitempty"`
 	Process string `json:"process"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
@@ -54,11 +70,10 @@ type lockBody struct {
 }
 
 // Lock takes the lock at a location, without waiting. If another process holds
-// it, the error is filelock.ErrLocked, with two exceptions: the lock has the
-// same holder, or it was not renewed in time. A caller must not run two
-// processes as one holder. Lock also finds out whether the store supports
-// conditional writes.
-func (s *Store) Lock(ctx context.Context, at Location, holder string) (*Lock, error) {
+// it, the error is filelock.ErrLocked, with two exceptions: the lock has a holder of
+// the same name and no later term, or it was not renewed in time. Lock also finds out
+// whether the store supports conditional writes.
+func (s *Store) Lock(ctx context.Context, at Location, holder Holder) (*Lock, error) {
 	return s.lock(ctx, at, holder, false)
 }
 
@@ -66,13 +81,15 @@ func (s *Store) Lock(ctx context.Context, at Location, holder string) (*Lock, er
 // may have taken it with Lock. Each renews it for all. Release does not remove
 // it, because others may need it: it expires after the last process, unless one
 // takes and releases it with Lock.
-func (s *Store) Share(ctx context.Context, at Location, holder string) (*Lock, error) {
+func (s *Store) Share(ctx context.Context, at Location, holder Holder) (*Lock, error) {
 	return s.lock(ctx, at, holder, true)
 }
 
-func (s *Store) lock(ctx context.Context, at Location, holder string, shared bool) (*Lock, error) {
+func (s *Store) lock(ctx context.Context, at Location, holder Holder, shared bool) (*Lock, error) {
 	host, _ := os.Hostname() // for people who read the lock
-	l := &Lock{store: s, at: at, shared: shared, mine: lockBody{Holder: holder, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339), Shared: shared}}
+	l := &Lock{store: s, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
+		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
+	}}
 	if err := l.take(ctx); err != nil {
 		return nil, err
 	}
@@ -100,28 +117,28 @@ func (l *Lock) RequireConditions() error {
 var started = time.Now().UTC().Truncate(time.Second)
 
 // HolderGone returns the holder of a lock whose process ran on this host and is
-// gone. It returns "" if the lock is free, or when its holder may be
-// alive.
-func (s *Store) HolderGone(ctx context.Context, at Location) (string, error) {
+// gone. It returns none if the lock is free, or when its holder may be alive.
+func (s *Store) HolderGone(ctx context.Context, at Location) (gone Holder, err error) {
 	held, _, err := (&Lock{store: s, at: at}).read(ctx)
 	if isGone(err) {
-		return "", nil
+		return gone, nil
 	}
 	host, hostErr := os.Hostname()
 	if err != nil || hostErr != nil || held.Host != host || held.PID <= 0 || held.Shared {
-		return "", err
+		return gone, err
 	}
+	holder := Holder{Name: held.Holder, Term: held.Term}
 	if held.PID == os.Getpid() {
 		if since, err := time.Parse(time.RFC3339, held.Since); err != nil || !since.Before(started) {
-			return "", nil // this process
+			return gone, nil // this process
 		}
-		return held.Holder, nil
+		return holder, nil
 	}
 	p, err := os.FindProcess(held.PID)
 	if err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone) {
-		return held.Holder, nil
+		return holder, nil
 	}
-	return "", nil
+	return gone, nil
 }
 
 // take writes the lock until a read shows that it is ours, or that another
@@ -140,7 +157,7 @@ func (l *Lock) take(ctx context.Context) error {
 		case l.shared && held.Holder == l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires/2: // somebody renews it
 			l.etag, l.renewed = info.ETag, time.Now().Add(min(0, info.ModTime.Sub(info.SeenAt))) // the store may give whole seconds
 			return nil
-		case held.Holder != l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires:
+		case !l.follows(held) && info.SeenAt.Sub(info.ModTime) < LockExpires:
 			return fmt.Errorf("%s: %w: process %d on %s, since %s; if it is gone, the lock expires %s after its last renewal, which was %s ago", l.at, filelock.ErrLocked,
 				held.PID, cmp.Or(held.Host, "another host"), held.Since, LockExpires, info.SeenAt.Sub(info.ModTime).Round(time.Second))
 		default:
@@ -212,7 +229,7 @@ func (l *Lock) beat(ctx context.Context) {
 
 // Check makes sure that we still hold the lock. A change made right after it is
 // safe.
-func (l *Lock) Check(ctx context.Context) error { return l.renew(ctx, LockExpires/2) }
+func (l *Lock) Check(ctx context.Context) error { return l.renew(ctx, l.sure) }
 
 // renew renews the lock if its last renewal is longer ago than older.
 func (l *Lock) renew(ctx context.Context, older time.Duration) error {
@@ -238,6 +255,11 @@ func (l *Lock) renew(ctx context.Context, older time.Duration) error {
 	return err
 }
 
+// follows reports whether this process takes over from another one at once.
+func (l *Lock) follows(held lockBody) bool {
+	return held.Holder == l.mine.Holder && held.Term <= l.mine.Term
+}
+
 // isOurs reports whether a lock is held by this process, or by one that it is
 // shared with.
 func (l *Lock) isOurs(held lockBody) bool {
@@ -247,18 +269,12 @@ func (l *Lock) isOurs(held lockBody) bool {
 // Release stops the renewals and removes the lock, if we still hold it. A shared
 // lock stays.
 func (l *Lock) Release(ctx context.Context) error {
-	l.Leave()
+	l.quit()
+	<-l.done
 	if l.shared {
 		return nil
 	}
 	return l.remove(ctx)
-}
-
-// Leave stops the renewals. The lock stays until it expires, for other processes
-// of its holder.
-func (l *Lock) Leave() {
-	l.quit()
-	<-l.done
 }
 
 func (l *Lock) remove(ctx context.Context) error {

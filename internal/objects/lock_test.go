@@ -17,7 +17,9 @@ import (
 
 func TestLock(t *testing.T) {
 	server, proxy, store := stores(t)
-	take := func(holder string) (*objects.Lock, error) { return store.Lock(t.Context(), at("out/_lock"), holder) }
+	take := func(holder string) (*objects.Lock, error) {
+		return store.Lock(t.Context(), at("out/_lock"), objects.Holder{Name: holder})
+	}
 	mine, err := take("mine")
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +81,9 @@ func TestLock(t *testing.T) {
 // it, and it stays when one of them ends.
 func TestSharedLock(t *testing.T) {
 	server, _, store := stores(t)
-	share := func(holder string) (*objects.Lock, error) { return store.Share(t.Context(), at("out/_lock"), holder) }
+	share := func(holder string) (*objects.Lock, error) {
+		return store.Share(t.Context(), at("out/_lock"), objects.Holder{Name: holder})
+	}
 	var ours []*objects.Lock
 	for range 3 {
 		l, err := share("ours")
@@ -101,14 +105,14 @@ func TestSharedLock(t *testing.T) {
 	if err := ours[0].Release(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.Lock(t.Context(), at("out/_lock"), "theirs"); !errors.Is(err, filelock.ErrLocked) {
+	if _, err := store.Lock(t.Context(), at("out/_lock"), objects.Holder{Name: "theirs"}); !errors.Is(err, filelock.ErrLocked) {
 		t.Errorf("taken while it is shared: %v, want %v", err, filelock.ErrLocked)
 	}
 	past := time.Now().Add(-objects.LockExpires - time.Second)
 	if err := os.Chtimes(filepath.Join(server.Dir, bucket, "out/_lock"), past, past); err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := store.Lock(t.Context(), at("out/_lock"), "theirs")
+	theirs, err := store.Lock(t.Context(), at("out/_lock"), objects.Holder{Name: "theirs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,11 +138,11 @@ func TestLockUnderFaults(t *testing.T) {
 	for _, fault := range []s3test.Fault{{Kind: s3test.Lose}, {Kind: s3test.Reset}, answer(500, "InternalError"), answer(409, "ConditionalRequestConflict")} {
 		for n := 1; n <= 4; n++ {
 			proxy.Do(once(n, func(*http.Request) bool { return true }, fault))
-			one, err := store.Lock(t.Context(), at("_lock"), "one")
+			one, err := store.Lock(t.Context(), at("_lock"), objects.Holder{Name: "one"})
 			if err != nil {
 				t.Fatalf("%s of request %d: %v", fault.Kind, n, err)
 			}
-			if _, err := store.Lock(t.Context(), at("_lock"), "two"); !errors.Is(err, filelock.ErrLocked) {
+			if _, err := store.Lock(t.Context(), at("_lock"), objects.Holder{Name: "two"}); !errors.Is(err, filelock.ErrLocked) {
 				t.Errorf("%s of request %d: %v, want %v", fault.Kind, n, err, filelock.ErrLocked)
 			}
 			if err := one.Release(context.Background()); err != nil {

@@ -217,7 +217,7 @@ func TestStoreWithoutConditions(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	lock, err := store.Lock(t.Context(), at("_lock"), "me")
+	lock, err := store.Lock(t.Context(), at("_lock"), objects.Holder{Name: "me"})
 	if err != nil {
 		t.Fatal(err)
 	}

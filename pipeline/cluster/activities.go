@@ -11,62 +11,23 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// Steps are the steps of one run. Several goroutines call them. Each step may be
-// done twice, also at the same time and elsewhere, and comes to the same.
+// Steps are the steps of one run without calls. Several goroutines call them. Each
+// step may be done twice, also at the same time and elsewhere, and comes to the same.
 type Steps interface {
 	Files() int
 	// Survey counts the rows of a file of the input.
 	Survey(ctx context.Context, file int) error
 	// Divide divides the rows into windows and parts.
 	Divide(ctx context.Context) (Division, error)
-	// Finish publishes the dataset and returns its rows.
-	Finish(ctx context.Context) (Counts, error)
-}
-
-// FreeSteps are the other steps of a run without calls.
-type FreeSteps interface {
 	// Make makes the parts of a window.
 	Make(ctx context.Context, window int) (Counts, error)
-}
-
-// PaidSteps are the other steps of a run that asks a service.
-type PaidSteps interface {
-	// Spread sorts the keys of a window's parts.
-	Spread(ctx context.Context, window int) error
-	// Build makes a part from the answers.
-	Build(ctx context.Context, part int) (Counts, error)
-	Waves
-}
-
-// Waves are the steps of a wave: a number of parts whose keys are asked together.
-type Waves interface {
-	// Lots is how many lots the keys of a wave are divided into.
-	Lots(ctx context.Context, wave int) (int, error)
-	// Gather works out which keys of a lot have to be asked.
-	Gather(ctx context.Context, wave, lot int) error
-	// Ask asks about all keys of a wave, and calls beat now and then.
-	Ask(ctx context.Context, wave int, beat func(Calls)) (Calls, error)
-	InLanes
-	// Share gives each part the answers that it needs.
-	Share(ctx context.Context, wave, lot int) error
-}
-
-// InLanes are the steps of several workers that ask about a wave at the same time.
-type InLanes interface {
-	// OpenLanes opens lanes, if the wave is large enough for some.
-	OpenLanes(ctx context.Context, wave int) (Lanes, error)
-	// AskLane asks about the keys of a lane, counted from 0. It ends when the lane's
-	// share of the budget is used up.
-	AskLane(ctx context.Context, wave int, lanes Lanes, lane int, beat func(Calls)) (Calls, error)
-	// JoinLanes takes over what lanes have, when no lane goes on.
-	JoinLanes(ctx context.Context) error
+	// Finish publishes the dataset and returns its rows.
+	Finish(ctx context.Context) (Counts, error)
 }
 
 // Opened is a run that this process has opened.
 type Opened struct {
 	Steps Steps
-	Free  FreeSteps // nil for a run that asks a service
-	Paid  PaidSteps // nil for a run that asks none
 	// Worked counts a step that was done, for the report; nil counts nothing.
 	Worked func(ctx context.Context, step string, took time.Duration) error
 	Close  func() error
@@ -86,6 +47,7 @@ func (o *Opened) worked(ctx context.Context, step string, took time.Duration, lo
 // activities are the steps as workflows name them.
 type activities struct {
 	opened   *openedRuns
+	buy      func(ctx context.Context, job Job, term int64, beat func(Status)) (Status, error)
 	classify func(error) Fault
 	tell     func(job Job, text string) (name string, err error)
 	meter    Meter
@@ -99,20 +61,35 @@ const beginActivity = "Open"
 // finishActivity is the last step. It writes the report.
 const finishActivity = "Finish"
 
-// step does part of a step, with heartbeats, until the worker ends, the run is
-// cancelled, or another worker has the step.
-func (a *activities) step(ctx context.Context, job Job, status func() any, do func(ctx context.Context, run *Opened) error) (err error) {
-	defer a.measure(ctx, &err)()
-	working, stop := a.beat(ctx, job, status)
-	defer stop()
-	name, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
-	run, release, err := a.opened.use(working, job, name == beginActivity)
-	if err == nil {
+// buyActivity does a run that asks a service, and buyStage is its only stage.
+const (
+	buyActivity = "Buy"
+	buyStage    = "buy"
+)
+
+// step does part of a step of a run that this process has opened.
+func (a *activities) step(ctx context.Context, job Job, do func(ctx context.Context, run *Opened) error) error {
+	return a.watched(ctx, job, silent, func(working context.Context) error {
+		name, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
+		run, release, err := a.opened.use(working, job, name == beginActivity)
+		if err != nil {
+			return err
+		}
+		defer release()
 		if err = do(working, run); err == nil {
 			run.worked(working, name, time.Since(began), a.log)
 		}
-		release()
-	}
+		return err
+	})
+}
+
+// watched does work with heartbeats, until the worker ends, the run is cancelled,
+// or another worker has the work.
+func (a *activities) watched(ctx context.Context, job Job, status func() any, do func(ctx context.Context) error) (err error) {
+	defer a.measure(ctx, &err)()
+	working, stop := a.beat(ctx, job, status)
+	defer stop()
+	err = do(working)
 	return asFailure(working, err, a.classify, func(text string) string {
 		info := activity.GetInfo(ctx)
 		a.log.Error("a step failed", "run", job.ID, "step", info.ActivityType.Name, "attempt", info.Attempt, "error", text)
@@ -143,7 +120,7 @@ func (a *activities) beat(ctx context.Context, job Job, status func() any) (work
 	ending := activity.GetWorkerStopChannel(ctx)
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(max(job.LostAfter/3, time.Second))
+		ticker := time.NewTicker(max(job.LostAfter/6, time.Second))
 		defer ticker.Stop()
 		for {
 			select {
@@ -161,18 +138,18 @@ func (a *activities) beat(ctx context.Context, job Job, status func() any) (work
 }
 
 // latest is the last report of a step at work.
-type latest struct{ value atomic.Pointer[Calls] }
+type latest struct{ value atomic.Pointer[Status] }
 
-func (l *latest) set(calls Calls) { l.value.Store(&calls) }
+func (l *latest) set(now Status) { l.value.Store(&now) }
 
 func (l *latest) get() any {
-	if calls := l.value.Load(); calls != nil {
-		return *calls
+	if now := l.value.Load(); now != nil {
+		return *now
 	}
 	return nil
 }
 
-// over does one file, window, lot or part of a range after the other.
+// over does one file or window of a range after the other.
 func over(ctx context.Context, part Range, do func(n int) error) error {
 	for n := part.First; n < part.First+part.Count; n++ {
 		if err := errors.Join(ctx.Err(), do(n)); err != nil {
@@ -187,7 +164,7 @@ func silent() any { return nil }
 
 // Open returns the number of files of the input.
 func (a *activities) Open(ctx context.Context, job Job) (files int, err error) {
-	err = a.step(ctx, job, silent, func(_ context.Context, run *Opened) error {
+	err = a.step(ctx, job, func(_ context.Context, run *Opened) error {
 		files = run.Steps.Files()
 		return nil
 	})
@@ -196,14 +173,14 @@ func (a *activities) Open(ctx context.Context, job Job) (files int, err error) {
 
 // Survey counts the rows of some files.
 func (a *activities) Survey(ctx context.Context, job Job, files Range) (made Counts, err error) {
-	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+	return made, a.step(ctx, job, func(ctx context.Context, run *Opened) error {
 		return over(ctx, files, func(n int) error { return run.Steps.Survey(ctx, n) })
 	})
 }
 
 // Divide divides the rows.
 func (a *activities) Divide(ctx context.Context, job Job) (d Division, err error) {
-	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
+	err = a.step(ctx, job, func(ctx context.Context, run *Opened) (err error) {
 		d, err = run.Steps.Divide(ctx)
 		return err
 	})
@@ -212,9 +189,9 @@ func (a *activities) Divide(ctx context.Context, job Job) (d Division, err error
 
 // Make makes the parts of some windows.
 func (a *activities) Make(ctx context.Context, job Job, windows Range) (made Counts, err error) {
-	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
+	err = a.step(ctx, job, func(ctx context.Context, run *Opened) error {
 		return over(ctx, windows, func(n int) error {
-			counts, err := run.Free.Make(ctx, n)
+			counts, err := run.Steps.Make(ctx, n)
 			made.Add(counts)
 			return err
 		})
@@ -224,89 +201,20 @@ func (a *activities) Make(ctx context.Context, job Job, windows Range) (made Cou
 
 // Finish publishes the dataset.
 func (a *activities) Finish(ctx context.Context, job Job) (total Counts, err error) {
-	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
+	err = a.step(ctx, job, func(ctx context.Context, run *Opened) (err error) {
 		total, err = run.Steps.Finish(ctx)
 		return err
 	})
 	return total, err
 }
 
-// Spread sorts the keys of some windows.
-func (a *activities) Spread(ctx context.Context, job Job, windows Range) (made Counts, err error) {
-	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
-		return over(ctx, windows, func(n int) error { return run.Paid.Spread(ctx, n) })
-	})
-}
-
-// Lots returns the number of lots of a wave.
-func (a *activities) Lots(ctx context.Context, job Job, wave int) (lots int, err error) {
-	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
-		lots, err = run.Paid.Lots(ctx, wave)
+// Buy does a run that asks a service, from where the attempt before it ended.
+func (a *activities) Buy(ctx context.Context, job Job, term int64) (reached Status, err error) {
+	var last latest
+	err = a.watched(ctx, job, last.get, func(ctx context.Context) (err error) {
+		reached, err = a.buy(ctx, job, term, last.set)
 		return err
 	})
-	return lots, err
-}
-
-// Gather works out what some lots have to ask.
-func (a *activities) Gather(ctx context.Context, job Job, lots Range, wave int) (made Counts, err error) {
-	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
-		return over(ctx, lots, func(n int) error { return run.Paid.Gather(ctx, wave, n) })
-	})
-}
-
-// Ask asks about the keys of a wave.
-func (a *activities) Ask(ctx context.Context, job Job, wave int) (calls Calls, err error) {
-	var reached latest
-	err = a.step(ctx, job, reached.get, func(ctx context.Context, run *Opened) (err error) {
-		calls, err = run.Paid.Ask(ctx, wave, reached.set)
-		return err
-	})
-	return calls, err
-}
-
-// OpenLanes opens the lanes of a wave.
-func (a *activities) OpenLanes(ctx context.Context, job Job, wave int) (l Lanes, err error) {
-	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) (err error) {
-		l, err = run.Paid.OpenLanes(ctx, wave)
-		return err
-	})
-	return l, err
-}
-
-// AskLane asks about the keys of a lane.
-func (a *activities) AskLane(ctx context.Context, job Job, wave int, lanes Lanes, lane int) (calls Calls, err error) {
-	var reached latest
-	err = a.step(ctx, job, reached.get, func(ctx context.Context, run *Opened) (err error) {
-		calls, err = run.Paid.AskLane(ctx, wave, lanes, lane, func(now Calls) {
-			now.Lane = lane + 1
-			reached.set(now)
-		})
-		calls.Lane = lane + 1
-		return err
-	})
-	return calls, err
-}
-
-// JoinLanes takes over what lanes have.
-func (a *activities) JoinLanes(ctx context.Context, job Job) (made Counts, err error) {
-	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error { return run.Paid.JoinLanes(ctx) })
-}
-
-// Share gives parts the answers of some lots.
-func (a *activities) Share(ctx context.Context, job Job, lots Range, wave int) (made Counts, err error) {
-	return made, a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
-		return over(ctx, lots, func(n int) error { return run.Paid.Share(ctx, wave, n) })
-	})
-}
-
-// Build makes some parts of a wave, which begins with part first.
-func (a *activities) Build(ctx context.Context, job Job, parts Range, first int) (made Counts, err error) {
-	err = a.step(ctx, job, silent, func(ctx context.Context, run *Opened) error {
-		return over(ctx, parts, func(n int) error {
-			counts, err := run.Paid.Build(ctx, first+n)
-			made.Add(counts)
-			return err
-		})
-	})
-	return made, err
+	reached.Stage = buyStage
+	return reached, err
 }

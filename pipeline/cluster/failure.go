@@ -13,7 +13,7 @@ import (
 const (
 	finalFailure    = "final"    // another try cannot help
 	passingFailure  = "passing"  // another try may help
-	handoverFailure = "handover" // the worker ends, and did not fail
+	handoverFailure = "handover" // the worker stopped, and did not fail
 )
 
 // Fault is what an error means for the run.
@@ -47,9 +47,11 @@ func asFailure(ctx context.Context, err error, classify func(error) Fault, tell 
 	case err == nil:
 		return nil
 	case errors.Is(context.Cause(ctx), errHandover):
-		return temporal.NewApplicationErrorWithOptions("the worker ended; the step goes on elsewhere", handoverFailure, temporal.ApplicationErrorOptions{NextRetryDelay: 1})
-	case ctx.Err() != nil:
+		return handover("the worker ended")
+	case temporal.IsCanceledError(context.Cause(ctx)):
 		return temporal.NewCanceledError()
+	case ctx.Err() != nil:
+		return handover("the worker was cut off")
 	}
 	f := classify(err)
 	kind := passingFailure
@@ -58,6 +60,10 @@ func asFailure(ctx context.Context, err error, classify func(error) Fault, tell 
 	}
 	return temporal.NewApplicationErrorWithOptions(fmt.Sprintf("exit code %d", f.Code), kind,
 		temporal.ApplicationErrorOptions{NonRetryable: f.Final, Details: []any{detail{Code: f.Code, Text: tell(f.Text)}}})
+}
+
+func handover(why string) error {
+	return temporal.NewApplicationErrorWithOptions(why+"; the step goes on elsewhere", handoverFailure, temporal.ApplicationErrorOptions{NextRetryDelay: 1})
 }
 
 func isFinal(err error) bool    { return hasType(err, finalFailure) }

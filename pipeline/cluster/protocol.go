@@ -8,7 +8,7 @@ import (
 // protocol is the version of the workflows and of what they send. Code of a
 // workflow that was changed cannot go on with a run that an older release began:
 // such a change takes the next number here. Old workers then finish old runs.
-const protocol = 1
+const protocol = 2
 
 // stepQueue is the task queue of the workflows and of the steps without calls.
 var stepQueue = "leadetl-" + strconv.Itoa(protocol)
@@ -17,20 +17,16 @@ var stepQueue = "leadetl-" + strconv.Itoa(protocol)
 // key of the service listen on it.
 func callQueue(service string) string { return stepQueue + "-call-" + service }
 
-// The names of the workflows and of their query.
+// The names of the workflow and of its query.
 const (
-	runWorkflow  = "Run"
-	waveWorkflow = "Wave"
-	statusQuery  = "status"
+	runWorkflow = "Run"
+	statusQuery = "status"
 )
 
 // workflowID is the workflow of a run. One output has one run at a time.
 func workflowID(run string) string { return "leadetl/" + run }
 
-// waveID is the workflow of a wave of a run.
-func waveID(run string, wave int) string { return workflowID(run) + "/w" + strconv.Itoa(wave) }
-
-// Job names a run. With the number of a file, window, wave, lot or part it is
+// Job names a run. With the number of a file or window it is
 // all that a worker needs.
 type Job struct {
 	ID       string `json:"id"`       // of the run: hex digits
@@ -45,19 +41,6 @@ type Job struct {
 	// LostAfter is how long a worker may be silent until its steps are given to
 	// another one.
 	LostAfter time.Duration `json:"lost_after"`
-	// Lanes is how many workers call the service at the same time; 0 is 1.
-	Lanes int `json:"lanes,omitempty"`
-}
-
-// Lanes are the open lanes of a wave.
-type Lanes struct {
-	ID    int64 `json:"id"`
-	Count int   `json:"count"` // 0 for none
-	// MaxCredits and MaxCalls are what each lane may spend; -1 is no limit.
-	MaxCredits int64 `json:"max_credits"`
-	MaxCalls   int64 `json:"max_calls"`
-	// Spent has what the run has spent before.
-	Spent Calls `json:"spent"`
 }
 
 // SettingsObject is the name of the object with the settings, below the run in the
@@ -65,7 +48,7 @@ type Lanes struct {
 // next one.
 func (j Job) SettingsObject() string { return j.Settings + "-" + j.Submission + ".json" }
 
-// Range is a number of consecutive files, windows, lots or parts.
+// Range is a number of consecutive files or windows.
 type Range struct {
 	First int `json:"first"`
 	Count int `json:"count"`
@@ -76,7 +59,6 @@ type Division struct {
 	Rows    int64 `json:"rows"`
 	Parts   int   `json:"parts"`
 	Windows int   `json:"windows"`
-	Waves   []int `json:"waves,omitempty"` // the number of parts of each wave of a paid run, in order
 }
 
 // Counts are the rows of parts, by outcome.
@@ -107,51 +89,31 @@ func (c *Counts) Add(other Counts) {
 
 // Calls are what the calls of a run have come to.
 type Calls struct {
-	// Keys are those to ask about, Closed those of them that are through, and
-	// Matched those with a match: of one wave, or of all so far.
-	Keys    int64 `json:"keys,omitempty"`
+	// Asked are the questions of the rows so far, Closed those of them that are
+	// through, and Matched those with a match. Each attempt counts them anew.
+	Asked   int64 `json:"asked,omitempty"`
 	Closed  int64 `json:"closed,omitempty"`
 	Matched int64 `json:"matched,omitempty"`
 	// These are of the whole run so far. Unknown calls may have been billed.
 	Calls   int64 `json:"calls,omitempty"`
 	Credits int64 `json:"credits,omitempty"`
 	Unknown int64 `json:"unknown,omitempty"`
-	// Lane is the lane, from 1, that all these are of; 0 for no lane.
-	Lane int `json:"lane,omitempty"`
-}
-
-// inLanes are the calls of a run in lanes, after what it has spent before.
-func inLanes(spent Calls, lanes []Calls) Calls {
-	for _, c := range lanes {
-		spent.Keys += c.Keys
-		spent.Closed += c.Closed
-		spent.Matched += c.Matched
-		spent.Calls += c.Calls
-		spent.Credits += c.Credits
-		spent.Unknown += c.Unknown
-	}
-	return spent
-}
-
-// Then adds the calls of the next wave.
-func (c *Calls) Then(next Calls) {
-	next.Keys += c.Keys
-	next.Closed += c.Closed
-	next.Matched += c.Matched
-	*c = next
 }
 
 // Status is how far a run is.
 type Status struct {
 	Stage string `json:"stage"` // the step at work
-	Done  int    `json:"done"`  // of Of files, windows, lots or parts
+	Done  int    `json:"done"`  // of Of files or windows
 	Of    int    `json:"of"`
 	Rows  int64  `json:"rows,omitempty"` // of the input; 0 before it is divided
-	Wave  int    `json:"wave"`
-	Waves int    `json:"waves,omitempty"`
+	Read  Read   `json:"read,omitzero"`
 	Made  Counts `json:"made"`
 	Calls Calls  `json:"calls"`
-	// Lanes are what the lanes of a wave have come to, after Before.
-	Lanes  []Calls `json:"lanes,omitempty"`
-	Before Calls   `json:"before,omitzero"`
+}
+
+// Read is how far the input is read.
+type Read struct {
+	Bytes int64 `json:"bytes"`
+	Total int64 `json:"total"` // -1 if unknown
+	All   bool  `json:"all,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxActivities is how many activities the files, windows or parts of one
+	// maxActivities is how many activities the files or windows of one
 	// step are divided among. A history of more events than some 10,000 is slow.
 	maxActivities = 500
 	// atOnce is how many of them are handed to workers at a time.
@@ -26,20 +26,22 @@ func run(ctx workflow.Context, job Job) (Status, error) {
 	if err := workflow.SetQueryHandler(ctx, statusQuery, func() (Status, error) { return *s, nil }); err != nil {
 		return *s, err
 	}
+	if job.Service != "" {
+		return *s, s.buy(ctx, job)
+	}
 	var files int
 	if err := do(ctx, job, beginActivity, &files, job); err != nil {
 		return *s, err
 	}
-	if err := s.each(ctx, job, "survey", "Survey", files, nil); err != nil {
+	if err := s.each(ctx, job, "survey", "Survey", files); err != nil {
 		return *s, err
 	}
 	var d Division
 	if err := do(ctx, job, "Divide", &d, job); err != nil {
 		return *s, err
 	}
-	s.Rows, s.Waves = d.Rows, len(d.Waves)
-	err := s.rows(ctx, job, d)
-	if err != nil {
+	s.Rows, s.Read = d.Rows, Read{Bytes: 1, Total: 1, All: true}
+	if err := s.each(ctx, job, "make", "Make", d.Windows); err != nil {
 		return *s, err
 	}
 	s.stage("finish", 1)
@@ -51,37 +53,11 @@ func run(ctx workflow.Context, job Job) (Status, error) {
 	return *s, nil
 }
 
-// rows makes the parts: in one go, or in waves if calls have to be paid.
-func (s *Status) rows(ctx workflow.Context, job Job, d Division) error {
-	if job.Service == "" {
-		return s.each(ctx, job, "make", "Make", d.Windows, nil)
-	}
-	if err := s.each(ctx, job, "spread", "Spread", d.Windows, nil); err != nil {
-		return err
-	}
-	for i, first := 0, 0; i < len(d.Waves); i++ {
-		s.stage("wave", len(d.Waves))
-		s.Wave, s.Done = i, i
-		var done Status
-		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-			WorkflowID: waveID(job.ID, i), WaitForCancellation: true,
-		})
-		if err := workflow.ExecuteChildWorkflow(child, waveWorkflow, Wave{Job: job, Number: i, Parts: Range{First: first, Count: d.Waves[i]}}).Get(ctx, &done); err != nil {
-			return err
-		}
-		s.Made.Add(done.Made)
-		s.Calls.Then(done.Calls)
-		first += d.Waves[i]
-	}
-	return nil
-}
-
-// stage begins a step with n files, windows, lots or parts.
+// stage begins a step with n files or windows.
 func (s *Status) stage(name string, n int) { s.Stage, s.Done, s.Of = name, 0, n }
 
-// each does a step for each of n files, windows, lots or parts, some of them in
-// one activity. more are further arguments of the activity.
-func (s *Status) each(ctx workflow.Context, job Job, stage, activity string, n int, more []any) error {
+// each does a step for each of n files or windows, some of them in one activity.
+func (s *Status) each(ctx workflow.Context, job Job, stage, activity string, n int) error {
 	s.stage(stage, n)
 	size := (n + maxActivities - 1) / maxActivities
 	places := workflow.NewSemaphore(ctx, atOnce)
@@ -98,7 +74,7 @@ func (s *Status) each(ctx workflow.Context, job Job, stage, activity string, n i
 			defer all.Done()
 			defer places.Release(1)
 			var made Counts
-			err := do(ctx, job, activity, &made, append([]any{job, part}, more...)...)
+			err := do(ctx, job, activity, &made, job, part)
 			if err != nil && failed == nil {
 				failed = err
 				stop()
@@ -118,13 +94,8 @@ func (s *Status) each(ctx workflow.Context, job Job, stage, activity string, n i
 
 // do does one step on some worker.
 func do(ctx workflow.Context, job Job, activity string, result any, args ...any) error {
-	return doOn(ctx, "", job, activity, result, args...)
-}
-
-// doOn is do on the workers of a queue.
-func doOn(ctx workflow.Context, queue string, job Job, activity string, result any, args ...any) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: queue, StartToCloseTimeout: stepTimeout, HeartbeatTimeout: job.LostAfter, WaitForCancellation: true,
+		StartToCloseTimeout: stepTimeout, HeartbeatTimeout: job.LostAfter, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: stepAttempts, MaximumInterval: time.Minute, NonRetryableErrorTypes: []string{finalFailure}},
 	})
 	return workflow.ExecuteActivity(ctx, activity, args...).Get(ctx, result)

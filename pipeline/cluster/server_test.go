@@ -37,7 +37,6 @@ func TestReplay(t *testing.T) {
 		}
 		replayer := worker.NewWorkflowReplayer()
 		replayer.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: runWorkflow})
-		replayer.RegisterWorkflowWithOptions(wave, workflow.RegisterOptions{Name: waveWorkflow})
 		if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -80,7 +79,8 @@ func (s *small) work(t *testing.T, engine client.Client, service string) (stop f
 		Open: func(context.Context, Job, bool) (*Opened, error) {
 			return s.opened(), nil
 		},
-		Classify: func(error) Fault { return Fault{Code: 2, Final: true, Text: "canary"} },
+		Buy:      s.Buy,
+		Classify: func(err error) Fault { return Fault{Code: 2, Final: !errors.Is(err, errPassing), Text: "canary"} },
 		Tell:     func(Job, string) (string, error) { return "failures/1.txt", nil },
 		Slots:    2, CallSlots: 2, Service: service, Log: slog.New(slog.DiscardHandler),
 	}
@@ -93,6 +93,8 @@ func (s *small) work(t *testing.T, engine client.Client, service string) (stop f
 	}
 }
 
+var errPassing = errors.New("canary that passes")
+
 // TestServer does whole runs on a real server.
 func TestServer(t *testing.T) {
 	server := temporaltest.Start(t)
@@ -104,11 +106,10 @@ func TestServer(t *testing.T) {
 		code    int // exit code of the failure; 0 is none
 	}{
 		{"free", &small{files: 2, windows: 7}, "", 0},
-		{"paid", &small{files: 1, windows: 3, waves: []int{2, 1}, lots: 2, beats: []Calls{{Closed: 1}}}, "5e41ce00", 0},
-		{"lanes", &small{files: 1, windows: 2, waves: []int{2}, lots: 2, lanes: 3, beats: []Calls{{Closed: 1}}}, "5e41ce00", 0},
+		{"paid", &small{beats: []Status{{Calls: Calls{Closed: 1}}}, fail: func(_ string, _, attempt int) error { return failUntil(true, attempt, 2, errPassing) }}, "5e41ce00", 0},
 		{"fails", &small{files: 1, windows: 2, fail: func(step string, _, _ int) error { return failUntil(step == "make", 0, 1, errSmall) }}, "", 2},
 	} {
-		job.ID, job.Service, job.Lanes = "ab"+c.name, c.service, c.steps.lanes
+		job.ID, job.Service = "ab"+c.name, c.service
 		got, err := c.steps.onServer(t, server, job, func(r *Run) {
 			again, err := Submit(t.Context(), r.engine, r.job)
 			if err != nil || !again.Attached && again.flow.GetRunID() == r.flow.GetRunID() {
@@ -121,18 +122,12 @@ func TestServer(t *testing.T) {
 		case c.code != 0 && (!ok || failure.Code != c.code || failure.Text != "text of failures/1.txt"):
 			t.Errorf("%s: got %v", c.name, err)
 		}
-		ids := []string{workflowID(job.ID)}
-		if c.service != "" {
-			ids = append(ids, waveID(job.ID, 0))
+		history := server.History(t, workflowID(job.ID))
+		if strings.Contains(string(history), "canary") {
+			t.Errorf("%s: the history has the text of an error", c.name)
 		}
-		for i, id := range ids {
-			history := server.History(t, id)
-			if strings.Contains(string(history), "canary") {
-				t.Errorf("%s: the history of %s has the text of an error", c.name, id)
-			}
-			if *update {
-				record(t, fmt.Sprintf("testdata/history/p%d-%s-%d.json", protocol, c.name, i), history)
-			}
+		if *update {
+			record(t, fmt.Sprintf("testdata/history/p%d-%s.json", protocol, c.name), history)
 		}
 	}
 	t.Run("cancel", func(t *testing.T) { cancelled(t, server, job) })
@@ -155,7 +150,7 @@ func record(t *testing.T, name string, history []byte) {
 
 // cancelled cancels a run in the middle of a step.
 func cancelled(t *testing.T, server *temporaltest.Server, job Job) {
-	job.ID, job.Service, job.Lanes = "cancelled", "", 0
+	job.ID, job.Service = "cancelled", ""
 	making := make(chan struct{})
 	s := &small{files: 1, windows: 1, fail: func(step string, _, _ int) error {
 		if step == "make" {

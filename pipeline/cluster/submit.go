@@ -51,6 +51,9 @@ func Submit(ctx context.Context, engine client.Client, job Job) (*Run, error) {
 		return nil, unreachable(err)
 	}
 	info := found.GetWorkflowExecutionInfo()
+	if info.GetTaskQueue() != stepQueue {
+		return nil, fmt.Errorf("%w, begun with another version of leadetl; wait until its workers have finished it, or end it with: temporal workflow terminate --workflow-id %s", ErrOtherRun, workflowID(job.ID))
+	}
 	var settings string
 	if err := decode(info.GetMemo().GetFields()[memoSettings], &settings); err != nil || settings != job.Settings {
 		return nil, fmt.Errorf("%w, with other settings; wait for it, or cancel it with Ctrl-C of its client or: temporal workflow cancel --workflow-id %s", ErrOtherRun, workflowID(job.ID))
@@ -119,23 +122,10 @@ func (r *Run) Cancel(ctx context.Context) error {
 // Status asks the run how far it is. A worker has to answer.
 func (r *Run) Status(ctx context.Context) (Status, error) {
 	s, err := r.query(ctx, r.flow.GetID(), r.flow.GetRunID())
-	if err != nil || s.Stage != "wave" {
+	if err != nil || s.Stage != buyStage {
 		return s, err
 	}
-	w, err := r.query(ctx, waveID(r.job.ID, s.Wave), "")
-	if err != nil {
-		return s, nil // it is about to begin, or has just ended
-	}
-	if w.Stage == "ask" {
-		w.Calls = r.asked(ctx, s.Wave, w)
-	}
-	w.Wave, w.Waves, w.Rows = s.Wave, s.Waves, s.Rows
-	w.Made.Add(s.Made)
-	if w.Calls != (Calls{}) {
-		s.Calls.Then(w.Calls)
-	}
-	w.Calls = s.Calls
-	return w, nil
+	return r.reached(ctx, s), nil
 }
 
 func (r *Run) query(ctx context.Context, id, run string) (s Status, err error) {
@@ -146,31 +136,20 @@ func (r *Run) query(ctx context.Context, id, run string) (s Status, err error) {
 	return s, value.Get(&s)
 }
 
-// asked returns what the callers at work last said in heartbeats, or before if
-// there is none.
-func (r *Run) asked(ctx context.Context, wave int, s Status) Calls {
-	found, err := r.engine.DescribeWorkflowExecution(ctx, waveID(r.job.ID, wave), "")
+// reached returns what the worker that asks the service last said in a heartbeat, or
+// before if it has said nothing yet.
+func (r *Run) reached(ctx context.Context, before Status) Status {
+	found, err := r.engine.DescribeWorkflowExecution(ctx, r.flow.GetID(), r.flow.GetRunID())
 	if err != nil {
-		return s.Calls
+		return before
 	}
 	for _, a := range found.GetPendingActivities() {
-		var now Calls
+		var now Status
 		if p := a.GetHeartbeatDetails().GetPayloads(); len(p) == 1 && decode(p[0], &now) == nil {
-			s.reach(now)
+			return now
 		}
 	}
-	return s.Calls
-}
-
-// reach takes what a caller says into account, unless an earlier one got further.
-func (s *Status) reach(now Calls) {
-	switch {
-	case now.Lane == 0 && now.Closed >= s.Calls.Closed:
-		s.Calls = now
-	case now.Lane > 0 && now.Lane <= len(s.Lanes) && now.Closed >= s.Lanes[now.Lane-1].Closed:
-		s.Lanes[now.Lane-1] = now
-		s.Calls = inLanes(s.Before, s.Lanes)
-	}
+	return before
 }
 
 // pollerSeen is how old the last request of a worker may be: each waits a minute

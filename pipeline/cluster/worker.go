@@ -19,21 +19,24 @@ import (
 const handoverTime = 2 * time.Minute
 
 // maxThrottle is how long the SDK may hold a heartbeat back. It also cancels a
-// step whose heartbeat cannot be delivered in that time, so that a caller that
-// is cut off stops before its successor starts.
-const maxThrottle = 10 * time.Second
+// step whose heartbeat cannot be delivered in that time. So a worker that is cut off
+// has stopped 10 seconds after its last heartbeat, before it is taken for dead.
+const maxThrottle = 5 * time.Second
 
 // Worker does steps of runs.
 type Worker struct {
 	// Open opens a run, which only with begin may not have been begun yet. Its
 	// context ends with the worker.
 	Open func(ctx context.Context, job Job, begin bool) (*Opened, error)
+	// Buy does a run that asks a service, from where the attempt before it ended, and
+	// calls beat now and then. An attempt with a higher term may have begun elsewhere.
+	Buy func(ctx context.Context, job Job, term int64, beat func(Status)) (Status, error)
 	// Classify says what an error means.
 	Classify func(error) Fault
 	// Tell stores the text of an error in the state, and returns its name.
 	Tell func(job Job, text string) (name string, err error)
-	// Slots is how many steps it does at a time, and CallSlots how many of the
-	// runs that it calls the service for.
+	// Slots is how many steps it does at a time, and CallSlots how many runs that
+	// ask a service.
 	Slots, CallSlots int
 	// Service is the one that this worker has the key of, "" for none.
 	Service string
@@ -53,7 +56,7 @@ func (w *Worker) Run(ctx context.Context, engine client.Client) error {
 	defer end()
 	fatal := make(chan error, 2)
 	runs := &openedRuns{open: w.Open, life: life, runs: map[Job]*openedRun{}}
-	doing := &activities{opened: runs, classify: w.Classify, tell: w.Tell, meter: w.Meter, log: w.Log}
+	doing := &activities{opened: runs, buy: w.Buy, classify: w.Classify, tell: w.Tell, meter: w.Meter, log: w.Log}
 	queues := []worker.Worker{newWorker(engine, stepQueue, w.Slots, fatal)}
 	register(queues[0], doing)
 	if w.Service != "" {
@@ -96,23 +99,19 @@ type registry interface {
 	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
 }
 
-// register registers the workflows and the steps without calls.
+// register registers the workflow and the steps without calls.
 func register(at registry, doing *activities) {
 	at.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: runWorkflow})
-	at.RegisterWorkflowWithOptions(wave, workflow.RegisterOptions{Name: waveWorkflow})
 	for name, do := range map[string]any{
 		beginActivity: doing.Open, "Survey": doing.Survey, "Divide": doing.Divide, "Make": doing.Make, finishActivity: doing.Finish,
-		"Spread": doing.Spread, "Lots": doing.Lots, "Gather": doing.Gather, "Share": doing.Share, "Build": doing.Build,
 	} {
 		at.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
 }
 
-// registerCalls registers the steps with calls.
+// registerCalls registers what makes calls.
 func registerCalls(at registry, doing *activities) {
-	for name, do := range map[string]any{"Ask": doing.Ask, "OpenLanes": doing.OpenLanes, "AskLane": doing.AskLane, "JoinLanes": doing.JoinLanes} {
-		at.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
-	}
+	at.RegisterActivityWithOptions(doing.Buy, activity.RegisterOptions{Name: buyActivity})
 }
 
 // newWorker returns a worker for one queue, which does up to slots activities at

@@ -20,25 +20,23 @@ import (
 
 // small is a small run: it counts how often each step was done, in order.
 type small struct {
-	files, windows, lots int
-	waves                []int
+	files, windows int
 	// fail returns the error of a step, which has the name of the step and its
 	// number.
 	fail func(step string, n, attempt int) error
-	// beats are sent by Ask before it ends.
-	beats []Calls
-	// lanes is how many lanes OpenLanes opens.
-	lanes int
+	// beats are sent by Buy before it ends.
+	beats []Status
 
 	mu     sync.Mutex
 	did    map[string]int
 	worked map[string]int // as counted for the report
 	order  []string
+	terms  []int64 // of the calls of Buy
 }
 
 // opened is the run as a worker opens it.
 func (s *small) opened() *Opened {
-	return &Opened{Steps: s, Free: s, Paid: s, Close: func() error { return nil }, Worked: func(_ context.Context, step string, _ time.Duration) error {
+	return &Opened{Steps: s, Close: func() error { return nil }, Worked: func(_ context.Context, step string, _ time.Duration) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.worked[step]++
@@ -72,7 +70,7 @@ func (s *small) times(step string) int {
 func (s *small) Files() int                               { return s.files }
 func (s *small) Survey(_ context.Context, file int) error { return s.step("survey", file) }
 func (s *small) Divide(context.Context) (Division, error) {
-	d := Division{Rows: 100, Windows: s.windows, Parts: s.windows, Waves: s.waves}
+	d := Division{Rows: 100, Windows: s.windows, Parts: s.windows}
 	return d, s.step("divide", 0)
 }
 func (s *small) Finish(context.Context) (Counts, error) {
@@ -81,37 +79,17 @@ func (s *small) Finish(context.Context) (Counts, error) {
 func (s *small) Make(_ context.Context, window int) (Counts, error) {
 	return Counts{Parts: 1, Rows: 10}, s.step("make", window)
 }
-func (s *small) Spread(_ context.Context, window int) error { return s.step("spread", window) }
-func (s *small) Build(_ context.Context, part int) (Counts, error) {
-	return Counts{Parts: 1, Rows: 5}, s.step("build", part)
-}
-func (s *small) Lots(_ context.Context, wave int) (int, error) { return s.lots, s.step("lots", wave) }
-func (s *small) Gather(_ context.Context, wave, lot int) error {
-	return s.step("gather", wave*1000+lot)
-}
-func (s *small) Share(_ context.Context, wave, lot int) error {
-	return s.step("share", wave*1000+lot)
-}
-func (s *small) Ask(_ context.Context, wave int, beat func(Calls)) (Calls, error) {
-	for _, b := range s.beats {
-		beat(b)
-	}
-	return Calls{Keys: 7, Closed: 7, Credits: 14}, s.step("ask", wave)
-}
 
-func (s *small) OpenLanes(_ context.Context, wave int) (Lanes, error) {
-	return Lanes{ID: 5, Count: s.lanes, MaxCredits: 20, MaxCalls: -1, Spent: Calls{Credits: 3}}, s.step("open lanes", wave)
-}
-func (s *small) AskLane(_ context.Context, wave int, l Lanes, lane int, beat func(Calls)) (Calls, error) {
-	if l.ID != 5 || l.Count != s.lanes || l.MaxCredits != 20 || l.MaxCalls != -1 || l.Spent.Credits != 3 {
-		return Calls{}, fmt.Errorf("final: lanes %+v", l)
-	}
+// Buy does a run that asks a service.
+func (s *small) Buy(_ context.Context, _ Job, term int64, beat func(Status)) (Status, error) {
+	s.mu.Lock()
+	s.terms = append(s.terms, term)
+	s.mu.Unlock()
 	for _, b := range s.beats {
 		beat(b)
 	}
-	return Calls{Keys: 2, Closed: 2, Credits: 4}, s.step("ask lane", wave*1000+lane)
+	return Status{Rows: 100, Made: Counts{Rows: 100, Matched: 60}, Calls: Calls{Asked: 7, Closed: 7, Credits: 14}}, s.step("buy", 0)
 }
-func (s *small) JoinLanes(context.Context) error { return s.step("join", 0) }
 
 // does runs the workflow of a run on these steps, and returns its environment
 // and the texts that were stored.
@@ -130,7 +108,7 @@ func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWo
 			t.Error(err)
 		}
 	})
-	doing := &activities{opened: runs, log: slog.New(slog.DiscardHandler),
+	doing := &activities{opened: runs, buy: s.Buy, log: slog.New(slog.DiscardHandler),
 		classify: func(err error) Fault {
 			return Fault{Code: 2, Final: strings.Contains(err.Error(), "final"), Text: err.Error()}
 		},
@@ -147,7 +125,7 @@ func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWo
 	if before != nil {
 		before(env)
 	}
-	env.ExecuteWorkflow(runWorkflow, Job{ID: "ab", State: "s3://state/", Settings: "settings-1", Service: service, LostAfter: 30 * time.Second, Lanes: s.lanes})
+	env.ExecuteWorkflow(runWorkflow, Job{ID: "ab", State: "s3://state/", Settings: "settings-1", Service: service, LostAfter: 30 * time.Second})
 	if !env.IsWorkflowCompleted() {
 		t.Fatal("the workflow did not end")
 	}
@@ -207,99 +185,17 @@ func TestActivities(t *testing.T) {
 	}
 }
 
-// TestPaidRun does the waves one after the other, and each in its order.
+// TestPaidRun is done by one worker at a time, each with a higher term, and by no
+// other step.
 func TestPaidRun(t *testing.T) {
-	s := &small{files: 2, windows: 3, waves: []int{64, 10}, lots: 3}
+	s := &small{fail: func(step string, _, attempt int) error { return failUntil(step == "buy", attempt, 4, errSmall) }}
 	env, _ := s.does(t, "5e41ce00", nil)
 	got := result(t, env)
-	if got.Calls.Credits != 14 || got.Calls.Closed != 14 || got.Waves != 2 || got.Made.Rows != 100 {
+	if got.Calls.Credits != 14 || got.Calls.Closed != 7 || got.Made.Rows != 100 || got.Stage != buyStage {
 		t.Errorf("the result is %+v", got)
 	}
-	want := strings.Fields("survey divide spread lots gather ask share build lots gather ask share build finish")
-	if !slices.Equal(s.order, want) {
-		t.Errorf("order %v, want %v", s.order, want)
-	}
-	if want := map[string]int{"open": 1, "survey": 2, "divide": 1, "spread": 3, "lots": 2, "gather": 6, "ask": 2, "share": 6, "build": 74}; !maps.Equal(s.worked, want) {
-		t.Errorf("counted %v, want %v", s.worked, want)
-	}
-	for part := range 74 {
-		if s.did[fmt.Sprintf("build %d", part)] != 1 {
-			t.Errorf("part %d was built %d times", part, s.did[fmt.Sprintf("build %d", part)])
-		}
-	}
-}
-
-// TestLanes asks in lanes, whose callers are replaced as others, and then about the
-// rest. A reason that stops the run stops all lanes, which are joined.
-func TestLanes(t *testing.T) {
-	final := fmt.Errorf("final: %w", errSmall)
-	for _, c := range []struct {
-		name  string
-		fail  func(step string, n, attempt int) error
-		did   map[string]int
-		fails bool
-	}{
-		{"all end", nil, map[string]int{"open lanes 0": 1, "ask lane 0": 1, "ask lane 1": 1, "ask lane 2": 1, "ask 0": 1, "join 0": 0, "build 1": 1}, false},
-		{"one is replaced", func(step string, n, attempt int) error {
-			return failUntil(step == "ask lane" && n == 1, attempt, 3, errSmall)
-		},
-			map[string]int{"ask lane 0": 1, "ask lane 1": 3, "ask 0": 1, "join 0": 0, "build 1": 1}, false},
-		{"one never ends", func(step string, n, _ int) error { return failUntil(step == "ask lane" && n == 1, 0, 1, errSmall) },
-			map[string]int{"ask lane 1": idleAttempts, "ask 0": 1, "join 0": 0, "build 1": 1}, false},
-		{"one is final", func(step string, n, _ int) error { return failUntil(step == "ask lane" && n == 1, 0, 1, final) },
-			map[string]int{"ask lane 1": 1, "ask 0": 0, "join 0": 1, "build 1": 0}, true},
-		{"none is opened", func(step string, _, _ int) error { return failUntil(step == "open lanes", 0, 1, final) },
-			map[string]int{"open lanes 0": 1, "ask lane 1": 0, "ask 0": 0, "join 0": 0, "build 1": 0}, true},
-	} {
-		s := &small{files: 1, windows: 2, waves: []int{2}, lots: 1, lanes: 3, fail: c.fail}
-		env, _ := s.does(t, "5e41ce00", nil)
-		err := env.GetWorkflowError()
-		if (err != nil) != c.fails {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		for step, times := range c.did {
-			if got := s.times(step); got != times {
-				t.Errorf("%s: %s was done %d times, want %d", c.name, step, got, times)
-			}
-		}
-		if err == nil && result(t, env).Calls.Credits != 14 {
-			t.Errorf("%s: %+v", c.name, result(t, env).Calls)
-		}
-	}
-}
-
-// TestLanesCancelled joins the lanes of a run that is cancelled.
-func TestLanesCancelled(t *testing.T) {
-	s := &small{files: 1, windows: 2, waves: []int{2}, lots: 1, lanes: 2}
-	var env *testsuite.TestWorkflowEnvironment
-	s.fail = func(step string, n, _ int) error {
-		if step == "ask lane" && n == 1 {
-			env.CancelWorkflow()
-			return errSmall
-		}
-		return nil
-	}
-	env, _ = s.does(t, "5e41ce00", func(e *testsuite.TestWorkflowEnvironment) { env = e })
-	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) || s.times("join 0") != 1 || s.times("ask 0") != 0 {
-		t.Errorf("got %v after %d joins", err, s.times("join 0"))
-	}
-}
-
-// TestReach adds up what the callers in lanes say, each its own and none twice.
-func TestReach(t *testing.T) {
-	s := Status{Lanes: make([]Calls, 2), Before: Calls{Calls: 10, Credits: 20}}
-	for _, now := range []Calls{
-		{Lane: 1, Keys: 5, Closed: 3, Calls: 2, Credits: 4}, {Lane: 2, Keys: 5, Closed: 1, Credits: 1, Unknown: 1}, {Lane: 1, Keys: 5, Closed: 2}, {Lane: 9, Closed: 9}, {Lane: 2, Keys: 6, Closed: 2, Credits: 2},
-	} {
-		s.reach(now)
-	}
-	if want := (Calls{Keys: 11, Closed: 5, Calls: 12, Credits: 26}); s.Calls != want {
-		t.Errorf("got %+v, want %+v", s.Calls, want)
-	}
-	s.reach(Calls{Keys: 12, Closed: 4})
-	s.reach(Calls{Keys: 12, Closed: 7})
-	if s.Calls.Closed != 7 {
-		t.Errorf("after the lanes got %+v", s.Calls)
+	if want := []string{"buy"}; !slices.Equal(s.order, want) || !slices.Equal(s.terms, []int64{1, 2, 3, 4}) {
+		t.Errorf("order %v, want %v, with the terms %v", s.order, want, s.terms)
 	}
 }
 
@@ -319,13 +215,13 @@ func TestRetries(t *testing.T) {
 		}, "make 1", 4, false},
 		{"never passes", func(step string, n, _ int) error { return failUntil(step == "make" && n == 1, 0, 1, errSmall) }, "make 1", stepAttempts, true},
 		{"final", func(step string, n, _ int) error { return failUntil(step == "make" && n == 1, 0, 1, final) }, "make 1", 1, true},
-		{"ask passes", func(step string, _, attempt int) error { return failUntil(step == "ask", attempt, 4, errSmall) }, "ask 0", 4, false},
-		{"ask is idle", func(step string, _, _ int) error { return failUntil(step == "ask", 0, 1, errSmall) }, "ask 0", idleAttempts, true},
-		{"ask is final", func(step string, _, _ int) error { return failUntil(step == "ask", 0, 1, final) }, "ask 0", 1, true},
+		{"buying passes", func(step string, _, attempt int) error { return failUntil(step == "buy", attempt, 4, errSmall) }, "buy 0", 4, false},
+		{"buying is idle", func(step string, _, _ int) error { return failUntil(step == "buy", 0, 1, errSmall) }, "buy 0", idleAttempts, true},
+		{"buying is final", func(step string, _, _ int) error { return failUntil(step == "buy", 0, 1, final) }, "buy 0", 1, true},
 	} {
-		s := &small{files: 1, windows: 2, waves: []int{2}, lots: 1, fail: c.fail}
+		s := &small{files: 1, windows: 2, fail: c.fail}
 		service := ""
-		if strings.HasPrefix(c.name, "ask") {
+		if strings.HasPrefix(c.name, "buying") {
 			service = "5e41ce00"
 		}
 		env, texts := s.does(t, service, nil)
@@ -377,11 +273,11 @@ func TestCancel(t *testing.T) {
 
 // TestStatus asks a run how far it is.
 func TestStatus(t *testing.T) {
-	s := &small{files: 1, windows: 3, waves: []int{2}, lots: 1}
-	env, _ := s.does(t, "5e41ce00", nil)
+	s := &small{files: 1, windows: 3}
+	env, _ := s.does(t, "", nil)
 	value, err := env.QueryWorkflow(statusQuery)
 	var got Status
-	if err := errors.Join(err, value.Get(&got)); err != nil || got.Stage != "finish" || got.Rows != 100 || got.Waves != 1 {
+	if err := errors.Join(err, value.Get(&got)); err != nil || got.Stage != "finish" || got.Rows != 100 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

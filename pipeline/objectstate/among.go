@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/parquet/metadata"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -152,4 +153,22 @@ func (r *searcher) close() {
 		r.open.close()
 		r.open = nil
 	}
+}
+
+// bounds returns the lowest and the highest hash of a row group, if its
+// statistics have them.
+func (f *openFile) bounds(group int) (first, last answers.Hash, known bool) {
+	chunk, err := f.parquet.MetaData().RowGroup(group).ColumnChunk(0)
+	if err != nil {
+		return first, last, false
+	}
+	stats, err := chunk.Statistics()
+	if err != nil || stats == nil || !stats.HasMinMax() {
+		return first, last, false
+	}
+	hashes, ok := stats.(*metadata.FixedLenByteArrayStatistics)
+	if !ok || len(hashes.Min()) != len(first) || len(hashes.Max()) != len(last) {
+		return first, last, false
+	}
+	return answers.Hash(hashes.Min()), answers.Hash(hashes.Max()), true
 }

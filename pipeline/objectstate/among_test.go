@@ -77,22 +77,6 @@ func TestAmong(t *testing.T) {
 			t.Errorf("%d of 100: got %d answers, want %d", share, len(got), len(want))
 		}
 	}
-	for range 20 {
-		first, last := answers.Hash{byte(random.IntN(256))}, answers.Hash{byte(random.IntN(256))}
-		want := slices.DeleteFunc(slices.Clone(all), func(i answers.Item) bool { return i.Hash.Compare(first) < 0 || i.Hash.Compare(last) > 0 })
-		if got := collect(t, s.Within(t.Context(), people, first, last, true)); !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 {
-			t.Errorf("from %v to %v: got %d answers, want %d", first, last, len(got), len(want))
-		}
-		for n, i := range collect(t, s.Within(t.Context(), people, first, last, false)) {
-			if w := want[n]; i.Hash != w.Hash || i.Outcome != w.Outcome || !i.Received.Equal(w.Received) || i.Body != nil {
-				t.Errorf("without bodies: got %+v, want %+v", i, w)
-			}
-		}
-	}
-	one := all[len(all)/2]
-	if got := collect(t, s.Within(t.Context(), people, one.Hash, one.Hash, true)); len(got) != 1 || got[0].Hash != one.Hash {
-		t.Errorf("one question: got %+v", got)
-	}
 	before := b.proxy.Seen()
 	if got := collect(t, s.among(t.Context(), people, m, hashesOf())); len(got) > 0 || b.proxy.Seen() != before {
 		t.Errorf("no question: %d answers, %d requests", len(got), b.proxy.Seen()-before)
@@ -132,7 +116,7 @@ func TestLoadSome(t *testing.T) {
 	must(t, dead.Answers.Put(t.Context(), question("bought"), answerTo(people, "bought", "{}", noon).Answer))
 	must(t, dead.Answers.Close())
 
-	x, err := s.WriteFor(t.Context(), people, "night", t.TempDir())
+	x, err := s.Write(t.Context(), people, t.TempDir())
 	must(t, err)
 	a := &attempt{Session: x}
 	requireRefused := func(keys ...string) {
@@ -236,32 +220,51 @@ func TestLoadTooLate(t *testing.T) {
 	must(t, x.Close(t.Context()))
 }
 
-// A process takes over from another one of its run at once. That one sends
-// nothing any more, not even calls whose intents it has; and another run is
-// locked out.
-func TestTakeOverFromTheSameRun(t *testing.T) {
+// A worker takes over from one before it at once, and that one does nothing any more,
+// not even calls whose intents it has. One with a lower term, which has slept since
+// it was started, does not take over, and another run is locked out.
+func TestTakeOverByTerm(t *testing.T) {
 	b := newBench(t)
-	first, err := b.state(t, "state").WriteFor(t.Context(), people, "night", t.TempDir())
+	const lostAfter = 30 * time.Second
+	worker := func(term int64) *State {
+		s := b.state(t, "state")
+		s.HeldBy(objects.Holder{Name: "run night", Term: term, LostAfter: lostAfter})
+		return s
+	}
+	first, err := worker(1).Write(t.Context(), people, t.TempDir())
 	must(t, err)
+	journal, err := worker(1).Progress(t.Context(), "s3://leads/out/", false)
+	must(t, err)
+	must(t, journal.Begin([]byte("one\n")))
 	before := time.Now()
 	call, err := first.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "night", At: noon})
 	must(t, err)
-	if call.LeaveBefore.Before(before) || call.LeaveBefore.After(before.Add(2*intentsHandedOver)) {
+	if call.LeaveBefore.Before(before) || call.LeaveBefore.After(before.Add(lostAfter*2/3)) {
 		t.Errorf("a call must leave within %v", call.LeaveBefore.Sub(before))
 	}
-	second, err := b.state(t, "state").WriteFor(t.Context(), people, "night", t.TempDir())
+	second, err := worker(3).Write(t.Context(), people, t.TempDir())
 	must(t, err)
 	must(t, second.Answers.Load(t.Context(), hashesOf("a", "b")))
 	if f := (&attempt{Session: second}).find(t, t.Context(), "a"); f.Open != answers.Unknown {
 		t.Errorf("found %+v", f)
 	}
+	next, err := worker(3).Progress(t.Context(), "s3://leads/out/", false)
+	must(t, err)
+	lines, err := next.Read()
+	must(t, err)
+	must(t, next.Begin(lines))
+	if err := journal.Append([]byte("late\n")); !errors.Is(err, objects.ErrLockLost) {
+		t.Errorf("the first records a part: %v, want %v", err, objects.ErrLockLost)
+	}
 	if _, err := first.Answers.Intent(t.Context(), question("b"), answers.Send{Run: "night", At: noon}); !errors.Is(err, objects.ErrLockLost) {
 		t.Errorf("the first goes on: %v, want %v", err, objects.ErrLockLost)
 	}
-	other := b.state(t, "state")
-	if _, err := other.Claim(t.Context(), people.Service); !errors.Is(err, filelock.ErrLocked) {
-		t.Errorf("another run: %v, want %v", err, filelock.ErrLocked)
+	for name, late := range map[string]*State{"one that is late": worker(2), "another run": b.state(t, "state")} {
+		if _, err := late.Claim(t.Context(), people.Service); !errors.Is(err, filelock.ErrLocked) {
+			t.Errorf("%s: %v, want %v", name, err, filelock.ErrLocked)
+		}
 	}
 	must(t, first.Close(t.Context())) // it is not its lease
 	must(t, second.Close(t.Context()))
+	must(t, errors.Join(journal.Release(), next.Release()))
 }

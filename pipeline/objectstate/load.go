@@ -78,9 +78,6 @@ func (c *Copy) load(ctx context.Context, some Hashes) (err error) {
 			}
 		}()
 		stored = x.state.among(ctx, x.of, x.manifest, asked.record(some))
-		if x.base != nil {
-			stored = merge([]items{x.state.laneOf.among(ctx, x.of, x.base, some), stored})
-		}
 	}
 	if err := c.Fill(ctx, x.of, stored); err != nil {
 		return err

@@ -2,7 +2,6 @@ package objectstate
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -224,13 +223,13 @@ func (w *logWriter) append(g answers.Group) error {
 }
 
 // keepLate stores a segment that a fenced writer could not append in late/: it may
-// contain a paid answer. A lane has no late/ of its own, because it may be removed.
+// contain a paid answer.
 func (w *logWriter) keepLate(g segment) error {
 	if !errors.Is(w.ended, objects.ErrLockLost) {
 		return nil
 	}
 	w.late++
-	at := cmp.Or(w.state.laneOf, w.state).folder(w.of).Below(fmt.Sprintf("late/%s-%d-%06d.seg", w.state.writer, w.term, w.late))
+	at := w.state.folder(w.of).Below(fmt.Sprintf("late/%s-%d-%06d.seg", w.state.writer, w.term, w.late))
 	_, err := w.state.store.Put(w.ctx, at, objects.ContentOf(g.encode(), "application/octet-stream"))
 	return err
 }

@@ -34,7 +34,7 @@ func (s *State) Progress(ctx context.Context, out string, look bool) (*Progress,
 		return p, nil
 	}
 	var err error
-	p.lease, err = s.claimFrom(ctx, s.store.Lock, s.writer, "run "+id)
+	p.lease, err = s.claimFrom(ctx, "run "+id)
 	return p, err
 }
 

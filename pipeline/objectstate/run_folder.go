@@ -43,19 +43,13 @@ func (f *RunFolder) Store() *objects.Store { return f.state.store }
 // dataset. It waits for one that may be dead. If one is alive, the error is
 // filelock.ErrLocked.
 func (f *RunFolder) Claim(ctx context.Context) (*Lease, error) {
-	return f.state.claimFrom(ctx, f.state.store.Lock, f.state.writer, "run "+f.id)
+	return f.state.claimFrom(ctx, "run "+f.id)
 }
 
 // Put writes an object. Two processes may write the same content.
 func (f *RunFolder) Put(ctx context.Context, name string, data []byte) error {
 	_, err := f.state.store.Put(ctx, f.At(name), objects.ContentOf(data, "application/octet-stream"))
 	return err
-}
-
-// Create writes an object that does not exist yet; fs.ErrExist if it has other
-// content.
-func (f *RunFolder) Create(ctx context.Context, name string, data []byte) error {
-	return f.state.store.Create(ctx, f.At(name), objects.ContentOf(data, "application/octet-stream"))
 }
 
 // Get reads an object; fs.ErrNotExist without it.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/filelock"
-	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -20,20 +19,11 @@ import (
 type Session struct {
 	Answers *Copy
 
-	state *State
-	of    answers.Scope
-	// handsOver means that another process of the run may take over before the
-	// lease expires.
-	handsOver bool
-	// base is the manifest of the scope, for a session of a lane, and some are the
-	// questions of the lane; nil for others.
-	base      *manifest
-	some      Hashes
-	inherited []answers.OpenCall
-	closing   bool       // nobody may append to the log after this session
-	leaves    bool       // the lease is left to lanes
-	lease     *Lease     // nil: nothing is written
-	log       *logWriter // nil: nothing is written
+	state   *State
+	of      answers.Scope
+	closing bool       // nobody may append to the log after this session
+	lease   *Lease     // nil: nothing is written
+	log     *logWriter // nil: nothing is written
 
 	sealing  sync.Mutex
 	manifest *manifest
@@ -74,20 +64,10 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 // Write opens a session that takes over the log, with a working copy in a new
 // folder. If another process writes answers of the service, the error is
 // filelock.ErrLocked. Stored answers are there after Copy.Load.
-func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (*Session, error) {
-	return s.write(ctx, &Session{state: s, of: of}, s.writer, dir)
-}
-
-// WriteFor is Write for a run that many processes work on. A process takes over
-// from another one with the same run at once, and does not wait until its lease
-// expires.
-func (s *State) WriteFor(ctx context.Context, of answers.Scope, run, dir string) (*Session, error) {
-	return s.write(ctx, &Session{state: s, of: of, handsOver: true}, "run "+run, dir)
-}
-
-func (s *State) write(ctx context.Context, x *Session, holder, dir string) (_ *Session, err error) {
+func (s *State) Write(ctx context.Context, of answers.Scope, dir string) (_ *Session, err error) {
+	x := &Session{state: s, of: of}
 	defer x.closeOn(ctx, &err)
-	if x.lease, err = s.claimFrom(ctx, s.store.Lock, holder, x.of.Service); err != nil {
+	if x.lease, err = s.claimFrom(ctx, of.Service); err != nil {
 		return nil, err
 	}
 	err = x.takeOver(ctx, dir)
@@ -117,11 +97,7 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	valid := intentsValid
-	if x.handsOver {
-		valid = intentsHandedOver
-	}
-	x.Answers.ReplicateTo(x.append, valid)
+	x.Answers.ReplicateTo(x.append, x.state.holder.Sure()) // whoever sleeps longer may have been replaced
 	return nil
 }
 
@@ -198,14 +174,11 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := x.refuseClosed(segments); err != nil {
-		return err
-	}
 	x.log.term = max(x.log.term, maxTerm(x.manifest, segments)+1)
 	if err := x.begin(ctx, dir, segments); err != nil {
 		return err
 	}
-	late, lateAt, err := x.state.readLate(ctx, x.of) // none in a lane
+	late, lateAt, err := x.state.readLate(ctx, x.of)
 	if err != nil {
 		return err
 	}
@@ -234,15 +207,9 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	}
 	x.Answers = &Copy{Store: store, session: x, dir: dir}
 	m := x.manifest
-	if err := x.inherit(ctx); err != nil {
-		return err
-	}
 	calls, err := x.state.readCalls(ctx, x.of, m)
 	if err != nil {
 		return err
-	}
-	if m.Number == 0 {
-		calls = x.inherited
 	}
 	if _, err := x.Answers.Take(ctx, x.of, func(func(answers.Item, error) bool) {}, calls); err != nil {
 		return err
@@ -271,16 +238,6 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	}
 	return x.Answers.AbandonCalls(ctx)
 }
-
-// intentsValid is how long an intent may be used after it was requested. It is
-// less than the time in which a lease expires. A process that sleeps longer may
-// have been replaced by another one, which knows about the intent.
-const intentsValid = objects.LockExpires / 2
-
-// intentsHandedOver is intentsValid where another process of the same run does
-// not wait for the lease. It is less than the time after which a process that
-// shows no sign of life is replaced.
-const intentsHandedOver = 15 * time.Second
 
 // lingers is the time between two segments of the log while there is no hurry: with
 // those of the lease and of files, at most 10 requests a second.
@@ -378,11 +335,7 @@ func (x *Session) release(ctx context.Context) error {
 	if x.Answers != nil {
 		errs = append(errs, x.Answers.Close())
 	}
-	switch {
-	case x.lease == nil:
-	case x.leaves:
-		x.lease.leave()
-	default:
+	if x.lease != nil {
 		errs = append(errs, x.lease.Release(ctx))
 	}
 	return errors.Join(errs...)

@@ -49,7 +49,7 @@ type State struct {
 	// writer identifies this process in the names of the objects it creates, so
 	// that no other process uses the same names.
 	writer string
-	laneOf *State // the state that this one is a lane of; nil for none
+	holder objects.Holder // of leases
 	// Scratch is the folder for temporary files; empty means the system's.
 	Scratch string
 	// rowsPerFile and groupBytes are the sizes at which answer files and their
@@ -68,11 +68,16 @@ func Open(store *objects.Store, uri string) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	writer := uuid.NewString()
 	return &State{
-		store: store, at: at, writer: uuid.NewString(), rowsPerFile: 1 << 20, groupBytes: 8 << 20,
+		store: store, at: at, writer: writer, holder: objects.Holder{Name: writer}, rowsPerFile: 1 << 20, groupBytes: 8 << 20,
 		sealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second,
 	}, nil
 }
+
+// HeldBy has leases held by one of several processes that are started one after
+// another. Without it, this process holds them alone. It comes before all else.
+func (s *State) HeldBy(h objects.Holder) { s.holder = h }
 
 // String returns the state's URI.
 func (s *State) String() string { return s.at.String() }
@@ -121,18 +126,9 @@ func (s *State) Scopes(ctx context.Context) (scopes []answers.Scope, err error) 
 // Lease keeps other processes from writing answers of some services.
 type Lease struct{ locks []*objects.Lock }
 
-// Claim takes the leases of services. If another process holds one of them, the
-// error is filelock.ErrLocked.
+// Claim takes the leases of services. If another process holds one of them, and is not
+// one that this one follows, the error is filelock.ErrLocked.
 func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err error) {
-	return s.claim(ctx, s.store.Lock, s.writer, services...)
-}
-
-// lockAs is objects.Store's Lock or Share.
-type lockAs = func(ctx context.Context, at objects.Location, holder string) (*objects.Lock, error)
-
-// claim is Claim for a holder. It takes over from another process with the same
-// holder, or shares with it.
-func (s *State) claim(ctx context.Context, lock lockAs, holder string, services ...string) (_ *Lease, err error) {
 	ctx = context.WithoutCancel(ctx) // a lease is renewed until it is released
 	l := &Lease{}
 	defer func() {
@@ -146,7 +142,7 @@ func (s *State) claim(ctx context.Context, lock lockAs, holder string, services 
 		if err := s.removeGone(ctx, at); err != nil {
 			return nil, err
 		}
-		taken, err := lock(ctx, at, holder)
+		taken, err := s.store.Lock(ctx, at, s.holder)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +157,7 @@ func (s *State) claim(ctx context.Context, lock lockAs, holder string, services 
 // removeGone removes a lease whose process ran on this host and is gone.
 func (s *State) removeGone(ctx context.Context, at objects.Location) error {
 	gone, err := s.store.HolderGone(ctx, at)
-	if err != nil || gone == "" {
+	if err != nil || gone == (objects.Holder{}) {
 		return err
 	}
 	lock, err := s.store.Lock(ctx, at, gone)
@@ -176,10 +172,10 @@ func (s *State) removeGone(ctx context.Context, at objects.Location) error {
 
 // claimFrom is Claim for a run. It waits while the holder of the lease shows no
 // sign of life, until the holder does or the lease has expired.
-func (s *State) claimFrom(ctx context.Context, lock lockAs, holder, name string) (*Lease, error) {
+func (s *State) claimFrom(ctx context.Context, name string) (*Lease, error) {
 	at, first := s.leaseOf(name), ""
 	for {
-		l, err := s.claim(ctx, lock, holder, name)
+		l, err := s.Claim(ctx, name)
 		if !errors.Is(err, filelock.ErrLocked) {
 			return l, err
 		}
@@ -216,13 +212,6 @@ func (l *Lease) Check(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// leave stops renewing the lease, which other processes of the run go on with.
-func (l *Lease) leave() {
-	for _, lock := range l.locks {
-		lock.Leave()
-	}
 }
 
 // Release releases the lease.

@@ -78,13 +78,6 @@ func New(o Options) *Controller {
 	return c
 }
 
-// Lane makes one of several controllers that together keep to what this one keeps
-// to, in processes that share nothing. number counts from 0.
-func (c *Controller) Lane(number, of int) *Controller { return New(c.options.lane(number, of)) }
-
-// Concurrency is how many calls may be in flight.
-func (c *Controller) Concurrency() int { return c.options.Concurrency }
-
 // Permit allows one call.
 type Permit struct {
 	c     *Controller
@@ -182,7 +175,6 @@ func (p Permit) Done(o Outcome) {
 	// nothing is left. That says nothing about its limit.
 	if o.LookAhead.Limited && limit && c.heeds(now, o) {
 		counted := float64(call.left) - float64(c.uncounted)
-		o.LookAhead.Remaining /= max(c.options.Lanes, 1) // the others use the rest
 		c.forecast.hear(now, o.LookAhead, o.Latency, counted, c.underWay)
 	}
 	if o.Kind == Answered || o.Kind == Limited {

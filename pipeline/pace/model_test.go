@@ -12,10 +12,10 @@ import (
 
 // buy has workers call the service as a run does that buys: a call gets its permit,
 // is written to a store, and only then leaves.
-func buy(c *pace.Controller, s *service, write func(), d time.Duration) {
+func buy(c *pace.Controller, places int, s *service, write func(), d time.Duration) {
 	end := time.Now().Add(d)
 	var group sync.WaitGroup
-	for range 2 * c.Concurrency() {
+	for range 2 * places {
 		group.Go(func() {
 			ctx, cancel := context.WithDeadline(context.Background(), end)
 			defer cancel()
@@ -94,7 +94,7 @@ func TestModelOfBuying(t *testing.T) {
 			var before int
 			time.AfterFunc(warm, func() { s.mu.Lock(); before = s.allowed; s.mu.Unlock() })
 			controller := pace.New(o)
-			buy(controller, s, stores[c.store](c.write), d)
+			buy(controller, c.places, s, stores[c.store](c.write), d)
 			got = float64(s.allowed-before) / (d - warm).Seconds()
 			possible := float64(c.places) / (c.write + c.takes).Seconds() // that all places allow
 			want = 0.95 * min(possible, c.limit)

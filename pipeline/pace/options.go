@@ -17,9 +17,6 @@ type Options struct {
 	Burst int
 	// Concurrency is how many calls may be in flight.
 	Concurrency int
-	// Lanes is how many controllers of other processes, this one included, share
-	// what the service grants; 0 is 1. Rate and Concurrency are those of this one.
-	Lanes int
 	// Margin is the share of a limit that is left unused, in case the clock or
 	// the network of the service jitters.
 	Margin float64
@@ -81,7 +78,6 @@ func (o Options) Validate() error {
 	check(o.Rate == 0 || o.Rate >= minRate && !math.IsInf(o.Rate, 0), "rate %v: 0, or at least %v calls per second", o.Rate, minRate)
 	check(o.Burst >= 1, "burst %d: at least 1", o.Burst)
 	check(o.Concurrency >= 1, "concurrency %d: at least 1", o.Concurrency)
-	check(o.Lanes >= 0, "lanes %d: not negative", o.Lanes)
 	check(o.Margin >= 0 && o.Margin < 1, "margin %v: from 0 to less than 1", o.Margin)
 	check(o.Pause > 0, "pause %v: more than 0", o.Pause)
 	check(o.MaxPause >= o.Pause, "longest pause %v: at least the pause, %v", o.MaxPause, o.Pause)
@@ -92,13 +88,4 @@ func (o Options) Validate() error {
 	check(o.MaxProbe >= o.Probe, "longest wait for a probe %v: at least the first, %v", o.MaxProbe, o.Probe)
 	check(o.GiveUp >= 0, "give up after %v: not negative", o.GiveUp)
 	return errors.Join(errs...)
-}
-
-// lane returns the options of one of several controllers that share the rate and
-// the places. number counts from 0.
-func (o Options) lane(number, of int) Options {
-	o.Rate /= float64(of)
-	o.Concurrency = (o.Concurrency + of - 1 - number) / of // these add up
-	o.Lanes = of
-	return o
 }

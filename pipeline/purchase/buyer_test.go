@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -143,10 +142,6 @@ func TestAddressAsTyped(t *testing.T) {
 			t.Errorf("sent again %q, %v, want %q", sent, err, first)
 		}
 		sent = nil
-	}
-	got, err := NewStored(b.remote, resolution.NetworkToPhone, store).Answer(t.Context(), []string{resolution.WithAddress("x.example/v?a=1&b=2", "https://x.example/v?b=2&a=1")})
-	if err != nil || got[0].Outcome != outcome.Matched {
-		t.Errorf("stored: %v, %v", got, err)
 	}
 }
 
@@ -449,60 +444,5 @@ func TestExpiredIntent(t *testing.T) {
 	}
 	if calls, credits := b.Spent(); calls != 1 || credits == 0 {
 		t.Errorf("%d calls and %d credits are spent", calls, credits)
-	}
-}
-
-// TestStoredAnswersAsOfflineBuyer: Stored gives rows what an offline buyer gives
-// them, whatever is known of their questions.
-func TestStoredAnswersAsOfflineBuyer(t *testing.T) {
-	_, store := laterOf(t)
-	scope := answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone}
-	keys := []string{"matched", "no match", "refused", "unknown", "parked", "not stored"}
-	about := func(key string) answers.Question { return answers.Question{Scope: scope, Key: key} }
-	credits, received := int64(3), time.UnixMilli(1700000000000).UTC()
-	for i, key := range keys[:len(keys)-1] {
-		if _, err := store.Intent(t.Context(), about(key), answers.Send{Run: "night", At: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
-		a := answers.Answer{Run: "night", Status: 200, Received: received, Resolution: "res_1", Credits: &credits}
-		var err error
-		switch i {
-		case 0:
-			a.Outcome, a.Body = answers.Matched, []byte(`{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`)
-			err = store.Put(t.Context(), about(key), a)
-		case 1:
-			a.Outcome, a.Reason = answers.NoMatch, "not_found"
-			err = store.Put(t.Context(), about(key), a)
-		case 2:
-			a.Outcome, a.Reason = answers.Refused, "refused:bad_url"
-			err = store.Put(t.Context(), about(key), a)
-		case 3:
-			err = store.Fail(t.Context(), about(key), answers.Failure{Reason: "timeout", MayBeBilled: true})
-		case 4:
-			err = store.Park(t.Context(), about(key), answers.Parking{Resolution: "res_2", Deadline: time.Now().Add(time.Hour)})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	offline := func(r *Remote) { r.Service, r.Pace, r.Offline = nil, nil, true }
-	b := buyerFrom(t, scope.Operation, store, nil, offline)
-	want, err := b.Answer(t.Context(), keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := NewStored(b.remote, scope.Operation, store).Answer(t.Context(), keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	for i, key := range keys {
-		if !reflect.DeepEqual(got[i], want[i]) {
-			t.Errorf("%s: got %+v, want %+v", key, got[i], want[i])
-		}
-		seen[got[i].Outcome.String()+got[i].Reason] = true
-	}
-	if len(seen) != len(keys) || got[0].Lead == nil {
-		t.Errorf("%d different answers, want %d; the first is %+v", len(seen), len(keys), got[0])
 	}
 }

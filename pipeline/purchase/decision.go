@@ -1,7 +1,6 @@
 package purchase
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -60,46 +59,6 @@ func (c codec) settled(d Decision, f answers.Found) (Answer, error) {
 		return Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil
 	}
 	return failed(openReason(c.operation, f)), nil
-}
-
-// Stored answers questions as an offline Buyer does, from what was looked up
-// before. It counts nothing.
-type Stored struct {
-	remote *Remote
-	codec  codec
-	from   Lookups
-}
-
-// NewStored makes a Stored that looks up the questions of an operation.
-func NewStored(r *Remote, op resolution.Operation, from Lookups) *Stored {
-	offline := &Remote{Read: r.Read, Name: r.Name, Price: r.Price, Offline: true}
-	return &Stored{remote: offline, codec: newCodec(op, nil, r.Read, r.Price), from: from}
-}
-
-// AnswerRows is Answer, as Buyer.AnswerRows.
-func (s *Stored) AnswerRows(ctx context.Context, asked []string, _ int) ([]Answer, error) {
-	return s.Answer(ctx, asked)
-}
-
-// Answer gets the answers to keys, as Buyer.Answer. It is safe from many goroutines at once.
-func (s *Stored) Answer(ctx context.Context, asked []string) ([]Answer, error) {
-	keys := make([]string, len(asked))
-	for i, text := range asked {
-		keys[i], _ = resolution.CutAddress(text)
-	}
-	found, err := s.from.Lookup(ctx, s.remote.Scope(s.codec.operation), keys, answers.Freshness{}, true, nil)
-	if err != nil {
-		return nil, err
-	}
-	got := make([]Answer, len(keys))
-	for i, f := range found {
-		f, _ = s.codec.readAgain(f)
-		d := s.remote.Decide(s.codec.operation, f, time.Time{}, time.Time{})
-		if got[i], err = s.codec.settled(d, f); err != nil {
-			return nil, err
-		}
-	}
-	return got, nil
 }
 
 // openReason returns the reason of a row whose open call may not be sent again.

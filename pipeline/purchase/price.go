@@ -132,43 +132,6 @@ func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
 	return s, nil
 }
 
-// Reserve returns what n callers may spend each of what the budget leaves, so that
-// all together cannot exceed it. It is false if that is too little for some.
-func (b Budget) Reserve(spent Spending, price int64, n int64) (each Budget, ok bool) {
-	each = Budget{MaxCredits: -1, MaxCalls: -1, MaxDuration: b.MaxDuration}
-	if b.MaxCredits >= 0 {
-		each.MaxCredits = (b.MaxCredits - spent.Credits()) / n
-	}
-	if b.MaxCalls >= 0 {
-		each.MaxCalls = (b.MaxCalls - spent.Calls) / n
-	}
-	return each, (b.MaxCredits < 0 || each.MaxCredits >= max(price, 1)) && (b.MaxCalls < 0 || each.MaxCalls >= 1)
-}
-
-// Above returns the budget of a caller that may spend so much in addition to what
-// counts already.
-func (b Budget) Above(counted Spending) Budget {
-	if b.MaxCredits >= 0 {
-		b.MaxCredits += counted.Credits()
-	}
-	if b.MaxCalls >= 0 {
-		b.MaxCalls += counted.Calls
-	}
-	return b
-}
-
-// OpenOf is what a run may have spent on open calls.
-func (r *Remote) OpenOf(run string, calls []answers.OpenCall) Spending {
-	s := Spending{Open: map[answers.Hash]int64{}}
-	for _, c := range calls {
-		if c.Run == run {
-			s.Calls++
-			s.Open[c.Hash] = r.Price.MaxCost(c.Question)
-		}
-	}
-	return s
-}
-
 // setAside are the questions of earlier processes of the run that had no answer
 // when this one began, and what the account counts for each.
 type setAside struct {

@@ -76,38 +76,3 @@ func TestLeftOutIsPaid(t *testing.T) {
 		}
 	}
 }
-
-// What several callers may spend is within the budget together, beside what is
-// spent and what calls without an answer may have cost.
-func TestReserve(t *testing.T) {
-	open := map[answers.Hash]int64{{1}: 3, {2}: 3}
-	for _, c := range []struct {
-		budget  Budget
-		spent   Spending
-		callers int64
-		credits int64
-		calls   int64
-		ok      bool
-	}{
-		{NoBudget, Spending{Calls: 9, Paid: 20}, 4, -1, -1, true},
-		{Budget{MaxCredits: 100, MaxCalls: -1}, Spending{Calls: 9, Paid: 20, Open: open}, 4, 18, -1, true},
-		{Budget{MaxCredits: 100, MaxCalls: 20}, Spending{Calls: 9, Paid: 20}, 4, 20, 2, true},
-		{Budget{MaxCredits: 100, MaxCalls: 12}, Spending{Calls: 9, Paid: 20}, 4, 20, 0, false},
-		{Budget{MaxCredits: 31, MaxCalls: -1}, Spending{Paid: 20}, 4, 2, -1, false},
-		{Budget{MaxCredits: 20, MaxCalls: -1}, Spending{Paid: 20, Open: open}, 2, -3, -1, false},
-	} {
-		each, ok := c.budget.Reserve(c.spent, 3, c.callers)
-		if ok != c.ok || ok && (each.MaxCredits != c.credits || each.MaxCalls != c.calls) {
-			t.Errorf("%+v of %+v for %d: got %+v, %v", c.spent, c.budget, c.callers, each, ok)
-		}
-		counted := Spending{Calls: 2, Paid: 1, Open: open}
-		if above := each.Above(counted); ok && (c.credits >= 0 && above.MaxCredits != c.credits+7 || c.calls >= 0 && above.MaxCalls != c.calls+2 || c.calls < 0 && above.MaxCalls != -1) {
-			t.Errorf("%+v above %+v: got %+v", each, counted, above)
-		}
-	}
-	r := &Remote{Price: Price{Match: 3}}
-	calls := []answers.OpenCall{{Hash: answers.Hash{1}, Run: "night"}, {Hash: answers.Hash{2}, Run: "other"}}
-	if s := r.OpenOf("night", calls); s.Calls != 1 || s.Credits() != 3 {
-		t.Errorf("open calls count as %+v", s)
-	}
-}

@@ -48,9 +48,6 @@ type Remote struct {
 	Pace *pace.Controller
 	// Concurrency is how many calls Pace lets be in flight.
 	Concurrency int
-	// Lanes is how many callers a run on workers may have at a time, which share
-	// the pace and the budget; 0 is 1.
-	Lanes int
 	// RefreshMatch and RefreshNoMatch are the ages at which a stored answer is
 	// asked for again; 0 is never.
 	RefreshMatch, RefreshNoMatch time.Duration
@@ -81,16 +78,6 @@ type Remote struct {
 // Scope is what the questions of an operation are stored under.
 func (r *Remote) Scope(op resolution.Operation) answers.Scope {
 	return answers.Scope{Service: r.Name, Operation: op}
-}
-
-// Lane returns the service as one of several callers asks it: with its share of the
-// pace. number counts from 0.
-func (r *Remote) Lane(number, of int) *Remote {
-	lane := *r
-	lane.PaidBefore = 0 // it has a share of what is left
-	lane.Pace = r.Pace.Lane(number, of)
-	lane.Concurrency = lane.Pace.Concurrency()
-	return &lane
 }
 
 // UnknownWait reports whether calls about an operation are unknown, and none of them

@@ -258,9 +258,6 @@ func notes(r *Report) (list []note) {
 	case s.Parked > 1:
 		list = append(list, note{figures.Grouped(s.Parked) + " answers are still to come. Run the same command to wait for them.", ""})
 	}
-	if n := s.Uncounted; n > 0 {
-		list = append(list, note{count(int64(n), "worker") + " killed while calls were made. What calls of their last seconds came to is not in the tables of calls; credits and unknown calls are complete.", ""})
-	}
 	if n := s.Calls.Quarantined; n > 0 {
 		list = append(list, note{count(n, "member") + " of answers left out because of an invalid value.", ""})
 	}

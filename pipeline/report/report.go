@@ -123,10 +123,6 @@ type Service struct {
 	// Parked counts the calls for this operation whose answer was promised and
 	// has not arrived.
 	Parked int64 `json:"parked_calls"`
-	// Uncounted are workers that were killed while they made calls. The requests
-	// of their last seconds, and how these went, are not in Calls, Latency and
-	// Waits; credits, budget and unknown calls are complete.
-	Uncounted int `json:"uncounted_workers,omitempty"`
 }
 
 // Latency is the time from request to answer in seconds, for calls that got an

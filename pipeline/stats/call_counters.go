@@ -156,20 +156,6 @@ func (m *CallCounters) Earlier(calls, credits int64) {
 // Paced sets the source of waits and rate; without it they are zero.
 func (m *CallCounters) Paced(look func() pace.Snapshot) { m.paced.Store(&look) }
 
-// PacedSince is Paced with the waits from now on.
-func (m *CallCounters) PacedSince(look func() pace.Snapshot) {
-	before := look().Waited
-	m.Paced(func() pace.Snapshot {
-		s := look()
-		for reason, waited := range before {
-			if s.Waited[reason] -= waited; s.Waited[reason] <= 0 {
-				delete(s.Waited, reason)
-			}
-		}
-		return s
-	})
-}
-
 // Snapshot returns the present counts.
 func (m *CallCounters) Snapshot() CallSnapshot {
 	duplicates := m.duplicates.Load() // before asked

@@ -21,12 +21,6 @@ type Division struct {
 	Windows   []pipeline.Window `json:"windows"`
 }
 
-// PartsPerWave is how many parts are asked about together.
-const PartsPerWave = 64
-
-// Waves is the number of waves.
-func (d Division) Waves() int { return (d.Parts + PartsPerWave - 1) / PartsPerWave }
-
 const divisionName = "windows.json"
 
 func surveyName(file int) string { return fmt.Sprintf("survey/%d.json", file) }

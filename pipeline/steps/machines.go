@@ -3,6 +3,8 @@ package steps
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +59,7 @@ func (r *Run) Worked(ctx context.Context, step string, took time.Duration) error
 	t.content.Steps[step]++
 	t.content.Busy += took
 	if _, err := r.folder.Store().Stat(ctx, r.folder.At(jobName)); err != nil {
-		if isMissing(err) {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
@@ -71,9 +73,15 @@ func (r *Run) machines(ctx context.Context) (all []pipeline.Machine, err error) 
 	if err != nil {
 		return nil, err
 	}
-	var files []tallyFile
-	if err := eachJSON(ctx, r, names, func(f tallyFile) { files = append(files, f) }); err != nil {
+	read, err := r.folder.GetAll(ctx, names)
+	if err != nil {
 		return nil, err
+	}
+	files := make([]tallyFile, len(read))
+	for i, data := range read {
+		if err := decode(r.folder.At(names[i]), data, &files[i]); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(files, func(a, b tallyFile) int {
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Process, b.Process))

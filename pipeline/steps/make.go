@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/leadetl/leadetl/pipeline"
-	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -17,13 +16,10 @@ type Done struct {
 	Totals sinks.Totals // of Parts
 }
 
-// Make makes the parts of a window of a run that asks no service.
+// Make makes the parts of a window.
 func (r *Run) Make(ctx context.Context, window int) (done Done, err error) {
 	if r.Finished() {
 		return done, nil
-	}
-	if r.run.Remote != nil {
-		return done, &job.Error{Err: errors.New("the run asks a service, so its parts cannot be made apart")}
 	}
 	d, err := r.Division(ctx)
 	if err != nil {
@@ -64,7 +60,10 @@ func (r *Run) Finish(ctx context.Context) (result *pipeline.Result, err error) {
 		return nil, err
 	}
 	storage := r.partsIn(ctx, pipeline.Window{Parts: d.Parts})
-	result, err = r.begun.Finish(ctx, d.Parts, storage, func() (pipeline.Account, error) { return r.account(ctx, d) })
+	result, err = r.begun.Finish(ctx, d.Parts, storage, func() (pipeline.Account, error) {
+		machines, err := r.machines(ctx)
+		return pipeline.Account{Earlier: r.job.Earlier, Machines: machines}, err
+	})
 	var missing *pipeline.MissingError
 	if errors.As(err, &missing) {
 		err = d.missing(missing)

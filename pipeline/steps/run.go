@@ -209,6 +209,6 @@ func partNumber(name string) (number int, ok bool) {
 
 // Holder is the holder of the lock of the dataset at out, which the processes of a
 // run share.
-func Holder(state *objectstate.State, out string) string {
-	return state.RunFolder(out).String() + "steps"
+func Holder(state *objectstate.State, out string) objects.Holder {
+	return objects.Holder{Name: state.RunFolder(out).String() + "steps"}
 }

@@ -63,7 +63,7 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	if b.share {
 		take = b.store.Share
 	}
-	if b.lock, err = take(b.ctx, at.Below(lockName), cmp.Or(o.Holder, b.work.holder)); err != nil {
+	if b.lock, err = take(b.ctx, at.Below(lockName), cmp.Or(o.Holder, objects.Holder{Name: b.work.holder})); err != nil {
 		return nil, errors.Join(err, b.work.close(errors.Is(err, fs.ErrNotExist)))
 	}
 	b.changed() // the previous holder of the lock may have written
@@ -90,7 +90,7 @@ func (b *bucket) Close() error {
 	if b.lock == nil {
 		return nil
 	}
-	if b.store.SentInPieces() {
+	if b.store.SentInPieces() && b.lock.Check(b.ctx) == nil { // else they may be those of who took over
 		b.abortUploads()
 	}
 	err := b.lock.Release(b.ctx)

@@ -116,10 +116,8 @@ type Options struct {
 	Objects *objects.Store // nil refuses s3:// URIs
 	// StateDir has unfinished parts, and records who holds which dataset.
 	StateDir string
-	// Holder is who holds the dataset on S3: the next process of the same holder
-	// takes it over at once, and the caller sees to it that there are no two at a
-	// time. Empty is what StateDir records.
-	Holder string
+	// Holder is who holds the dataset on S3. Without a name it is what StateDir records.
+	Holder objects.Holder
 	// Look says that nothing will be written, so nothing is locked on S3.
 	Look bool
 	// Share says that other processes of the same Holder write to the dataset too,

@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -68,6 +69,8 @@ type runFlags struct {
 
 	shared  *sharing           // nil unless other processes work on the run too
 	objects *objectstate.State // the state of a shared run
+	worker  bool               // a worker does the run that its client has asked for
+	holder  objects.Holder     // of a run that workers do one after another
 }
 
 // NewRunCommand returns the command run.

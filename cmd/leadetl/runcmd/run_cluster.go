@@ -24,7 +24,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -34,7 +33,6 @@ type clusterFlags struct {
 	on        string
 	detach    bool
 	lostAfter time.Duration
-	lanes     int
 }
 
 func (f *clusterFlags) register(flags *pflag.FlagSet, planning bool) {
@@ -45,36 +43,6 @@ func (f *clusterFlags) register(flags *pflag.FlagSet, planning bool) {
 	flags.StringVar(&f.on, "on", "", on)
 	flags.BoolVar(&f.detach, "detach", false, "with --on, submit the run and leave")
 	flags.DurationVar(&f.lostAfter, "lost-after", 30*time.Second, "with --on, `time` without a sign of life after which another worker takes over the steps of a worker")
-	flags.IntVar(&f.lanes, "lanes", 1, "with --on, `number` of workers that call the service at the same time; they share --rate, --concurrency and the budget")
-}
-
-// maxLanes and minLaneRate bound --lanes. Each lane may send a burst of its own, so
-// that many slow ones would not keep to the rate.
-const (
-	maxLanes    = 16
-	minLaneRate = 50 // calls a second
-)
-
-// checkLanes joins what is wrong with --lanes.
-func (f *runFlags) checkLanes() error {
-	lanes := f.cluster.lanes
-	switch {
-	case lanes < 1 || lanes > maxLanes:
-		return fmt.Errorf("--lanes is %d; it must be from 1 to %d", lanes, maxLanes)
-	case lanes == 1:
-		return nil
-	case !f.remote.isRemote():
-		return errors.New("--lanes is for calls of a service; name its address with --resolver, or leave out --lanes")
-	}
-	var errs []error
-	if f.remote.rate != limit.None && f.remote.perSecond() < minLaneRate*float64(lanes) {
-		errs = append(errs, fmt.Errorf("--lanes %d: each lane would send %.4g calls a second; leave out --lanes, which is for rates that one worker does not reach, or make it at most %d for --rate %s",
-			lanes, f.remote.perSecond()/float64(lanes), max(int(f.remote.perSecond()/minLaneRate), 1), f.remote.rate))
-	}
-	if f.remote.concurrency < lanes {
-		errs = append(errs, fmt.Errorf("--lanes %d need a call in flight each; --concurrency is %d", lanes, f.remote.concurrency))
-	}
-	return errors.Join(errs...)
 }
 
 // minLostAfter is the least --lost-after: a stall of the machine must not look
@@ -86,14 +54,14 @@ const minLostAfter = 5 * time.Second
 func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) error {
 	if f.cluster.on == "" {
 		var errs []error
-		for _, name := range []string{"detach", "lost-after", "lanes"} {
-			if flags.Changed(name) && f.shared == nil { // else this is a worker
+		for _, name := range []string{"detach", "lost-after"} {
+			if flags.Changed(name) && !f.worker {
 				errs = append(errs, fmt.Errorf("--%s needs workers; name their Temporal server with --on", name))
 			}
 		}
 		return errors.Join(errs...)
 	}
-	errs := []error{f.checkLanes()}
+	var errs []error
 	if _, err := cluster.ParseAddress(f.cluster.on); err != nil {
 		errs = append(errs, fmt.Errorf("--on: %w", err))
 	}
@@ -221,9 +189,6 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 		if err := f.remote.checkNames(ctx, wire.State{Objects: state}, of, log); err != nil {
 			return nil, nil, err
 		}
-	}
-	if f.cluster.lanes > 1 {
-		job.Lanes = f.cluster.lanes
 	}
 	data, err := json.Marshal(settings)
 	if err != nil {
@@ -403,9 +368,11 @@ func (s *submitted) look(ctx context.Context) {
 
 // show brings the progress up to a status.
 func (s *submitted) show(now cluster.Status) {
-	if now.Rows > s.read {
-		s.progress.CountRead(int(now.Rows-s.read), 1, 1)
-		s.progress.CountAllRead()
+	if now.Rows > 0 && now.Rows >= s.read { // another worker reads from the start again
+		s.progress.CountRead(int(now.Rows-s.read), now.Read.Bytes, now.Read.Total)
+		if now.Read.All {
+			s.progress.CountAllRead()
+		}
 		s.read = now.Rows
 	}
 	if made := now.Made; made.Rows >= s.counted.Rows {
@@ -419,8 +386,8 @@ func (s *submitted) show(now cluster.Status) {
 		}
 		s.counted = made
 	}
-	if c, was := s.progress.Calls, s.called; c != nil && now.Calls.Keys >= was.Keys && now.Calls.Closed >= was.Closed {
-		c.Asked(now.Calls.Keys - was.Keys)
+	if c, was := s.progress.Calls, s.called; c != nil && now.Calls.Asked >= was.Asked && now.Calls.Closed >= was.Closed {
+		c.Asked(now.Calls.Asked - was.Asked)
 		for n := range now.Calls.Closed - was.Closed {
 			c.Closed(n < now.Calls.Matched-was.Matched)
 		}

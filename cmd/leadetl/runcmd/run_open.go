@@ -55,6 +55,9 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, err
 	}
 	opened.Add(closeState)
+	if state.Objects != nil && f.holder.Name != "" {
+		state.Objects.HeldBy(f.holder)
+	}
 	run = &pipeline.Run{
 		Job: job, StateDir: state.Folder, StateName: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
 		Log: log, Progress: &stats.Progress{},
@@ -91,7 +94,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err := os.MkdirAll(state.Folder, 0o700); err != nil {
 		return nil, nil, cli.UsageError(wire.FolderError("state", err))
 	}
-	holder := ""
+	var holder objects.Holder
 	switch {
 	case f.shared != nil:
 		if holder, err = f.openSharing(state.Objects); err != nil {
@@ -106,9 +109,10 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		}
 	case state.Objects != nil:
 		var release func() error
-		if holder, release, err = f.openProgress(ctx, state.Objects, run); err != nil {
+		if holder.Name, release, err = f.openProgress(ctx, state.Objects, run); err != nil {
 			return nil, nil, wire.UnlessUnavailable(err)
 		}
+		holder.LostAfter = f.holder.LostAfter
 		opened.Add(release)
 	}
 	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning, Share: f.shared != nil && !f.shared.alone})
@@ -122,12 +126,11 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	}
 	if f.remote.isRemote() {
 		wire.SetGC(wire.RemoteGC)
-		remote, closeRemote, err := f.remote.open(ctx, job, state, f.planning, f.shared, log)
+		remote, closeRemote, err := f.remote.open(ctx, job, state, f.planning, log)
 		if err != nil {
 			return nil, nil, err
 		}
 		opened.Add(closeRemote)
-		remote.Lanes = f.cluster.lanes
 		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
 	}
 	run.Input, run.Output = input, output
@@ -177,10 +180,10 @@ func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, r
 
 // openSharing returns the holder of the output, which all processes of a shared
 // run are.
-func (f *runFlags) openSharing(state *objectstate.State) (holder string, err error) {
+func (f *runFlags) openSharing(state *objectstate.State) (holder objects.Holder, err error) {
 	out, err := objects.ParseFolder(f.out)
 	if err != nil || state == nil {
-		return "", cli.UsageError(errors.Join(errors.New("a run of many processes needs --out and --state on S3"), err))
+		return holder, cli.UsageError(errors.Join(errors.New("a run of many processes needs --out and --state on S3"), err))
 	}
 	f.objects = state
 	return steps.Holder(state, out.String()), nil

@@ -6,23 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/cluster"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// sharing says how a run is opened that many processes work on.
+// sharing says that other processes work on a run too.
 type sharing struct {
-	begin bool // begin it if no process has
-	calls bool // this process may call the service
-	alone bool // no other process works on it now, as at its end
+	alone bool // but not now, as at its end
 }
 
 // Settings are the settings of a run, as its workers need them. They hold no
@@ -36,7 +36,7 @@ type Settings struct {
 // client needs, and those that each worker has of its own.
 var ownFlags = []string{
 	"job", "set", "state", "workers", "max-rejects", "min-rows", "fail-on", "log-format", "log-level", "quiet", "summary-json", "metrics-listen",
-	"openlineage-url", "openlineage-namespace", "on", "detach", "lost-after", "api-key-file", "ca-file", "buy-again", "help",
+	"openlineage-url", "openlineage-namespace", "on", "detach", "lost-after", "api-key-file", "ca-file", "help",
 	"s3-endpoint", "s3-path-style", "s3-give-up-after", "s3-sse", "s3-kms-key", "s3-acl",
 }
 
@@ -82,36 +82,41 @@ type Own struct {
 	Key    string // file of the service's API key
 	CAFile string
 	Log    cli.LogFlags
-	Begin  bool // begin the run if no process has
-	Calls  bool // this process may call the service
 	// Process tells this process from others, in the report.
 	Process string
 }
 
-// OpenShared opens a run with settings that a client has stored, for a worker.
-func OpenShared(ctx context.Context, data []byte, own Own, std cli.Streams) (_ *cluster.Opened, err error) {
+// flags are the settings that a client has stored, with the worker's own.
+func (own Own) flags(ctx context.Context, data []byte) (f *runFlags, operation string, err error) {
 	var s Settings
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("the settings of the run: %w", err)
+		return nil, "", fmt.Errorf("the settings of the run: %w", err)
 	}
-	var f runFlags
+	f = &runFlags{worker: true}
 	c := &cobra.Command{}
 	f.register(c)
 	if err := s.apply(c.Flags()); err != nil {
-		return nil, cli.UsageError(err)
+		return nil, "", cli.UsageError(err)
 	}
 	f.state, f.s3, f.log, f.remote.apiKeyFile, f.remote.caFile = own.State, own.S3, own.Log, own.Key, own.CAFile
-	f.shared = &sharing{begin: own.Begin, calls: own.Calls}
-	operation, err := f.settle(ctx, c.Flags(), []string{s.Operation})
+	operation, err = f.settle(ctx, c.Flags(), []string{s.Operation})
+	return f, operation, err
+}
+
+// OpenShared opens a run without calls, whose steps many workers take. With begin it
+// begins the run if no process has.
+func OpenShared(ctx context.Context, data []byte, own Own, begin bool, std cli.Streams) (_ *cluster.Opened, err error) {
+	f, operation, err := own.flags(ctx, data)
 	if err != nil {
 		return nil, err
 	}
+	f.shared = &sharing{}
 	run, closeRun, err := f.open(ctx, operation, std)
 	if err != nil {
 		return nil, err
 	}
 	open := steps.Join
-	if own.Begin {
+	if begin {
 		open = steps.Open
 	}
 	shared, err := open(ctx, run, f.objects)
@@ -121,8 +126,66 @@ func OpenShared(ctx context.Context, data []byte, own Own, std cli.Streams) (_ *
 	if err != nil {
 		return nil, errors.Join(err, closeRun())
 	}
-	steps := sharedSteps{shared}
-	return &cluster.Opened{Steps: steps, Free: steps, Paid: steps, Worked: shared.Worked, Close: closeRun}, nil
+	return &cluster.Opened{Steps: sharedSteps{shared}, Worked: shared.Worked, Close: closeRun}, nil
+}
+
+// Buy does a run that asks a service, as leadetl run does. holder tells it from the
+// workers that had the run before, from which it takes over at once.
+func Buy(ctx context.Context, data []byte, own Own, holder objects.Holder, beat func(cluster.Status), std cli.Streams) (reached cluster.Status, err error) {
+	f, operation, err := own.flags(ctx, data)
+	if err != nil {
+		return reached, err
+	}
+	f.holder = holder
+	run, closeRun, err := f.open(ctx, operation, std)
+	if err != nil {
+		return reached, err
+	}
+	stop := tellEvery(tellProgress, func() { beat(statusOf(run.Progress.Snapshot())) })
+	_, err = run.Do(ctx)
+	stop()
+	reached = statusOf(run.Progress.Snapshot())
+	return reached, errors.Join(err, closeRun())
+}
+
+// tellProgress is the time between two looks at the progress of a run.
+const tellProgress = time.Second
+
+// tellEvery calls tell now and then, until stop is called.
+func tellEvery(pause time.Duration, tell func()) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(pause)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				tell()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// statusOf is the progress of a run as the client shows it.
+func statusOf(s stats.Snapshot) cluster.Status {
+	now := cluster.Status{
+		Rows: s.RowsRead, Read: cluster.Read{Bytes: s.BytesRead, Total: s.BytesTotal, All: s.AllRead},
+		Made: cluster.Counts{
+			Parts: s.Parts, Rows: s.Rows, Matched: s.Matched, NoMatch: s.NoMatch, Rejected: s.Rejected, Failed: s.Failed,
+			Suppressed: s.Suppressed, Skipped: s.Skipped, Malformed: s.Malformed,
+		},
+	}
+	if c := s.Calls; c != nil {
+		now.Calls = cluster.Calls{
+			Asked: c.Asked, Closed: c.Closed, Matched: c.Matched,
+			Calls: c.EarlierCalls + c.Calls, Credits: c.EarlierCredits + c.Credits, Unknown: c.Unknown,
+		}
+	}
+	return now
 }
 
 // sharedSteps are the steps of a run as the workflows know them: they return
@@ -135,68 +198,12 @@ func (s sharedSteps) Survey(ctx context.Context, file int) error { return s.run.
 // Divide divides the rows.
 func (s sharedSteps) Divide(ctx context.Context) (cluster.Division, error) {
 	d, err := s.run.Divide(ctx)
-	out := cluster.Division{Rows: d.Rows, Parts: d.Parts, Windows: len(d.Windows)}
-	for first := 0; first < d.Parts; first += steps.PartsPerWave {
-		out.Waves = append(out.Waves, min(steps.PartsPerWave, d.Parts-first))
-	}
-	return out, err
+	return cluster.Division{Rows: d.Rows, Parts: d.Parts, Windows: len(d.Windows)}, err
 }
 
 // Make makes the parts of a window.
 func (s sharedSteps) Make(ctx context.Context, window int) (cluster.Counts, error) {
 	done, err := s.run.Make(ctx, window)
-	return countsOf(done.Totals, done.Parts), err
-}
-
-// Spread sorts the keys of a window.
-func (s sharedSteps) Spread(ctx context.Context, window int) error {
-	_, err := s.run.Spread(ctx, window)
-	return err
-}
-
-// Lots returns the number of lots of a wave.
-func (s sharedSteps) Lots(ctx context.Context, wave int) (int, error) { return s.run.Lots(ctx, wave) }
-
-// Gather works out which keys of a lot have to be asked.
-func (s sharedSteps) Gather(ctx context.Context, wave, lot int) error {
-	_, err := s.run.Gather(ctx, wave, lot)
-	return err
-}
-
-// Ask asks about the keys of a wave.
-func (s sharedSteps) Ask(ctx context.Context, wave int, beat func(cluster.Calls)) (cluster.Calls, error) {
-	asked, err := s.run.Ask(ctx, wave, func(a steps.Asked) { beat(callsOf(a)) })
-	return callsOf(asked), err
-}
-
-// OpenLanes opens lanes for the keys of a wave.
-func (s sharedSteps) OpenLanes(ctx context.Context, wave int) (cluster.Lanes, error) {
-	l, err := s.run.OpenLanes(ctx, wave)
-	return cluster.Lanes{ID: l.ID, Count: l.Count, MaxCredits: l.MaxCredits, MaxCalls: l.MaxCalls, Spent: cluster.Calls{Calls: l.Calls, Credits: l.Credits}}, err
-}
-
-// AskLane asks about the keys of a lane.
-func (s sharedSteps) AskLane(ctx context.Context, wave int, l cluster.Lanes, lane int, beat func(cluster.Calls)) (cluster.Calls, error) {
-	lanes := steps.Lanes{ID: l.ID, Count: l.Count, MaxCredits: l.MaxCredits, MaxCalls: l.MaxCalls}
-	asked, err := s.run.AskLane(ctx, wave, lanes, lane, func(a steps.Asked) { beat(callsOf(a)) })
-	return callsOf(asked), err
-}
-
-// JoinLanes takes over what lanes have.
-func (s sharedSteps) JoinLanes(ctx context.Context) error { return s.run.JoinLanes(ctx) }
-
-func callsOf(a steps.Asked) cluster.Calls {
-	return cluster.Calls{Keys: a.Keys, Closed: a.Closed, Matched: a.Matched, Calls: a.Calls, Credits: a.Credits, Unknown: a.Unknown}
-}
-
-// Share gives each part the answers of a lot that it needs.
-func (s sharedSteps) Share(ctx context.Context, wave, lot int) error {
-	return s.run.Share(ctx, wave, lot)
-}
-
-// Build makes a part from the answers.
-func (s sharedSteps) Build(ctx context.Context, part int) (cluster.Counts, error) {
-	done, err := s.run.Build(ctx, part)
 	return countsOf(done.Totals, done.Parts), err
 }
 
@@ -206,10 +213,8 @@ func (s sharedSteps) Finish(ctx context.Context) (cluster.Counts, error) {
 	if err != nil {
 		return cluster.Counts{}, err
 	}
-	return countsOf(result.Totals, partsOf(result)), nil
+	return countsOf(result.Totals, result.Made+result.Skipped), nil
 }
-
-func partsOf(r *pipeline.Result) int { return r.Made + r.Skipped }
 
 func countsOf(t sinks.Totals, parts int) cluster.Counts {
 	return cluster.Counts{

@@ -193,9 +193,8 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 
 // open opens a service with everything a run needs: its stored answers and its
 // callback listener. With planning, it makes no calls, and what only calls need
-// may be missing. A shared run opens the stored answers step by step. closeRemote
-// closes everything.
-func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, planning bool, shared *sharing, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
+// may be missing. closeRemote closes everything.
+func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	op, asked := j.Operation, client.NewAsked(j.NetworkHosts)
@@ -215,7 +214,7 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, pla
 	if err != nil {
 		return nil, nil, err
 	}
-	calls := !f.offline && !planning && (shared == nil || shared.calls)
+	calls := !f.offline && !planning
 	if calls {
 		if r.Through, err = proxyTo(f.resolver); err != nil {
 			return nil, nil, cli.UsageError(err)
@@ -224,19 +223,16 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, pla
 	if r.Pace, err = f.controller(); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	var store storedAnswers
-	if shared == nil && !f.offline {
+	if !f.offline {
 		if err := f.checkNames(ctx, state, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}
 	}
-	if shared == nil {
-		var closeStore func() error
-		if store, closeStore, err = openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace); err != nil {
-			return nil, nil, err
-		}
-		opened.Add(closeStore)
+	store, closeStore, err := openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace)
+	if err != nil {
+		return nil, nil, err
 	}
+	opened.Add(closeStore)
 	if store != nil {
 		r.Answers = store
 	}
@@ -244,7 +240,7 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, pla
 	if f.callbacks.listen != "" && !f.offline {
 		r.Deliveries = purchase.NewDeliveries(r, time.Now)
 	}
-	if f.offline && shared == nil {
+	if f.offline {
 		if err := checkOffline(ctx, state, store, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}

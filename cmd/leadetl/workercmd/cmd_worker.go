@@ -89,7 +89,7 @@ func (f *workerFlags) register(c *cobra.Command) {
 		flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service, if the runs have one (default: the address in --resolver)")
 		flags.StringVar(&f.keyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+runcmd.APIKeyVariable+")")
 		flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
-		flags.IntVar(&f.callSlots, "call-slots", 2, "`number` of runs, or lanes of runs, that this worker makes calls for at a time")
+		flags.IntVar(&f.callSlots, "call-slots", 2, "`number` of runs that this worker makes calls for at a time")
 	})
 	cli.Group(c, "S3", nil, f.s3.Register)
 	cli.Group(c, "Logging", nil, func(flags *pflag.FlagSet) {
@@ -169,7 +169,19 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 	defer engine.Close()
 	w := &cluster.Worker{
 		Open: func(ctx context.Context, job cluster.Job, begin bool) (*cluster.Opened, error) {
-			return f.open(ctx, store, job, process, begin, std)
+			data, err := settings(ctx, store, job)
+			if err != nil {
+				return nil, err
+			}
+			return runcmd.OpenShared(ctx, data, f.own(job, process), begin, std)
+		},
+		Buy: func(ctx context.Context, job cluster.Job, term int64, beat func(cluster.Status)) (cluster.Status, error) {
+			data, err := settings(ctx, store, job)
+			if err != nil {
+				return cluster.Status{}, err
+			}
+			holder := objects.Holder{Name: "run " + job.ID + " " + job.Submission, Term: term, LostAfter: job.LostAfter}
+			return runcmd.Buy(ctx, data, f.own(job, process), holder, beat, std)
 		},
 		Classify: classify,
 		Tell:     func(job cluster.Job, text string) (string, error) { return tell(ctx, store, job, text) },
@@ -184,8 +196,8 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 	return runcmd.ClusterError(w.Run(ctx, engine))
 }
 
-// open opens a run with the settings that its client has stored.
-func (f *workerFlags) open(ctx context.Context, store *objects.Store, job cluster.Job, process string, begin bool, std cli.Streams) (*cluster.Opened, error) {
+// settings are those of a run, as its client has stored them.
+func settings(ctx context.Context, store *objects.Store, job cluster.Job) ([]byte, error) {
 	folder, err := runcmd.ClusterFolder(job.State, job.ID)
 	if err != nil {
 		return nil, err
@@ -194,9 +206,12 @@ func (f *workerFlags) open(ctx context.Context, store *objects.Store, job cluste
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the run: %w", err)
 	}
-	own := runcmd.Own{State: job.State, S3: f.s3, Key: f.keyFile, CAFile: f.caFile, Log: f.log, Begin: begin, Process: process}
-	own.Calls = job.Service != "" && job.Service == f.service()
-	return runcmd.OpenShared(ctx, data, own, std)
+	return data, nil
+}
+
+// own are this worker's settings of a run.
+func (f *workerFlags) own(job cluster.Job, process string) runcmd.Own {
+	return runcmd.Own{State: job.State, S3: f.s3, Key: f.keyFile, CAFile: f.caFile, Log: f.log, Process: process}
 }
 
 // classify says what an error means for the run: what a person has to correct is

@@ -50,12 +50,13 @@ func TestClusterPaid(t *testing.T) {
 			args[1] = "ip_to_company"
 			return c.ends(args...)
 		}
+		before := len(service.BilledKeys())
 		stop, done, watched := make(chan struct{}), make(chan int), make(chan struct{})
 		go func() { done <- c.torment(random, time.Second, stop) }()
 		go func() { defer close(watched); names.watch(c, stop) }()
 		if round%4 > 1 {
 			p, code := on("--max-calls", fmt.Sprint(rows/2))
-			if billed := len(service.BilledKeys()) - asked; code != cli.ExitBudget || billed > rows/2 {
+			if billed := len(service.BilledKeys()) - before; code != cli.ExitBudget || billed > rows/2 {
 				t.Errorf("%s: exit code %d, %d of %d calls are billed:\n%s\n%s", name, code, billed, rows/2, tail(p.said.String()), c.said())
 			}
 		}
@@ -163,14 +164,21 @@ func (c *cluster) proved(name, in string, compare bool) (unknown int) {
 	if compare && compared != 6 {
 		c.Errorf("%s: %d parts are compared", name, compared)
 	}
+	totals := c.totals(name)
+	unknown = int(totals.Reasons["failed"]["unknown_call"])
+	c.requireService(name, totals, unknown)
+	return unknown
+}
+
+// totals are those of the manifest of a dataset.
+func (c *cluster) totals(name string) sinks.Totals {
+	c.Helper()
 	var m sinks.Manifest
 	data, err := os.ReadFile(filepath.Join(c.object(name), "_manifest.json"))
 	if err := errors.Join(err, json.Unmarshal(data, &m)); err != nil {
 		c.Fatal(err)
 	}
-	unknown = int(m.Totals.Reasons["failed"]["unknown_call"])
-	c.requireService(name, m.Totals, unknown)
-	return unknown
+	return m.Totals
 }
 
 // requireService compares the report on the calls with the rows, which have

@@ -52,13 +52,13 @@ func (c *cluster) restart(i int) {
 
 // on returns the arguments of a run on the workers.
 func (c *cluster) on(in, out string, flags ...string) []string {
-	args := c.args(in, out, flags...)
+	args := c.args(in, out, append([]string{"--on", c.server.URL(), "--lost-after", "5s"}, flags...)...)
 	for i, arg := range args {
 		if arg == "--state" {
 			args[i+1] = "s3://" + s3Bucket + "/state/"
 		}
 	}
-	return append(args, "--on", c.server.URL(), "--lost-after", "5s")
+	return args
 }
 
 // ends runs a command to its end. A client that begins while the server is away says

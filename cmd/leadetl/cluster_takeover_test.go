@@ -1,0 +1,151 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/temporaltest"
+)
+
+// way is the way of one worker to the Temporal server. Once it is lost, it swallows all
+// that is sent.
+type way struct {
+	listener net.Listener
+	lost     atomic.Bool
+}
+
+func newWay(t *testing.T, to string) *way {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &way{listener: l}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			worker, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				worker.Close()
+				continue
+			}
+			go w.pass(worker, server)
+			go w.pass(server, worker)
+		}
+	}()
+	return w
+}
+
+func (w *way) pass(from, to net.Conn) {
+	defer to.Close()
+	block := make([]byte, 1<<15)
+	for {
+		n, err := from.Read(block)
+		if err != nil {
+			return
+		}
+		if w.lost.Load() {
+			continue
+		}
+		if _, err := to.Write(block[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (w *way) url() string {
+	return "temporal://" + w.listener.Addr().String() + "/" + temporaltest.Namespace
+}
+
+// TestClusterTakeover kills, cuts off, puts to sleep and stops the worker that calls.
+// Another one calls soon, although the lease has not expired. A worker that is cut off
+// from the Temporal server alone reaches the service and S3 all the time; it stops before
+// another one begins. One that slept wakes up beside its successor, and is locked out. Each
+// key is billed once, and at most --concurrency calls are unknown. The server may hand the
+// run once more to a worker that it cannot reach.
+func TestClusterTakeover(t *testing.T) {
+	const concurrency, rows = 8, 900
+	for _, c := range []struct {
+		name      string
+		does      func(*process, *way)
+		lostAfter time.Duration
+		within    time.Duration // until another worker calls
+		goesOn    time.Duration // calling, at most
+	}{
+		{"killed", func(p *process, _ *way) { p.kill() }, 30 * time.Second, 35 * time.Second, time.Second},
+		{"cut off", func(_ *process, w *way) { w.lost.Store(true) }, 20 * time.Second, 55 * time.Second, 12 * time.Second},
+		{"asleep", func(p *process, _ *way) {
+			_ = p.Process.Signal(syscall.SIGSTOP)
+			time.AfterFunc(12*time.Second, func() { _ = p.Process.Signal(syscall.SIGCONT) })
+		}, 5 * time.Second, 30 * time.Second, time.Minute},
+		{"asked to end", func(p *process, _ *way) { _ = p.Process.Signal(syscall.SIGTERM) }, 30 * time.Second, 10 * time.Second, 5 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := badservice.DefaultOptions()
+			o.Matched, o.Latency = 1, 50*time.Millisecond
+			service, url := badly(t, o)
+			x := newIdleCluster(t, "--resolver", url)
+			x.put("in/list.csv", addressList(rows))
+			to := newWay(t, x.server.Address)
+			flags := append([]string{"--s3-endpoint", x.proxy.URL, "--s3-path-style"}, x.flags...)
+			first := startProgram(t, append([]string{"worker", "--on", to.url()}, flags...)...)
+			saysSoon(t, first, "the worker is ready")
+			args := x.on("s3://"+s3Bucket+"/in/", "s3://"+s3Bucket+"/out/", "--rows-per-part", "500", "--quiet", "--resolver", url, "--rate", "60/s",
+				"--concurrency", fmt.Sprint(concurrency), "--fail-on", "never", "--max-calls", fmt.Sprint(rows), "--lost-after", c.lostAfter.String())
+			args[1] = "ip_to_company"
+			run := startProgram(t, args...)
+			until(t, "calls are under way", func() bool { return service.Seen() > 100 || run.ended() })
+			second := startProgram(t, append([]string{"worker", "--on", x.server.URL()}, flags...)...)
+			saysSoon(t, second, "the worker is ready")
+
+			c.does(first, to)
+			at, last := time.Now(), time.Now()
+			var before, again time.Duration // when the last call left, and the next one
+			for seen := service.Seen(); again == 0 && time.Since(at) < c.within+5*time.Second; time.Sleep(20 * time.Millisecond) {
+				now := service.Seen()
+				switch {
+				case now == seen:
+				case time.Since(last) > time.Second:
+					again = time.Since(at)
+				default:
+					before = time.Since(at)
+				}
+				if now != seen {
+					seen, last = now, time.Now()
+				}
+			}
+			t.Logf("the last call left %v after it, the next %v after it", before.Round(time.Millisecond), again.Round(time.Millisecond))
+			if again == 0 || again > c.within || before > c.goesOn {
+				t.Errorf("calls leave until %v after it, and from %v on; want %v and %v at most", before, again, c.goesOn, c.within)
+			}
+			if code := run.code(); code != cli.ExitDone {
+				t.Fatalf("exit code %d:\n%s\n%s\n%s", code, tail(run.said.String()), tail(first.said.String()), tail(second.said.String()))
+			}
+			unknown := int(x.totals("out").Reasons["failed"]["unknown_call"])
+			if unknown > concurrency {
+				t.Errorf("%d calls are unknown", unknown)
+			}
+			for key, times := range service.BilledKeys() {
+				if times != 1 {
+					t.Errorf("a key is billed %d times: %v", times, callsOf(service, key))
+				}
+			}
+			if billed := len(service.BilledKeys()); billed > rows || billed < rows-unknown {
+				t.Errorf("%d of %d keys are billed, %d unknown", billed, rows, unknown)
+			}
+			t.Logf("%d unknown", unknown)
+		})
+	}
+}

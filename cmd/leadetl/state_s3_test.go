@@ -177,6 +177,37 @@ func TestStateOnS3Moves(t *testing.T) {
 	}
 }
 
+// TestStateOnS3OldSteps: a run that workers of an earlier version have not finished is
+// refused, and begun again on request. What they have bought is not bought again.
+func TestStateOnS3OldSteps(t *testing.T) {
+	m := newMachines(t, 200, badservice.DefaultOptions())
+	m.run(cli.ExitDone, "--out", "s3://leads/other/", "--fail-on", "never")
+	store := objects.New(t.Context(), objects.Options{Endpoint: m.s3.server.URL, PathStyle: true, GiveUpAfter: time.Minute})
+	state, err := objectstate.Open(store, m.state[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, bought := state.RunFolder("s3://leads/out/"), m.service.Seen()
+	for _, name := range []string{"job.json", "r1/waves/0000/lots/00000"} {
+		if err := folder.Put(t.Context(), name, []byte(`{"job_id":"j","run":"r1","window_bytes":1}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{"run", "plan"} {
+		p := startProgram(t, append([]string{command}, m.args()[1:]...)...)
+		if code := p.code(); code != cli.ExitUsage || !strings.Contains(p.said.String(), "begin it again with --overwrite") {
+			t.Errorf("%s: exit code %d: %s", command, code, tail(p.said.String()))
+		}
+	}
+	m.run(cli.ExitDone, "--overwrite", "--fail-on", "never")
+	if left, err := folder.List(t.Context(), ""); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	if seen := m.service.Seen(); seen != bought {
+		t.Errorf("%d calls for stored answers", seen-bought)
+	}
+}
+
 // TestStateOnS3Sleeper: a machine that slept through the end of its lease makes
 // no further call. What it had asked for is kept, late.
 func TestStateOnS3Sleeper(t *testing.T) {

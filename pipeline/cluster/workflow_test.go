@@ -60,12 +60,6 @@ func (s *small) step(name string, n int) error {
 	return nil
 }
 
-// times is how often a step was done. One that was cancelled may be at work still.
-func (s *small) times(step string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.did[step]
-}
 
 func (s *small) Files() int                               { return s.files }
 func (s *small) Survey(_ context.Context, file int) error { return s.step("survey", file) }

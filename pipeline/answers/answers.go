@@ -92,12 +92,12 @@ type Store struct {
 	createLog   func(path string) (*appendlog.Log, error)
 	maxLogBytes int64
 	mem         *memtable
-	logMu       sync.Mutex        // held while the log and mem change
-	staged      *changeSet        // of the current group
-	began       time.Time         // when the last group began; of the queue's goroutine
-	replicate   func(Group) error // nil: changes are not replicated
-	leaveWithin time.Duration     // limit for calls of a replicated store
-	moving      chan error        // the result of the move of mem.previous; nil while none runs
+	logMu       sync.Mutex                    // held while the log and mem change
+	staged      *changeSet                    // of the current group
+	began       time.Time                     // when the last group began; of the queue's goroutine
+	replicate   func(Group) error             // nil: changes are not replicated
+	leaveBefore func(now time.Time) time.Time // limit for calls of a replicated store
+	moving      chan error                    // the result of the move of mem.previous; nil while none runs
 }
 
 // pragmas are the settings of the writer: deleted content is overwritten; 16

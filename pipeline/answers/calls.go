@@ -106,8 +106,8 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		now.open.Attempts++
 		g.setCall(now)
 		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Deadline: now.open.Deadline, Address: now.open.Address, Attempt: now.open.Attempts}
-		if s.leaveWithin > 0 {
-			c.LeaveBefore = asked.Add(s.leaveWithin)
+		if s.leaveBefore != nil {
+			c.LeaveBefore = s.leaveBefore(asked)
 		}
 		return nil
 	})

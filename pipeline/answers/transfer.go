@@ -212,12 +212,12 @@ type Group struct {
 
 // ReplicateTo makes the store send every later group of changes with send
 // before the group counts. If send fails, none of the changes is made, and each
-// gets the error. send must not keep the group. Calls must be sent within
-// leaveWithin of the request for their intent.
-func (s *Store) ReplicateTo(send func(Group) error, leaveWithin time.Duration) {
+// gets the error. send must not keep the group. leaveBefore says until when a call may
+// be sent whose intent is requested now.
+func (s *Store) ReplicateTo(send func(Group) error, leaveBefore func(now time.Time) time.Time) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	s.replicate, s.leaveWithin = send, leaveWithin
+	s.replicate, s.leaveBefore = send, leaveBefore
 }
 
 // Linger makes each group of changes wait for more of them, until some time after

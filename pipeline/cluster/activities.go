@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 )
 
 // Steps are the steps of one run without calls. Several goroutines call them. Each
@@ -33,6 +34,17 @@ type Opened struct {
 	Close  func() error
 }
 
+// Turn is one of several attempts at a run that asks a service. They follow each other,
+// maybe on other workers.
+type Turn struct {
+	Term int64 // rises with each
+	// Confirmed is when this worker gave its last sign of life that the server confirmed.
+	// The next attempt begins Job.LostAfter later, at the earliest.
+	Confirmed func() time.Time
+	// Tell takes how far the run is, now and then.
+	Tell func(Status)
+}
+
 // worked counts a step. Without it the report has less to say, and nothing else is
 // lost.
 func (o *Opened) worked(ctx context.Context, step string, took time.Duration, log *slog.Logger) {
@@ -47,7 +59,8 @@ func (o *Opened) worked(ctx context.Context, step string, took time.Duration, lo
 // activities are the steps as workflows name them.
 type activities struct {
 	opened   *openedRuns
-	buy      func(ctx context.Context, job Job, term int64, beat func(Status)) (Status, error)
+	engine   client.Client // nil in a test without a server
+	buy      func(ctx context.Context, job Job, turn Turn) (Status, error)
 	classify func(error) Fault
 	tell     func(job Job, text string) (name string, err error)
 	meter    Meter
@@ -69,7 +82,7 @@ const (
 
 // step does part of a step of a run that this process has opened.
 func (a *activities) step(ctx context.Context, job Job, do func(ctx context.Context, run *Opened) error) error {
-	return a.watched(ctx, job, silent, func(working context.Context) error {
+	return a.watched(ctx, job, silent, func(working context.Context, _ *pulse) error {
 		name, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
 		run, release, err := a.opened.use(working, job, name == beginActivity)
 		if err != nil {
@@ -85,11 +98,13 @@ func (a *activities) step(ctx context.Context, job Job, do func(ctx context.Cont
 
 // watched does work with heartbeats, until the worker ends, the run is cancelled,
 // or another worker has the work.
-func (a *activities) watched(ctx context.Context, job Job, status func() any, do func(ctx context.Context) error) (err error) {
+func (a *activities) watched(ctx context.Context, job Job, status func() any, do func(ctx context.Context, p *pulse) error) (err error) {
 	defer a.measure(ctx, &err)()
-	working, stop := a.beat(ctx, job, status)
+	working, p, stop := a.beat(ctx, job, status)
 	defer stop()
-	err = do(working)
+	if err = working.Err(); err == nil {
+		err = do(working, p)
+	}
 	return asFailure(working, err, a.classify, func(text string) string {
 		info := activity.GetInfo(ctx)
 		a.log.Error("a step failed", "run", job.ID, "step", info.ActivityType.Name, "attempt", info.Attempt, "error", text)
@@ -112,15 +127,58 @@ func (a *activities) measure(ctx context.Context, err *error) (end func()) {
 	return func() { a.meter.Ended(step, time.Since(began), *err != nil) }
 }
 
-// beat sends heartbeats until stop is called. The context ends if the worker
-// ends, and if the server says so in answer to a heartbeat.
-func (a *activities) beat(ctx context.Context, job Job, status func() any) (working context.Context, stop func()) {
+// pulse sends heartbeats of a step, and knows when the server confirmed the last one. A
+// step is given to another worker LostAfter after that, at the earliest.
+type pulse struct {
+	activities *activities
+	ctx        context.Context // of the activity
+	lostAfter  time.Duration
+	status     func() any
+	last       atomic.Pointer[time.Time] // when the last confirmed one was sent
+}
+
+// confirmed is when the last heartbeat was sent that the server confirmed.
+func (p *pulse) confirmed() time.Time { return *p.last.Load() }
+
+// every is the time between two heartbeats, and how long one may take.
+func (p *pulse) every() time.Duration { return p.lostAfter / 6 }
+
+// isCutOff reports whether heartbeats fail for so long that the step has to stop, before
+// another worker begins it.
+func (p *pulse) isCutOff() bool { return time.Since(p.confirmed()) > p.lostAfter/3 }
+
+// beat sends one heartbeat. A server that does not answer may answer the next one.
+func (p *pulse) beat() {
+	sent := time.Now()
+	if err := p.send(); err == nil {
+		p.last.Store(&sent)
+	} else if !isAway(err) {
+		activity.RecordHeartbeat(p.ctx, p.status()) // cancels the context, as the server says
+	}
+}
+
+func (p *pulse) send() error {
+	if p.activities.engine == nil { // a test without a server
+		activity.RecordHeartbeat(p.ctx, p.status())
+		return nil
+	}
+	within, done := context.WithTimeout(p.ctx, p.every())
+	defer done()
+	return p.activities.engine.RecordActivityHeartbeat(within, activity.GetInfo(p.ctx).TaskToken, p.status())
+}
+
+// beat sends heartbeats until stop is called. The context ends if the worker ends, if the
+// server says so in answer to a heartbeat, and if none is answered.
+func (a *activities) beat(ctx context.Context, job Job, status func() any) (working context.Context, p *pulse, stop func()) {
+	p = &pulse{activities: a, ctx: ctx, lostAfter: job.LostAfter, status: status}
+	p.last.Store(new(time.Time))
+	p.beat() // a worker that slept may have the task late
 	working, cancel := context.WithCancelCause(ctx)
 	quit, done := make(chan struct{}), make(chan struct{})
 	ending := activity.GetWorkerStopChannel(ctx)
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(max(job.LostAfter/6, time.Second))
+		ticker := time.NewTicker(p.every())
 		defer ticker.Stop()
 		for {
 			select {
@@ -128,13 +186,15 @@ func (a *activities) beat(ctx context.Context, job Job, status func() any) (work
 				cancel(errHandover)
 				ending = nil // heartbeats go on until the step has stopped
 			case <-ticker.C:
-				activity.RecordHeartbeat(ctx, status())
+				if p.beat(); p.isCutOff() {
+					cancel(errCutOff)
+				}
 			case <-quit:
 				return
 			}
 		}
 	}()
-	return working, func() { close(quit); <-done; cancel(nil) }
+	return working, p, func() { close(quit); <-done; cancel(nil) }
 }
 
 // latest is the last report of a step at work.
@@ -211,8 +271,8 @@ func (a *activities) Finish(ctx context.Context, job Job) (total Counts, err err
 // Buy does a run that asks a service, from where the attempt before it ended.
 func (a *activities) Buy(ctx context.Context, job Job, term int64) (reached Status, err error) {
 	var last latest
-	err = a.watched(ctx, job, last.get, func(ctx context.Context) (err error) {
-		reached, err = a.buy(ctx, job, term, last.set)
+	err = a.watched(ctx, job, last.get, func(ctx context.Context, p *pulse) (err error) {
+		reached, err = a.buy(ctx, job, Turn{Term: term, Confirmed: p.confirmed, Tell: last.set})
 		return err
 	})
 	reached.Stage = buyStage

@@ -37,8 +37,11 @@ type detail struct {
 	Text string `json:"text,omitempty"` // name of the object with the text
 }
 
-// errHandover is why a worker that ends cancels its steps.
-var errHandover = errors.New("the worker ends")
+// Why a worker stops its steps.
+var (
+	errHandover = errors.New("the worker ends")
+	errCutOff   = errors.New("the Temporal server is out of reach")
+)
 
 // asFailure turns an error of a step into one for the history. tell stores the
 // text of an error, and returns its name.

@@ -18,19 +18,13 @@ import (
 // calls in flight are awaited.
 const handoverTime = 2 * time.Minute
 
-// maxThrottle is how long the SDK may hold a heartbeat back. It also cancels a
-// step whose heartbeat cannot be delivered in that time. So a worker that is cut off
-// has stopped 10 seconds after its last heartbeat, before it is taken for dead.
-const maxThrottle = 5 * time.Second
-
 // Worker does steps of runs.
 type Worker struct {
 	// Open opens a run, which only with begin may not have been begun yet. Its
 	// context ends with the worker.
 	Open func(ctx context.Context, job Job, begin bool) (*Opened, error)
-	// Buy does a run that asks a service, from where the attempt before it ended, and
-	// calls beat now and then. An attempt with a higher term may have begun elsewhere.
-	Buy func(ctx context.Context, job Job, term int64, beat func(Status)) (Status, error)
+	// Buy does a run that asks a service, from where the attempt before it ended.
+	Buy func(ctx context.Context, job Job, turn Turn) (Status, error)
 	// Classify says what an error means.
 	Classify func(error) Fault
 	// Tell stores the text of an error in the state, and returns its name.
@@ -56,7 +50,7 @@ func (w *Worker) Run(ctx context.Context, engine client.Client) error {
 	defer end()
 	fatal := make(chan error, 2)
 	runs := &openedRuns{open: w.Open, life: life, runs: map[Job]*openedRun{}}
-	doing := &activities{opened: runs, buy: w.Buy, classify: w.Classify, tell: w.Tell, meter: w.Meter, log: w.Log}
+	doing := &activities{opened: runs, engine: engine, buy: w.Buy, classify: w.Classify, tell: w.Tell, meter: w.Meter, log: w.Log}
 	queues := []worker.Worker{newWorker(engine, stepQueue, w.Slots, fatal)}
 	register(queues[0], doing)
 	if w.Service != "" {
@@ -119,7 +113,6 @@ func registerCalls(at registry, doing *activities) {
 func newWorker(engine client.Client, queue string, slots int, fatal chan<- error) worker.Worker {
 	return worker.New(engine, queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: slots,
-		MaxHeartbeatThrottleInterval:       maxThrottle,
 		WorkerStopTimeout:                  handoverTime,
 		DisableEagerActivities:             true, // they would bypass other workers
 		OnFatalError: func(err error) {

@@ -60,7 +60,6 @@ func (s *small) step(name string, n int) error {
 	return nil
 }
 
-
 func (s *small) Files() int                               { return s.files }
 func (s *small) Survey(_ context.Context, file int) error { return s.step("survey", file) }
 func (s *small) Divide(context.Context) (Division, error) {
@@ -75,12 +74,12 @@ func (s *small) Make(_ context.Context, window int) (Counts, error) {
 }
 
 // Buy does a run that asks a service.
-func (s *small) Buy(_ context.Context, _ Job, term int64, beat func(Status)) (Status, error) {
+func (s *small) Buy(_ context.Context, _ Job, turn Turn) (Status, error) {
 	s.mu.Lock()
-	s.terms = append(s.terms, term)
+	s.terms = append(s.terms, turn.Term)
 	s.mu.Unlock()
 	for _, b := range s.beats {
-		beat(b)
+		turn.Tell(b)
 	}
 	return Status{Rows: 100, Made: Counts{Rows: 100, Matched: 60}, Calls: Calls{Asked: 7, Closed: 7, Credits: 14}}, s.step("buy", 0)
 }

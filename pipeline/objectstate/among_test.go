@@ -226,9 +226,10 @@ func TestLoadTooLate(t *testing.T) {
 func TestTakeOverByTerm(t *testing.T) {
 	b := newBench(t)
 	const lostAfter = 30 * time.Second
+	seen := time.Now().Add(-lostAfter / 3)
 	worker := func(term int64) *State {
 		s := b.state(t, "state")
-		s.HeldBy(objects.Holder{Name: "run night", Term: term, LostAfter: lostAfter})
+		s.HeldBy(Turn{Holder: objects.Holder{Name: "run night", Term: term, LostAfter: lostAfter}, Confirmed: func() time.Time { return seen }})
 		return s
 	}
 	first, err := worker(1).Write(t.Context(), people, t.TempDir())
@@ -236,11 +237,10 @@ func TestTakeOverByTerm(t *testing.T) {
 	journal, err := worker(1).Progress(t.Context(), "s3://leads/out/", false)
 	must(t, err)
 	must(t, journal.Begin([]byte("one\n")))
-	before := time.Now()
 	call, err := first.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "night", At: noon})
 	must(t, err)
-	if call.LeaveBefore.Before(before) || call.LeaveBefore.After(before.Add(lostAfter*2/3)) {
-		t.Errorf("a call must leave within %v", call.LeaveBefore.Sub(before))
+	if left := call.LeaveBefore.Sub(seen); left != lostAfter/2 {
+		t.Errorf("a call must leave within %v of the last sign of life, want %v", left, lostAfter/2)
 	}
 	second, err := worker(3).Write(t.Context(), people, t.TempDir())
 	must(t, err)

@@ -97,7 +97,7 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	x.Answers.ReplicateTo(x.append, x.state.holder.Sure()) // whoever sleeps longer may have been replaced
+	x.Answers.ReplicateTo(x.append, x.state.turn.leaveBefore)
 	return nil
 }
 

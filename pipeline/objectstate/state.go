@@ -49,7 +49,7 @@ type State struct {
 	// writer identifies this process in the names of the objects it creates, so
 	// that no other process uses the same names.
 	writer string
-	holder objects.Holder // of leases
+	turn   Turn // whose leases are
 	// Scratch is the folder for temporary files; empty means the system's.
 	Scratch string
 	// rowsPerFile and groupBytes are the sizes at which answer files and their
@@ -70,14 +70,34 @@ func Open(store *objects.Store, uri string) (*State, error) {
 	}
 	writer := uuid.NewString()
 	return &State{
-		store: store, at: at, writer: writer, holder: objects.Holder{Name: writer}, rowsPerFile: 1 << 20, groupBytes: 8 << 20,
+		store: store, at: at, writer: writer, turn: Turn{Holder: objects.Holder{Name: writer}}, rowsPerFile: 1 << 20, groupBytes: 8 << 20,
 		sealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second,
 	}, nil
 }
 
-// HeldBy has leases held by one of several processes that are started one after
-// another. Without it, this process holds them alone. It comes before all else.
-func (s *State) HeldBy(h objects.Holder) { s.holder = h }
+// Turn is one of several processes that are started one after another, and hold leases
+// in turn.
+type Turn struct {
+	objects.Holder
+	// Confirmed is when whoever starts them was last told that this one is alive. Nil
+	// means always.
+	Confirmed func() time.Time
+}
+
+// HeldBy has leases held by such a process. Without it, this process holds them alone.
+// It comes before all else.
+func (s *State) HeldBy(t Turn) { s.turn = t }
+
+// leaveBefore is until when a call may leave whose intent is requested now: whoever
+// sleeps longer, or is cut off for longer, may have been replaced.
+func (t Turn) leaveBefore(now time.Time) time.Time {
+	if t.Confirmed != nil {
+		if confirmed := t.Confirmed(); confirmed.Before(now) {
+			now = confirmed
+		}
+	}
+	return now.Add(t.Sure())
+}
 
 // String returns the state's URI.
 func (s *State) String() string { return s.at.String() }
@@ -142,7 +162,7 @@ func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err er
 		if err := s.removeGone(ctx, at); err != nil {
 			return nil, err
 		}
-		taken, err := s.store.Lock(ctx, at, s.holder)
+		taken, err := s.store.Lock(ctx, at, s.turn.Holder)
 		if err != nil {
 			return nil, err
 		}

@@ -67,7 +67,7 @@ func TestRateWithAStoreFarAway(t *testing.T) {
 					groups++
 					time.Sleep(27 * time.Millisecond) // a request to S3
 					return nil
-				}, time.Minute)
+				}, func(now time.Time) time.Time { return now.Add(time.Minute) })
 				store.Linger(105*time.Millisecond, controller.Crowded)
 				var mu sync.Mutex
 				var sent []time.Time

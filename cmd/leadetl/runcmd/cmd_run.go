@@ -23,7 +23,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -70,7 +69,7 @@ type runFlags struct {
 	shared  *sharing           // nil unless other processes work on the run too
 	objects *objectstate.State // the state of a shared run
 	worker  bool               // a worker does the run that its client has asked for
-	holder  objects.Holder     // of a run that workers do one after another
+	turn    objectstate.Turn   // of workers that do the run one after another; zero for others
 }
 
 // NewRunCommand returns the command run.

@@ -55,8 +55,8 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, err
 	}
 	opened.Add(closeState)
-	if state.Objects != nil && f.holder.Name != "" {
-		state.Objects.HeldBy(f.holder)
+	if state.Objects != nil && f.turn.Name != "" {
+		state.Objects.HeldBy(f.turn)
 	}
 	run = &pipeline.Run{
 		Job: job, StateDir: state.Folder, StateName: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
@@ -112,7 +112,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		if holder.Name, release, err = f.openProgress(ctx, state.Objects, run); err != nil {
 			return nil, nil, wire.UnlessUnavailable(err)
 		}
-		holder.LostAfter = f.holder.LostAfter
+		holder.LostAfter = f.turn.LostAfter
 		opened.Add(release)
 	}
 	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning, Share: f.shared != nil && !f.shared.alone})

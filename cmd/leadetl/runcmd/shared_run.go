@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/cluster"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/sinks"
@@ -129,19 +130,22 @@ func OpenShared(ctx context.Context, data []byte, own Own, begin bool, std cli.S
 	return &cluster.Opened{Steps: sharedSteps{shared}, Worked: shared.Worked, Close: closeRun}, nil
 }
 
-// Buy does a run that asks a service, as leadetl run does. holder tells it from the
-// workers that had the run before, from which it takes over at once.
-func Buy(ctx context.Context, data []byte, own Own, holder objects.Holder, beat func(cluster.Status), std cli.Streams) (reached cluster.Status, err error) {
+// Buy does a run that asks a service, as leadetl run does. It takes over at once from
+// the workers that had the run before.
+func Buy(ctx context.Context, data []byte, own Own, job cluster.Job, turn cluster.Turn, std cli.Streams) (reached cluster.Status, err error) {
 	f, operation, err := own.flags(ctx, data)
 	if err != nil {
 		return reached, err
 	}
-	f.holder = holder
+	f.turn = objectstate.Turn{
+		Holder:    objects.Holder{Name: "run " + job.ID + " " + job.Submission, Term: turn.Term, LostAfter: job.LostAfter},
+		Confirmed: turn.Confirmed,
+	}
 	run, closeRun, err := f.open(ctx, operation, std)
 	if err != nil {
 		return reached, err
 	}
-	stop := tellEvery(tellProgress, func() { beat(statusOf(run.Progress.Snapshot())) })
+	stop := tellEvery(tellProgress, func() { turn.Tell(statusOf(run.Progress.Snapshot())) })
 	_, err = run.Do(ctx)
 	stop()
 	reached = statusOf(run.Progress.Snapshot())

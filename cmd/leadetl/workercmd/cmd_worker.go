@@ -175,13 +175,12 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 			}
 			return runcmd.OpenShared(ctx, data, f.own(job, process), begin, std)
 		},
-		Buy: func(ctx context.Context, job cluster.Job, term int64, beat func(cluster.Status)) (cluster.Status, error) {
+		Buy: func(ctx context.Context, job cluster.Job, turn cluster.Turn) (cluster.Status, error) {
 			data, err := settings(ctx, store, job)
 			if err != nil {
 				return cluster.Status{}, err
 			}
-			holder := objects.Holder{Name: "run " + job.ID + " " + job.Submission, Term: term, LostAfter: job.LostAfter}
-			return runcmd.Buy(ctx, data, f.own(job, process), holder, beat, std)
+			return runcmd.Buy(ctx, data, f.own(job, process), job, turn, std)
 		},
 		Classify: classify,
 		Tell:     func(job cluster.Job, text string) (string, error) { return tell(ctx, store, job, text) },

@@ -78,6 +78,9 @@ func (r *Run) decide(ctx context.Context, planning bool) (*decision, error) {
 	if err := r.refuseNested(there); err != nil {
 		return nil, err
 	}
+	if m := there.manifest; m != nil && r.ID != "" && m.Run == r.ID {
+		r.Overwrite = false // the process before this one has done it
+	}
 	if there.manifest == nil || !r.Overwrite { // Overwrite replaces a finished dataset
 		r.Input.Respell(there.inputNames())
 	}

@@ -54,6 +54,31 @@ func TestUnknownRowsThatHaveAnAnswerNow(t *testing.T) {
 	failed("when their answers have come", 0)
 }
 
+// TestOverwriteOnce: of several processes that do one run with Overwrite, one after
+// another, only the first replaces what was there. Another run replaces theirs.
+func TestOverwriteOnce(t *testing.T) {
+	o := badservice.DefaultOptions()
+	o.Matched = 1
+	a, books := newAsking(t, 5, o)
+	a.overwrite = true
+	for _, c := range []struct {
+		id   string
+		made bool
+	}{{"first", true}, {"first", false}, {"second", true}, {"second", false}, {"", true}} {
+		a.id = c.id
+		result, _, err := a.run(t, t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made := result.Made > 0; made != c.made || c.id != "" && result.Manifest.Run != c.id {
+			t.Errorf("%q: made %v, want %v; paid by %q", c.id, made, c.made, result.Manifest.Run)
+		}
+	}
+	if books.Seen() != 5 {
+		t.Errorf("%d calls", books.Seen())
+	}
+}
+
 // losing loses the replies to some calls, which are billed.
 type losing struct {
 	purchase.Service

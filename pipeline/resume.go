@@ -66,7 +66,7 @@ func (e *earlier) isBegun(jobID string, inputs []sinks.Input) bool {
 // newHeader returns the journal header of a run that begins a dataset.
 func (d *decision) newHeader() journal.Header {
 	return journal.Header{
-		JobID: d.jobID, Job: d.settings, Run: uuid.NewString(), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
+		JobID: d.jobID, Job: d.settings, Run: cmp.Or(d.run.ID, uuid.NewString()), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
 		Out: d.run.Output.Dir(), Inputs: d.inputs,
 	}
 }

@@ -67,6 +67,10 @@ type Run struct {
 	// Overwrite removes any dataset in the output folder, except an unfinished
 	// one of the same job with the same input.
 	Overwrite bool
+	// ID names what a run pays for, if several processes are started to do the run, one
+	// after another: what one of them has finished, the next does not overwrite. Without it,
+	// the name is a new one.
+	ID string
 	// Workers, at least 1, bounds the parts in progress and the concurrent
 	// questions. It does not affect the dataset.
 	Workers  int

@@ -145,6 +145,7 @@ func Buy(ctx context.Context, data []byte, own Own, job cluster.Job, turn cluste
 	if err != nil {
 		return reached, err
 	}
+	run.ID = job.Submission
 	stop := tellEvery(tellProgress, func() { turn.Tell(statusOf(run.Progress.Snapshot())) })
 	_, err = run.Do(ctx)
 	stop()

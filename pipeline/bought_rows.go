@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -30,26 +31,66 @@ const (
 // seconds of processor time, as reading two million rows does, and 60 MB of disk.
 const fewAnswers = 100_000
 
-// loadAnswers loads the stored answers to the questions of the run. It reads the
-// input first, as a plan does, if that saves loading what others bought. Pages of a
-// search are questions that follow from answers, so a search loads everything; and so
-// does a run whose input can be read only once.
-func (d *decision) loadAnswers(ctx context.Context) (err error) {
+// copiedRows bounds the rows whose answers are copied to the local disk at a time. Each
+// takes some 0.6 kB there.
+const copiedRows = 4 << 20
+
+// answerGroups copies the answers to the rows of some parts at a time, if they are stored
+// elsewhere: those that are stored before the parts are made, and those that are bought
+// meanwhile. A run whose rows are not questions, or can be read only once, is one group.
+type answerGroups struct {
+	decision *decision
+	parts    int // in a group; 0 for all
+	until    int // the group at work ends before this part; 0 before the first
+}
+
+func (d *decision) newAnswerGroups() *answerGroups {
+	g, remote := &answerGroups{decision: d}, d.run.Remote
+	if remote == nil || !d.asksRows() || d.run.Input.ReadOnce() || remote.Deliveries != nil {
+		return g
+	}
+	if _, elsewhere := remote.Answers.(purchase.Loader); elsewhere {
+		g.parts = max(d.copiedRows()/d.run.Job.RowsPerPart, 1)
+	}
+	return g
+}
+
+func (d *decision) copiedRows() int { return cmp.Or(d.run.CopiedRows, copiedRows) }
+
+// endsBefore reports whether a part is the first to make of the next group.
+func (g *answerGroups) endsBefore(number int) bool { return g.parts > 0 && number >= g.until }
+
+// load loads the stored answers to the questions of the group that begins with a part, in
+// the place of those of the group before. It reads the input first, as a plan does, if that
+// saves loading what others bought. Pages of a search are questions that follow from
+// answers, so a search loads everything; and so does a run whose input can be read only once.
+func (g *answerGroups) load(ctx context.Context, first int) (err error) {
+	d := g.decision
 	remote := d.run.Remote
 	if remote == nil {
 		return nil
 	}
+	if g.until > 0 {
+		if err := remote.Answers.(purchase.Loader).Renew(ctx); err != nil {
+			return err
+		}
+	}
+	of := Window{First: first, Last: g.parts == 0}
+	if g.parts > 0 {
+		g.until = first - first%g.parts + g.parts
+		of.Parts = g.until - first
+	}
 	stored := remote.Unloaded()
-	if stored <= fewAnswers || !d.asksRows() || d.run.Input.ReadOnce() {
+	if stored <= int64(min(fewAnswers, d.copiedRows())) || !d.asksRows() || d.run.Input.ReadOnce() {
 		return remote.Load(ctx, nil)
 	}
-	d.run.Log.Info("reading the input, to load only those stored answers that it asks for", "stored", stored)
+	d.run.Log.Info("reading the input, to load only those stored answers that it asks for", "stored", stored, "from_part", first)
 	run, questions := *d.run, distinct.New(d.run.StateDir)
 	defer func() { err = errors.Join(err, questions.Close()) }()
 	run.Progress = &stats.Progress{} // the rows are not done yet
 	reading := *d
 	reading.run = &run
-	if _, err := reading.planRows(ctx, questions, nil); err != nil {
+	if _, err := reading.planRows(ctx, of, questions, nil); err != nil {
 		return err
 	}
 	return remote.Load(ctx, hashesOf(ctx, questions))

@@ -57,6 +57,7 @@ type setup struct {
 	batchRows   int
 	workers     int
 	overwrite   bool
+	copied      int // rows
 	id          string
 	out, state  string // other folders than out and state
 	looksUp     func(n int)
@@ -122,7 +123,7 @@ func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err err
 	}
 	run := &pipeline.Run{
 		Job: job, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
-		Overwrite: s.overwrite, ID: s.id, Workers: max(s.workers, 1), Program: "leadetl test",
+		Overwrite: s.overwrite, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}
 	return use(run)

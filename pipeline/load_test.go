@@ -12,13 +12,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -36,7 +41,9 @@ type watched struct {
 	mu            sync.Mutex
 	lookups       int
 	all           bool
-	loaded, asked map[answers.Hash]bool
+	loaded, asked map[answers.Hash]bool // of this group
+	before        map[answers.Hash]bool // asked in groups before
+	groups, most  int                   // the largest of them
 }
 
 var _ purchase.Loader = (*watched)(nil)
@@ -68,6 +75,21 @@ func (w *watched) Load(_ context.Context, some iter.Seq2[answers.Hash, error]) e
 	return nil
 }
 
+// Renew ends a group, in which exactly what was loaded was asked.
+func (w *watched) Renew(context.Context) error {
+	if !w.all && !maps.Equal(w.loaded, w.asked) {
+		return fmt.Errorf("%d questions are loaded, and %d are looked up", len(w.loaded), len(w.asked))
+	}
+	w.end()
+	w.all, w.loaded, w.asked = false, map[answers.Hash]bool{}, map[answers.Hash]bool{}
+	return nil
+}
+
+func (w *watched) end() {
+	w.groups, w.most = w.groups+1, max(w.most, len(w.asked))
+	maps.Copy(w.before, w.asked)
+}
+
 func (w *watched) Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error) {
 	w.mu.Lock()
 	for _, key := range keys {
@@ -96,7 +118,7 @@ func (s setup) watch(t tb, elsewhere int64, use func(*pipeline.Run) error) *watc
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{Store: store, elsewhere: elsewhere, looksUp: s.looksUp, loaded: map[answers.Hash]bool{}, asked: map[answers.Hash]bool{}}
+	w := &watched{Store: store, elsewhere: elsewhere, looksUp: s.looksUp, loaded: map[answers.Hash]bool{}, asked: map[answers.Hash]bool{}, before: map[answers.Hash]bool{}}
 	s.remote = &purchase.Remote{
 		Read: client.Read, Name: "https://leads.example", Answers: w, Offline: true, Budget: purchase.NoBudget,
 		Price: purchase.Prices[resolution.Enrichment], Counters: &stats.CallCounters{},
@@ -105,6 +127,7 @@ func (s setup) watch(t tb, elsewhere int64, use func(*pipeline.Run) error) *watc
 	if err := errors.Join(s.open(context.Background(), use), store.Close()); err != nil {
 		t.Fatal(err)
 	}
+	w.end()
 	return w
 }
 
@@ -162,11 +185,15 @@ func TestLoadsWhatItAsks(t *testing.T) {
 				rt.Fatalf("%s: everything is loaded: %t; %d questions are loaded, and %d are looked up", what, w.all, len(w.loaded), len(w.asked))
 			}
 		}
+		s.copied = rapid.SampledFrom([]int{0, 3, 9, 25}).Draw(rt, "copied rows")
 		planned, ran := s.watch(rt, 1<<40, planOnly), s.watch(rt, 1<<40, do)
 		same("plan", planned)
 		same("run", ran)
-		if !maps.Equal(planned.asked, ran.asked) {
-			rt.Errorf("the plan asks %d questions, the run %d", len(planned.asked), len(ran.asked))
+		if !maps.Equal(planned.before, ran.before) {
+			rt.Errorf("the plan asks %d questions, the run %d", len(planned.before), len(ran.before))
+		}
+		if most := max(s.copied, s.rowsPerPart); s.copied > 0 && ran.most > most {
+			rt.Errorf("the answers to %d questions are on the disk at a time, want %d at most", ran.most, most)
 		}
 		made := slices.Sorted(maps.Keys(parts(content(rt, s.outDir()))))
 		for _, name := range made[:rapid.IntRange(1, len(made)).Draw(rt, "lost")] {
@@ -243,4 +270,85 @@ func TestLoadsForLongerLists(t *testing.T) {
 	if w := s.watch(t, 1<<40, do); !w.all {
 		t.Error("a run does not load everything")
 	}
+}
+
+// TestGroups: a run with its state on S3 has the answers to some rows at a time on its
+// disk. It buys each question once, also those that come back in later groups, writes what
+// it would write with all of them there, and its budget counts all groups.
+func TestGroups(t *testing.T) {
+	const distinct, rows, copied = 30, 60, 10
+	server := s3test.Start(t, "leads")
+	s3test.Setenv(t)
+	state, err := objectstate.Open(objects.New(t.Context(), objects.Options{Endpoint: server.URL, PathStyle: true, GiveUpAfter: 20 * time.Second}), "s3://leads/state/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := badservice.DefaultOptions()
+	o.Matched = 1
+	a, books := newAsking(t, 0, o)
+	var list strings.Builder
+	list.WriteString("network_url\n")
+	for i := range rows {
+		fmt.Fprintf(&list, "https://linkedin.com/in/canary-%d\n", i%distinct)
+	}
+	a.input(t, "in.csv", list.String())
+	a.rowsPerPart, a.copied, a.workers = 5, copied, 2
+	most := int64(0)
+	run := func(session *objectstate.Session, change func(*purchase.Remote)) *pipeline.Result {
+		t.Helper()
+		look := func() {
+			st, err := session.Answers.Store.Contents()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := st.Stat(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := int64(0)
+			for _, tally := range s.Tallies {
+				stored += tally.Answers
+			}
+			most = max(most, stored)
+		}
+		a.remote = func(r *purchase.Remote) {
+			r.Answers = session.Answers
+			r.Service = looking{r.Service, look}
+			change(r)
+		}
+		result, _, err := a.run(t, t.Context())
+		if err := errors.Join(err, session.Close(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	scope := answers.Scope{Service: a.url, Operation: a.op}
+	session, err := state.Write(t.Context(), scope, filepath.Join(t.TempDir(), "copy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bought := run(session, func(r *purchase.Remote) { r.Budget.MaxCalls = distinct })
+	if books.Seen() != distinct || bought.Totals.Matched != rows || most == 0 || most > 2*copied { // where few are stored, all are loaded
+		t.Errorf("%d calls for %d questions, %d of %d rows matched, %d answers on the disk at a time", books.Seen(), distinct, bought.Totals.Matched, rows, most)
+	}
+	want := parts(content(t, a.outDir()))
+	for _, a.copied = range []int{copied, 1000} {
+		a.out = fmt.Sprint("again-", a.copied)
+		if session, err = state.Look(t.Context(), scope, filepath.Join(t.TempDir(), "copy")); err != nil {
+			t.Fatal(err)
+		}
+		run(session, func(r *purchase.Remote) { r.Service, r.Offline = nil, true })
+		requireSame(t, parts(content(t, a.outDir())), want)
+	}
+}
+
+// looking looks at something before each call.
+type looking struct {
+	purchase.Service
+	look func()
+}
+
+func (l looking) Do(ctx context.Context, c resolution.Call) (resolution.Reply, error) {
+	l.look()
+	return l.Service.Do(ctx, c)
 }

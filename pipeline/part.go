@@ -270,6 +270,15 @@ type partStarter struct {
 // Parts get their places in order: otherwise a later part could hold the place
 // that an earlier part needs.
 func (s *partStarter) start(ctx context.Context, number int) (cut.Sink, error) {
+	if g := s.work.groups; g != nil && g.endsBefore(number) {
+		if err := s.workers.Wait(); err != nil {
+			return nil, err
+		}
+		s.workers = s.work.newWorkers(ctx)
+		if err := g.load(ctx, number); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.places.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}

@@ -188,7 +188,7 @@ func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
 			return nil, err
 		}
 	}
-	rows, err := d.planRows(ctx, keys, later)
+	rows, err := d.planRows(ctx, wholeInput, keys, later)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ import (
 // identifiers, as a run does. Batches may be processed in any order.
 type rowPlanner struct {
 	decision    *decision
+	of          Window // whose parts are planned
 	keys        *distinct.Set
 	later       *distinct.Set // pages after the first of searches that were begun
 	former      formerKeys
@@ -55,7 +56,7 @@ type plannedBatch struct {
 // planRows reads the whole input. It compares the rows of recorded parts and
 // skips them. It adds keys to keys, and pages after the first of searches that
 // were begun to later.
-func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *rowPlanner, err error) {
+func (d *decision) planRows(ctx context.Context, of Window, keys, later *distinct.Set) (r *rowPlanner, err error) {
 	reader, err := d.run.Input.Reader(d.columns.Read)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *
 
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	r = &rowPlanner{decision: d, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
+	r = &rowPlanner{decision: d, of: of, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
 	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	for range d.run.Workers {
 		workers.Go(func(ctx context.Context) error {
@@ -77,14 +78,33 @@ func (d *decision) planRows(ctx context.Context, keys, later *distinct.Set) (r *
 	}
 	cutErr := d.cut(reading, wholeInput, reader, r.start, nil)
 	close(r.batches)
+	if errors.Is(cutErr, errPlanned) {
+		cutErr = nil
+	}
 	if err := workers.Wait(); err != nil {
 		return nil, err // why reading ended
 	}
 	return r, cutErr
 }
 
+// errPlanned ends the reading of an input behind the last part of a window.
+var errPlanned = errors.New("the parts of the window are planned")
+
+// unread passes over the rows of a part.
+type unread struct{}
+
+func (unread) Take(_ context.Context, b *sources.Batch) error { b.Release(); return nil }
+func (unread) End() error                                     { return nil }
+func (unread) Abandon()                                       {}
+
 // start begins a part that a run would make.
 func (r *rowPlanner) start(_ context.Context, number int) (cut.Sink, error) {
+	if number < r.of.First {
+		return unread{}, nil
+	}
+	if until := r.of.until(); until > 0 && number >= until {
+		return nil, errPlanned
+	}
 	r.parts++
 	p := &plannedPart{planner: r, folders: newPartitionFolders(r.decision.columns.Layout, number)}
 	if p.folders.isPartitioned() {

@@ -71,6 +71,9 @@ type Run struct {
 	// after another: what one of them has finished, the next does not overwrite. Without it,
 	// the name is a new one.
 	ID string
+	// CopiedRows bounds the rows whose answers are copied to StateDir at a time, if they are
+	// stored elsewhere; 0 is some millions.
+	CopiedRows int
 	// Workers, at least 1, bounds the parts in progress and the concurrent
 	// questions. It does not affect the dataset.
 	Workers  int
@@ -119,11 +122,14 @@ func (r *Run) Do(ctx context.Context) (result *Result, err error) {
 	if err := d.checkAdded(ctx); err != nil {
 		return nil, purchase.EndOf(ctx, err)
 	}
-	if err := d.loadAnswers(ctx); err != nil {
-		return nil, purchase.EndOf(ctx, err)
+	groups := d.newAnswerGroups()
+	if groups.parts == 0 {
+		if err := groups.load(ctx, 0); err != nil {
+			return nil, purchase.EndOf(ctx, err)
+		}
 	}
 	log := newProgressLog(d)
-	w := &work{decision: d, log: log, asking: semaphore.NewWeighted(int64(r.Workers))}
+	w := &work{decision: d, log: log, groups: groups, asking: semaphore.NewWeighted(int64(r.Workers))}
 	report := newReporter(w)
 	defer func() { report.stopped(result, err) }() // when no call is in flight
 	if r.Remote != nil {
@@ -212,6 +218,7 @@ type work struct {
 	decision *decision
 	log      *progressLog
 	buyer    *purchase.Buyer     // nil without a Remote
+	groups   *answerGroups       // nil where parts are made apart
 	asking   *semaphore.Weighted // bounds the questions to the engine
 	ended    <-chan struct{}     // closed when the run is to end
 	repeats  distinct.Repeats    // keys of rows, without a Remote
@@ -256,8 +263,7 @@ func (w *work) makeParts(ctx context.Context, window Window) (err error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	starter := &partStarter{
-		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(int64(run.Workers)),
-		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * run.Workers),
+		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(int64(run.Workers)), workers: w.newWorkers(ctx),
 	}
 	if w.decision.asksRows() {
 		// The rows of one part are asked about concurrently. A second part
@@ -270,6 +276,11 @@ func (w *work) makeParts(ctx context.Context, window Window) (err error) {
 		return err // why reading ended
 	}
 	return cutErr
+}
+
+// newWorkers returns the workers of parts. They go on after ctx has ended.
+func (w *work) newWorkers(ctx context.Context) *pool.ContextPool {
+	return pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * w.decision.run.Workers)
 }
 
 // tellFound reports the matches of all parts with the suppression lists, before

@@ -268,3 +268,65 @@ func TestTakeOverByTerm(t *testing.T) {
 	must(t, second.Close(t.Context()))
 	must(t, errors.Join(journal.Release(), next.Release()))
 }
+
+// A working copy that is renewed has the answers that are loaded then, those that were
+// bought before among them, and no others. Open calls and what runs have spent stay.
+func TestRenew(t *testing.T) {
+	b := newBench(t)
+	s := b.state(t, "state")
+	_, err := s.Take(t.Context(), people, inOrder(answerTo(people, "a", "{}", noon), answerTo(people, "b", "{}", noon)), []answers.OpenCall{callTo(people, "x", answers.Unknown, noon)})
+	must(t, err)
+	first, err := s.Write(t.Context(), people, t.TempDir())
+	must(t, err)
+	a := &attempt{Session: first}
+	hurries := 0
+	first.Linger(func() bool { hurries++; return true })
+	must(t, first.Answers.Load(t.Context(), hashesOf("a", "c", "d")))
+	buy := func(key string) {
+		t.Helper()
+		_, err := a.Answers.Intent(t.Context(), question(key), answers.Send{Run: "night", At: noon})
+		must(t, err)
+		must(t, a.Answers.Put(t.Context(), question(key), answerTo(people, key, "{}", noon.Add(time.Hour)).Answer))
+	}
+	buy("c")
+	_, err = a.Answers.Intent(t.Context(), question("d"), answers.Send{Run: "night", At: noon})
+	must(t, err)
+	must(t, a.Answers.Fail(t.Context(), question("d"), answers.Failure{MayBeBilled: true}))
+
+	copied := first.Answers
+	must(t, copied.Renew(t.Context()))
+	if first.Answers != copied || copied.Unloaded() != 3 {
+		t.Errorf("%d answers to load from", copied.Unloaded())
+	}
+	must(t, copied.Load(t.Context(), hashesOf("b", "c", "e", "x")))
+	for key, want := range map[string]answers.Found{"b": {Stored: true}, "c": {Stored: true}, "e": {}, "x": {Open: answers.Unknown}} {
+		if got := a.find(t, t.Context(), key); got.Stored != want.Stored || got.Open != want.Open {
+			t.Errorf("%s: found %+v, want %+v", key, got, want)
+		}
+	}
+	if _, err := copied.Lookup(t.Context(), people, []string{"a"}, answers.Freshness{}, false, nil); !errors.Is(err, ErrNotLoaded) {
+		t.Errorf("an answer of before: %v, want %v", err, ErrNotLoaded)
+	}
+	before := hurries
+	buy("e")
+	if hurries == before {
+		t.Error("changes are sent without asking whether there is hurry")
+	}
+	spent, err := copied.SumSpent(t.Context(), "night")
+	if want := (answers.Spending{Answers: 2, Credits: 4, Unknown: 2}); err != nil || spent != want {
+		t.Errorf("spent %+v, %v, want %+v", spent, err, want)
+	}
+	must(t, first.Close(t.Context()))
+	if got := contentOf(t, t.Context(), s, people); len(got.Items) != 4 || len(got.Calls) != 2 {
+		t.Errorf("%d answers and %d open calls in the end, want 4 and 2", len(got.Items), len(got.Calls))
+	}
+	look, err := s.Look(t.Context(), people, t.TempDir())
+	must(t, err)
+	must(t, look.Answers.Load(t.Context(), hashesOf("a")))
+	must(t, look.Answers.Renew(t.Context()))
+	must(t, look.Answers.Load(t.Context(), hashesOf("e")))
+	if got := (&attempt{Session: look}).find(t, t.Context(), "e"); !got.Stored {
+		t.Errorf("a session that writes nothing: found %+v", got)
+	}
+	must(t, look.Close(t.Context()))
+}

@@ -99,6 +99,39 @@ func (c *Copy) load(ctx context.Context, some Hashes) (err error) {
 	return nil
 }
 
+// Renew writes what was bought to files, and begins a new working copy, into which other
+// stored answers are loaded. Nothing uses the copy meanwhile.
+func (c *Copy) Renew(ctx context.Context) error {
+	x := c.session
+	if x.log != nil {
+		x.running.Wait()
+		if x.log.ended != nil {
+			return x.log.ended
+		}
+		if err := x.seal(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	if err := x.discard(c.dir); err != nil {
+		return err
+	}
+	if x.log == nil {
+		fresh, err := x.state.Look(ctx, x.of, c.dir)
+		if err != nil {
+			return err
+		}
+		x.manifest, x.position, x.Answers = fresh.manifest, fresh.position, fresh.Answers
+	} else if err := x.begin(ctx, c.dir, nil); err != nil {
+		return err
+	}
+	*c = *x.Answers
+	c.session, x.Answers = x, c
+	if x.log != nil {
+		x.replicate()
+	}
+	return nil
+}
+
 // Lookup is Store.Lookup. The error is ErrNotLoaded if one of the questions was not
 // loaded.
 func (c *Copy) Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error) {

@@ -21,9 +21,10 @@ type Session struct {
 
 	state   *State
 	of      answers.Scope
-	closing bool       // nobody may append to the log after this session
-	lease   *Lease     // nil: nothing is written
-	log     *logWriter // nil: nothing is written
+	hurry   func() bool // of Linger; may be nil
+	closing bool        // nobody may append to the log after this session
+	lease   *Lease      // nil: nothing is written
+	log     *logWriter  // nil: nothing is written
 
 	sealing  sync.Mutex
 	manifest *manifest
@@ -97,8 +98,16 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	x.Answers.ReplicateTo(x.append, x.state.turn.leaveBefore)
+	x.replicate()
 	return nil
+}
+
+// replicate sends changes of the working copy to the log.
+func (x *Session) replicate() {
+	x.Answers.ReplicateTo(x.append, x.state.turn.leaveBefore)
+	if x.hurry != nil {
+		x.Answers.Linger(lingers, x.hurry)
+	}
 }
 
 // discard removes the working copy, before it is built again.
@@ -250,7 +259,8 @@ func (x *Session) Linger(hurry func() bool) {
 	if x.log == nil {
 		return
 	}
-	x.Answers.Linger(lingers, hurry)
+	x.hurry = hurry
+	x.replicate()
 }
 
 // append sends a group of changes. Calls of append do not overlap.

@@ -137,6 +137,9 @@ type Loader interface {
 	// order and may be read twice; nil loads all. It comes before the first change, and
 	// does nothing if all are loaded.
 	Load(ctx context.Context, questions iter.Seq2[answers.Hash, error]) error
+	// Renew makes room for other answers: what was loaded or bought is not there any more
+	// until it is loaded. Nothing else uses the Store meanwhile.
+	Renew(ctx context.Context) error
 }
 
 // Unloaded is that of Answers; 0 if it is no Loader.

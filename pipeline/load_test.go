@@ -293,22 +293,27 @@ func TestGroups(t *testing.T) {
 	}
 	a.input(t, "in.csv", list.String())
 	a.rowsPerPart, a.copied, a.workers = 5, copied, 2
+	var mu sync.Mutex
 	most := int64(0)
 	run := func(session *objectstate.Session, change func(*purchase.Remote)) *pipeline.Result {
 		t.Helper()
 		look := func() {
 			st, err := session.Answers.Store.Contents()
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
+				return
 			}
 			s, err := st.Stat(context.Background())
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
+				return
 			}
 			stored := int64(0)
 			for _, tally := range s.Tallies {
 				stored += tally.Answers
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			most = max(most, stored)
 		}
 		a.remote = func(r *purchase.Remote) {

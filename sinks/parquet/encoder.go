@@ -31,7 +31,6 @@ type Encoder struct {
 	schema  *schema.Schema
 	meta    *metadata.FileMetaDataBuilder
 	columns []column
-	texts   []*textColumn // those of columns
 	shared  sharedRows
 	pool    *PagePool
 	rows    int64 // in the open row group
@@ -86,8 +85,7 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 		case c.Arrow.ID() == arrow.STRING && c.Repeats:
 			e.columns = append(e.columns, newRepeatingColumn(text, &e.shared))
 		case c.Arrow.ID() == arrow.STRING:
-			text.position = len(e.columns)
-			e.columns, e.texts = append(e.columns, text), append(e.texts, text)
+			e.columns = append(e.columns, text)
 		case numberWidth(c.Arrow) > 0 && c.Repeats:
 			e.columns = append(e.columns, newRepeatingNumbers(newNumberColumn(c, text), &e.shared))
 		case numberWidth(c.Arrow) > 0:
@@ -107,7 +105,6 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 // Add appends the rows of a record to the open row group.
 func (e *Encoder) Add(rec arrow.Record) {
 	e.shared.begin()
-	e.matchTexts(rec)
 	for i, c := range rec.Columns() {
 		e.columns[i].add(c)
 		e.uncounted.bytes += int64(dataBytes(c.Data()))
@@ -137,13 +134,11 @@ func (e *Encoder) Flush() error {
 	}
 	g := &rowGroup{Encoder: e, meta: e.meta.AppendRowGroup(), pageMemory: e.pool.getPageMemory()}
 	defer e.pool.putPageMemory(g.pageMemory)
-	e.keepStored()
 	for _, c := range e.columns {
 		if err := c.flush(g); err != nil {
 			return err
 		}
 	}
-	e.dropStored()
 	e.shared.reset(!e.pool.Growing)
 	g.meta.SetNumRows(int(e.rows))
 	err := g.meta.Finish(g.bytes, e.groups)

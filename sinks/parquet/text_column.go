@@ -18,11 +18,6 @@ type textColumn struct {
 	limit    pageLimit
 	pool     *PagePool
 	pages    []*page
-
-	position int          // in records
-	same     *textColumn  // the earlier column with the same values, which has the pages; nil without one
-	kept     bool         // others write the pages too
-	stored   []storedPage // that are kept
 }
 
 func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *PagePool) *textColumn {
@@ -34,7 +29,7 @@ func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *P
 func (c *textColumn) add(a arrow.Array) {
 	s := a.(*array.String)
 	offsets, values := s.ValueOffsets(), s.ValueBytes()
-	if s.Len() == 0 || c.same != nil {
+	if s.Len() == 0 {
 		return
 	}
 	if s.NullN() == s.Len() {
@@ -79,9 +74,6 @@ func (c *textColumn) addNulls(n int) {
 }
 
 func (c *textColumn) held() (bytes int) {
-	if c.same != nil {
-		return c.same.held()
-	}
 	for _, p := range c.pages {
 		bytes += len(p.data) + len(p.valid) + len(p.levels)
 	}
@@ -117,22 +109,10 @@ func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunk
 		if err := g.writePage(out, stored, plain, p.n, parquet.Encodings.Plain); err != nil {
 			return err
 		}
-		if c.kept {
-			p.data = append(p.data[:0], stored...)
-			c.stored = append(c.stored, storedPage{p, plain})
-		} else {
-			c.pool.put(p)
-		}
+		c.pool.put(p)
 	}
 	clear(c.pages)
 	c.pages = c.pages[:0]
-	if c.same != nil {
-		for _, p := range c.same.stored {
-			if err := g.writePage(out, p.data, p.plain, p.n, parquet.Encodings.Plain); err != nil {
-				return err
-			}
-		}
-	}
 	return out.Close(false, false)
 }
 

@@ -1,10 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test check format vet portable lint tidy bench-check load-check foreign iceberg iceberg-check cluster-check bench fuzz kill soak
-
-# Builds for the race detector do not fit everything that check does.
-without-race = GOFLAGS='$(filter-out -race,$(GOFLAGS))'
+.PHONY: help build run test test-ci test-long race-all race kills check format vet portable lint tidy bench-check load-check foreign iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,13 +29,37 @@ one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/run/direc
 	awk '$$1 == "rows" {rows = $$2} $$1 == "matched" {matched = $$2} \
 		$$1 == "dataset" {printf "%-18s%s of %s rows matched, in %s\n", "$(1)", matched, rows, $$2}'
 
-test: ## run all tests with the race detector, in random order
-	go test -race -vet=off -shuffle=on -timeout 25m ./... # vet does the same, and for the race detector's builds once more
-	$(without-race) go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40 # one goroutine, and too slow with the detector
+test: ## run all tests in random order, without the race detector
+	go test -vet=off -shuffle=on -timeout 10m ./... # check vets
 
-# All of check uses the builds of the race detector: others would take three minutes more.
-check: export GOFLAGS := $(GOFLAGS) -race
-check: format vet lint tidy bench-check load-check test ## run what CI runs first: gofmt, vet, staticcheck, go.mod, all tests
+# What test-ci runs, and the seconds that each needs on a machine with empty caches.
+ci-suites := race:240 kills:100 cluster-story:240 foreign:200 iceberg-check:200
+
+# UNTIL is the time, in seconds since 1970, after which no suite is under way. A suite
+# that begins and does not end is a failure.
+test-ci: ## run the race detector where goroutines start, some kills, foreign files and a cluster, as far as UNTIL allows
+	@for suite in $(ci-suites); do \
+		name=$${suite%:*}; needs=$${suite#*:}; left=$$(($${UNTIL:-9999999999} - $$(date +%s))); \
+		if [ $$left -lt $$needs ]; then echo "NOT RUN $$name: it may need $$needs s, and $$left s are left"; continue; fi; \
+		$(MAKE) --no-print-directory $$name; \
+	done
+
+test-long: race-all foreign iceberg-check ## run everything, for hours: before an issue is closed
+	$(MAKE) kill
+
+race-all:
+	go test -race -vet=off -shuffle=on -timeout 40m ./...
+
+# The packages that start goroutines. The commands do so in the packages that they wire.
+race = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b' internal pipeline resolution sinks sources | xargs -n1 dirname | grep -v 'test$$' | sort -u | sed 's,^,./,')
+
+race:
+	go test -race -short -vet=off -timeout 10m $(race)
+
+kills:
+	LEADETL_KILLS=3 go test -race -count=1 -vet=off -timeout 5m -run 'TestRemoteKilled$$|TestServeKilled' ./cmd/leadetl
+
+check: format vet lint tidy bench-check load-check ## run what CI runs first: gofmt, vet, staticcheck, go.mod, modules of their own
 
 format:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
@@ -48,10 +69,10 @@ vet: portable
 
 # What asks the system for something is built for macOS too. All of the program takes minutes.
 portable:
-	$(without-race) GOOS=darwin CGO_ENABLED=0 go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob}
+	GOOS=darwin CGO_ENABLED=0 go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob}
 
 lint:
-	staticcheck=$$($(without-race) go tool -n staticcheck); "$$staticcheck" ./...
+	staticcheck=$$(go tool -n staticcheck); "$$staticcheck" ./...
 
 tidy:
 	go mod tidy -diff
@@ -61,34 +82,36 @@ tidy:
 bench-check:
 	cd bench && go vet . ./bare ./fixed ./hashonly ./plainloop && go test . ./hashonly
 	@cd bench && if command -v g++ > /dev/null && go list -deps ./duckdb > /dev/null 2>&1; \
-		then go vet ./duckdb; else echo "bench/duckdb is not vetted: no g++, or its modules are not available"; fi
+		then go vet ./duckdb; else echo "NOT RUN vet of bench/duckdb: no g++, or its modules are not available"; fi
 
 # Loads what every operation writes into DuckDB, with the statements of leadetl schema.
 # -count=1 because the test builds the program, which the test cache does not see.
 load-check:
 	@cd internal/duckdbtest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test -count=1 .; else echo "internal/duckdbtest is not run: no g++, or its modules are not available"; fi
+		then go vet . && go test -count=1 .; else echo "NOT RUN load-check: no g++, or its modules are not available"; fi
 
 iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg tables
 	cd cmd/leadetl-iceberg && CGO_ENABLED=0 go build -o ../../bin/ .
 
 # leadetl-iceberg is a module of its own, with many others below it: some minutes
-# to compile. CI runs this and foreign if it has the time.
+# to compile.
 iceberg-check: ## test leadetl-iceberg
 	@cd cmd/leadetl-iceberg && if go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test -count=1 .; else echo "cmd/leadetl-iceberg is not tested: its modules are not available"; fi
+		then go vet . && go test -count=1 .; else echo "NOT RUN iceberg-check: its modules are not available"; fi
 
 # The Temporal server is a module of its own: six minutes of a processor to compile.
-# CI runs this if it has the time.
+with-temporal = server=$$(go -C internal/testservers/temporal tool -n temporal) || { echo "NOT RUN $@: the Temporal server is not available"; exit 0; }; LEADETL_TEMPORAL="$$server"
+
 cluster-check: ## test runs on many machines against a real Temporal server
-	@if server=$$(go -C internal/testservers/temporal tool -n temporal); \
-		then LEADETL_TEMPORAL="$$server" go test -v -count=1 -timeout 2h -run 'TestServer|TestCluster' ./pipeline/cluster ./cmd/leadetl; \
-		else echo "runs on many machines are not tested: the Temporal server is not available"; fi
+	@$(with-temporal) go test -v -count=1 -timeout 2h -run 'TestServer|TestCluster' ./pipeline/cluster ./cmd/leadetl
+
+cluster-story:
+	@$(with-temporal) go test -count=1 -timeout 5m -run 'TestClusterTryScript' ./cmd/leadetl
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.
 foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/guarantees.md has the last result
 	@cd internal/foreigntest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test -count=1 -v .; else echo "internal/foreigntest is not run: no g++, or its modules are not available"; fi
+		then go vet . && go test -count=1 -v .; else echo "NOT RUN foreign: no g++, or its modules are not available"; fi
 
 ROWS ?= 10000000
 PEOPLE ?= 0

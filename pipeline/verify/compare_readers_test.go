@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func FuzzComparison(f *testing.F) {
 				if err != nil {
 					t.Fatalf("row group %d, %s: %v", i, chunk.path, err)
 				}
-				if err := compareBoxed(l, two, i, j); err != nil {
+				if err := compareDecoded(l, two, i, j, math.MaxInt); err != nil {
 					t.Fatalf("row group %d, %s, by value: %v", i, chunk.path, err)
 				}
 				for range 4 {
@@ -119,7 +120,7 @@ func FuzzComparison(f *testing.F) {
 						continue
 					}
 					got, row := problemOf(compare(l, two, i, j))
-					want, wantRow := problemOf(compareBoxed(l, two, i, j))
+					want, wantRow := problemOf(compareDecoded(l, two, i, j, math.MaxInt))
 					if got == "" || got != want || row != wantRow {
 						t.Fatalf("row group %d, %s: %q in row %d; by value %q in row %d", i, chunk.path, got, row, want, wantRow)
 					}

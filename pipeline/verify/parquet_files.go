@@ -371,6 +371,9 @@ func (r readers) leaf(rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
 		return nil, fmt.Errorf("it has %d rows; the row group has %d", n, rows)
 	}
 	err = compare(l, r.two, rowGroup, i)
+	if err == nil && rowGroup == 0 {
+		err = compareDecoded(l, r.two, rowGroup, i, decodedPages)
+	}
 	var differs *differError
 	if err != nil && !errors.As(err, &differs) {
 		err = fmt.Errorf("the second reader cannot read it: %w", err)

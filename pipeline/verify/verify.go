@@ -1,7 +1,10 @@
 // Package verify proves that a dataset is complete and correct. It checks the
 // size and checksum of every file in the manifest, looks for unexpected files,
-// compares every value as two independent implementations of Parquet read it,
-// counts the totals again, and checks the rows by the rules of their columns.
+// compares every value that Arrow reads with the bytes of the pages that a second
+// implementation of Parquet unpacks, counts the totals again, and checks the rows by the
+// rules of their columns. Levels, indices and plain values in these bytes are decoded by
+// this package (page_bytes.go); the second implementation decodes footers, page headers
+// and dictionaries, and a sample of the values (decoded_values.go).
 //
 // Problems of a dataset are results, not errors: Check returns an error only
 // when it could not read the dataset.
@@ -58,7 +61,7 @@ type Result struct {
 	More     int             // failures that are not listed
 	Files    int             // in the manifest
 	Bytes    int64           // of these files
-	Rows     int64           // read back by both implementations
+	Rows     int64           // whose values are the same twice
 	Rejects  int64           // malformed lines among them
 	Columns  []ColumnFacts   // of the parts, in their order
 }

@@ -1,11 +1,3 @@
-// Package pipeline runs a job: it reads rows, gets answers, makes columns and
-// writes Parquet parts.
-//
-// A run consists of parts, each with a fixed number of consecutive input rows.
-// A part is published as a whole and then recorded. A run that was killed and
-// is started again skips the recorded parts and makes the rest. Which row is in
-// which part depends on the input alone. The same input, answers and settings
-// give the same bytes.
 package pipeline
 
 import (

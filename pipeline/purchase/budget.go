@@ -41,7 +41,7 @@ func (e *BudgetError) Error() string {
 
 func (e *BudgetError) Unwrap() error { return ErrBudget }
 
-// account counts what a run spends. The most a call can cost is held before
+// account is the budget account of a run: it counts what a run spends. The most a call can cost is held before
 // the call leaves, and what it did not cost is put back. What is spent and what
 // calls under way can cost never exceed the budget together.
 type account struct {

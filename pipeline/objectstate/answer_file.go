@@ -24,6 +24,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
+	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -76,12 +77,8 @@ type fileWriter struct {
 
 func (s *State) newFileWriter(generation int64) (w *fileWriter, err error) {
 	w = &fileWriter{state: s, sum: sha256.New(), about: answerFile{Generation: generation}}
-	if w.temp, err = os.CreateTemp(s.Scratch, "leadetl-answers-*"); err != nil {
+	if w.temp, err = atomicfile.Nameless(s.Scratch); err != nil {
 		return nil, err
-	}
-	// The file has no name from here on, so a kill leaves nothing behind.
-	if err := os.Remove(w.temp.Name()); err != nil {
-		return nil, errors.Join(err, w.temp.Close())
 	}
 	w.buffered = bufio.NewWriterSize(io.MultiWriter(w.temp, w.sum), 1<<20)
 	w.rows = array.NewRecordBuilder(memory.DefaultAllocator, answerSchema)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -178,18 +179,15 @@ func (c *Copy) Close() error { return errors.Join(c.Store.Close(), c.asked.close
 // they are. A question that is to be bought is searched in it once: with 10 million,
 // that takes some 10 µs.
 type asked struct {
-	file  *os.File // has no name, so nothing is left however the process ends
+	file  *os.File
 	w     *bufio.Writer
 	count int64
 }
 
 func newAsked(dir string) (*asked, error) {
-	f, err := os.CreateTemp(dir, ".asked-")
+	f, err := atomicfile.Nameless(dir)
 	if err != nil {
 		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return &asked{file: f, w: bufio.NewWriterSize(f, 1<<18)}, nil
 }

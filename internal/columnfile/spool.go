@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
@@ -20,27 +19,13 @@ type Spool[T Fixed] struct {
 	data []byte
 }
 
-// NewSpool makes a spool in a TempFile of path.
+// NewSpool makes a spool in the folder of path.
 func NewSpool[T Fixed](path string) (*Spool[T], error) {
-	f, err := TempFile(path)
+	f, err := atomicfile.Nameless(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	return &Spool[T]{f: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
-}
-
-// TempFile makes a file in the folder of path, named like path with the ending .spool. It
-// removes the name at once, so that a killed import leaves no file.
-func TempFile(path string) (*os.File, error) {
-	name := atomicfile.TempName(strings.TrimSuffix(path, filepath.Ext(path)) + ".spool")
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(name); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
 
 // Len is the number of values.

@@ -262,7 +262,7 @@ func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	mustImport(t, dir, sampleFiles(t))
 	for _, name := range []string{"people-000099.sqlite", filepath.Base(atomicfile.TempName("ip-ranges-000002.mmdb")),
-		filepath.Base(atomicfile.TempName(manifestName)), "notes.txt"} {
+		filepath.Base(atomicfile.TempName(manifestName)), ".nameless-7.tmp", "notes.txt"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -174,6 +174,10 @@ func (m manifest) sweep(dir string) error {
 	var errs []error
 	for _, f := range files {
 		name := f.Name()
+		if atomicfile.IsNameless(name) {
+			errs = append(errs, os.Remove(filepath.Join(dir, name)))
+			continue
+		}
 		if atomicfile.IsTemp(name) {
 			name = name[1 : len(name)-len(filepath.Ext(name))]
 			if name == manifestName || dataFile.MatchString(name) {

@@ -3,6 +3,8 @@ package ranges
 import (
 	"cmp"
 	"container/heap"
+
+	"github.com/leadetl/leadetl/internal/spill"
 )
 
 // numberRange is a range of addresses with both ends.
@@ -27,6 +29,24 @@ type flattener struct {
 	// last are the last segments, at most two: the very last one may still change, or
 	// become a part of the one before.
 	last []segment
+}
+
+// prefix puts IPv4 before IPv6, each by the first address.
+func (r numberRange) prefix() spill.Prefix {
+	if r.from.less(first6) {
+		return spill.Prefix{High: r.from.low << 31}
+	}
+	return spill.Prefix{High: 1<<63 | r.from.high>>1, Low: r.from.high<<63 | r.from.low>>1}
+}
+
+// addAll adds ranges in the order of compareRanges.
+func (f *flattener) addAll(ranges []numberRange) error {
+	for _, r := range ranges {
+		if err := f.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add adds the next range in the order of compareRanges.

@@ -9,15 +9,16 @@ import (
 	"math"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/orgtype"
@@ -77,7 +78,7 @@ func closeFile(f *os.File) error {
 // are in temporary files.
 type table struct {
 	path   string
-	ranges *records.Runs[numberRange]
+	ranges *spill.Sorter[numberRange]
 	owners *columnfile.Lexicon // their numbers are from 1
 	owner  []byte              // memory for its text
 
@@ -87,7 +88,7 @@ type table struct {
 
 func newTable(path string) (*table, error) {
 	owners, err := columnfile.NewLexicon(path)
-	return &table{path: path, ranges: records.NewRuns(path, compareRanges), owners: owners, words: orgtype.Counts{}}, err
+	return &table{path: path, ranges: spill.New(filepath.Dir(path), numberRange.prefix), owners: owners, words: orgtype.Counts{}}, err
 }
 
 // close frees disk and memory.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -114,7 +115,7 @@ func (t *table) write(ctx context.Context) (keys int64, err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	flat := flattener{emit: s.add}
-	if err := t.ranges.Each(ctx, flat.add); err != nil {
+	if err := t.ranges.Each(ctx, spill.Sorted(compareRanges), flat.addAll); err != nil {
 		return 0, err
 	}
 	if err := errors.Join(flat.finish(), s.finish()); err != nil {

@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"context"
 	"math/bits"
+	"path/filepath"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/spill"
 )
 
 // IndexWriter collects the entries of an index in bounded memory: entries are kept in a
 // temporary file, in shares by their hash.
 type IndexWriter struct {
-	shares *Shares[pair]
+	pairs  *spill.Sorter[pair]
 	winner Winner
 }
 
@@ -41,11 +43,13 @@ const second = 1 << 31
 
 // NewIndexWriter makes a writer with its temporary file in the folder of path.
 func NewIndexWriter(path string, winner Winner) *IndexWriter {
-	return &IndexWriter{NewShares[pair](path), winner}
+	return &IndexWriter{spill.New(filepath.Dir(path), pair.prefix), winner}
 }
 
+func (p pair) prefix() spill.Prefix { return spill.Prefix{High: p.high, Low: uint64(p.low) << 32} }
+
 // Close frees disk and memory. It may be called again.
-func (w *IndexWriter) Close() error { return w.shares.Close() }
+func (w *IndexWriter) Close() error { return w.pairs.Close() }
 
 // Add adds a row below 2^31. A row that is later is kept if there is no other with its hash.
 func (w *IndexWriter) Add(h Hash, row uint32, later bool) error {
@@ -55,7 +59,7 @@ func (w *IndexWriter) Add(h Hash, row uint32, later bool) error {
 	if later {
 		row |= second
 	}
-	return w.shares.Add(h.High, pair{h.High, uint32(h.Low), row})
+	return w.pairs.Add(pair{h.High, uint32(h.Low), row})
 }
 
 // row returns the row of an order.
@@ -69,9 +73,9 @@ func (w *IndexWriter) row(order uint32) uint32 {
 // Write writes the index of the rows for which keep is true (nil keeps all), and calls lost
 // for each replaced row. n is the number of entries.
 func (w *IndexWriter) Write(ctx context.Context, to *columnfile.Writer, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
-	lines := lineWriter{to: to, named: uint64(w.shares.Len()/perLine + 1)}
+	lines := lineWriter{to: to, named: uint64(w.pairs.Len()/perLine + 1)}
 	columnfile.Begin[line](to, name+"_index")
-	err = w.shares.Each(ctx, sortPairs, func(pairs []pair) error {
+	err = w.pairs.Each(ctx, sortPairs, func(pairs []pair) error {
 		for i := 0; i < len(pairs); {
 			first, kept := pairs[i], false
 			for ; i < len(pairs) && pairs[i].high == first.high && pairs[i].low == first.low; i++ {
@@ -153,9 +157,9 @@ func (w *lineWriter) end() {
 // sortPairs sorts the pairs of a share by hash, then order. It moves them to scratch, into
 // buckets of about two, because hashes are spread evenly, and sorts each bucket. For a
 // million pairs that took a third of the time of slices.SortFunc.
-func sortPairs(pairs, scratch []pair) []pair {
+func sortPairs(pairs, scratch []pair) ([]pair, error) {
 	width := bits.Len(uint(len(pairs) / 2))
-	shift := 64 - shareBits - width
+	shift := 64 - spill.ShareBits - width
 	bucket := func(p pair) uint64 { return p.high >> shift & (1<<width - 1) }
 	ends := make([]uint32, 1<<width+1)
 	for _, p := range pairs {
@@ -174,7 +178,7 @@ func sortPairs(pairs, scratch []pair) []pair {
 		sortBucket(scratch[start:end])
 		start = end
 	}
-	return scratch
+	return scratch, nil
 }
 
 func sortBucket(pairs []pair) {

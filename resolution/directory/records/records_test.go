@@ -1,7 +1,6 @@
 package records
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/spill"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -126,81 +126,12 @@ func TestDictionaryLimits(t *testing.T) {
 	}
 }
 
-// TestEmptyShares: room that an empty share was given goes back once, so that no
-// two shares are sorted in the same memory.
-func TestEmptyShares(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 10))
-	for range 20 {
-		s := NewShares[[2]uint64](filepath.Join(t.TempDir(), "x.cols"))
-		n := len(s.shares)
-		for i := range uint64(n) { // in a third of the shares there is no value
-			if err := s.Add(random.Uint64(), [2]uint64{0, i}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got := map[uint64]bool{}
-		err := s.Each(t.Context(), func(values, _ [][2]uint64) [][2]uint64 {
-			slices.SortFunc(values, func(a, b [2]uint64) int { return cmp.Compare(a[1], b[1]) })
-			return values
-		}, func(values [][2]uint64) error {
-			for _, v := range values {
-				got[v[1]] = true
-			}
-			return nil
-		})
-		if err != nil || len(got) != n {
-			t.Fatalf("%d of %d values, %v", len(got), n, err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// TestShares sorts more values than fit the memory of the shares.
-func TestShares(t *testing.T) {
-	s := NewShares[[2]uint64](filepath.Join(t.TempDir(), "x.cols"))
-	defer s.Close()
-	random := rand.New(rand.NewPCG(7, 8))
-	n := len(s.shares) * s.blockLen() * 2
-	var sum uint64
-	for range n {
-		v := [2]uint64{random.Uint64(), random.Uint64()}
-		sum += v[1]
-		if err := s.Add(v[0], v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s.file == nil {
-		t.Fatal("nothing was written to the file")
-	}
-	var before uint64
-	got := 0
-	err := s.Each(t.Context(), func(values, _ [][2]uint64) [][2]uint64 {
-		slices.SortFunc(values, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
-		return values
-	}, func(values [][2]uint64) error {
-		for _, v := range values {
-			if v[0] < before {
-				return errors.New("out of order")
-			}
-			before = v[0]
-			sum -= v[1]
-			got++
-		}
-		return nil
-	})
-	if err != nil || got != n || sum != 0 {
-		t.Errorf("%d of %d values, %d, %v", got, n, sum, err)
-	}
-}
-
 // TestSortPairs compares with the sort of the library, also where hashes are not spread.
 func TestSortPairs(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	for _, n := range []int{0, 1, 2, 3, 17, 5000} {
 		for name, high := range map[string]func() uint64{
-			"spread": func() uint64 { return 3<<(64-shareBits) | random.Uint64()>>shareBits },
+			"spread": func() uint64 { return 3<<(64-spill.ShareBits) | random.Uint64()>>spill.ShareBits },
 			"few":    func() uint64 { return random.Uint64N(3) << 40 },
 			"one":    func() uint64 { return 1 << 63 },
 		} {
@@ -209,42 +140,8 @@ func TestSortPairs(t *testing.T) {
 				pairs[i] = pair{high(), random.Uint32N(3), random.Uint32()}
 			}
 			want := slices.SortedFunc(slices.Values(pairs), comparePairs)
-			if got := sortPairs(pairs, make([]pair, n)); !slices.Equal(got, want) {
+			if got, _ := sortPairs(pairs, make([]pair, n)); !slices.Equal(got, want) {
 				t.Errorf("%d pairs, %s: out of order", n, name)
-			}
-		}
-	}
-}
-
-// TestRuns sorts in memory and by merging runs, the last of them of any size.
-func TestRuns(t *testing.T) {
-	random := rand.New(rand.NewPCG(11, 12))
-	for _, n := range []int{0, 1, 99, 100, 101, 1000, 1234} {
-		for _, held := range []int{runBytes, 1600} {
-			r := NewRuns(filepath.Join(t.TempDir(), "x.cols"), func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
-			r.held = held
-			var want []uint64
-			for range n {
-				v := random.Uint64N(500)
-				want = append(want, v)
-				if err := r.Add([2]uint64{v, ^v}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			slices.Sort(want)
-			var got []uint64
-			err := r.Each(t.Context(), func(v [2]uint64) error {
-				if v[1] != ^v[0] {
-					return fmt.Errorf("value %v", v)
-				}
-				got = append(got, v[0])
-				return nil
-			})
-			if spilled := r.file != nil; err != nil || r.Len() != n || !slices.Equal(got, want) || spilled != (n >= 100 && held == 1600) {
-				t.Errorf("%d values, %d bytes held: %d, %v", n, held, len(got), err)
-			}
-			if err := errors.Join(r.Close(), r.Close()); err != nil {
-				t.Error(err)
 			}
 		}
 	}

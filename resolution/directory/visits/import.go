@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
@@ -49,7 +51,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	if err != nil {
 		return imports.Result{}, err
 	}
-	lines := records.NewShares[unsorted](path)
+	lines := newLines(path)
 	defer func() { err = errors.Join(err, profiles.Close(), lines.Close()) }()
 	sum := imports.NewContent()
 	if err := imports.Read(ctx, settings, r, Columns, parser(settings), func(l line) error {
@@ -61,7 +63,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 		u := unsorted{known: l.known, micros: l.micros, confidence: l.confidence, from: uint64(profiles.Len())}
 		key := keyOf(l.addr, &u.raw)
 		u.size, u.hash, u.to = uint8(len(key)), records.HashOf(key), u.from+uint64(len(l.networkURL))
-		return errors.Join(profiles.Add([]byte(l.networkURL)...), lines.Add(u.hash.High, u))
+		return errors.Join(profiles.Add([]byte(l.networkURL)...), lines.Add(u))
 	}); err != nil {
 		return imports.Result{}, err
 	}
@@ -84,10 +86,16 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	return imports.Result{Keys: int64(keys), Content: sum.Sum()}, w.Finish()
 }
 
+// newLines sorts lines by the hash of their address.
+func newLines(path string) *spill.Sorter[unsorted] {
+	return spill.New(filepath.Dir(path), func(u unsorted) spill.Prefix { return spill.Prefix{High: u.hash.High} })
+}
+
 // write writes a record for each address.
-func write(ctx context.Context, w *records.Writer, lines *records.Shares[unsorted], profiles []byte) error {
+func write(ctx context.Context, w *records.Writer, lines *spill.Sorter[unsorted], profiles []byte) error {
 	profile := func(u unsorted) []byte { return profiles[u.from:u.to] }
-	sort := func(lines, _ []unsorted) []unsorted {
+	sort := func(lines, _ []unsorted) (_ []unsorted, err error) {
+		defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the profiles are a mapped file
 		slices.SortFunc(lines, func(a, b unsorted) int {
 			if a.hash.High != b.hash.High {
 				return cmp.Compare(a.hash.High, b.hash.High)
@@ -95,11 +103,11 @@ func write(ctx context.Context, w *records.Writer, lines *records.Shares[unsorte
 			return cmp.Or(bytes.Compare(a.raw[:a.size], b.raw[:b.size]), cmp.Compare(b.confidence, a.confidence), compareTimes(b, a),
 				bytes.Compare(profile(a), profile(b)))
 		})
-		return lines
+		return lines, nil
 	}
 	var text []byte
 	return lines.Each(ctx, sort, func(lines []unsorted) (err error) {
-		defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the profiles are a mapped file
+		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 		for i := 0; i < len(lines); {
 			first, n := lines[i], 0
 			text = text[:0]

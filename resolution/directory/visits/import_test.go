@@ -26,9 +26,9 @@ func TestUnreadableProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := records.NewShares[unsorted](path)
+		lines := newLines(path)
 		for i := range uint64(f.lines) {
-			if err := lines.Add(0, unsorted{from: i, to: i + 1}); err != nil {
+			if err := lines.Add(unsorted{from: i, to: i + 1}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-ci test-long race-all race kills check format vet portable lint tidy bench-check load-check foreign iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
+.PHONY: help build run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,37 +29,40 @@ one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/run/direc
 	awk '$$1 == "rows" {rows = $$2} $$1 == "matched" {matched = $$2} \
 		$$1 == "dataset" {printf "%-18s%s of %s rows matched, in %s\n", "$(1)", matched, rows, $$2}'
 
-test: ## run all tests in random order, without the race detector
-	go test -vet=off -shuffle=on -timeout 10m ./... # check vets
+test: ## run the tests that one waits for, in random order
+	go test -short -vet=off -shuffle=on -timeout 10m ./... # vet is part of check
 
-# What test-ci runs, and the seconds that each needs on a machine with empty caches.
-ci-suites := race:240 kills:100 cluster-story:240 foreign:200 iceberg-check:200
+# The number of a suite is how many seconds it may take on two cores with empty caches.
+test-ci: ## after make test: the race detector where goroutines start, a few kills, DuckDB, workers
+	@.ci/suites kills=90 shown=60 race=300 foreign-set=150 load-check=90 cluster-story=300
 
-# UNTIL is the time, in seconds since 1970, after which no suite is under way. A suite
-# that begins and does not end is a failure.
-test-ci: ## run the race detector where goroutines start, some kills, foreign files and a cluster, as far as UNTIL allows
-	@for suite in $(ci-suites); do \
-		name=$${suite%:*}; needs=$${suite#*:}; left=$$(($${UNTIL:-9999999999} - $$(date +%s))); \
-		if [ $$left -lt $$needs ]; then echo "NOT RUN $$name: it may need $$needs s, and $$left s are left"; continue; fi; \
-		$(MAKE) --no-print-directory $$name; \
-	done
+LONG_KILLS ?= 30
 
-test-long: race-all foreign iceberg-check ## run everything, for hours: before an issue is closed
-	$(MAKE) kill
+test-long: ## run every test there is: the race detector for all, LONG_KILLS kills (30), what compiles large modules
+	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 foreign=0 iceberg-check=0 kill=0
 
-race-all:
-	go test -race -vet=off -shuffle=on -timeout 40m ./...
-
-# The packages that start goroutines. The commands do so in the packages that they wire.
-race = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b' internal pipeline resolution sinks sources | xargs -n1 dirname | grep -v 'test$$' | sort -u | sed 's,^,./,')
+# The packages whose code starts goroutines. Those of the whole program are for race-all.
+concurrent = $$(go list -f '{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}' ./... | \
+	xargs grep -lE '^\s+go [a-z]|\.Go\(|errgroup|sourcegraph/conc|AfterFunc\(' | xargs -n1 dirname | sort -u | grep -v '/cmd/leadetl$$')
 
 race:
-	go test -race -short -vet=off -timeout 10m $(race)
+	go test -race -short -vet=off -shuffle=on -timeout 10m $(concurrent)
+
+race-all:
+	go test -race -vet=off -shuffle=on -timeout 60m ./...
+
+# The model is one goroutine, and too slow with the race detector.
+model:
+	go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40
+
+# make run, and what the documents show.
+shown:
+	go test -count=1 -vet=off -timeout 5m -run TestShownCommands ./cmd/leadetl
 
 kills:
-	LEADETL_KILLS=3 go test -race -count=1 -vet=off -timeout 5m -run 'TestRemoteKilled$$|TestServeKilled' ./cmd/leadetl
+	go test -count=1 -vet=off -timeout 10m -run 'TestProgram|Killed' ./pipeline ./pipeline/answers ./resolution/service/sqlite ./cmd/leadetl
 
-check: format vet lint tidy bench-check load-check ## run what CI runs first: gofmt, vet, staticcheck, go.mod, modules of their own
+check: format vet lint tidy bench-check ## check all but the tests: gofmt, vet, staticcheck, go.mod, the benchmarks
 
 format:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
@@ -77,41 +80,43 @@ lint:
 tidy:
 	go mod tidy -diff
 
-# bench compares with DuckDB, which is C++ and large. If it is not available, the
-# rest of bench is checked without it.
 bench-check:
 	cd bench && go vet . ./bare ./fixed ./hashonly ./plainloop && go test . ./hashonly
-	@cd bench && if command -v g++ > /dev/null && go list -deps ./duckdb > /dev/null 2>&1; \
-		then go vet ./duckdb; else echo "NOT RUN vet of bench/duckdb: no g++, or its modules are not available"; fi
 
-# Loads what every operation writes into DuckDB, with the statements of leadetl schema.
-# -count=1 because the test builds the program, which the test cache does not see.
-load-check:
-	@cd internal/duckdbtest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test -count=1 .; else echo "NOT RUN load-check: no g++, or its modules are not available"; fi
+# $(call in-module,FOLDER,COMMANDS) runs commands in a module of its own, if its modules
+# can be had; DuckDB needs a C++ compiler besides.
+in-module = cd $(1) && if ! go list -test -deps ./... > /dev/null 2>&1; then echo "NOT RUN $@: its modules are not available"; \
+	else $(2); fi
+with-duckdb = if ! command -v g++ > /dev/null; then echo "NOT RUN $@: there is no g++"; else $(in-module); fi
+
+# -count=1 because these tests build the program, which the test cache does not see.
+load-check: ## load what every operation writes into DuckDB, with the statements of leadetl schema
+	@$(call with-duckdb,internal/duckdbtest,go vet . && go test -count=1 . && cd ../../bench && go vet ./duckdb)
 
 iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg tables
 	cd cmd/leadetl-iceberg && CGO_ENABLED=0 go build -o ../../bin/ .
 
-# leadetl-iceberg is a module of its own, with many others below it: some minutes
-# to compile.
+# leadetl-iceberg has many modules below it: some minutes to compile.
 iceberg-check: ## test leadetl-iceberg
-	@cd cmd/leadetl-iceberg && if go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test -count=1 .; else echo "NOT RUN iceberg-check: its modules are not available"; fi
+	@$(call in-module,cmd/leadetl-iceberg,go vet . && go test -count=1 .)
 
-# The Temporal server is a module of its own: six minutes of a processor to compile.
-with-temporal = server=$$(go -C internal/testservers/temporal tool -n temporal) || { echo "NOT RUN $@: the Temporal server is not available"; exit 0; }; LEADETL_TEMPORAL="$$server"
+# $(call on-temporal,TESTS): the Temporal server takes six minutes of a processor to compile.
+on-temporal = if server=$$(go -C internal/testservers/temporal tool -n temporal); \
+	then LEADETL_TEMPORAL="$$server" go test -v -count=1 -timeout 2h -run '$(1)' ./pipeline/cluster ./cmd/leadetl; \
+	else echo "NOT RUN $@: the Temporal server is not available"; fi
 
 cluster-check: ## test runs on many machines against a real Temporal server
-	@$(with-temporal) go test -v -count=1 -timeout 2h -run 'TestServer|TestCluster' ./pipeline/cluster ./cmd/leadetl
+	@$(call on-temporal,TestServer|TestCluster)
 
 cluster-story:
-	@$(with-temporal) go test -count=1 -timeout 5m -run 'TestClusterTryScript' ./cmd/leadetl
+	@$(call on-temporal,TestServer|TestClusterTakeover/^killed$$)
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.
 foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/guarantees.md has the last result
-	@cd internal/foreigntest && if command -v g++ > /dev/null && go list -test -deps . > /dev/null 2>&1; \
-		then go vet . && go test -count=1 -v .; else echo "NOT RUN foreign: no g++, or its modules are not available"; fi
+	@$(call with-duckdb,internal/foreigntest,go vet . && go test -count=1 -v .)
+
+foreign-set:
+	@$(call with-duckdb,internal/foreigntest,go test -count=1 -run 'TestForeign/others' .)
 
 ROWS ?= 10000000
 PEOPLE ?= 0

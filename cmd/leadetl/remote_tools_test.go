@@ -384,13 +384,16 @@ func profileList(lines int) *list {
 	return l
 }
 
-// killsWanted is how many kills have to hit: LEADETL_KILLS, or the short
-// form's.
-func killsWanted(t testing.TB, short int) int {
+// killsWanted is how many kills have to hit: LEADETL_KILLS, or a few. Under -short the
+// test is skipped: killed programs are long.
+func killsWanted(t testing.TB, few int) int {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("kills the program again and again")
+	}
 	text := os.Getenv("LEADETL_KILLS")
 	if text == "" {
-		return short
+		return few
 	}
 	kills, err := strconv.Atoi(text)
 	if err != nil {

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,13 +34,7 @@ import (
 // LEADETL_KILLS is how many kills have to hit (default 6).
 func TestServeKilled(t *testing.T) {
 	t.Parallel()
-	kills := 6
-	if text := os.Getenv("LEADETL_KILLS"); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kills := killsWanted(t, 6)
 	const seed = 20_261_120 // makes the moments repeatable as far as a clock can be
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := newPlace(t)

@@ -43,13 +43,15 @@ var refusals = map[string]string{
 const share = 0.95
 
 func TestForeign(t *testing.T) {
-	seen := map[string]bool{}
-	var others []string
-	for _, folder := range folders(t) {
-		others = append(others, parquetFiles(t, folder, seen)...)
-	}
-	tally(t, "files of others", others)
-	tally(t, "files that DuckDB writes", duckdbFiles(t))
+	t.Run("others", func(t *testing.T) {
+		seen := map[string]bool{}
+		var files []string
+		for _, folder := range folders(t) {
+			files = append(files, parquetFiles(t, folder, seen)...)
+		}
+		tally(t, "files of others", files)
+	})
+	t.Run("duckdb", func(t *testing.T) { tally(t, "files that DuckDB writes", duckdbFiles(t)) })
 }
 
 // open is an empty database.

@@ -24,7 +24,6 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/ranges"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -47,7 +46,7 @@ type importFlags struct {
 	given     map[directory.Kind]*[]string
 	options   directory.Options
 	badLines  cliflag.Share
-	fields    ranges.Fields
+	fields    imports.Fields
 }
 
 func newDirectoryImportCommand(std cli.Streams) *cobra.Command {
@@ -170,10 +169,8 @@ func (f *importFlags) run(ctx context.Context, std cli.Streams) error {
 // the result of an import does not depend on the order of two files.
 func importFiles(given map[directory.Kind]*[]string) (files directory.Files, err error) {
 	standardInput := 0
-	for k, to := range map[directory.Kind]*string{
-		directory.People: &files.People, directory.Companies: &files.Companies, directory.IPRanges: &files.IPRanges,
-		directory.Searches: &files.Searches, directory.Visits: &files.Visits,
-	} {
+	for _, k := range directory.Kinds {
+		to := files.Of(k)
 		switch uris := *given[k]; {
 		case len(uris) > 1:
 			return files, fmt.Errorf("--%s is given %d times; name all files at once, with a quoted glob", k, len(uris))
@@ -207,7 +204,7 @@ func openFiles(ctx context.Context, s3 *wire.S3, std cli.Streams, log *slog.Logg
 	}, err
 }
 
-func overrideFields(to *ranges.Fields, given ranges.Fields) {
+func overrideFields(to *imports.Fields, given imports.Fields) {
 	if given.Name != nil {
 		to.Name = given.Name
 	}

@@ -28,22 +28,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
-// Kind is one kind of reference data.
-type Kind string
-
-// The kinds. They are also the names of flags and files.
-const (
-	People    Kind = "people"
-	Companies Kind = "companies"
-	IPRanges  Kind = "ip-ranges"
-	Searches  Kind = "searches"
-	Visits    Kind = "visits"
-)
-
-// Kinds lists the kinds in the order of imports and reports. Ranges come after companies,
-// because they are joined to them.
-var Kinds = []Kind{People, Companies, IPRanges, Searches, Visits}
-
 // Directory is an open directory folder. It is safe from many goroutines. Call Close after
 // the last look-up.
 type Directory struct {
@@ -57,6 +41,7 @@ type Directory struct {
 	searches  *searches.File
 	visits    *visits.File
 
+	files    map[Kind]file // the same ones
 	retired  retiredFiles
 	leaveOut searches.LeaveOut
 }
@@ -82,7 +67,7 @@ func Open(dir string) (*Directory, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := &Directory{dir: dir, manifest: m, state: state}
+		d := &Directory{dir: dir, manifest: m, state: state, files: map[Kind]file{}}
 		if err = d.open(); err == nil {
 			return d, nil
 		}
@@ -95,57 +80,36 @@ func Open(dir string) (*Directory, error) {
 	}
 }
 
-func (d *Directory) open() (err error) {
+func (d *Directory) open() error {
 	// In order, so that the same problem gives the same error, and companies come
 	// before the ranges that are joined to them.
-	for _, kind := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
-		e := d.manifest.Kinds[kind]
+	for _, k := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
+		e := d.manifest.Kinds[k]
 		path := filepath.Join(d.dir, e.File)
 		if info, err := os.Stat(path); err != nil {
 			return err
 		} else if info.Size() != e.Bytes {
 			return fmt.Errorf("%s has %d bytes, the import wrote %d", path, info.Size(), e.Bytes)
 		}
-		switch kind {
-		case People:
-			d.people, err = people.Open(path)
-		case Companies:
-			d.companies, err = companies.Open(path)
-		case IPRanges:
-			d.ranges, err = ranges.Open(path, d.companies)
-		case Searches:
-			d.searches, err = searches.Open(path)
-		case Visits:
-			d.visits, err = visits.Open(path)
-		default:
-			err = fmt.Errorf("the manifest names the unknown kind %q", kind)
+		of, ok := kinds[k]
+		if !ok {
+			return fmt.Errorf("the manifest names the unknown kind %q", k)
 		}
+		f, err := of.open(d, path)
 		if err != nil {
 			return err
 		}
+		d.files[k] = f
 	}
 	return nil
 }
 
 // Close closes all files. Do not use the directory afterwards; earlier answers stay valid.
 func (d *Directory) Close() error {
-	var errs []error
-	if d.people != nil {
-		errs = append(errs, d.people.Close())
+	errs := []error{d.retired.Close()}
+	for _, f := range d.files {
+		errs = append(errs, f.Close())
 	}
-	if d.companies != nil {
-		errs = append(errs, d.companies.Close())
-	}
-	if d.ranges != nil {
-		errs = append(errs, d.ranges.Close())
-	}
-	if d.searches != nil {
-		errs = append(errs, d.searches.Close())
-	}
-	if d.visits != nil {
-		errs = append(errs, d.visits.Close())
-	}
-	errs = append(errs, d.retired.Close())
 	return errors.Join(errs...)
 }
 

@@ -17,12 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/ranges"
-	"github.com/leadetl/leadetl/resolution/directory/searches"
-	"github.com/leadetl/leadetl/resolution/directory/visits"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -35,7 +30,7 @@ import (
 // folder runs.
 func Import(ctx context.Context, dir string, files Files, o Options) (Report, error) {
 	var report Report
-	if err := errors.Join(o.Validate(), o.checkCalled(files)); err != nil {
+	if err := errors.Join(o.Validate(), checkCalled(o, files)); err != nil {
 		return report, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	}
 	if files == (Files{}) {
@@ -70,7 +65,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	next.Format = manifestFormat
 	next.Generation++
 	next.Kinds = maps.Clone(old.Kinds)
-	im := importer{dir: dir, options: o, settings: o.settings(), manifest: next}
+	im := importer{dir: dir, options: o, manifest: next}
 	report, err = im.run(ctx, files)
 	if err != nil {
 		// No manifest names the new files.
@@ -80,7 +75,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 		}
 		return report, err
 	}
-	next.retire(old, o.now())
+	next.retire(old, o.Time())
 	if err := next.write(dir); err != nil { // the commit point
 		return report, err
 	}
@@ -105,21 +100,20 @@ type KindReport struct {
 type importer struct {
 	dir      string
 	options  Options
-	settings imports.Settings
 	manifest manifest // the next one
 }
 
 func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 	var report Report
 	for _, k := range Kinds {
-		path := files.path(k)
+		path := *files.Of(k)
 		if path == "" {
 			continue
 		}
-		start := im.options.now()
+		start := im.options.Time()
 		r := imports.Report{Source: path}
 		e, err := im.kind(ctx, k, &r)
-		report.Kinds = append(report.Kinds, KindReport{Kind: k, Report: r, Took: im.options.now().Sub(start), UnknownWords: e.UnknownWords})
+		report.Kinds = append(report.Kinds, KindReport{Kind: k, Report: r, Took: im.options.Time().Sub(start), UnknownWords: e.UnknownWords})
 		if _, named := errors.AsType[*rows.FormatError](err); named {
 			return report, fmt.Errorf("import %s: %w", k, err)
 		}
@@ -133,47 +127,23 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 	return report, nil
 }
 
-func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (entry, error) {
-	im.settings.Called = im.options.calledIn(k)
-	switch k {
-	case People:
-		return im.column(ctx, k, r, people.Import)
-	case Companies:
-		return im.column(ctx, k, r, companies.Import)
-	case IPRanges:
-		var words []orgtype.Count
-		e, err := im.column(ctx, k, r, func(ctx context.Context, s imports.Settings, r *imports.Report, path string) (result imports.Result, err error) {
-			result, words, err = ranges.Import(ctx, s, ranges.Options{Fields: im.options.Fields, OrgTypes: im.options.OrgTypes}, r, path)
-			return result, err
-		})
-		e.OrgTypes, e.UnknownWords = im.options.OrgTypes, words
-		return e, err
-	case Searches:
-		return im.column(ctx, k, r, searches.Import)
-	default:
-		return im.column(ctx, k, r, visits.Import)
-	}
-}
-
-// column imports a kind into a file of columns.
-func (im *importer) column(ctx context.Context, k Kind, r *imports.Report,
-	write func(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (imports.Result, error)) (entry, error) {
-	path := im.path(k, columnFormat)
-	result, err := write(ctx, im.settings, r, path)
+// kind imports a kind into a file of columns.
+func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entry, err error) {
+	path := filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, columnFormat))
+	o := im.options
+	o.Called = calledIn(k, o.Called)
+	result, err := kinds[k].write(ctx, o, r, path)
 	if errors.Is(err, columnfile.ErrDamaged) { // an import maps no other files
 		err = fmt.Errorf("a temporary file in %s cannot be read: %w", im.dir, err)
 	}
-	if err != nil {
-		return entry{}, err
+	if err == nil {
+		e, err = seal(path)
 	}
-	e, err := seal(path)
-	e.Rows, e.Keys, e.Content = r.Rows, result.Keys, result.Content
+	e.Rows, e.Keys, e.Content, e.UnknownWords = r.Rows, result.Keys, result.Content, result.UnknownWords
+	if k == IPRanges {
+		e.OrgTypes = o.OrgTypes
+	}
 	return e, err
-}
-
-// path returns the path of the file of kind k in this generation.
-func (im *importer) path(k Kind, format string) string {
-	return filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, format))
 }
 
 // seal makes a finished temporary file durable under its name, and returns its entry.

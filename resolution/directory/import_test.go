@@ -18,7 +18,6 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/ranges"
 )
 
 // lax takes everything that has one good line.
@@ -453,7 +452,7 @@ func TestOptionsValidate(t *testing.T) {
 		{"share above one", func(o *Options) { o.MaxBadLines = 1.5 }},
 		{"negative share", func(o *Options) { o.MaxBadLines = -1 }},
 		{"no region", func(o *Options) { o.DefaultRegion = "" }},
-		{"no fields", func(o *Options) { o.Fields = ranges.Fields{} }},
+		{"no fields", func(o *Options) { o.Fields = imports.Fields{} }},
 	} {
 		o := DefaultOptions()
 		f.change(&o)

@@ -77,20 +77,7 @@ func (d *Directory) CheckAll(kinds ...Kind) error {
 		if !d.Has(k) {
 			continue
 		}
-		var err error
-		switch k {
-		case People:
-			err = d.people.CheckAll()
-		case Companies:
-			err = d.companies.CheckAll()
-		case Searches:
-			err = d.searches.CheckAll()
-		case Visits:
-			err = d.visits.CheckAll()
-		case IPRanges:
-			err = d.ranges.CheckAll()
-		}
-		if err := damaged(k, err); err != nil {
+		if err := damaged(k, d.files[k].CheckAll()); err != nil {
 			return err
 		}
 	}
@@ -98,24 +85,12 @@ func (d *Directory) CheckAll(kinds ...Kind) error {
 }
 
 func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
-	var keys, rows int64
-	var err error
-	switch k { // the checks of these kinds name the damaged region
-	case People:
-		keys, rows, err = int64(d.people.Keys()), int64(d.people.Rows()), d.people.Verify(ctx)
-	case Companies:
-		keys, rows, err = int64(d.companies.Keys()), int64(d.companies.Rows()), d.companies.Verify(ctx)
-	case Searches:
-		keys, rows, err = d.searches.Keywords(), d.searches.Rows(), d.searches.Verify(ctx)
-	case Visits:
-		keys, rows, err = int64(d.visits.Keys()), e.Rows, d.visits.Verify(ctx)
-	case IPRanges:
-		if rows, err = e.Rows, d.ranges.Verify(); err == nil {
-			keys, err = d.ranges.Networks()
-		}
-	}
+	keys, rows, err := d.files[k].Verify(ctx) // which names the damaged region
 	if err != nil {
 		return err
+	}
+	if rows < 0 {
+		rows = e.Rows
 	}
 	return errors.Join(same("keys", keys, e.Keys), same("rows", rows, e.Rows), checkSum(filepath.Join(d.dir, e.File), e.SHA256))
 }

@@ -22,14 +22,14 @@ var repeated = []bool{industry: true, revenue: true, employeeCount: true, yearFo
 
 // Import reads r.Source and writes the file at path under its temporary name. The last line
 // of a domain is kept.
-func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
+func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
 	w, err := records.NewWriter(path, repeated)
 	if err != nil {
 		return imports.Result{}, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	sum := imports.NewContent()
-	if err := imports.Read(ctx, settings, r, Columns, parse, func(c [fields]string) error {
+	if err := imports.Read(ctx, options, r, Columns, parse, func(c [fields]string) error {
 		sum.Add(c[:]...)
 		_, err := w.Add(c[:]...)
 		return err

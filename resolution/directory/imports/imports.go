@@ -3,34 +3,13 @@
 package imports
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
 
-	"github.com/leadetl/leadetl/sources"
-	"github.com/leadetl/leadetl/transforms/profile"
+	"github.com/leadetl/leadetl/transforms/orgtype"
 )
-
-// Settings are the options of an import that the kinds need.
-type Settings struct {
-	// MaxBadLines is the share of bad lines, from 0 to 1, up to which a kind is
-	// imported without them.
-	MaxBadLines float64
-	// Region is the region (ISO 3166 alpha-2) of phone numbers without a country
-	// code.
-	Region string
-	// Rules are the rules for profile addresses.
-	Rules profile.Rules
-	// Called has the names of columns in the files that differ from ours.
-	Called map[string]string
-	// Open opens the files of a URI; nil opens files of this machine.
-	Open OpenFiles
-}
-
-// OpenFiles opens the files of a URI.
-type OpenFiles func(ctx context.Context, uri string) (*sources.List, error)
 
 // Content hashes normalised rows. Every cell has its length in front, so that different
 // tables never are the same bytes.
@@ -74,4 +53,6 @@ func (c *Content) Sum() string { return hex.EncodeToString(c.hash.Sum(nil)) }
 type Result struct {
 	Keys    int64  // distinct keys among the rows
 	Content string // hash of the normalised rows
+	// UnknownWords are the words of org_type that are no known kind, most rows first.
+	UnknownWords []orgtype.Count
 }

@@ -29,7 +29,7 @@ type Row struct {
 // the files. Too many bad lines are an error.
 //
 // Errors: resolution.ErrInvalid for files with the wrong content.
-func Read[T any](ctx context.Context, s Settings, r *Report, want Columns, parse func(Row, *Report) (T, bool), take func(T) error) error {
+func Read[T any](ctx context.Context, s Options, r *Report, want Columns, parse func(Row, *Report) (T, bool), take func(T) error) error {
 	return ReadBatches(ctx, s, r, want, Steps[[]T]{
 		Parse: func(row Row, lines *[]T, r *Report) bool {
 			line, ok := parse(row, r)
@@ -62,7 +62,7 @@ type Steps[B any] struct {
 }
 
 // ReadBatches is Read for kinds that parse many lines together.
-func ReadBatches[B any](ctx context.Context, s Settings, r *Report, want Columns, steps Steps[B]) error {
+func ReadBatches[B any](ctx context.Context, s Options, r *Report, want Columns, steps Steps[B]) error {
 	b := batches[B]{report: r, steps: steps}
 	b.parsing = inorder.New(b.take)
 	err := b.readAll(ctx, s, want)
@@ -95,7 +95,7 @@ type batches[B any] struct {
 }
 
 // readAll reads all files. Files may have different wanted columns.
-func (b *batches[B]) readAll(ctx context.Context, s Settings, want Columns) error {
+func (b *batches[B]) readAll(ctx context.Context, s Options, want Columns) error {
 	open := s.Open
 	if open == nil {
 		open = func(ctx context.Context, uri string) (*sources.List, error) {

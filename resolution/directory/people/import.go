@@ -26,7 +26,7 @@ var repeated = []bool{firstName: true, lastName: true, headline: true, jobTitle:
 // Of lines with the same profile address, it keeps the last. Of people with the same email,
 // the first is found by it, and people who have it as it is come before those who have it
 // in the uid2 or google form.
-func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
+func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
 	w, err := records.NewWriter(path, repeated)
 	if err != nil {
 		return imports.Result{}, err
@@ -34,8 +34,8 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	digests := records.NewIndexWriter(path, records.First)
 	defer func() { err = errors.Join(err, w.Close(), digests.Close()) }()
 	sum := imports.NewContent()
-	if err := imports.ReadBatches(ctx, settings, r, Columns, imports.Steps[lines]{
-		Parse: parser(settings),
+	if err := imports.ReadBatches(ctx, options, r, Columns, imports.Steps[lines]{
+		Parse: parser(options),
 		End:   (*lines).hash,
 		Take: func(l *lines) error {
 			sum.AddAppended(l.cells)
@@ -57,10 +57,11 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 
 // parser returns a function that reads a line. A line without a key is bad. Of other cells
 // that cannot be read, only the cell is dropped.
-func parser(s imports.Settings) func(imports.Row, *lines, *imports.Report) bool {
+func parser(o imports.Options) func(imports.Row, *lines, *imports.Report) bool {
+	rules := o.Rules()
 	return func(row imports.Row, to *lines, r *imports.Report) bool {
 		c := row.Cells
-		key, err := s.Rules.ParsePerson(c[0])
+		key, err := rules.ParsePerson(c[0])
 		if err != nil {
 			r.Skip(row.Line, "network_url: "+err.Error())
 			return false
@@ -76,7 +77,7 @@ func parser(s imports.Settings) func(imports.Row, *lines, *imports.Report) bool 
 		to.phones.reset()
 		raw := "" // of the first
 		addPhone := func(cell string) {
-			number, err := phone.Parse(cell, s.Region)
+			number, err := phone.Parse(cell, o.DefaultRegion)
 			if err != nil {
 				r.Drop(row.Line, "phone: "+err.Error())
 				return

@@ -72,7 +72,7 @@ func written(t *rapid.T, path string, ranges []numberRange) *File {
 		t.Fatal(err)
 	}
 	networks, err := f.Networks()
-	if err := errors.Join(err, f.Verify()); err != nil || networks != keys {
+	if err := errors.Join(err, f.verify()); err != nil || networks != keys {
 		t.Fatalf("%v: %d networks, %d keys, %v", ranges, networks, keys, err)
 	}
 	return f

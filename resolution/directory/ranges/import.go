@@ -32,39 +32,30 @@ var Columns = imports.Columns{
 
 var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 ranges", resolution.ErrInvalid)
 
-// Options are the settings of an import of ranges.
-type Options struct {
-	// Fields are the places of fields in an MMDB.
-	Fields Fields `json:"fields"`
-	// OrgTypes has kinds of words. They go before those that are known.
-	OrgTypes map[string]string `json:"org_types"`
-}
-
 // Import reads r.Source, a table of ranges or an MMDB, and writes the file at path under its
-// temporary name. Keys counts the ranges after flattening. words are those that are no known
-// kind of organization.
-func Import(ctx context.Context, settings imports.Settings, o Options, r *imports.Report, path string) (_ imports.Result, words []orgtype.Count, err error) {
+// temporary name. Keys counts the ranges after flattening.
+func Import(ctx context.Context, o imports.Options, r *imports.Report, path string) (result imports.Result, err error) {
 	f, err := openMMDB(r.Source)
 	if err != nil {
-		return imports.Result{}, nil, err
+		return result, err
 	}
 	t, err := newTable(path)
 	if err != nil {
-		return imports.Result{}, nil, errors.Join(err, closeFile(f))
+		return result, errors.Join(err, closeFile(f))
 	}
 	defer func() { err = errors.Join(err, t.close(), closeFile(f)) }()
 	t.orgTypes = orgtype.NewVocabulary(o.OrgTypes)
-	content := ""
 	if f != nil {
-		content, err = t.readMMDB(ctx, f, o, r)
+		result.Content, err = t.readMMDB(ctx, f, o, r)
 	} else {
-		content, err = t.readLines(ctx, settings, r)
+		result.Content, err = t.readLines(ctx, o, r)
 	}
 	if err != nil {
-		return imports.Result{}, nil, err
+		return imports.Result{}, err
 	}
-	keys, err := t.write(ctx)
-	return imports.Result{Keys: keys, Content: content}, t.words.List(), err
+	result.UnknownWords = t.words.List()
+	result.Keys, err = t.write(ctx)
+	return result, err
 }
 
 func closeFile(f *os.File) error {
@@ -109,7 +100,7 @@ func (t *table) number(o owner) (uint32, error) {
 }
 
 // readLines reads a CSV or Parquet file and returns the hash of its rows.
-func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imports.Report) (content string, err error) {
+func (t *table) readLines(ctx context.Context, o imports.Options, r *imports.Report) (content string, err error) {
 	type line struct {
 		addrRange
 		owner
@@ -126,7 +117,7 @@ func (t *table) readLines(ctx context.Context, settings imports.Settings, r *imp
 		return l, true
 	}
 	sum := imports.NewContent()
-	err = imports.Read(ctx, settings, r, Columns, parse, func(l line) error {
+	err = imports.Read(ctx, o, r, Columns, parse, func(l line) error {
 		sum.Add(l.from.String(), l.to.String(), l.domain, l.name, l.orgType)
 		t.words.Add(l.orgType)
 		owner, err := t.number(l.owner)

@@ -21,23 +21,14 @@ import (
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
-// Fields are the dotted paths of name, domain and type in the records of an MMDB. The first
-// value that is not empty counts.
-type Fields struct {
-	Name   []string `json:"name"`
-	Domain []string `json:"domain"`
-	Type   []string `json:"type"`
-}
-
 // readMMDB reads the networks of an MMDB and returns a hash of its content. It refuses a
 // damaged one, and one without any of the fields, which would answer nothing.
-func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.Report) (content string, err error) {
+func (t *table) readMMDB(ctx context.Context, f *os.File, o imports.Options, r *imports.Report) (content string, err error) {
 	db, err := maxminddb.Open(r.Source)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	}
 	defer db.Close()
-	fields := o.Fields
 	if len(db.Metadata.Description) == 0 { // a database needs none, but Verify does
 		db.Metadata.Description = map[string]string{"en": db.Metadata.DatabaseType}
 	}
@@ -60,7 +51,7 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 		}
 		n, met := owners[result.Offset()]
 		if !met {
-			if own, empty := fields.owner(result, &flagged); !empty {
+			if own, empty := ownerOf(result, o.Fields, &flagged); !empty {
 				if n.owner, err = t.number(own); err != nil {
 					return "", err
 				}
@@ -81,7 +72,7 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 	r.Lines = r.Rows
 	if !answers {
 		return "", fmt.Errorf("%w: no record of this %s database has a name or a domain at %s", resolution.ErrInvalid,
-			db.Metadata.DatabaseType, strings.Join(append(append([]string(nil), fields.Name...), fields.Domain...), ", "))
+			db.Metadata.DatabaseType, strings.Join(append(append([]string(nil), o.Fields.Name...), o.Fields.Domain...), ", "))
 	}
 	h := sha256.New()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -90,7 +81,10 @@ func (t *table) readMMDB(ctx context.Context, f *os.File, o Options, r *imports.
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
 	}
-	mapping, err := json.Marshal(o)
+	mapping, err := json.Marshal(struct {
+		Fields   imports.Fields    `json:"fields"`
+		OrgTypes map[string]string `json:"org_types"`
+	}{o.Fields, o.OrgTypes})
 	if err != nil {
 		return "", err
 	}
@@ -114,10 +108,10 @@ func prefixes(p netip.Prefix) []netip.Prefix {
 	return []netip.Prefix{p}
 }
 
-// owner reads a record of any form. A field that is not a string counts as missing. If flags
+// ownerOf reads a record of any form. A field that is not a string counts as missing. If flags
 // say that it is a provider, it is one whatever its type. empty is true for a record without
 // any of the fields.
-func (f Fields) owner(result maxminddb.Result, flagged *flags) (o owner, empty bool) {
+func ownerOf(result maxminddb.Result, f imports.Fields, flagged *flags) (o owner, empty bool) {
 	first := func(paths []string) string {
 		for _, path := range paths {
 			var s string

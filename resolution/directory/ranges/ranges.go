@@ -6,6 +6,7 @@
 package ranges
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -281,11 +282,20 @@ func be64(b []byte) (n uint64) {
 // CheckAll checks the checksums that were not checked yet.
 func (f *File) CheckAll() error { return f.file.CheckAll() }
 
-// Verify checks the checksums, and that the columns match each other.
-func (f *File) Verify() (err error) {
+// Verify checks the checksums, and that the columns match each other. Its keys are the networks;
+// the file does not keep the rows.
+func (f *File) Verify(context.Context) (keys, rows int64, err error) {
 	if err := f.file.Verify(); err != nil {
-		return err
+		return 0, 0, err
 	}
+	if err := f.verify(); err != nil {
+		return 0, 0, err
+	}
+	keys, err = f.Networks()
+	return keys, -1, err
+}
+
+func (f *File) verify() (err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	damaged := func(what string, i uint64) error {
 		return fmt.Errorf("%w: %s %d is out of place", columnfile.ErrDamaged, what, i)

@@ -241,10 +241,11 @@ func (recordError) RuntimeError() {}
 // CheckAll checks the checksums that were not checked yet.
 func (f *File) CheckAll() error { return f.file.CheckAll() }
 
-// Verify checks all checksums, that every key is found, and that every record can be read.
-func (f *File) Verify(ctx context.Context) (err error) {
+// Verify checks all checksums, that every key is found, and that every record can be read. It
+// returns the numbers of keys and rows.
+func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
 	if err := f.file.Verify(); err != nil {
-		return err
+		return 0, 0, err
 	}
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	found := 0
@@ -252,7 +253,7 @@ func (f *File) Verify(ctx context.Context) (err error) {
 	fields := make([]string, f.fields)
 	for row := range uint32(f.Rows()) {
 		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return 0, 0, ctx.Err()
 		}
 		arena.Reset()
 		f.Read(row, &arena, fields)
@@ -260,11 +261,11 @@ func (f *File) Verify(ctx context.Context) (err error) {
 		case at == row:
 			found++
 		case at == None || at < row:
-			return fmt.Errorf("%w: record %d is not found by its key", columnfile.ErrDamaged, row)
+			return 0, 0, fmt.Errorf("%w: record %d is not found by its key", columnfile.ErrDamaged, row)
 		}
 	}
 	if found != f.Keys() {
-		return fmt.Errorf("%w: %d keys, the index has %d", columnfile.ErrDamaged, found, f.Keys())
+		return 0, 0, fmt.Errorf("%w: %d keys, the index has %d", columnfile.ErrDamaged, found, f.Keys())
 	}
-	return nil
+	return int64(found), int64(f.Rows()), nil
 }

@@ -40,7 +40,7 @@ func BenchmarkSearches(b *testing.B) {
 	if _, err := os.Stat(file); err != nil {
 		report := imports.Report{Source: manySearches(b, b.TempDir(), n)}
 		start := time.Now()
-		if _, err := Import(b.Context(), imports.Settings{Rules: profile.DefaultRules(), Region: "US"}, &report, file); err != nil {
+		if _, err := Import(b.Context(), imports.Options{NetworkHosts: profile.DefaultRules().Hosts, DefaultRegion: "US"}, &report, file); err != nil {
 			b.Fatal(err)
 		}
 		if err := os.Rename(atomicfile.TempName(file), file); err != nil {

@@ -75,12 +75,6 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Rows is the number of searches.
-func (f *File) Rows() int64 { return int64(len(f.at)) }
-
-// Keywords is the number of distinct keywords.
-func (f *File) Keywords() int64 { return int64(f.keywords.Len()) }
-
 // Close closes the file. Use nothing of it afterwards.
 func (f *File) Close() error { return f.file.Close() }
 

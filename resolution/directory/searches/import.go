@@ -18,14 +18,14 @@ var Columns = imports.Columns{
 }
 
 // Import reads r.Source and writes the file at path under its temporary name.
-func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
+func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
 	b, err := newBuilder(path)
 	if err != nil {
 		return imports.Result{}, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	sum := imports.NewContent()
-	if err := imports.Read(ctx, settings, r, Columns, parser(settings), func(s cells) error {
+	if err := imports.Read(ctx, options, r, Columns, parser(options), func(s cells) error {
 		sum.Add(s.keyword, fmt.Sprint(s.at), s.person, s.email, s.city, s.state, s.zip, s.jobTitle, s.leadType)
 		return b.add(s)
 	}); err != nil {
@@ -49,7 +49,8 @@ type cells struct {
 
 // parser returns a function that reads a line. A line without a keyword, a time or a person is
 // bad.
-func parser(settings imports.Settings) func(imports.Row, *imports.Report) (cells, bool) {
+func parser(o imports.Options) func(imports.Row, *imports.Report) (cells, bool) {
+	rules := o.Rules()
 	return func(row imports.Row, r *imports.Report) (s cells, ok bool) {
 		c := row.Cells
 		s.city, s.zip, s.jobTitle = c[4], c[6], c[7]
@@ -66,7 +67,7 @@ func parser(settings imports.Settings) func(imports.Row, *imports.Report) (cells
 		s.at = at.UnixMicro()
 		var err error
 		if c[2] != "" {
-			if s.person, err = settings.Rules.ParsePerson(c[2]); err != nil {
+			if s.person, err = rules.ParsePerson(c[2]); err != nil {
 				r.Drop(row.Line, "network_url: "+err.Error())
 			}
 		}

@@ -179,7 +179,7 @@ func TestFindIsScan(t *testing.T) {
 		all := rapid.SliceOfN(rapid.Custom(someSearch), 0, 80).Draw(rt, "searches")
 		d := searched(t, dir, all)
 		defer d.Close()
-		if err := d.Verify(t.Context()); err != nil {
+		if _, _, err := d.Verify(t.Context()); err != nil {
 			rt.Fatal(err)
 		}
 		for range 10 {
@@ -295,7 +295,7 @@ func TestDamagedSearches(t *testing.T) {
 		if _, _, err := d.Find(t.Context(), everything, 0, 100); !errors.Is(err, resolution.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", f.name, err)
 		}
-		if err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) {
+		if _, _, err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) {
 			t.Errorf("%s: verify: %v, want ErrDamaged", f.name, err)
 		}
 		if err := d.Close(); err != nil {
@@ -316,7 +316,7 @@ func TestVerifyOfWrongColumns(t *testing.T) {
 	} {
 		d := searched(t, t.TempDir(), manyOf(2))
 		f.change(d)
-		if err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.Contains(err.Error(), f.says) {
+		if _, _, err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("%s: %v; want ErrDamaged and %q", f.name, err, f.says)
 		}
 		if err := d.Close(); err != nil {

@@ -12,8 +12,12 @@ import (
 )
 
 // Verify checks that the columns match each other, so that no query fails, and that derived
-// columns are as this program makes them.
-func (f *File) Verify(ctx context.Context) (err error) {
+// columns are as this program makes them. Its keys are the keywords.
+func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
+	return int64(f.keywords.Len()), int64(len(f.at)), f.verify(ctx)
+}
+
+func (f *File) verify(ctx context.Context) (err error) {
 	defer damaged(&err)
 	if err := f.file.Verify(); err != nil {
 		return err

@@ -46,7 +46,7 @@ type unsorted struct {
 
 // Import reads r.Source and writes the file at path under its temporary name. It keeps the
 // first 16 visits of an address.
-func Import(ctx context.Context, settings imports.Settings, r *imports.Report, path string) (_ imports.Result, err error) {
+func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
 	profiles, err := columnfile.NewSpool[uint8](path)
 	if err != nil {
 		return imports.Result{}, err
@@ -54,7 +54,7 @@ func Import(ctx context.Context, settings imports.Settings, r *imports.Report, p
 	lines := newLines(path)
 	defer func() { err = errors.Join(err, profiles.Close(), lines.Close()) }()
 	sum := imports.NewContent()
-	if err := imports.Read(ctx, settings, r, Columns, parser(settings), func(l line) error {
+	if err := imports.Read(ctx, options, r, Columns, parser(options), func(l line) error {
 		var when any
 		if l.known {
 			when = l.micros
@@ -138,7 +138,8 @@ func compareTimes(a, b unsorted) int {
 }
 
 // parser returns a function that reads a line.
-func parser(s imports.Settings) func(imports.Row, *imports.Report) (line, bool) {
+func parser(o imports.Options) func(imports.Row, *imports.Report) (line, bool) {
+	rules := o.Rules()
 	return func(row imports.Row, r *imports.Report) (l line, ok bool) {
 		c := row.Cells
 		var reason string
@@ -147,7 +148,7 @@ func parser(s imports.Settings) func(imports.Row, *imports.Report) (line, bool) 
 			return l, false
 		}
 		var err error
-		if l.networkURL, err = s.Rules.ParsePerson(c[1]); err != nil {
+		if l.networkURL, err = rules.ParsePerson(c[1]); err != nil {
 			r.Skip(row.Line, "network_url: "+err.Error())
 			return l, false
 		}

@@ -2,6 +2,7 @@
 package visits
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"net/netip"
@@ -44,6 +45,12 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	return &File{f}, nil
+}
+
+// Verify is records.File.Verify. A record has all visits of an address, so their number is not known.
+func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
+	keys, _, err = f.File.Verify(ctx)
+	return keys, -1, err
 }
 
 // Visits lists the at most 16 visits of an address: the highest confidence first, of equals

@@ -1,0 +1,84 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/ranges"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
+	"github.com/leadetl/leadetl/resolution/directory/visits"
+)
+
+// Kind is one kind of reference data.
+type Kind string
+
+// The kinds. They are also the names of flags and files.
+const (
+	People    Kind = "people"
+	Companies Kind = "companies"
+	IPRanges  Kind = "ip-ranges"
+	Searches  Kind = "searches"
+	Visits    Kind = "visits"
+)
+
+// Kinds lists the kinds in the order of imports and reports. Ranges come after companies,
+// because they are joined to them.
+var Kinds = []Kind{People, Companies, IPRanges, Searches, Visits}
+
+// kinds says all that differs between the kinds, beside the look-ups.
+var kinds = map[Kind]struct {
+	columns imports.Columns
+	given   func(*Files) *string
+	write   func(context.Context, imports.Options, *imports.Report, string) (imports.Result, error)
+	open    func(d *Directory, path string) (file, error)
+}{
+	People: {people.Columns, func(f *Files) *string { return &f.People }, people.Import,
+		func(d *Directory, path string) (_ file, err error) {
+			d.people, err = people.Open(path)
+			return d.people, err
+		}},
+	Companies: {companies.Columns, func(f *Files) *string { return &f.Companies }, companies.Import,
+		func(d *Directory, path string) (_ file, err error) {
+			d.companies, err = companies.Open(path)
+			return d.companies, err
+		}},
+	IPRanges: {ranges.Columns, func(f *Files) *string { return &f.IPRanges }, ranges.Import,
+		func(d *Directory, path string) (_ file, err error) {
+			d.ranges, err = ranges.Open(path, d.companies)
+			return d.ranges, err
+		}},
+	Searches: {searches.Columns, func(f *Files) *string { return &f.Searches }, searches.Import,
+		func(d *Directory, path string) (_ file, err error) {
+			d.searches, err = searches.Open(path)
+			return d.searches, err
+		}},
+	Visits: {visits.Columns, func(f *Files) *string { return &f.Visits }, visits.Import,
+		func(d *Directory, path string) (_ file, err error) {
+			d.visits, err = visits.Open(path)
+			return d.visits, err
+		}},
+}
+
+// file is the open file of a kind.
+type file interface {
+	// CheckAll checks the checksums that were not checked yet.
+	CheckAll() error
+	// Verify reads everything. It returns how many keys and rows the file has; rows is -1 where a
+	// file does not keep them.
+	Verify(ctx context.Context) (keys, rows int64, err error)
+	Close() error
+}
+
+// Files names the files to import, by kind, each as sources.Open takes it: a
+// path, a glob, s3://, "-". Empty ones are left as they are.
+type Files struct {
+	People, Companies, IPRanges, Searches, Visits string
+}
+
+// Of is the file of a kind.
+func (f *Files) Of(k Kind) *string { return kinds[k].given(f) }
+
+// ColumnsOf are the columns that files of a kind may have.
+func ColumnsOf(k Kind) []string { return kinds[k].columns.Names }

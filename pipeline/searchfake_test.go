@@ -104,7 +104,7 @@ type desk struct {
 	made          map[string]int       // how often each page was begun
 	spent, held   int64
 	active        int
-	mostActive    int
+	maxActive     int
 }
 
 type deskPage struct {
@@ -153,7 +153,7 @@ func (d *desk) Start(_ context.Context, call resolution.SearchCall) (resolution.
 		d.pages[id], d.keys[call.IdempotencyKey] = &deskPage{id: id, call: call, looks: d.looks}, id
 		d.made[fmt.Sprintf("%s %s %d", call.Keywords[0], call.Start.Format(time.DateOnly), call.Number)]++
 		d.active++
-		d.mostActive = max(d.mostActive, d.active)
+		d.maxActive = max(d.maxActive, d.active)
 	}
 	if err != nil {
 		return resolution.Reply{}, err

@@ -474,8 +474,8 @@ func TestFewPagesAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		once(t, d)
-		if d.mostActive != 5 || d.refusals > 3 {
-			t.Errorf("at most %d at a time, %d refusals of %d calls", d.mostActive, d.refusals, d.starts)
+		if d.maxActive != 5 || d.refusals > 3 {
+			t.Errorf("at most %d at a time, %d refusals of %d calls", d.maxActive, d.refusals, d.starts)
 		}
 	})
 }
@@ -490,8 +490,8 @@ func TestCreditsHeldBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		once(t, d)
-		if d.spent != 12*13/2 || d.mostActive != 2 {
-			t.Errorf("%d spent, at most %d pages at a time", d.spent, d.mostActive)
+		if d.spent != 12*13/2 || d.maxActive != 2 {
+			t.Errorf("%d spent, at most %d pages at a time", d.spent, d.maxActive)
 		}
 		s = searching(t, "keywords\n"+eachOther(12))
 		d = &desk{looks: 2, balance: 999 + 12}

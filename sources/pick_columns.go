@@ -88,15 +88,15 @@ func quotedOr(names []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// leastBegun is how many letters a name must have to be the beginning of another.
-const leastBegun = 4
+// minBegun is how many letters a name must have to be the beginning of another.
+const minBegun = 4
 
 // similar reports whether two bare names are the same, or one begins with the other.
 func similar(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	return a == b || len(a) >= leastBegun && strings.HasPrefix(b, a)
+	return a == b || len(a) >= minBegun && strings.HasPrefix(b, a)
 }
 
 // bare returns a name without case and punctuation: E-Mail and e_mail become

@@ -48,7 +48,7 @@ func misspelled(flags *pflag.FlagSet) (problems []error) {
 			continue
 		}
 		best := nearest(variable, known)
-		if Edits(variable, best) <= min(2, len(name)/3) && len(name) >= leastMisspelled {
+		if Edits(variable, best) <= min(2, len(name)/3) && len(name) >= minMisspelled {
 			problems = append(problems, fmt.Errorf("unknown environment variable %s; did you mean %s?", variable, best))
 		}
 	}
@@ -58,9 +58,9 @@ func misspelled(flags *pflag.FlagSet) (problems []error) {
 
 const (
 	variablePrefix = "LEADETL_"
-	// leastMisspelled is the minimum length of a name, without the prefix, to
+	// minMisspelled is the minimum length of a name, without the prefix, to
 	// report it as misspelled. Shorter names are similar to too many others.
-	leastMisspelled = 5
+	minMisspelled = 5
 )
 
 // settingError names the setting that has a wrong value.

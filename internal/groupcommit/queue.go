@@ -99,10 +99,10 @@ func (c *Change[T]) Take() error {
 // Settle gives the caller the result of its change.
 func (c *Change[T]) Settle(err error) { c.result <- err }
 
-// Linger makes a group wait for more changes for as long as longer says, which
+// DelayWrites makes a group wait for more changes for as long as longer says, which
 // is called in the queue's goroutine, again after each change that arrives. That
 // pays if groups are dear and their number counts.
-func (q *Queue[T]) Linger(longer func() time.Duration) { q.linger.Store(&longer) }
+func (q *Queue[T]) DelayWrites(longer func() time.Duration) { q.linger.Store(&longer) }
 
 // Waiting is how many changes wait for the next group.
 func (q *Queue[T]) Waiting() int { return len(q.changes) }

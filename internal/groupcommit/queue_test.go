@@ -24,7 +24,7 @@ func TestLinger(t *testing.T) {
 				c.Settle(c.Take())
 			}
 		})
-		q.Linger(func() time.Duration {
+		q.DelayWrites(func() time.Duration {
 			mu.Lock()
 			defer mu.Unlock()
 			if hurry {

@@ -32,13 +32,13 @@ type request struct {
 	size int64 // bytes to transfer
 }
 
-// leastSpeed is that of the slowest connection that is worth waiting for, 1 Mbit/s,
+// minSpeed is that of the slowest connection that is worth waiting for, 1 Mbit/s,
 // in bytes a second.
-const leastSpeed = 128 << 10
+const minSpeed = 128 << 10
 
 // within is how long one try may take.
 func (s *Store) within(r request) time.Duration {
-	return 2*s.patience() + time.Duration(r.size/leastSpeed)*time.Second
+	return 2*s.patience() + time.Duration(r.size/minSpeed)*time.Second
 }
 
 // patience is how long a store may be silent: until its answer begins, in the middle
@@ -57,7 +57,7 @@ func (s *Store) do(ctx context.Context, r request, try func(ctx context.Context,
 }
 
 // progress is do for requests whose tries can each read some bytes. As long as they
-// do, at leastSpeed, it does not give up.
+// do, at minSpeed, it does not give up.
 func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (read int, err error)) error {
 	client, err := s.connect(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			continue
 		}
 		now := time.Now()
-		if float64(read) > leastSpeed*now.Sub(began).Seconds() {
+		if float64(read) > minSpeed*now.Sub(began).Seconds() {
 			waiting, failures = now, 0
 		}
 		if s.isDown(now, waiting, verdict) {

@@ -220,11 +220,11 @@ func (s *Store) ReplicateTo(send func(Group) error, leaveBefore func(now time.Ti
 	s.replicate, s.leaveBefore = send, leaveBefore
 }
 
-// Linger makes each group of changes wait for more of them, until some time after
-// the last group began, or until hurry says that it matters. hurry is called often.
-func (s *Store) Linger(atLeast time.Duration, hurry func() bool) {
-	s.queue.Linger(func() time.Duration {
-		if hurry() {
+// DelayWrites makes each group of changes wait for more of them, until some time after
+// the last group began, or until urgent says that it matters. urgent is called often.
+func (s *Store) DelayWrites(atLeast time.Duration, urgent func() bool) {
+	s.queue.DelayWrites(func() time.Duration {
+		if urgent() {
 			return 0
 		}
 		return atLeast - time.Since(s.began)

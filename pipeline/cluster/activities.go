@@ -82,7 +82,7 @@ const (
 
 // step does part of a step of a run that this process has opened.
 func (a *activities) step(ctx context.Context, job Job, do func(ctx context.Context, run *Opened) error) error {
-	return a.watched(ctx, job, silent, func(working context.Context, _ *pulse) error {
+	return a.watched(ctx, job, noStatus, func(working context.Context, _ *pulse) error {
 		name, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
 		run, release, err := a.opened.use(working, job, name == beginActivity)
 		if err != nil {
@@ -219,8 +219,8 @@ func over(ctx context.Context, part Range, do func(n int) error) error {
 	return nil
 }
 
-// silent is the status of a step that reports nothing.
-func silent() any { return nil }
+// noStatus is the status of a step that reports nothing.
+func noStatus() any { return nil }
 
 // Open returns the number of files of the input.
 func (a *activities) Open(ctx context.Context, job Job) (files int, err error) {

@@ -23,7 +23,7 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 	return func(yield func(answers.Item, error) bool) {
 		m, err := s.latest(ctx, of)
 		if err == nil {
-			err = s.withLog(ctx, of, m, func(copied *Copy) error {
+			err = s.withLog(ctx, of, m, func(copied *WorkingCopy) error {
 				if copied == nil {
 					s.sorted(ctx, of, m.Files, bodies)(yield)
 					return nil
@@ -49,7 +49,7 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 // withLog calls use with a working copy of a scope if its log or lanes hold changes
 // that the manifest lacks: a run is under way, or was killed. Otherwise it
 // calls use with nil.
-func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*Copy) error) (err error) {
+func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*WorkingCopy) error) (err error) {
 	segments, err := s.readSegments(ctx, of, m.LogFrom, math.MaxInt64)
 	if err == nil && m.Lanes == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
 		return use(nil)
@@ -75,7 +75,7 @@ func (s *State) OpenCalls(ctx context.Context, of answers.Scope) (calls []answer
 	if err != nil {
 		return nil, err
 	}
-	err = s.withLog(ctx, of, m, func(copied *Copy) (err error) {
+	err = s.withLog(ctx, of, m, func(copied *WorkingCopy) (err error) {
 		if copied == nil {
 			calls, err = s.readCalls(ctx, of, m)
 		} else {
@@ -202,7 +202,7 @@ func (s *State) Others(ctx context.Context, than answers.Scope) (map[string]answ
 			return nil, err
 		}
 		h := answers.Held{Answers: rowsOf(m.Files), Calls: int64(len(calls))}
-		err = s.withLog(ctx, of, m, func(copied *Copy) error {
+		err = s.withLog(ctx, of, m, func(copied *WorkingCopy) error {
 			if copied == nil {
 				return nil
 			}

@@ -270,7 +270,7 @@ func (s *State) removeRest(ctx context.Context, of answers.Scope, m *manifest, v
 			}
 		}
 	}
-	if err := s.removeFiles(ctx, of, m, time.Now().Add(keptFor)); err != nil { // however new they are
+	if err := s.removeFiles(ctx, of, m, time.Now().Add(garbageAge)); err != nil { // however new they are
 		return err
 	}
 	if err := s.removeLanes(ctx, of, m.Number); err != nil {

@@ -219,12 +219,12 @@ func (w *logWriter) append(g answers.Group) error {
 			w.ended = err
 		}
 	}
-	return errors.Join(w.ended, w.keepLate(s))
+	return errors.Join(w.ended, w.storeFencedSegment(s))
 }
 
-// keepLate stores a segment that a fenced writer could not append in late/: it may
+// storeFencedSegment stores a segment that a fenced writer could not append in late/: it may
 // contain a paid answer.
-func (w *logWriter) keepLate(g segment) error {
+func (w *logWriter) storeFencedSegment(g segment) error {
 	if !errors.Is(w.ended, objects.ErrLockLost) {
 		return nil
 	}

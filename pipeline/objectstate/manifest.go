@@ -180,9 +180,9 @@ func (s *State) putJSON(ctx context.Context, at objects.Location, v any) error {
 const (
 	// keptManifests is how many manifests are kept for troubleshooting.
 	keptManifests = 100
-	// keptFor is how long to keep a file that no longer counts: a reader that
+	// garbageAge is how long to keep a file that no longer counts: a reader that
 	// started earlier may need it.
-	keptFor = 24 * time.Hour
+	garbageAge = 24 * time.Hour
 )
 
 // sweep removes old manifests, and the files that m does not name and no process
@@ -201,7 +201,7 @@ func (s *State) sweep(ctx context.Context, of answers.Scope, m *manifest) error 
 			return err
 		}
 	}
-	return s.removeFiles(ctx, of, m, time.Now().Add(-keptFor))
+	return s.removeFiles(ctx, of, m, time.Now().Add(-garbageAge))
 }
 
 // removeFiles removes the files of a scope that m does not name and that were

@@ -17,11 +17,11 @@ import (
 // Session is one open scope of a state. Answers is a working copy on the local
 // disk. Each change to it is in the log on S3 before it counts.
 type Session struct {
-	Answers *Copy
+	Answers *WorkingCopy
 
 	state   *State
 	of      answers.Scope
-	hurry   func() bool // of Linger; may be nil
+	urgent  func() bool // of Linger; may be nil
 	closing bool        // nobody may append to the log after this session
 	lease   *Lease      // nil: nothing is written
 	log     *logWriter  // nil: nothing is written
@@ -91,7 +91,7 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 			break
 		}
 		now, other := x.state.latest(ctx, x.of)
-		if tries == takeOverTries || other != nil || x.manifest == nil || now.Number == x.manifest.Number && !errors.Is(err, errPassed) {
+		if tries == takeOverTries || other != nil || x.manifest == nil || now.Number == x.manifest.Number && !errors.Is(err, errLogMoved) {
 			return err
 		}
 		if err := x.discard(dir); err != nil {
@@ -105,8 +105,8 @@ func (x *Session) takeOver(ctx context.Context, dir string) error {
 // replicate sends changes of the working copy to the log.
 func (x *Session) replicate() {
 	x.Answers.ReplicateTo(x.append, x.state.turn.leaveBefore)
-	if x.hurry != nil {
-		x.Answers.Linger(lingers, x.hurry)
+	if x.urgent != nil {
+		x.Answers.DelayWrites(lingers, x.urgent)
 	}
 }
 
@@ -127,9 +127,9 @@ const (
 	fenceTries    = 1000
 )
 
-// errPassed means that a fence is where a segment was before the log moved on: it
+// errLogMoved means that a fence is where a segment was before the log moved on: it
 // ends nothing.
-var errPassed = errors.New("another process has moved the log on; try again")
+var errLogMoved = errors.New("another process has moved the log on; try again")
 
 // fence ends the log of earlier writers. One that is active creates segments
 // faster than fence, which must read each that it finds in its place. So fence
@@ -172,7 +172,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	if x.manifest.LogFrom >= x.log.next {
-		return errPassed
+		return errLogMoved
 	}
 	if x.manifest.Lanes != nil {
 		if err := x.joinLanes(ctx); err != nil {
@@ -214,7 +214,7 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	if err != nil {
 		return err
 	}
-	x.Answers = &Copy{Store: store, session: x, dir: dir}
+	x.Answers = &WorkingCopy{Store: store, session: x, dir: dir}
 	m := x.manifest
 	calls, err := x.state.readCalls(ctx, x.of, m)
 	if err != nil {
@@ -252,14 +252,14 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 // those of the lease and of files, at most 10 requests a second.
 const lingers = 105 * time.Millisecond
 
-// Linger makes changes wait for others, so that fewer requests go to S3, except
-// while hurry says that calls wait for places. Each call then takes some 50 ms longer on
-// average. hurry is called often.
-func (x *Session) Linger(hurry func() bool) {
+// DelayWrites makes changes wait for others, so that fewer requests go to S3, except
+// while urgent says that calls wait for places. Each call then takes some 50 ms longer on
+// average. urgent is called often.
+func (x *Session) DelayWrites(urgent func() bool) {
 	if x.log == nil {
 		return
 	}
-	x.hurry = hurry
+	x.urgent = urgent
 	x.replicate()
 }
 

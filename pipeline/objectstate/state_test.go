@@ -314,7 +314,7 @@ func TestGenerationsAreMerged(t *testing.T) {
 	if files() <= after {
 		t.Fatalf("%d files: those that were merged are gone already", files())
 	}
-	past := time.Now().Add(-keptFor - time.Minute)
+	past := time.Now().Add(-garbageAge - time.Minute)
 	must(t, filepath.WalkDir(b.folder(s, people), func(path string, e fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, past, past))
 	}))

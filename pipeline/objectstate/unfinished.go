@@ -53,8 +53,8 @@ func (s *State) Unfinished(ctx context.Context) ([]Unfinished, error) {
 	return all, nil
 }
 
-// restsFor is how long a run must have written nothing to be discarded.
-const restsFor = time.Hour
+// idleBeforeDiscard is how long a run must have written nothing to be discarded.
+const idleBeforeDiscard = time.Hour
 
 // Discard removes what a run that has not finished keeps. If the run may be at
 // work, the error is filelock.ErrLocked; if there is no such run, fs.ErrNotExist.
@@ -68,7 +68,7 @@ func (s *State) Discard(ctx context.Context, id string) (err error) {
 	if i < 0 {
 		return fmt.Errorf("%s: %w", at, fs.ErrNotExist)
 	}
-	if rests := time.Since(all[i].Changed); rests < restsFor {
+	if rests := time.Since(all[i].Changed); rests < idleBeforeDiscard {
 		return fmt.Errorf("%s: %w: it wrote something %s ago; try again an hour after that", at, filelock.ErrLocked, rests.Round(time.Second))
 	}
 	lease, err := s.Claim(ctx, "run "+id)

@@ -24,22 +24,22 @@ import (
 // Buyer gets the answers of one run: those that are stored from the store, the
 // others from the service. It is safe from many goroutines.
 type Buyer struct {
-	remote    *Remote
-	codec     codec
-	scope     answers.Scope
-	run       string    // who pays, in the store
-	began     time.Time // of this process, in whole milliseconds as the store has them
-	log       *slog.Logger
-	counters  *stats.CallCounters
-	account   *account
-	setAside  setAside
-	surcharge surcharge
-	inFlight  inFlight
-	outage    outage
-	refusals  refusals
-	retiring  sync.Once
-	swapped   sync.Once
-	tooOld    sync.Once
+	remote          *Remote
+	codec           codec
+	scope           answers.Scope
+	run             string    // who pays, in the store
+	began           time.Time // of this process, in whole milliseconds as the store has them
+	log             *slog.Logger
+	counters        *stats.CallCounters
+	account         *account
+	reservedEarlier reservedEarlier
+	surcharge       surcharge
+	inFlight        inFlight
+	outage          outage
+	refusals        refusals
+	retiring        sync.Once
+	swapped         sync.Once
+	tooOld          sync.Once
 	// slots bounds the calls at work. They are twice as many as the requests
 	// in flight, so that a call is ready whenever the pace has a place.
 	slots   chan struct{}
@@ -69,7 +69,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	if err != nil {
 		return nil, nil, err
 	}
-	b.setAside.price = spent.Open
+	b.reservedEarlier.price = spent.Open
 	b.account.add(spent.Calls, spent.Credits(), 0, 0)
 	b.counters.Earlier(spent.Calls, spent.Paid)
 	cancel := context.CancelFunc(func() {})
@@ -198,10 +198,10 @@ func (b *Buyer) warnTooOld() {
 // bookDelivered counts what a stored answer cost, if it has come since this
 // process began, by a callback, to a call of an earlier one.
 func (b *Buyer) bookDelivered(key string, a answers.Answer) {
-	if b.setAside.isEmpty() { // the usual case, without a hash
+	if b.reservedEarlier.isEmpty() { // the usual case, without a hash
 		return
 	}
-	price, found := b.setAside.take(answers.Question{Scope: b.scope, Key: key}.Hash())
+	price, found := b.reservedEarlier.take(answers.Question{Scope: b.scope, Key: key}.Hash())
 	if !found {
 		return
 	}

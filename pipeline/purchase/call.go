@@ -51,8 +51,8 @@ type call struct {
 	question answers.Question
 	state    state
 	charge   charge
-	flight   *flight // of the request that is out
-	placed   bool    // it has one of the service's places for pages
+	slot     *slot // of the request that is out
+	placed   bool  // it has one of the service's places for pages
 	// resolution is the id under which its answer is promised, "" if there is none.
 	resolution string
 	deadline   time.Time     // until when a promised answer is waited for
@@ -63,9 +63,9 @@ type call struct {
 	chosen     bool          // the user wants it sent once more, however old its key is
 }
 
-// flight is the place of a request among those in flight, and what the pace is
+// slot is the place of a request among those in slot, and what the pace is
 // told when it is given back.
-type flight struct {
+type slot struct {
 	permit  pace.Permit
 	outcome pace.Outcome
 	failure *resolution.CallError // nil for an answer
@@ -78,7 +78,7 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 	switch mine := f.Run == b.run; {
 	case f.Open != "" && mine:
 		c.charge.status, c.charge.cost = booked, c.charge.price
-		b.setAside.take(c.question.Hash())
+		b.reservedEarlier.take(c.question.Hash())
 	case f.Open != "":
 		c.charge.status = foreign
 	}
@@ -125,11 +125,11 @@ func (c *call) become(next state) {
 	c.state = next
 }
 
-// land gives the place of the request in flight to the next one. It may be
+// releaseSlot gives the place of the request in flight to the next one. It may be
 // called again.
-func (c *call) land() {
-	if f := c.flight; f != nil {
-		c.flight = nil
+func (c *call) releaseSlot() {
+	if f := c.slot; f != nil {
+		c.slot = nil
 		c.buyer.outage.done(c.question.Hash(), f.permit, f.outcome, f.failure)
 	}
 }
@@ -165,7 +165,7 @@ func (c *call) send() (Answer, error) {
 		return Answer{}, err
 	}
 	c.newKey, c.first, c.forgets = false, intent.FirstSent, intent.Deadline
-	c.flight = &flight{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
+	c.slot = &slot{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
 	left := permit.Leave(b.ctx)
 	late := intent.LeaveBefore
 	switch tooLate := !late.IsZero() && time.Now().After(late); {
@@ -185,10 +185,10 @@ func (c *call) send() (Answer, error) {
 	}
 	began := time.Now()
 	r, err := b.codec.send(durable, c.question, intent.Address, intent.IdempotencyKey)
-	c.flight.outcome, c.flight.failure = b.observe(r.About, err, time.Since(began))
-	switch failure := c.flight.failure; {
+	c.slot.outcome, c.slot.failure = b.observe(r.About, err, time.Since(began))
+	switch failure := c.slot.failure; {
 	case failure != nil:
-		c.flight.outcome.Lost = c.state == sent && failure.Billed()
+		c.slot.outcome.Lost = c.state == sent && failure.Billed()
 		return c.fail(failure)
 	case err != nil: // nothing is known, so it may have been billed
 		_, stored := c.conclude(answers.Answer{}, billed)
@@ -298,14 +298,14 @@ const (
 // when a callback closed a call that failed here.
 func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, err error) {
 	b, ctx := c.buyer, context.WithoutCancel(c.buyer.ctx)
-	defer c.land() // where storing the end did not
+	defer c.releaseSlot() // where storing the end did not
 	switch how {
 	case notSent:
-		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{Placed: c.land})
+		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{Placed: c.releaseSlot})
 		c.charge.putBack()
 	case unbilled, billed:
 		err = b.remote.Answers.Fail(ctx, c.question, answers.Failure{
-			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed, Body: a.Body, Placed: c.land,
+			Reason: a.Reason, Status: a.Status, Request: a.Request, MayBeBilled: how == billed, Body: a.Body, Placed: c.releaseSlot,
 		})
 		c.chosen = c.chosen && how == unbilled
 		if how == billed || c.maybeBilled() {
@@ -362,7 +362,7 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 // is stored: a service may post what it answers, too, and be faster that way.
 func (c *call) store(ctx context.Context, a answers.Answer) (earlier *answers.Answer, err error) {
 	b := c.buyer
-	if err := b.remote.Answers.Place(ctx, c.question, a, c.land); !errors.Is(err, answers.ErrNoCall) {
+	if err := b.remote.Answers.Place(ctx, c.question, a, c.releaseSlot); !errors.Is(err, answers.ErrNoCall) {
 		return nil, err
 	}
 	f, err := b.lookUp(c.question.Key)

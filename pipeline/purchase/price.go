@@ -132,21 +132,21 @@ func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
 	return s, nil
 }
 
-// setAside are the questions of earlier processes of the run that had no answer
+// reservedEarlier are the questions of earlier processes of the run that had no answer
 // when this one began, and what the account counts for each.
-type setAside struct {
+type reservedEarlier struct {
 	mu    sync.Mutex
 	price map[answers.Hash]int64
 }
 
-func (s *setAside) isEmpty() bool {
+func (s *reservedEarlier) isEmpty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.price) == 0
 }
 
 // take takes a question out.
-func (s *setAside) take(h answers.Hash) (price int64, found bool) {
+func (s *reservedEarlier) take(h answers.Hash) (price int64, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	price, found = s.price[h]

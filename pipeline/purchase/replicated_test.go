@@ -68,7 +68,7 @@ func TestRateWithAStoreFarAway(t *testing.T) {
 					time.Sleep(27 * time.Millisecond) // a request to S3
 					return nil
 				}, func(now time.Time) time.Time { return now.Add(time.Minute) })
-				store.Linger(105*time.Millisecond, controller.Crowded)
+				store.DelayWrites(105*time.Millisecond, controller.Crowded)
 				var mu sync.Mutex
 				var sent []time.Time
 				var bucket *limit.Buckets

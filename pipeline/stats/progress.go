@@ -28,10 +28,10 @@ type Progress struct {
 
 	mu   sync.Mutex
 	read reading
-	// leastDone and leastShare are the most that was seen done: estimates
+	// minDone and minShare are the most that was seen done: estimates
 	// change, but what is done stays done.
-	leastDone  int64
-	leastShare float64
+	minDone  int64
+	minShare float64
 }
 
 // reading is how far the input is read. Rows and bytes are of the same moment.
@@ -88,8 +88,8 @@ func (p *Progress) Snapshot() Snapshot {
 	if p.read.begun {
 		s.RowsRead, s.AllRead, s.BytesRead, s.BytesTotal = p.read.rows, p.read.all, p.read.bytes, p.read.total
 	}
-	s.LeastDone, s.LeastShare = p.leastDone, p.leastShare
-	p.leastDone, p.leastShare = s.InputDone(), s.Share()
+	s.LeastDone, s.LeastShare = p.minDone, p.minShare
+	p.minDone, p.minShare = s.InputDone(), s.Share()
 	return s
 }
 

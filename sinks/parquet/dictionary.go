@@ -23,7 +23,7 @@ type dictionary struct {
 var hashSeed = maphash.MakeSeed()
 
 const (
-	leastSlots  = 64
+	minSlots    = 64
 	lengthBytes = 4 // before each value
 )
 
@@ -60,7 +60,7 @@ func (d *dictionary) slot(value []byte) int {
 }
 
 func (d *dictionary) grow() {
-	n := max(leastSlots, len(d.slots))
+	n := max(minSlots, len(d.slots))
 	for 2*len(d.starts) >= n {
 		n *= 2
 	}

@@ -12,9 +12,9 @@ var labels = map[string]bool{
 	"ext": true, "extn": true, "extension": true, "x": true, "#": true,
 }
 
-// leastLabelled is how many digits precede a label. With fewer, its letters may belong to the
+// minLabelled is how many digits precede a label. With fewer, its letters may belong to the
 // number: 1-800-CALL HOME.
-const leastLabelled = 7
+const minLabelled = 7
 
 // withoutLabel drops labels behind a number: "(cell)", "[home]", "mobile phone", "- fax", and
 // "ext" without an extension.
@@ -34,7 +34,7 @@ func withoutLabel(s string) string {
 				return s // letters that follow a digit belong to the number
 			}
 		}
-		if !labels[label] || countDigits(end) < leastLabelled {
+		if !labels[label] || countDigits(end) < minLabelled {
 			return s
 		}
 		s = strings.TrimRight(end, " .:;,-/")

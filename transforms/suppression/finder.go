@@ -124,7 +124,7 @@ func (f *Finder) Names(text string) bool {
 	return strings.Contains(text, "@") && f.Lists(Email, text) ||
 		strings.Contains(text, "/") && f.Lists(NetworkURL, text) ||
 		f.Lists(IP, text) ||
-		countDigits(text) >= leastDigits && f.Lists(Phone, text)
+		countDigits(text) >= minDigits && f.Lists(Phone, text)
 }
 
 // ProfileKey is Lists for the key of a profile. It also looks for the former key.

@@ -26,8 +26,8 @@ var (
 	ErrUnreadable = errors.New("no_identifier")
 )
 
-// leastDigits is the least number of digits of a phone number.
-const leastDigits = 7
+// minDigits is the least number of digits of a phone number.
+const minDigits = 7
 
 // Builder collects the entries of lists, in one goroutine.
 type Builder struct {
@@ -121,7 +121,7 @@ func (b *Builder) addPlain(text string) error {
 		b.add(algSHA256.sum([]byte(addr.String())))
 		return nil
 	}
-	if countDigits(text) < leastDigits {
+	if countDigits(text) < minDigits {
 		return ErrUnreadable
 	}
 	n, err := phone.Parse(text, b.rules.Region)

@@ -146,7 +146,7 @@ func (r Rules) phoneForms(text string) (all []string) {
 			digits = append(digits, c)
 		}
 	}
-	if len(digits) >= leastDigits {
+	if len(digits) >= minDigits {
 		all = append(all, string(digits[max(0, len(digits)-10):]))
 	}
 	return all

@@ -27,13 +27,13 @@ import (
 // The limits of the callback listener. A callback is held in memory while it is
 // checked, up to 1 MiB for each connection.
 const (
-	mostCallbackConnections = 64
-	callbackHeaderTimeout   = 10 * time.Second
-	callbackReadTimeout     = 20 * time.Second // including the body
-	callbackWriteTimeout    = 40 * time.Second // including the time to store the answer
-	callbackIdleTimeout     = time.Minute
-	callbackHeaderBytes     = 16 << 10
-	callbackDrainTimeout    = 15 * time.Second
+	maxCallbackConnections = 64
+	callbackHeaderTimeout  = 10 * time.Second
+	callbackReadTimeout    = 20 * time.Second // including the body
+	callbackWriteTimeout   = 40 * time.Second // including the time to store the answer
+	callbackIdleTimeout    = time.Minute
+	callbackHeaderBytes    = 16 << 10
+	callbackDrainTimeout   = 15 * time.Second
 )
 
 // callbackListenOptions say where to receive callbacks, and how to verify them.
@@ -87,7 +87,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		serveCallbacks(server, netutil.LimitListener(listener, mostCallbackConnections), log)
+		serveCallbacks(server, netutil.LimitListener(listener, maxCallbackConnections), log)
 	}()
 	log.Info("receiving callbacks", "address", address)
 	return address, func() error { return stopCallbacks(server, served) }, nil

@@ -72,11 +72,11 @@ it. It reads the beginning of each input file, and no input from standard input.
 const patience = "10s"
 
 const (
-	// leastFree is the free space below which a disk counts as full.
-	leastFree = 256 << 20
-	// mostSkew is the maximum clock difference. S3 refuses more than 15
+	// minFree is the free space below which a disk counts as full.
+	minFree = 256 << 20
+	// maxSkew is the maximum clock difference. S3 refuses more than 15
 	// minutes.
-	mostSkew = 5 * time.Minute
+	maxSkew = 5 * time.Minute
 )
 
 // checkup is one run of doctor.
@@ -233,7 +233,7 @@ func (d *checkup) checkDisk(what, folder string) {
 		return
 	}
 	free := int64(s.Bavail) * int64(s.Bsize)
-	if free < leastFree {
+	if free < minFree {
 		d.failed(what, fmt.Errorf("%s free at %s; make room", figures.Size(free), at))
 		return
 	}
@@ -411,7 +411,7 @@ func (d *checkup) checkClock(clock time.Time, of string) {
 		return
 	}
 	off := time.Since(clock).Round(time.Second)
-	if off.Abs() > mostSkew {
+	if off.Abs() > maxSkew {
 		d.failed("clock", cli.UsageError(fmt.Errorf("%s off from %s; set the clock (NTP)", off.Abs(), of)))
 		return
 	}

@@ -342,7 +342,7 @@ func openStored(ctx context.Context, state wire.State, of answers.Scope, look bo
 	if err != nil {
 		return nil, nil, wire.UnlessUnavailable(err)
 	}
-	session.Linger(calls.Crowded)
+	session.DelayWrites(calls.Crowded)
 	return session.Answers, func() error { return session.Close(ctx) }, nil
 }
 

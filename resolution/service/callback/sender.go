@@ -66,7 +66,7 @@ func (s *Sender) Run(ctx context.Context) error {
 		sender:    s,
 		life:      life,
 		transport: transport,
-		underway:  newUnderway(s.o.Concurrency, s.o.PerReceiver),
+		inFlight:  newUnderway(s.o.Concurrency, s.o.PerReceiver),
 		events:    make(chan event, 2*unsettled*s.o.Concurrency), // room for all: an attempt never waits to say that it ended
 		idle:      time.NewTimer(0),
 	}
@@ -94,7 +94,7 @@ type run struct {
 	sender    *Sender
 	life      context.Context // of the attempts: ends when the grace is over
 	transport http.RoundTripper
-	underway  *underway
+	inFlight  *inFlight
 	attempts  sync.WaitGroup
 	events    chan event
 	idle      *time.Timer
@@ -114,20 +114,20 @@ type event struct {
 // how long to wait unless something happens.
 func (r *run) fill(ctx context.Context) time.Duration {
 	began := time.Now()
-	r.underway.drop(began)
+	r.inFlight.drop(began)
 	defer func() {
 		now := time.Now()
 		r.rested = now.Add(min(restBetween*now.Sub(began), maxRest))
 	}()
-	for pass := 0; pass < maxPasses && r.underway.free() > 0 && ctx.Err() == nil; pass++ {
+	for pass := 0; pass < maxPasses && r.inFlight.free() > 0 && ctx.Err() == nil; pass++ {
 		now := time.Now()
 		began := 0
 		var next time.Time
-		view := r.underway.look(now)
-		for _, scope := range r.underway.questions(view) {
+		view := r.inFlight.look(now)
+		for _, scope := range r.inFlight.questions(view) {
 			n, soonest, err := r.ask(ctx, view, scope)
 			if err != nil {
-				return r.stumble(ctx, "callbacks: the due ones cannot be read", err)
+				return r.logAndPause(ctx, "callbacks: the due ones cannot be read", err)
 			}
 			began += n
 			if next.IsZero() || !soonest.IsZero() && soonest.Before(next) {
@@ -136,13 +136,13 @@ func (r *run) fill(ctx context.Context) time.Duration {
 		}
 		r.failures = 0
 		if err := r.readAhead(ctx, view); err != nil {
-			return r.stumble(ctx, "callbacks: the next ones cannot be read", err)
+			return r.logAndPause(ctx, "callbacks: the next ones cannot be read", err)
 		}
 		if began == 0 || next.IsZero() || next.After(now) {
 			return r.until(next, now)
 		}
 	}
-	if r.underway.free() <= 0 {
+	if r.inFlight.free() <= 0 {
 		return r.sender.o.Poll // an end wakes sooner
 	}
 	return minPause
@@ -151,10 +151,10 @@ func (r *run) fill(ctx context.Context) time.Duration {
 // ask begins the attempts of one answer of the outbox. It returns their number
 // and when the next delivery is due.
 func (r *run) ask(ctx context.Context, v *view, scope state.Scope) (began int, next time.Time, err error) {
-	scope.Begun = r.underway.deliveries
-	due, next, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, min(r.underway.free(), maxFetch), scope)
+	scope.Begun = r.inFlight.deliveries
+	due, next, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, min(r.inFlight.free(), maxFetch), scope)
 	for _, d := range due {
-		if r.underway.begins(d, v) {
+		if r.inFlight.begins(d, v) {
 			r.begin(d, v)
 			began++
 		}
@@ -165,14 +165,14 @@ func (r *run) ask(ctx context.Context, v *view, scope state.Scope) (began int, n
 // readAhead reads deliveries of lanes that have all the attempts they may have, so
 // that the next ones begin without another look.
 func (r *run) readAhead(ctx context.Context, v *view) error {
-	lanes := r.underway.hungry(v)
+	lanes := r.inFlight.starved(v)
 	if len(lanes) == 0 {
 		return nil
 	}
-	scope := state.Scope{Only: lanes, Each: maxAhead, Begun: r.underway.deliveries, Bytes: largeBytes}
+	scope := state.Scope{Only: lanes, Each: maxAhead, Begun: r.inFlight.deliveries, Bytes: largeBytes}
 	due, _, err := r.sender.o.Outbox.DueDeliveries(ctx, v.now, maxAhead*len(lanes), scope)
 	for _, d := range due {
-		r.underway.hold(d, v.now)
+		r.inFlight.hold(d, v.now)
 	}
 	return err
 }
@@ -186,8 +186,8 @@ func (r *run) until(next, now time.Time) time.Duration {
 	return min(max(next.Sub(now), minPause), r.sender.o.Poll)
 }
 
-// stumble logs an error of the outbox and returns how long to pause.
-func (r *run) stumble(ctx context.Context, message string, err error) time.Duration {
+// logAndPause logs an error of the outbox and returns how long to pause.
+func (r *run) logAndPause(ctx context.Context, message string, err error) time.Duration {
 	if ctx.Err() != nil {
 		return 0 // Run ends
 	}
@@ -231,20 +231,20 @@ func (r *run) pause(ctx context.Context, wait time.Duration) {
 // read ahead. It reports whether the outbox may have more to begin.
 func (r *run) handle(ctx context.Context, e event) (look bool) {
 	if e.settled {
-		full := r.underway.free() <= 0
-		r.underway.settled(e.delivery.ID)
+		full := r.inFlight.free() <= 0
+		r.inFlight.settled(e.delivery.ID)
 		// A look at the outbox before this leaves the delivery out, so it does not say when
 		// it is due again.
 		return full || e.again
 	}
 	now := time.Now()
-	r.underway.end(e.delivery, e.took, now)
+	r.inFlight.end(e.delivery, e.took, now)
 	if ctx.Err() != nil {
 		return false
 	}
 	began := false
-	v := r.underway.look(now)
-	for d := range r.underway.next(e.delivery, v) {
+	v := r.inFlight.look(now)
+	for d := range r.inFlight.next(e.delivery, v) {
 		r.begin(d, v)
 		began = true
 	}
@@ -253,7 +253,7 @@ func (r *run) handle(ctx context.Context, e event) (look bool) {
 
 // begin starts an attempt.
 func (r *run) begin(d state.Delivery, v *view) {
-	r.underway.begin(d, v)
+	r.inFlight.begin(d, v)
 	r.attempts.Go(func() {
 		again := r.deliver(d)
 		r.events <- event{delivery: d, settled: true, again: again}

@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// leastCompressed is the smallest body that is compressed, in bytes. Answers
+// minCompressed is the smallest body that is compressed, in bytes. Answers
 // about one record are smaller: compressing them would take longer than sending
 // them.
-const leastCompressed = 4 << 10
+const minCompressed = 4 << 10
 
 var (
 	vary    = []string{"Accept-Encoding"}

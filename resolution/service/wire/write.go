@@ -85,7 +85,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, requestID string, p *P
 
 // WriteBody writes an answer, with gzip if it is large and w is Compressing.
 func WriteBody(w http.ResponseWriter, status int, contentType []string, body []byte) {
-	if len(body) >= leastCompressed {
+	if len(body) >= minCompressed {
 		w.Header()["Vary"] = vary
 		if _, ok := w.(compressing); ok {
 			w.Header()["Content-Encoding"] = zipped

@@ -73,12 +73,12 @@ func TestAmong(t *testing.T) {
 			}
 		}
 		want := slices.DeleteFunc(slices.Clone(all), func(i answers.Item) bool { return !chosen[i.Hash] })
-		if got := collect(t, s.among(t.Context(), people, m, hashesOf(keys...))); !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 {
+		if got := collect(t, s.lookupSorted(t.Context(), people, m, hashesOf(keys...))); !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 {
 			t.Errorf("%d of 100: got %d answers, want %d", share, len(got), len(want))
 		}
 	}
 	before := b.proxy.Seen()
-	if got := collect(t, s.among(t.Context(), people, m, hashesOf())); len(got) > 0 || b.proxy.Seen() != before {
+	if got := collect(t, s.lookupSorted(t.Context(), people, m, hashesOf())); len(got) > 0 || b.proxy.Seen() != before {
 		t.Errorf("no question: %d answers, %d requests", len(got), b.proxy.Seen()-before)
 	}
 	wrong := func(yield func(answers.Hash, error) bool) {
@@ -89,7 +89,7 @@ func TestAmong(t *testing.T) {
 		}
 	}
 	err = nil
-	for _, err = range s.among(t.Context(), people, m, wrong) {
+	for _, err = range s.lookupSorted(t.Context(), people, m, wrong) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "order") {
 		t.Errorf("questions without order: %v", err)
@@ -280,7 +280,7 @@ func TestRenew(t *testing.T) {
 	must(t, err)
 	a := &attempt{Session: first}
 	hurries := 0
-	first.Linger(func() bool { hurries++; return true })
+	first.DelayWrites(func() bool { hurries++; return true })
 	must(t, first.Answers.Load(t.Context(), hashesOf("a", "c", "d")))
 	buy := func(key string) {
 		t.Helper()

@@ -17,10 +17,10 @@ import (
 // because a question that is passed over would be bought again.
 type Hashes = iter.Seq2[answers.Hash, error]
 
-// among lists the answers that a manifest has to some questions, one per
+// lookupSorted lists the answers that a manifest has to some questions, one per
 // question. It reads the hashes of the row groups that may hold one of them, and
 // the rest of a row group only if it does.
-func (s *State) among(ctx context.Context, of answers.Scope, m *manifest, some Hashes) items {
+func (s *State) lookupSorted(ctx context.Context, of answers.Scope, m *manifest, some Hashes) items {
 	return func(yield func(answers.Item, error) bool) {
 		var generations []*searcher
 		for _, files := range m.generations() {

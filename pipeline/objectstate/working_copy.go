@@ -10,16 +10,16 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// Copy is the working copy of a session. It has all open calls, but stored answers
+// WorkingCopy is the working copy of a session. It has all open calls, but stored answers
 // only after Load. A question that was not loaded would look as if nothing were
 // stored, and would be bought again. So looking it up is an error.
-type Copy struct {
+type WorkingCopy struct {
 	*answers.Store
 
 	session *Session
-	dir     string // of the copy
-	all     bool   // everything was loaded
-	asked   *asked // the questions that were loaded; nil if none or all were
+	dir     string     // of the copy
+	all     bool       // everything was loaded
+	asked   *loadedSet // the questions that were loaded; nil if none or all were
 }
 
 // ErrNotLoaded means that a question was looked up whose stored answer was not
@@ -28,7 +28,7 @@ var ErrNotLoaded = errors.New("the input has changed since its stored answers we
 
 // Unloaded is how many stored answers Load can choose from, at most. It is 0 after
 // Load.
-func (c *Copy) Unloaded() (answers int64) {
+func (c *WorkingCopy) Unloaded() (answers int64) {
 	if c.all || c.asked != nil {
 		return 0
 	}
@@ -40,7 +40,7 @@ func (c *Copy) Unloaded() (answers int64) {
 // Load copies the stored answers to some questions, or all if some is nil. It is
 // called once, before the first change, and may read some twice. Later calls do
 // nothing if everything was loaded.
-func (c *Copy) Load(ctx context.Context, some Hashes) error {
+func (c *WorkingCopy) Load(ctx context.Context, some Hashes) error {
 	if c.all {
 		return nil
 	}
@@ -65,10 +65,10 @@ func (c *Copy) Load(ctx context.Context, some Hashes) error {
 	}
 }
 
-func (c *Copy) load(ctx context.Context, some Hashes) (err error) {
+func (c *WorkingCopy) load(ctx context.Context, some Hashes) (err error) {
 	x := c.session
 	stored := x.state.sorted(ctx, x.of, x.manifest.Files, true)
-	var asked *asked
+	var asked *loadedSet
 	if some != nil {
 		if asked, err = newAsked(c.dir); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (c *Copy) load(ctx context.Context, some Hashes) (err error) {
 				err = errors.Join(err, asked.close())
 			}
 		}()
-		stored = x.state.among(ctx, x.of, x.manifest, asked.record(some))
+		stored = x.state.lookupSorted(ctx, x.of, x.manifest, asked.record(some))
 	}
 	if err := c.Fill(ctx, x.of, stored); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *Copy) load(ctx context.Context, some Hashes) (err error) {
 
 // Renew writes what was bought to files, and begins a new working copy, into which other
 // stored answers are loaded. Nothing uses the copy meanwhile.
-func (c *Copy) Renew(ctx context.Context) error {
+func (c *WorkingCopy) Renew(ctx context.Context) error {
 	x := c.session
 	if x.log != nil {
 		x.running.Wait()
@@ -135,7 +135,7 @@ func (c *Copy) Renew(ctx context.Context) error {
 
 // Lookup is Store.Lookup. The error is ErrNotLoaded if one of the questions was not
 // loaded.
-func (c *Copy) Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error) {
+func (c *WorkingCopy) Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error) {
 	found, err := c.Store.Lookup(ctx, scope, keys, f, bodies, into)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (c *Copy) Lookup(ctx context.Context, scope answers.Scope, keys []string, f
 }
 
 // LookupHashes is Store.LookupHashes, with the same error as Lookup.
-func (c *Copy) LookupHashes(ctx context.Context, hashes []answers.Hash, f answers.Freshness, into []answers.Found) ([]answers.Found, error) {
+func (c *WorkingCopy) LookupHashes(ctx context.Context, hashes []answers.Hash, f answers.Freshness, into []answers.Found) ([]answers.Found, error) {
 	found, err := c.Store.LookupHashes(ctx, hashes, f, into)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (c *Copy) LookupHashes(ctx context.Context, hashes []answers.Hash, f answer
 
 // check refuses questions without a fresh answer that were not loaded. The log may
 // have brought an answer to a question that was not loaded, and S3 a newer one.
-func (c *Copy) check(found []answers.Found, hash func(i int) answers.Hash) error {
+func (c *WorkingCopy) check(found []answers.Found, hash func(i int) answers.Hash) error {
 	if c.all {
 		return nil
 	}
@@ -173,27 +173,27 @@ func (c *Copy) check(found []answers.Found, hash func(i int) answers.Hash) error
 }
 
 // Close closes the copy.
-func (c *Copy) Close() error { return errors.Join(c.Store.Close(), c.asked.close()) }
+func (c *WorkingCopy) Close() error { return errors.Join(c.Store.Close(), c.asked.close()) }
 
-// asked is a file of hashes in ascending order. It takes no memory, however many
+// loadedSet is a file of hashes in ascending order. It takes no memory, however many
 // they are. A question that is to be bought is searched in it once: with 10 million,
 // that takes some 10 µs.
-type asked struct {
+type loadedSet struct {
 	file  *os.File
 	w     *bufio.Writer
 	count int64
 }
 
-func newAsked(dir string) (*asked, error) {
+func newAsked(dir string) (*loadedSet, error) {
 	f, err := atomicfile.Nameless(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &asked{file: f, w: bufio.NewWriterSize(f, 1<<18)}, nil
+	return &loadedSet{file: f, w: bufio.NewWriterSize(f, 1<<18)}, nil
 }
 
 // record passes on hashes, and writes them to the file.
-func (a *asked) record(some Hashes) Hashes {
+func (a *loadedSet) record(some Hashes) Hashes {
 	return func(yield func(answers.Hash, error) bool) {
 		for h, err := range some {
 			if err == nil {
@@ -208,7 +208,7 @@ func (a *asked) record(some Hashes) Hashes {
 }
 
 // has reports whether a hash is in the file.
-func (a *asked) has(h answers.Hash) (bool, error) {
+func (a *loadedSet) has(h answers.Hash) (bool, error) {
 	if a == nil {
 		return false, nil
 	}
@@ -230,7 +230,7 @@ func (a *asked) has(h answers.Hash) (bool, error) {
 	return false, nil
 }
 
-func (a *asked) close() error {
+func (a *loadedSet) close() error {
 	if a == nil {
 		return nil
 	}

@@ -67,12 +67,9 @@ var program = sync.OnceValues(func() (string, error) {
 // Program returns the path of the server. It builds it if it was not.
 func Program(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the S3 server is a program that has to be built")
-	}
 	path, err := program()
 	if err != nil {
-		t.Fatalf("versitygw cannot be built: %v; its modules come from the module proxy, go test -short does without\n%s", err, path)
+		t.Fatalf("versitygw cannot be built: %v; its modules come from the module proxy\n%s", err, path)
 	}
 	return path
 }

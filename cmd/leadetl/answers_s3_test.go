@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -47,7 +48,7 @@ func buyAnswers(t *testing.T, state string, keys ...string) {
 func (j *s3Job) s3Program(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
-	code := execute(t.Context(), append(args, "--s3-endpoint", j.proxy.URL, "--s3-path-style"), nil, &out, &said)
+	code := program.Execute(t.Context(), append(args, "--s3-endpoint", j.proxy.URL, "--s3-path-style"), nil, &out, &said)
 	if code != want {
 		t.Fatalf("leadetl %s: exit code %d, want %d:\n%s", strings.Join(args, " "), code, want, said.String())
 	}
@@ -80,7 +81,7 @@ func TestAnswersOnS3(t *testing.T) {
 		for i, where := range []string{j.path("a"), state, j.path("b")} {
 			var out, err bytes.Buffer
 			command := slices.Concat([]string{"answers"}, args, []string{"--state", where, "--s3-endpoint", j.proxy.URL, "--s3-path-style"})
-			if code := execute(t.Context(), command, nil, &out, &err); code != 0 {
+			if code := program.Execute(t.Context(), command, nil, &out, &err); code != 0 {
 				t.Fatalf("%s: exit code %d: %s", command, code, err.String())
 			}
 			said[i] = sortedLines(out.String())

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 )
 
 // TestDirectorySoak: for LEADETL_SOAK (make soak: 20 minutes), imports replace the
@@ -72,7 +73,7 @@ func TestDirectorySoak(t *testing.T) {
 	}
 	command := func(args ...string) string {
 		var out, said bytes.Buffer
-		if code := execute(context.Background(), args, strings.NewReader(""), &out, &said); code != cli.ExitDone {
+		if code := program.Execute(context.Background(), args, strings.NewReader(""), &out, &said); code != cli.ExitDone {
 			t.Errorf("leadetl %s: exit code %d\n%s", strings.Join(args, " "), code, said.String())
 		}
 		return out.String()

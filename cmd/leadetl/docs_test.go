@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -83,7 +84,7 @@ func TestScheduledCommands(t *testing.T) {
 	}
 	for _, m := range found {
 		line := strings.NewReplacer(`"dt=$night"`, "dt=2026-11-20", "{{ ds }}", "2026-11-20").Replace(m[1])
-		c, args, err := newRoot(cli.Streams{}).Find(strings.Fields(line))
+		c, args, err := program.NewRoot(cli.Streams{}).Find(strings.Fields(line))
 		if err != nil || c.Name() != "run" {
 			t.Errorf("leadetl %s: %v", line, err)
 			continue
@@ -115,7 +116,7 @@ func TestNamedFlags(t *testing.T) {
 			add(sub)
 		}
 	}
-	add(newRoot(cli.Streams{}))
+	add(program.NewRoot(cli.Streams{}))
 	checked := 0
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)

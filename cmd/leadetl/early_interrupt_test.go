@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 )
 
 // waiting is standard input of which nothing comes. It cancels when somebody
@@ -36,7 +37,7 @@ func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	defer close(in.end)
 	var out, errOut bytes.Buffer
 	args := []string{"run", "email_to_hem", "--in", "-", "--out", t.TempDir() + "/out", "--state", t.TempDir()}
-	code := execute(ctx, args, in, &out, &errOut)
+	code := program.Execute(ctx, args, in, &out, &errOut)
 	if want := "leadetl: interrupted before anything was done\n"; code != cli.ExitInterrupted || errOut.String() != want || out.Len() > 0 {
 		t.Errorf("exit code %d, %q, %q; want %d, %q, nothing", code, &errOut, &out, cli.ExitInterrupted, want)
 	}
@@ -73,7 +74,7 @@ func TestInterruptedWhileWaitingForAFile(t *testing.T) {
 		}
 		go interruptReader(t, file, interrupt)
 		var out, errOut bytes.Buffer
-		if code := execute(ctx, args, strings.NewReader(""), &out, &errOut); code != cli.ExitInterrupted || !strings.Contains(errOut.String()+out.String(), "interrupted") {
+		if code := program.Execute(ctx, args, strings.NewReader(""), &out, &errOut); code != cli.ExitInterrupted || !strings.Contains(errOut.String()+out.String(), "interrupted") {
 			t.Errorf("%s: exit code %d, %q, %q; want %d", args, code, &errOut, &out, cli.ExitInterrupted)
 		}
 	}
@@ -99,8 +100,8 @@ func TestQuit(t *testing.T) {
 		debug string
 		code  int
 		trace bool
-	}{{"", exitQuit, false}, {"1", cli.ExitUsage, true}} {
-		t.Setenv(debugVariable, c.debug)
+	}{{"", program.ExitQuit, false}, {"1", cli.ExitUsage, true}} {
+		t.Setenv(program.DebugVariable, c.debug)
 		pipe := filepath.Join(t.TempDir(), "pipe")
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
@@ -115,7 +116,7 @@ func TestQuit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code, said := p.code(), p.said.String(); code != c.code || strings.Contains(said, "goroutine ") != c.trace || !c.trace && said != "" {
-			t.Errorf("%s=%s: exit code %d, %.200q; want %d", debugVariable, c.debug, code, said, c.code)
+			t.Errorf("%s=%s: exit code %d, %.200q; want %d", program.DebugVariable, c.debug, code, said, c.code)
 		}
 	}
 }

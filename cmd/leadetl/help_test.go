@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 )
 
 const helpWidth = 100
@@ -36,7 +37,7 @@ func TestHelp(t *testing.T) {
 		"leadetl answers compact":  {"5  ", "130"},
 	}
 	var out bytes.Buffer
-	root := newRoot(cli.Streams{Out: &out, Err: &out})
+	root := program.NewRoot(cli.Streams{Out: &out, Err: &out})
 	for _, c := range all(root) {
 		path := c.CommandPath()
 		t.Run(path, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestHelp(t *testing.T) {
 // TestFlagTexts holds the flags to one wording: what is taken has a name of
 // its own, and the text is a phrase, not a sentence.
 func TestFlagTexts(t *testing.T) {
-	for _, c := range all(newRoot(cli.Streams{})) {
+	for _, c := range all(program.NewRoot(cli.Streams{})) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			name, text := pflag.UnquoteUsage(f)
 			if slices.Contains([]string{"string", "strings", "stringArray", "int", "limit|share"}, name) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/internal/invisible"
 )
 
@@ -49,7 +50,7 @@ func TestOddNamesAreEscaped(t *testing.T) {
 		{"answers", "stat", "--state", in("answers")}, {odd},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+		code := program.Execute(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
 		for _, said := range []string{stdout.String(), stderr.String()} {
 			for line := range strings.Lines(said) {
 				text := strings.TrimSuffix(line, "\n")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -148,7 +149,7 @@ func TestPartitionColumnMistakes(t *testing.T) {
 	} {
 		for _, command := range []string{"run", "plan"} {
 			var errOut bytes.Buffer
-			code := execute(t.Context(), []string{command, "email_to_hem", "--in", in, "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state"), "--partition-by", c.by}, nil, io.Discard, &errOut)
+			code := program.Execute(t.Context(), []string{command, "email_to_hem", "--in", in, "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state"), "--partition-by", c.by}, nil, io.Discard, &errOut)
 			if code != cli.ExitUsage || !strings.Contains(errOut.String(), c.want) {
 				t.Errorf("%s --partition-by %s: exit code %d\n%s", command, c.by, code, &errOut)
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -117,7 +118,7 @@ func (j *remoteJob) within(want int) (said string) {
 		j.Fatal(err)
 	}
 	var out, err bytes.Buffer
-	if got := execute(j.Context(), j.args("--api-key-file", key), strings.NewReader(""), &out, &err); got != want {
+	if got := program.Execute(j.Context(), j.args("--api-key-file", key), strings.NewReader(""), &out, &err); got != want {
 		j.Fatalf("the run ended with exit code %d, want %d:\n%s", got, want, tail(err.String()))
 	}
 	return err.String()

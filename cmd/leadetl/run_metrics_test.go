@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
@@ -74,7 +75,7 @@ func TestMetricsOfARun(t *testing.T) {
 	said := &logged{after: regexp.MustCompile(`msg=metrics url=(\S+)/metrics`), found: make(chan string, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(t.Context(), []string{
+		ended <- program.Execute(t.Context(), []string{
 			"run", "enrichment", "--in", profiles(t, all), "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
 			"--resolver", service.URL, "--concurrency", "1", "--rate", "1000/s", "--metrics-listen", "127.0.0.1:0",
 		}, strings.NewReader(""), io.Discard, said)
@@ -185,7 +186,7 @@ func TestMetricsPortInUse(t *testing.T) {
 	} {
 		folder := t.TempDir()
 		var said bytes.Buffer
-		code := execute(t.Context(), []string{
+		code := program.Execute(t.Context(), []string{
 			"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
 			"--metrics-listen", address,
 		}, strings.NewReader(""), io.Discard, &said)
@@ -193,7 +194,7 @@ func TestMetricsPortInUse(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s", address, code, &said)
 		}
 		said.Reset()
-		code = execute(t.Context(), []string{
+		code = program.Execute(t.Context(), []string{
 			"serve", "--state", filepath.Join(folder, "state"), "--directory", "none", "--internal-listen", "none", "--listen", address,
 		}, strings.NewReader(""), io.Discard, &said)
 		if code != cli.ExitUsage || !strings.Contains(said.String(), "leadetl: --listen: "+want) {

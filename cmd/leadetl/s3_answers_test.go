@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -88,7 +89,7 @@ func TestOddAnswersOfS3(t *testing.T) {
 				args = append(args, s3...)
 			}
 			var printed, said bytes.Buffer
-			code := execute(context.Background(), args, strings.NewReader(""), &printed, &said)
+			code := program.Execute(context.Background(), args, strings.NewReader(""), &printed, &said)
 			if c.wrong == (code == cli.ExitDone) || c.wrong && code != cli.ExitUsage || !c.wrong && !strings.Contains(printed.String(), command.want) {
 				t.Errorf("%s: leadetl %s: exit code %d\n%s%s", c.name, strings.Join(args[:2], " "), code, printed.String(), said.String())
 			}

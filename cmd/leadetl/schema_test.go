@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
@@ -164,7 +165,7 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt=1,DT=2"}, `partition "DT" is given twice`},
 	} {
 		var errOut bytes.Buffer
-		code := execute(t.Context(), append([]string{"schema"}, c.args...), nil, io.Discard, &errOut)
+		code := program.Execute(t.Context(), append([]string{"schema"}, c.args...), nil, io.Discard, &errOut)
 		if code != cli.ExitUsage || !strings.Contains(errOut.String(), c.want) || strings.Contains(errOut.String(), "Canary") {
 			t.Errorf("%q: exit code %d, %s", c.args, code, &errOut)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
@@ -36,7 +37,7 @@ const hasty = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
-		"leadetl": main,
+		"leadetl": program.Main,
 		"parquet": showParquet, // parquet [-columns a,b] FILE…
 		"convert": convert,     // convert FORMAT FROM TO
 		"bought":  bought,      // bought STATE FILE

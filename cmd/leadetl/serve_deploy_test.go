@@ -19,13 +19,14 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/resolution/service"
 )
 
 // deployedFlags are the flags of serve in a recipe, as far as the program has them.
 func deployedFlags(t *testing.T, args []string) map[string]string {
 	t.Helper()
-	c, rest, err := newRoot(cli.Streams{}).Find(args)
+	c, rest, err := program.NewRoot(cli.Streams{}).Find(args)
 	if err != nil || c.Name() != "serve" {
 		t.Fatalf("%q: %v", args, err)
 	}
@@ -226,7 +227,7 @@ func TestBackupRecipes(t *testing.T) {
 		words := strings.Fields(strings.ReplaceAll(command, "--state=", "--state "))
 		folder := t.TempDir()
 		words[2], words[len(words)-1] = folder, p.state
-		if code := execute(t.Context(), words, strings.NewReader(""), io.Discard, io.Discard); code != cli.ExitDone {
+		if code := program.Execute(t.Context(), words, strings.NewReader(""), io.Discard, io.Discard); code != cli.ExitDone {
 			t.Errorf("%s: exit code %d", command, code)
 		}
 		if made, err := filepath.Glob(folder + "/service-*.sqlite"); err != nil || len(made) != 1 {

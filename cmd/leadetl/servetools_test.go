@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
 )
 
@@ -42,7 +43,7 @@ func until(t testing.TB, what string, is func() bool) {
 func leadetl(t testing.TB, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
-	if code := execute(context.Background(), args, strings.NewReader(""), &out, &said); code != cli.ExitDone {
+	if code := program.Execute(context.Background(), args, strings.NewReader(""), &out, &said); code != cli.ExitDone {
 		t.Fatalf("leadetl %s: exit code %d\n%s", strings.Join(args, " "), code, said.String())
 	}
 	return strings.TrimSpace(out.String())

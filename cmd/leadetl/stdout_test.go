@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 )
 
 // brokenPipe is standard output that cannot be written to.
@@ -41,8 +42,8 @@ func TestStandardOutputFails(t *testing.T) {
 	}
 	for _, args := range commands {
 		var said, heard bytes.Buffer
-		if code := execute(t.Context(), args, strings.NewReader(""), brokenPipe{}, &said); code != cli.ExitFailure || !strings.Contains(said.String(), "the output is gone") {
-			again := execute(t.Context(), slices.Concat(args), strings.NewReader(""), &heard, &heard)
+		if code := program.Execute(t.Context(), args, strings.NewReader(""), brokenPipe{}, &said); code != cli.ExitFailure || !strings.Contains(said.String(), "the output is gone") {
+			again := program.Execute(t.Context(), slices.Concat(args), strings.NewReader(""), &heard, &heard)
 			t.Errorf("leadetl %s: exit code %d: %s\n(exit code %d where the output is heard: %s)", strings.Join(args, " "), code, &said, again, &heard)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
@@ -29,7 +30,7 @@ const raggedList = "id,email\n1,a@x.example\n2,b@x.example\n3,\n4,d@x.example\n"
 func lead(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	if code := execute(t.Context(), args, strings.NewReader(""), &out, &errOut); code != cli.ExitDone {
+	if code := program.Execute(t.Context(), args, strings.NewReader(""), &out, &errOut); code != cli.ExitDone {
 		t.Fatalf("leadetl %s: exit code %d\n%s", strings.Join(args, " "), code, &errOut)
 	}
 	return out.String()
@@ -49,7 +50,7 @@ func ragged(t *testing.T) string {
 
 func failures(t *testing.T, dataset string) []string {
 	t.Helper()
-	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: verifyRules, Workers: 2})
+	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: program.VerifyRules, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func failures(t *testing.T, dataset string) []string {
 // requireWhole proves a dataset, if it is finished.
 func requireWhole(t testing.TB, dataset string) {
 	t.Helper()
-	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: verifyRules, Workers: 2})
+	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: program.VerifyRules, Workers: 2})
 	if errors.Is(err, sinks.ErrNoDataset) {
 		return
 	}
@@ -346,7 +347,7 @@ func TestVerifyEveryOperation(t *testing.T) {
 // TestVerifyHasRulesForEveryOperation: without rules nothing is checked.
 func TestVerifyHasRulesForEveryOperation(t *testing.T) {
 	for _, op := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
-		if _, known := verifyRules(string(op), columns.SchemaVersion); !known {
+		if _, known := program.VerifyRules(string(op), columns.SchemaVersion); !known {
 			t.Errorf("the rules of %s are not known", op)
 		}
 	}
@@ -360,7 +361,7 @@ func TestVerifyBoundsWhatItPrints(t *testing.T) {
 		}
 	}
 	var stdout bytes.Buffer
-	if code := execute(t.Context(), []string{"verify", out}, nil, &stdout, io.Discard); code != cli.ExitRejects {
+	if code := program.Execute(t.Context(), []string{"verify", out}, nil, &stdout, io.Discard); code != cli.ExitRejects {
 		t.Errorf("exit code %d", code)
 	}
 	if lines := strings.Split(strings.TrimSpace(stdout.String()), "\n"); len(lines) != 201 || lines[200] != "… and 100 more" {

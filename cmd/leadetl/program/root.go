@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/workercmd"
 )
 
-// execute runs the command line and returns the exit code.
-func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+// Execute runs the command line and returns the exit code.
+func Execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	checked := cli.NewOutput(out)
-	root := newRoot(cli.Streams{In: in, Out: checked, Err: errOut})
+	root := NewRoot(cli.Streams{In: in, Out: checked, Err: errOut})
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -29,7 +29,8 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	return cli.ExitCode(err)
 }
 
-func newRoot(std cli.Streams) *cobra.Command {
+// NewRoot is the tree of all commands.
+func NewRoot(std cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "leadetl",
 		Short: "Turn lists of identifiers into lead data",

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -105,7 +105,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	})
 	wire.SetGC(wire.VerifyGC)
 	wire.SetHeap(wire.VerifyHeap)
-	result, err := verify.Check(ctx, opened, verify.Options{Rules: verifyRules, Workers: f.workers, Progress: &rows})
+	result, err := verify.Check(ctx, opened, verify.Options{Rules: VerifyRules, Workers: f.workers, Progress: &rows})
 	stop()
 	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
@@ -148,9 +148,9 @@ func issuesOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Issue, er
 	return warehouse.Issues(target, tableOf(r.Manifest), longest)
 }
 
-// verifyRules returns the rules of an operation from the writer's schema.
+// VerifyRules returns the rules of an operation from the writer's schema.
 // Columns are only ever added, so an older schema is part of the current one.
-func verifyRules(operation string, schemaVersion int) (verify.Rules, bool) {
+func VerifyRules(operation string, schemaVersion int) (verify.Rules, bool) {
 	op, err := resolution.ParseOperation(operation)
 	if err != nil || schemaVersion < 1 || schemaVersion > columns.SchemaVersion {
 		return verify.Rules{}, false

@@ -217,7 +217,7 @@ func requireSameManifest(t *testing.T, got, want *sinks.Manifest) {
 }
 
 // testInterrupted ends the program as Ctrl-C does: in good order, with 130,
-// and the same command goes on.
+// and the same command continues.
 func testInterrupted(t *testing.T, p program, undisturbed string) {
 	dir := t.TempDir()
 	c := p.command(dir, "--log-level", "debug", "--log-format", "json")

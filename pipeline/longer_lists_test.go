@@ -31,7 +31,7 @@ func (p people) Resolve(_ context.Context, r resolution.Request) (resolution.Ans
 	return resolution.Answer{Lead: &lead}, nil
 }
 
-// TestLongerLists: an interrupted run goes on with longer suppression lists, and
+// TestLongerLists: an interrupted run continues with longer suppression lists, and
 // makes only those parts again that have somebody who is listed since: by the row
 // itself, another column, or the answer.
 func TestLongerLists(t *testing.T) {

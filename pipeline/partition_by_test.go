@@ -270,7 +270,7 @@ func TestRefusedPartitions(t *testing.T) {
 	}
 }
 
-// A run that was stopped goes on with the parts that are whole in all their
+// A run that was stopped continues with the parts that are whole in all their
 // files; what is left of others goes, and the folders with it.
 func TestStoppedRunOfPartedRows(t *testing.T) {
 	dir := t.TempDir()

@@ -324,7 +324,7 @@ func TestSameJobInOtherWords(t *testing.T) {
 	}
 }
 
-// A run with --overwrite that was stopped goes on with the same command; on
+// A run with --overwrite that was stopped continues with the same command; on
 // its finished dataset it begins again, and so it does when an input was
 // touched meanwhile.
 func TestOverwriteGoesOnWithItsOwn(t *testing.T) {
@@ -712,7 +712,7 @@ func TestResumedByAnotherSpelling(t *testing.T) {
 }
 
 // TestUnfinishedDatasetInAPartition: the folder of an unfinished dataset is
-// nobody else's partition, also for a run that overwrites.
+// no other's partition, also for a run that overwrites.
 func TestUnfinishedDatasetInAPartition(t *testing.T) {
 	inner := setup{dir: t.TempDir(), rowsPerPart: 10, out: "lake/dt=2026-11-20"}
 	inner.input(t, "list.csv", emails(0, 50))

@@ -83,7 +83,7 @@ type Result struct {
 	Made     int             // parts this run made
 	Report   *report.Report  // nil when there was nothing to do
 
-	// FirstReject is the first invalid row or line; nil if there is none.
+	// FirstReject is the first invalid row or line; nil without one.
 	FirstReject *sinks.FirstReject
 	// Duplicates counts rows of this run with the key of another of its rows;
 	// nil if unknown.

@@ -227,7 +227,7 @@ func TestInterruptedSearch(t *testing.T) {
 			if p.Number == 50 {
 				cancel()
 			}
-			time.Sleep(time.Second) // passes when nobody else has anything to do
+			time.Sleep(time.Second) // passes when no other has anything to do
 			return nil
 		}}
 		s.searcher, s.rowsPerPart = c, 1
@@ -243,7 +243,7 @@ func TestInterruptedSearch(t *testing.T) {
 	})
 }
 
-// A run that goes on another day asks what it asked the first day, a finished
+// A run that continues another day asks what it asked the first day, a finished
 // one stays finished, and one that replaces it asks about the present days.
 func TestDayOfSearches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it is 2000-01-01
@@ -287,7 +287,7 @@ func TestDayOfSearches(t *testing.T) {
 	})
 }
 
-// A run that fails anywhere goes on where it was, and its dataset is that of a
+// A run that fails anywhere continues where it was, and its dataset is that of a
 // run that did not.
 func TestSearchesGoOn(t *testing.T) {
 	whole := searching(t, "")

@@ -208,7 +208,7 @@ func TestRemoteCounts(t *testing.T) {
 	})
 }
 
-// A run that is stopped at any call goes on by page: nothing is begun twice,
+// A run that is stopped at any call continues by page: nothing is begun twice,
 // and nothing is paid twice.
 func TestRemoteSearchesGoOn(t *testing.T) {
 	const list = "keywords,limit\ncrowd 9,3\ncrowd 4,2\nnobody,\ncrowd 1,\n"
@@ -401,7 +401,7 @@ func TestRemoteSearchesOffline(t *testing.T) {
 
 // A budget is never passed, whatever it is; pages that are being made hold
 // what they can cost, and are waited for before a run stops for want of it.
-// With as much again, the run goes on and pays nothing twice.
+// With as much again, the run continues and pays nothing twice.
 func TestRemoteSearchBudgets(t *testing.T) {
 	const list = "keywords,limit\ncrowd 5,3\ncrowd 2,3\ncrowd 1,3\ncrowd 7,3\nnobody,3\n"
 	const all = 5 + 2 + 1 + 7

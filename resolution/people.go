@@ -117,7 +117,7 @@ func (l *TextLists) Reset() {
 // End ends a list.
 func (l *TextLists) End() { l.Ends = append(l.Ends, int32(l.Texts.Len())) }
 
-// TextTable is distinct texts that codes stand for. Nobody may change it.
+// TextTable is distinct texts that codes stand for. It must not be changed.
 type TextTable struct{ Texts }
 
 // CodedTexts is a column of texts by their code in a table, whose length is the code of

@@ -28,7 +28,7 @@ type Manifest struct {
 	Schema        []Column        `json:"schema"`
 	Partitions    []Partition     `json:"partitions,omitempty"`
 	// PartitionBy is the column whose values are in the paths of the files, as
-	// NAME=VALUE/part-…, and not in the files; empty when there is none.
+	// NAME=VALUE/part-…, and not in the files; empty without one.
 	PartitionBy string    `json:"partition_by,omitempty"`
 	Totals      Totals    `json:"totals"`
 	Parts       []Part    `json:"parts"`

@@ -463,7 +463,7 @@ func TestOldDataset(t *testing.T) {
 	o.output(cli.ExitDone, "verify", "hems")
 }
 
-// TestOldServed: leadetl serve goes on with the state of an old one.
+// TestOldServed: leadetl serve continues with the state of an old one.
 func TestOldServed(t *testing.T) {
 	t.Parallel()
 	key, err := os.ReadFile(filepath.Join(oldData, "service.key"))

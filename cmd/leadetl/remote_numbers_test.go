@@ -142,7 +142,7 @@ func lastReport(t *testing.T, out string) (r report.Report) {
 	return r
 }
 
-// TestLongerListAfterAKill: a killed run goes on with a longer suppression list.
+// TestLongerListAfterAKill: a killed run continues with a longer suppression list.
 // Only parts with somebody who is listed since are made again, of stored answers.
 func TestLongerListAfterAKill(t *testing.T) {
 	t.Parallel()

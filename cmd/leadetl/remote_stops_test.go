@@ -18,7 +18,7 @@ import (
 )
 
 // TestRemoteStops has services that end a run. Each run stops cleanly and,
-// once the cause is gone, goes on with the same command, and pays for nothing
+// once the cause is gone, continues with the same command, and pays for nothing
 // twice.
 func TestRemoteStops(t *testing.T) {
 	t.Parallel()

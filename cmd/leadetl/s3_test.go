@@ -417,7 +417,7 @@ func TestS3Refused(t *testing.T) {
 			}
 		})
 	}
-	j.run(0, "s3://leads/in/", "s3://leads/out", "--quiet") // it goes on
+	j.run(0, "s3://leads/in/", "s3://leads/out", "--quiet") // it continues
 }
 
 // TestS3DatasetIsProved: a dataset on S3 is read back as one in a folder is,

@@ -256,7 +256,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// line is the last line of a log with a message, nil when there is none.
+// line is the last line of a log with a message, nil without one.
 func (o *output) line(message string) (found map[string]any) {
 	for text := range strings.Lines(o.String()) {
 		var line map[string]any
@@ -297,7 +297,7 @@ type answer struct {
 	body   map[string]any // nil when it is no JSON object
 }
 
-// at is the value at a path of members, nil when there is none.
+// at is the value at a path of members, nil without one.
 func (a answer) at(path ...string) any {
 	var v any = a.body
 	for _, name := range path {
@@ -307,7 +307,7 @@ func (a answer) at(path ...string) any {
 	return v
 }
 
-// text is the string at a path of members, "" when there is none.
+// text is the string at a path of members, "" without one.
 func (a answer) text(path ...string) string {
 	s, _ := a.at(path...).(string)
 	return s
@@ -364,7 +364,7 @@ func (c *caller) try(ctx context.Context, method, path, body string, headers ...
 }
 
 // readAnswer reads an answer of the service off a connection, and holds it to
-// the document. The status is 0 when there is none.
+// the document. The status is 0 without one.
 func readAnswer(t testing.TB, from *bufio.Reader, r *http.Request, sent string) (status int, body string) {
 	t.Helper()
 	response, err := http.ReadResponse(from, r)

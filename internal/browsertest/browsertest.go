@@ -49,7 +49,7 @@ type Browser struct {
 	ended      bool
 }
 
-// Find returns the path of a Chromium; it skips the test if there is none.
+// Find returns the path of a Chromium; it skips the test without one.
 func Find(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -61,7 +61,7 @@ func Find(t *testing.T) string {
 	return ""
 }
 
-// Start starts a browser; it skips the test if there is none.
+// Start starts a browser; it skips the test without one.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := Find(t)

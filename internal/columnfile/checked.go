@@ -57,7 +57,7 @@ func (c *Checked[T]) Load(places []uint64, to []T) {
 }
 
 // Touch loads a byte at every step of the distances [from, to) behind each place, or the last
-// byte where there is none. Like Load, it verifies all pages first. It also does what Expect
+// byte without one. Like Load, it verifies all pages first. It also does what Expect
 // does.
 func Touch(c *Checked[uint8], places []uint64, from, to, step uint64) {
 	if c.file.scattered {

@@ -66,7 +66,7 @@ func (t *Tx) run(statement string, args []any) (sql.Result, error) {
 	return r, t.mark(err)
 }
 
-// Row reads one row; found is false if there is none. It sees what the group
+// Row reads one row; found is false without one. It sees what the group
 // wrote, but not the rows that the group holds back.
 func (t *Tx) Row(query string, args []any, into ...any) (found bool, err error) {
 	s, err := t.conn.prepare(query)

@@ -81,7 +81,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A listing goes on over its pages.
+// A listing continues over its pages.
 func TestListPages(t *testing.T) {
 	server, proxy, store := stores(t)
 	const n = 2345

@@ -44,7 +44,7 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
-// next goes on to the next member, and returns io.EOF when there is none.
+// next continues to the next member, and returns io.EOF without one.
 func (m *members) next() error {
 	head, err := m.in.Peek(2)
 	switch {

@@ -19,7 +19,7 @@ type Kind struct {
 }
 
 // Read reads a file. Its error names the file. If ctx ends first, it returns an
-// error that wraps that of ctx: the read goes on, which is fine in a process that
+// error that wraps that of ctx: the read continues, which is fine in a process that
 // is about to end.
 func (k Kind) Read(ctx context.Context, name string) ([]byte, error) {
 	var content []byte

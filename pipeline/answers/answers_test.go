@@ -764,7 +764,7 @@ func (o *onDisk) WriteAt(p []byte, at int64) (int, error) {
 }
 
 // On a full disk each change says so and leaves nothing; once there is space
-// the store goes on, and what it had is there. So it is where the database
+// the store continues, and what it had is there. So it is where the database
 // has no space, and where the log has none.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()

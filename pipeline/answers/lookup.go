@@ -33,7 +33,7 @@ type Found struct {
 	// not be asked again.
 	Stored, Fresh bool
 	Answer        Answer // without Run, and without Body unless requested
-	// Open is the state of the open call, empty if there is none.
+	// Open is the state of the open call, empty without one.
 	Open State
 	// Run made the open call's last attempt, and stored its intent at Sent.
 	// Both are zero without an open call.

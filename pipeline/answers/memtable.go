@@ -191,7 +191,7 @@ func (g *generation) sortedAnswers() []*answered {
 	return last
 }
 
-// changeSet holds the changes of one group. Nobody else sees them before they
+// changeSet holds the changes of one group. No other goroutine sees them before they
 // are on disk.
 type changeSet struct {
 	mem     *memtable
@@ -210,7 +210,7 @@ func (c *changeSet) reset() {
 	c.answers, c.record = c.answers[:0], c.record[:0]
 }
 
-// call returns a question's open call, or nil if there is none. The caller must
+// call returns a question's open call, or nil without one. The caller must
 // not change it.
 func (c *changeSet) call(h Hash) *call {
 	if now, changed := c.calls[h]; changed {
@@ -219,7 +219,7 @@ func (c *changeSet) call(h Hash) *call {
 	return c.mem.calls[h] // without mu: only this goroutine changes it
 }
 
-// openCall is call, but returns ErrNoCall if there is none.
+// openCall is call, but returns ErrNoCall without one.
 func (c *changeSet) openCall(h Hash) (*call, error) {
 	if now := c.call(h); now != nil {
 		return now, nil

@@ -18,7 +18,7 @@ const (
 )
 
 // buy does a run that asks a service: one worker at a time does all of it. A
-// successor goes on where it ended, as long as there is progress. Each attempt has a
+// successor continues where it ended, as long as there is progress. Each attempt has a
 // higher term than those before, which locks them out.
 func (s *Status) buy(ctx workflow.Context, job Job) error {
 	s.Stage = buyStage

@@ -107,7 +107,7 @@ func (s *State) readSegments(ctx context.Context, of answers.Scope, from, below 
 }
 
 // lastSegment returns the number of the last segment of a log that has segment
-// from. It lists a hundred at a time, because an active writer goes on meanwhile.
+// from. It lists a hundred at a time, because an active writer continues meanwhile.
 func (s *State) lastSegment(ctx context.Context, of answers.Scope, from int64) (int64, error) {
 	last := from
 	for hundred := from / 100; ; hundred++ {

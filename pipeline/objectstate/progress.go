@@ -59,7 +59,7 @@ func (p *Progress) object(number int64) objects.Location {
 // beginMark is the first line of an object that begins a journal.
 const beginMark = "{\"journal\":1}\n"
 
-// Read returns the lines of the journal, or fs.ErrNotExist if there is none.
+// Read returns the lines of the journal, or fs.ErrNotExist without one.
 func (p *Progress) Read() ([]byte, error) {
 	var infos []objects.Info
 	for info, err := range p.state.store.List(p.ctx, p.at.Below("journal/")) {
@@ -131,7 +131,7 @@ func (p *Progress) Put(name string, data []byte) error {
 	return err
 }
 
-// Get returns a file that Put stored, or fs.ErrNotExist if there is none.
+// Get returns a file that Put stored, or fs.ErrNotExist without one.
 func (p *Progress) Get(name string) ([]byte, error) {
 	data, _, err := p.state.store.ReadFile(p.ctx, p.at.Below("beside/"+name))
 	return data, err

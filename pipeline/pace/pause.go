@@ -41,5 +41,5 @@ func (p *pause) refused(now time.Time, ask time.Duration, first bool, o *Options
 	}
 }
 
-// answered resets the back-off; the present pause goes on.
+// answered resets the back-off; the present pause continues.
 func (p *pause) answered() { p.rounds, p.beyond = 0, 0 }

@@ -53,7 +53,7 @@ type call struct {
 	charge   charge
 	slot     *slot // of the request that is out
 	placed   bool  // it has one of the service's places for pages
-	// resolution is the id under which its answer is promised, "" if there is none.
+	// resolution is the id under which its answer is promised, "" without one.
 	resolution string
 	deadline   time.Time     // until when a promised answer is waited for
 	pollIn     time.Duration // when to ask for a promised page first

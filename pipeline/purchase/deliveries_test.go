@@ -225,7 +225,7 @@ func TestAnswerAndDelivery(t *testing.T) {
 	}
 }
 
-// TestListen: all who listen to a question are told, nobody else is, and what
+// TestListen: all who listen to a question are told, no other is, and what
 // is kept is who listens.
 func TestListen(t *testing.T) {
 	l, store := laterOf(t)

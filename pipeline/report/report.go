@@ -43,7 +43,7 @@ type Report struct {
 	// SuppressionEntries is the length of the suppression lists; nil without
 	// lists.
 	SuppressionEntries *int64 `json:"suppression_entries,omitempty"`
-	// FirstReject is the first invalid row or line; nil if there is none.
+	// FirstReject is the first invalid row or line; nil without one.
 	FirstReject *sinks.FirstReject `json:"first_reject,omitempty"`
 	Parts       Parts              `json:"parts"`
 	Progress    Progress           `json:"progress"`

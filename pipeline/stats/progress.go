@@ -10,7 +10,7 @@ import (
 )
 
 // Progress is what a run has done so far. Its methods are safe from any
-// goroutine while the run goes on.
+// goroutine while the run continues.
 type Progress struct {
 	// Calls counts the calls of a run that asks a service, nil otherwise. It is
 	// set before the run.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestOverwrite says what --overwrite does about what is there: it replaces a
-// dataset, and an unfinished run of another job, but goes on with its own.
+// dataset, and an unfinished run of another job, but continues with its own.
 func TestOverwrite(t *testing.T) {
 	other := func(run *pipeline.Run) { run.Job.RowsPerPart = 11 }
 	for _, c := range []struct {
@@ -21,7 +21,7 @@ func TestOverwrite(t *testing.T) {
 		earlier  func(*pipeline.Run) // the job of the earlier run
 		finished bool
 		input    bool  // the input changes before the second run
-		refused  error // without --overwrite; nil goes on
+		refused  error // without --overwrite; nil continues
 		again    bool  // with --overwrite all is made again
 	}{
 		{"finished", nil, true, false, nil, true},

@@ -150,13 +150,13 @@ type answer struct {
 // code is the word of an error.
 func (a answer) code() string { return a.text("error", "code") }
 
-// text is the string at a path of members, "" when there is none.
+// text is the string at a path of members, "" without one.
 func (a answer) text(path ...string) string {
 	s, _ := a.at(path...).(string)
 	return s
 }
 
-// at is the value at a path of members, nil when there is none.
+// at is the value at a path of members, nil without one.
 func (a answer) at(path ...string) any {
 	var v any = a.body
 	for _, name := range path {

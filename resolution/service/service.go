@@ -161,7 +161,7 @@ type callState interface {
 	// Settle stores a charge with its reply and callback in one transaction, and
 	// returns the credits left.
 	Settle(ctx context.Context, c state.Charge) (available int64, err error)
-	// Reply returns the stored reply of a key, nil when there is none.
+	// Reply returns the stored reply of a key, nil without one.
 	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
 	// CreateJob queues a job, reserves its credits and stores its reply in one
 	// transaction, and returns the credits left.
@@ -171,7 +171,7 @@ type callState interface {
 
 // jobState is the queue of keyword searches.
 type jobState interface {
-	// LeaseJob returns the next job, nil when there is none.
+	// LeaseJob returns the next job, nil without one.
 	LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error)
 	RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error
 	// PostponeJob puts a job back after a failed attempt, ReturnJob as if it had

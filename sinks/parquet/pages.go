@@ -126,7 +126,7 @@ type PagePool struct {
 	Growing bool
 }
 
-// free is memory of one kind that nobody uses.
+// free is memory of one kind that is unused.
 type free[T any] struct {
 	mu  sync.Mutex
 	all []T

@@ -52,7 +52,7 @@ func newPairsColumn(first *textColumn, compress func(dst, src []byte) []byte) *p
 	return &pairsColumn{pairsFirst{first}, pairsSecond{plain: &second}}
 }
 
-// Levels of a place: how much of it is there, and whether it goes on with the list
+// Levels of a place: how much of it is there, and whether it continues with the list
 // of the place before. Source: Apache Parquet format, "Nested Encoding".
 const (
 	levelMask  = 7

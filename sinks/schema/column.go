@@ -37,7 +37,7 @@ type Column struct {
 // like.
 type Meaning struct {
 	Text string // what it is
-	Unit string // of numbers and times; empty where there is none
+	Unit string // of numbers and times; empty without one
 	Null string // when there is no value; empty where there always is
 	From string // the rule that its values come from
 	// Form is what every value looks like, in the words of package verify;

@@ -44,7 +44,7 @@ type Reader struct {
 	line, row int64 // physical line at pos, 1-based; records so far
 
 	// The positions of the next quote, NUL byte and invalid character in buf,
-	// or end if there is none. careful is the first of them: a line that ends
+	// or end without one. careful is the first of them: a line that ends
 	// before it takes the fast path.
 	quote, nul, bad, careful int
 	// checked is the end of the last whole line in buf, up to which bad holds.

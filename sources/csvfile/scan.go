@@ -108,7 +108,7 @@ func quoted(v []byte, from int) (end int, escaped, closed bool) {
 }
 
 // blank returns the length of an empty line at the start of v with its line
-// end, or 0 if there is none.
+// end, or 0 without one.
 func blank(v []byte, final bool) int {
 	switch n := returns(v); {
 	case n < len(v) && v[n] == '\n':

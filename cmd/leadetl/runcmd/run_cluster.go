@@ -347,7 +347,7 @@ func (s *submitted) look(ctx context.Context) {
 		}
 		all, calling, err := s.run.Workers(ctx)
 		if err != nil {
-			continue // Wait goes on when the server is back
+			continue // Wait continues when the server is back
 		}
 		s.progress.SetWorkers(all)
 		missing := s.run.Missing(all, calling)

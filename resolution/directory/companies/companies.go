@@ -45,7 +45,7 @@ func Open(path string) (*File, error) {
 }
 
 // Company finds a company by its domain in canonical form; nil when there is
-// none. Nobody may change it.
+// none. It must not be changed.
 func (f *File) Company(domain string) (c *resolution.Company, err error) {
 	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
 	row := f.Find(domain)

@@ -29,7 +29,7 @@ func NewShared(n int) *Shared {
 	return &Shared{slots: make([]atomic.Pointer[resolution.Company], min(n, maxShared))}
 }
 
-// Known returns company i if it was read before, else nil. Nobody may change it.
+// Known returns company i if it was read before, else nil. It must not be changed.
 func (s *Shared) Known(i uint32) *resolution.Company {
 	if int(i) >= len(s.slots) {
 		return nil
@@ -37,7 +37,7 @@ func (s *Shared) Known(i uint32) *resolution.Company {
 	return s.slots[i].Load()
 }
 
-// Get returns company i, which read reads. Nobody may change it.
+// Get returns company i, which read reads. It must not be changed.
 func (s *Shared) Get(i uint32, read func() *resolution.Company) *resolution.Company {
 	if int(i) >= len(s.slots) {
 		return read()

@@ -142,7 +142,7 @@ func (f *File) owner6(a number) uint32 {
 func (f *File) OrgType(owner uint32) string { return f.words[f.orgTypes.At(uint64(owner-1))] }
 
 // Company is the company of an owner, nil when the range has neither a name nor a
-// domain. Nobody may change it. Call it under columnfile.Guard.
+// domain. It must not be changed. Call it under columnfile.Guard.
 func (f *File) Company(owner uint32) *resolution.Company {
 	c := f.shared.Known(owner - 1)
 	if c == nil {

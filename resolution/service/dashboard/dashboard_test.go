@@ -66,7 +66,7 @@ func serve(t *testing.T, change ...func(*service.Options)) *served {
 	running, err := service.New(o)
 	s.must(err)
 	s.public, s.internal = httptest.NewUnstartedServer(running.Public()), httptest.NewServer(running.Internal())
-	s.public.Config.ErrorLog = log.New(io.Discard, "", 0) // a browser complains of the certificate, and goes on
+	s.public.Config.ErrorLog = log.New(io.Discard, "", 0) // a browser complains of the certificate, and continues
 	s.public.StartTLS()
 	t.Cleanup(s.public.Close)
 	t.Cleanup(s.internal.Close)

@@ -47,7 +47,7 @@ func TestAmbiguousHeads(t *testing.T) {
 
 // TestRequestsOfConnections: over plain HTTP and TLS, ambiguous requests are known,
 // a client that sends too much of a header before it reads sees why, and HTTP/2
-// goes on.
+// continues.
 func TestRequestsOfConnections(t *testing.T) {
 	certificate, key := certtest.Make(t, 1)
 	pair, err := tls.X509KeyPair(certificate, key)

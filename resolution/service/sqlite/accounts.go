@@ -69,7 +69,7 @@ func (t *tx) nameIsFree(name string) error {
 const testCredits = 1_000_000
 
 // TestOrganization returns the organization that holds the ledger of another
-// organization's test keys. It creates it if there is none.
+// organization's test keys. It creates it if it is missing.
 func (s *Store) TestOrganization(ctx context.Context, organization int64, now time.Time) (test state.Organization, err error) {
 	err = s.writer.Write(ctx, func(t *tx) error {
 		id, err := t.testOf(organization, now)

@@ -84,7 +84,7 @@ func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Tim
 }
 
 // replayDead replays one step of dead deliveries whose id is greater than after.
-// end is the last id of the step, nil when there is none.
+// end is the last id of the step, nil without one.
 func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
 	const these = " WHERE organization = ?2 AND state = 'dead' AND id > ?3 AND id <= ?4"
 	_, err = t.sql.Row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",

@@ -16,7 +16,7 @@ import (
 // attempt is returned again, unless the scope says that it has begun.
 //
 // next is when the first delivery that was not returned becomes due. It is zero
-// when there is none, and in the past when more deliveries are due than were
+// without one, and in the past when more deliveries are due than were
 // returned.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error) {
 	// One transaction, so that lanes and deliveries agree.

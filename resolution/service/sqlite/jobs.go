@@ -149,7 +149,7 @@ func scanJob(scan func(into ...any) error) (j state.Job, expired bool, err error
 }
 
 // seen returns the snapshot that an earlier job with the same hash used; found is
-// false when there is none within the window.
+// false without one within the window.
 func (t *tx) seen(j state.Job) (seen state.Snapshot, found bool, err error) {
 	var taken, start, end int64
 	found, err = t.sql.Row("SELECT taken, day_start, day_end, edition FROM snapshots WHERE organization = ? AND fingerprint = ? AND taken > ?",

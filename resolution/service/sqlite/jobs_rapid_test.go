@@ -138,7 +138,7 @@ func (m *jobModel) leaseNext(r *rapid.T) {
 			underway[j.organization]++
 		}
 	}
-	for _, j := range m.jobs { // the clock only goes on, so they are in order
+	for _, j := range m.jobs { // the clock only continues, so they are in order
 		if !j.status.Finished() && !j.till.After(m.now) && (want == nil || underway[j.organization] < underway[want.organization]) {
 			want = j
 		}

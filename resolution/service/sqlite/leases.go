@@ -41,7 +41,7 @@ const firstOfAll = `WITH RECURSIVE active(organization) AS (
 		WHERE r.organization = active.organization AND r.status = 'processing' AND r.held > ?1), first.requested, first.rowid LIMIT 1`
 
 // LeaseJob leases the next job that is queued or whose lease has expired by now;
-// nil when there is none. The worker holds it until the given time, and after
+// nil without one. The worker holds it until the given time, and after
 // that until another worker leases it; see Job.Lease. An expired lease counts as
 // a death.
 //

@@ -434,7 +434,7 @@ func TestDueDeliveriesFlooded(t *testing.T) {
 	if flooded, other := count(due); flooded != 0 || other != len(others) || !next.IsZero() {
 		t.Errorf("beside a busy one are due %d and %d others, next %v; want 0 and %d", flooded, other, next, len(others))
 	}
-	// When the others have theirs, it goes on with the flood.
+	// When the others have theirs, it continues with the flood.
 	for _, x := range due {
 		d.settle(state.Attempt{ID: x.ID, State: state.Delivered, Status: 200, At: d.now})
 	}

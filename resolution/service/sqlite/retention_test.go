@@ -124,7 +124,7 @@ func TestPurgeCountsFromTheEnd(t *testing.T) {
 }
 
 // Much is purged in many changes: a context that ends stops it between two,
-// and the next Purge goes on.
+// and the next Purge continues.
 func TestPurgeInSteps(t *testing.T) {
 	d := newDesk(t)
 	const rows = 2*stepRows + 1

@@ -76,7 +76,7 @@ var errClosed = fmt.Errorf("%w: the state is closed", resolution.ErrUnavailable)
 // checkpointed after 16 MiB.
 var pragmas = []string{"foreign_keys(1)", "recursive_triggers(1)", "cache_size(-16384)", "wal_autocheckpoint(4000)"}
 
-// Serve opens the state in dir for a service and creates it if there is none.
+// Serve opens the state in dir for a service and creates it if it is missing.
 // It locks the folder until Close: a second service gets filelock.ErrLocked.
 func Serve(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -113,7 +113,7 @@ func Administer(dir string, mayCreate bool) (*Store, error) {
 	return open(dir)
 }
 
-// create opens the state in dir, and creates it if there is none. A new database
+// create opens the state in dir, and creates it if it is missing. A new database
 // gets its final name only when it is complete, so an empty file is never a new
 // state.
 func create(dir string) (_ *Store, err error) {

@@ -18,12 +18,6 @@ import (
 // PeopleRows sets rows to the rows of profile keys; records.None without one, and for an
 // empty key.
 func (d *Directory) PeopleRows(keys []string, rows []uint32) error {
-	for i := range rows {
-		rows[i] = records.None
-	}
-	if d.people == nil {
-		return nil
-	}
 	return guarded(People, func() { d.people.FindAll(keys, rows) })
 }
 
@@ -34,8 +28,8 @@ func (d *Directory) StartPeople(p *resolution.People, part people.Part) {
 
 // peopleFile is the file of people, which may have none.
 func (d *Directory) peopleFile() *people.File {
-	if d == nil || d.people == nil {
-		return people.Nobody
+	if d == nil {
+		return people.None
 	}
 	return d.people
 }
@@ -56,21 +50,12 @@ func (d *Directory) FillPerson(row uint32, arena *records.Arena, e *people.Entry
 // people.File.PersonByEmail.
 func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, part people.Part) error {
 	clear(emails)
-	if d.people == nil {
-		return nil
-	}
 	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, part) })
 }
 
 // AppendProfiles appends the profiles of the people who have addresses; see
 // people.File.AppendProfiles.
 func (d *Directory) AppendProfiles(addresses *resolution.Texts, sums []byte, profiles *resolution.Texts) error {
-	if d.people == nil {
-		for range addresses.Len() {
-			profiles.End()
-		}
-		return nil
-	}
 	return guarded(People, func() { d.people.AppendProfiles(addresses, sums, profiles) })
 }
 
@@ -78,14 +63,6 @@ func (d *Directory) AppendProfiles(addresses *resolution.Texts, sums []byte, pro
 // companies.File.FindAll. They stay valid, and must not be changed.
 func (d *Directory) FindCompanies(domains []string, found []*resolution.Company) error {
 	clear(found)
-	if d.companies == nil {
-		for i, domain := range domains {
-			if domain != "" {
-				found[i] = companies.Unknown(domain)
-			}
-		}
-		return nil
-	}
 	return guarded(Companies, func() { d.companies.FindAll(domains, found) })
 }
 
@@ -126,12 +103,6 @@ func (d *Directory) FillCompanyOf(owner uint32, arena *records.Arena, e *compani
 // CompanyRows sets rows to the rows of the companies of domains; records.None without one, and
 // for an empty domain. It loads the records of the rows, which FillCompany reads.
 func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
-	for i := range rows {
-		rows[i] = records.None
-	}
-	if d.companies == nil {
-		return nil
-	}
 	return guarded(Companies, func() {
 		d.companies.File.FindAll(domains, rows)
 		d.companies.Touch(rows, 2, 4)
@@ -146,12 +117,6 @@ func (d *Directory) FillCompany(row uint32, arena *records.Arena, e *companies.E
 // FillVisits appends the visits of all addresses to list, and sets ends to the end of
 // those of each; see visits.File.AppendAll.
 func (d *Directory) FillVisits(addrs []netip.Addr, arena *records.Arena, list []visits.Visit, ends []int) (_ []visits.Visit, err error) {
-	if d.visits == nil {
-		for i := range ends {
-			ends[i] = len(list)
-		}
-		return list, nil
-	}
 	err = guarded(Visits, func() { list = d.visits.AppendAll(list, addrs, arena, ends) })
 	return list, err
 }

@@ -67,7 +67,7 @@ func Open(dir string) (*Directory, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := &Directory{dir: dir, manifest: m, state: state, files: map[Kind]file{}}
+		d := &Directory{dir: dir, manifest: m, state: state, files: map[Kind]file{}, people: people.None, companies: companies.None, visits: visits.None}
 		if err = d.open(); err == nil {
 			return d, nil
 		}
@@ -139,7 +139,7 @@ func (d *Directory) Changed() bool {
 
 // Person finds a person by profile key; nil without one.
 func (d *Directory) Person(ctx context.Context, key string) (*people.Person, error) {
-	if err := ctx.Err(); err != nil || d.people == nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	p, err := d.people.Person(key)
@@ -148,7 +148,7 @@ func (d *Directory) Person(ctx context.Context, key string) (*people.Person, err
 
 // PersonByEmail is people.File.PersonByEmail.
 func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *people.Person, emailKey string, err error) {
-	if err := ctx.Err(); err != nil || d.people == nil {
+	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
 	p, emailKey, err = d.people.PersonByEmail(key)
@@ -157,7 +157,7 @@ func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *people.Pe
 
 // Company finds a company by its domain in canonical form; nil without one.
 func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Company, error) {
-	if err := ctx.Err(); err != nil || d.companies == nil || domain == "" {
+	if err := ctx.Err(); err != nil || domain == "" {
 		return nil, err
 	}
 	c, err := d.companies.Company(domain)
@@ -176,7 +176,7 @@ func (d *Directory) Range(addr netip.Addr) (*ranges.Range, error) {
 // Visits lists at most 16 visits from an address of ipaddr.LookupAddr: the highest
 // confidence first, of equals the most recent.
 func (d *Directory) Visits(ctx context.Context, addr netip.Addr) ([]visits.Visit, error) {
-	if err := ctx.Err(); err != nil || d.visits == nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	found, err := d.visits.Visits(addr)

@@ -35,6 +35,9 @@ type File struct {
 	shared *Shared
 }
 
+// None is a file without companies.
+var None = &File{records.Empty(fields), NewShared(0)}
+
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
 	f, err := records.Open(path, fields)
@@ -55,8 +58,8 @@ func (f *File) Company(domain string) (c *resolution.Company, err error) {
 	return f.Shared(row), nil
 }
 
-// Unknown is a company of which nothing but the domain is known.
-func Unknown(domain string) *resolution.Company {
+// unknown is a company of which nothing but the domain is known.
+func unknown(domain string) *resolution.Company {
 	return &resolution.Company{Domain: strings.Clone(domain)}
 }
 

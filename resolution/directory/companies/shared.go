@@ -29,14 +29,6 @@ func NewShared(n int) *Shared {
 	return &Shared{slots: make([]atomic.Pointer[resolution.Company], min(n, maxShared))}
 }
 
-// Known returns company i if it was read before, else nil. It must not be changed.
-func (s *Shared) Known(i uint32) *resolution.Company {
-	if int(i) >= len(s.slots) {
-		return nil
-	}
-	return s.slots[i].Load()
-}
-
 // Get returns company i, which read reads. It must not be changed.
 func (s *Shared) Get(i uint32, read func() *resolution.Company) *resolution.Company {
 	if int(i) >= len(s.slots) {
@@ -84,7 +76,7 @@ func (f *File) FindAll(domains []string, found []*resolution.Company) {
 			case row != records.None:
 				found[i] = f.Shared(row)
 			case domains[i] != "":
-				found[i] = Unknown(domains[i])
+				found[i] = unknown(domains[i])
 			}
 		}
 		domains, found = domains[n:], found[n:]

@@ -43,7 +43,7 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 // that email; "" without one. See FillAllByDigest for part.
 func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry, part Part) (email string) {
 	for row := range f.digests.Rows(h) {
-		f.fillPart(row, arena, e, Emails)
+		f.fillEmails(row, arena, e)
 		at := e.Person.emailOf(digest, address)
 		if at < 0 {
 			continue
@@ -57,19 +57,16 @@ func (f *File) fillByDigest(digest, address string, h records.Hash, arena *recor
 	return ""
 }
 
-// fillPart fills a part of an entry.
-func (f *File) fillPart(row uint32, arena *records.Arena, e *Entry, part Part) {
-	var t [2]string
+// fillEmails fills an entry with NetworkURL and EmailKeys alone.
+func (f *File) fillEmails(row uint32, arena *records.Arena, e *Entry) {
+	r := f.Fields(row)
+	_, url := r.Next()
+	r.Skip(emails - firstName)
+	_, list := r.Next()
 	e.keys, e.phones = e.keys[:0], e.phones[:0]
-	switch part {
-	case Whole:
-		f.Fill(row, arena, e)
-		return
-	case Emails:
-		f.Pick(row, arena, []int{networkURL, emails}, t[:])
-		for key := range members(t[1]) {
-			e.keys = append(e.keys, key)
-		}
+	e.Person = Person{NetworkURL: arena.Text(url)}
+	for key := range members(arena.Text(list)) {
+		e.keys = append(e.keys, key)
 	}
-	e.Person = Person{NetworkURL: t[0], EmailKeys: e.keys}
+	e.Person.EmailKeys = e.keys
 }

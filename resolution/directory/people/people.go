@@ -96,8 +96,8 @@ func (f *File) findFirstPhones() (p firstPhones) {
 	return p
 }
 
-// Nobody is a file without people.
-var Nobody = newFile(records.Empty(fields))
+// None is a file without people.
+var None = newFile(records.Empty(fields))
 
 func newFile(r *records.File) *File {
 	f := &File{File: r}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -67,7 +68,7 @@ func written(t *rapid.T, path string, ranges []numberRange) *File {
 	if err := errors.Join(err, writing, made.close(), os.Rename(atomicfile.TempName(path), path)); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(path, nil)
+	f, err := Open(path, companies.None)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,14 +48,14 @@ type File struct {
 	domains  columnfile.CheckedTexts
 	names    columnfile.CheckedTexts
 
-	companies *companies.File // nil without companies
+	companies *companies.File
 	// rows holds the row of each owner's company plus 2, 1 when it has none, 0 as
 	// long as it was not looked up.
 	rows   []atomic.Uint32
 	shared *companies.Shared // by owner
 }
 
-// Open opens a file of Import. Owners are joined to the companies in known, which may be nil.
+// Open opens a file of Import. Owners are joined to the companies in known.
 func Open(path string, known *companies.File) (*File, error) {
 	c, err := columnfile.Open(path)
 	if err != nil {
@@ -144,10 +144,7 @@ func (f *File) OrgType(owner uint32) string { return f.words[f.orgTypes.At(uint6
 // Company is the company of an owner, nil when the range has neither a name nor a
 // domain. It must not be changed. Call it under columnfile.Guard.
 func (f *File) Company(owner uint32) *resolution.Company {
-	c := f.shared.Known(owner - 1)
-	if c == nil {
-		c = f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) })
-	}
+	c := f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) })
 	if c == nobody {
 		return nil
 	}
@@ -191,9 +188,6 @@ func (f *File) FillCompany(owner uint32, arena *records.Arena, e *companies.Entr
 
 // companyRow returns the row of the company of an owner; records.None without one.
 func (f *File) companyRow(owner uint32) uint32 {
-	if f.companies == nil {
-		return records.None
-	}
 	if row := f.rows[owner-1].Load(); row != 0 {
 		return row - 2
 	}

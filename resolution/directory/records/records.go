@@ -127,27 +127,14 @@ func (f *File) record(row uint32) []byte {
 // Read fills fields with the texts of a row, in one piece of the arena. Call it under
 // columnfile.Guard.
 func (f *File) Read(row uint32, arena *Arena, fields []string) {
-	record := arena.Copy(f.record(row))
+	r := Fields{record: arena.Copy(f.record(row)), file: f}
 	for i := range f.fields {
-		head, n := binary.Uvarint(record)
-		if n <= 0 {
-			panic(errRecord)
+		code, text := r.Next()
+		if code >= 0 {
+			text = f.dictionaries[i].At(int(code))
 		}
-		record = record[n:]
-		if head&1 == 1 {
-			fields[i] = f.shared(i, head>>1)
-			continue
-		}
-		size := head >> 1
-		fields[i] = unsafe.String(unsafe.SliceData(record), len(record[:size]))
-		record = record[size:]
+		fields[i] = unsafe.String(unsafe.SliceData(text), len(text))
 	}
-}
-
-// shared returns a text of the dictionary of a field.
-func (f *File) shared(field int, code uint64) string {
-	text := f.dictionaries[field].At(int(code))
-	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
 // Fields reads the fields of a record one after another, where they are in the file.
@@ -165,12 +152,7 @@ func (r *Fields) Len() int { return len(r.record) }
 
 // Next returns the code of the next field in its dictionary or, if code is -1, its text.
 func (r *Fields) Next() (code int32, text []byte) {
-	head, n := uint64(r.record[0]), 1
-	if head >= 0x80 {
-		if head, n = binary.Uvarint(r.record); n <= 0 {
-			panic(errRecord)
-		}
-	}
+	head, n := headOf(r.record)
 	field := r.next
 	r.next++
 	if head&1 == 1 {
@@ -185,16 +167,22 @@ func (r *Fields) Next() (code int32, text []byte) {
 	return -1, text
 }
 
+// headOf reads what a field begins with: twice its code and 1, or twice the length of its text.
+func headOf(record []byte) (head uint64, n int) {
+	if record[0] < 0x80 {
+		return uint64(record[0]), 1
+	}
+	if head, n = binary.Uvarint(record); n <= 0 {
+		panic(errRecord)
+	}
+	return head, n
+}
+
 // Skip reads n fields without their values.
 func (r *Fields) Skip(n int) {
 	record := r.record
 	for range n {
-		head, k := uint64(record[0]), 1
-		if head >= 0x80 {
-			if head, k = binary.Uvarint(record); k <= 0 {
-				panic(errRecord)
-			}
-		}
+		head, k := headOf(record)
 		end := uint64(k)
 		if head&1 == 0 {
 			end += head >> 1
@@ -203,31 +191,6 @@ func (r *Fields) Skip(n int) {
 	}
 	r.record = record
 	r.next += n
-}
-
-// Pick fills picked with the texts of some fields of a row, given in their order.
-// It copies nothing else. Call it under columnfile.Guard.
-func (f *File) Pick(row uint32, arena *Arena, fields []int, picked []string) {
-	record, next := f.record(row), 0
-	for i := 0; next < len(fields); i++ {
-		head, n := binary.Uvarint(record)
-		if n <= 0 {
-			panic(errRecord)
-		}
-		size := head >> 1
-		if record = record[n:]; head&1 == 1 {
-			size = 0
-		}
-		if i == fields[next] {
-			if head&1 == 1 {
-				picked[next] = f.shared(i, head>>1)
-			} else {
-				picked[next] = arena.Text(record[:size])
-			}
-			next++
-		}
-		record = record[size:]
-	}
 }
 
 // errRecord is a runtime.Error, so that Guard makes it ErrDamaged.

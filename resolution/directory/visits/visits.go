@@ -38,6 +38,9 @@ type Visit struct {
 // File has the visits of an import. It is safe from many goroutines.
 type File struct{ *records.File }
 
+// None is a file without visits.
+var None = &File{records.Empty(fields)}
+
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
 	f, err := records.Open(path, fields)

@@ -294,7 +294,7 @@ func listening(ctx context.Context, address string) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("nobody listens on %s after 30 s", address)
+	return fmt.Errorf("nothing listens on %s after 30 s", address)
 }
 
 // resident is the current memory of a process; 0 if the system does not say.

@@ -25,7 +25,7 @@ import (
 
 // TestProgram stops runs from outside: a killed run is the whole program
 // killed, so it builds it. Whatever was done to them, they end with the
-// dataset of a run nobody disturbed, byte for byte.
+// dataset of an undisturbed run, byte for byte.
 func TestProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
@@ -78,7 +78,7 @@ func buildProgram(t *testing.T) program {
 		case i%50_021 == 0:
 			b.WriteString("malformed\n")
 		case i%1_009 == 0:
-			fmt.Fprintf(&b, "%d,L%d,nobody\n", i, i%7)
+			fmt.Fprintf(&b, "%d,L%d,invalid\n", i, i%7)
 		default:
 			fmt.Fprintf(&b, "%d,L%d,person%d@mail.example\n", i, i%7, i)
 		}

@@ -38,7 +38,7 @@ func (s setup) mustPlan(t tb) *pipeline.Plan {
 // A plan's numbers are those of the run that follows, whatever is there
 // already, and it changes nothing.
 func TestPlan(t *testing.T) {
-	twins := emails(0, 50) + emails(0, 25)[len("id,email\n"):] + "1,PERSON1@mail.example\n2,nobody\n3\n4,\n"
+	duplicates := emails(0, 50) + emails(0, 25)[len("id,email\n"):] + "1,PERSON1@mail.example\n2,invalid\n3\n4,\n"
 	begun := func(t tb, s setup) { stop(t, s, 21) }
 	finished := func(t tb, s setup) { s.mustDo(t) }
 	other := func(t tb, s setup) {
@@ -53,14 +53,14 @@ func TestPlan(t *testing.T) {
 		want   string
 	}{
 		{"nothing", setup{}, "id,email\n", nil, "0 rows, 0 recorded, 0 keys, 0 duplicates, 1 part"},
-		{"twins", setup{}, twins, nil, "78 rows, 0 recorded, 50 keys, 26 duplicates, 1 part"},
-		{"small batches", setup{batchRows: 3, workers: 3}, twins, nil, "78 rows, 0 recorded, 50 keys, 26 duplicates, 1 part"},
-		{"parts", setup{rowsPerPart: 20}, twins, nil, "78 rows, 0 recorded, 50 keys, 26 duplicates, 4 parts"},
-		{"recorded parts", setup{rowsPerPart: 20}, twins, begun, "78 rows, 20 recorded, 50 keys, 6 duplicates, 4 parts"},
-		{"complete", setup{rowsPerPart: 20}, twins, finished, "complete"},
-		{"recorded parts, to be overwritten", setup{rowsPerPart: 20, overwrite: true}, twins, begun, "78 rows, 20 recorded, 50 keys, 6 duplicates, 4 parts"},
-		{"complete, to be overwritten", setup{rowsPerPart: 20, overwrite: true}, twins, finished, "78 rows, 0 recorded, 50 keys, 26 duplicates, 4 parts"},
-		{"another dataset, to be overwritten", setup{rowsPerPart: 20, overwrite: true}, twins, other, "78 rows, 0 recorded, 50 keys, 26 duplicates, 4 parts"},
+		{"duplicates", setup{}, duplicates, nil, "78 rows, 0 recorded, 50 keys, 26 duplicates, 1 part"},
+		{"small batches", setup{batchRows: 3, workers: 3}, duplicates, nil, "78 rows, 0 recorded, 50 keys, 26 duplicates, 1 part"},
+		{"parts", setup{rowsPerPart: 20}, duplicates, nil, "78 rows, 0 recorded, 50 keys, 26 duplicates, 4 parts"},
+		{"recorded parts", setup{rowsPerPart: 20}, duplicates, begun, "78 rows, 20 recorded, 50 keys, 6 duplicates, 4 parts"},
+		{"complete", setup{rowsPerPart: 20}, duplicates, finished, "complete"},
+		{"recorded parts, to be overwritten", setup{rowsPerPart: 20, overwrite: true}, duplicates, begun, "78 rows, 20 recorded, 50 keys, 6 duplicates, 4 parts"},
+		{"complete, to be overwritten", setup{rowsPerPart: 20, overwrite: true}, duplicates, finished, "78 rows, 0 recorded, 50 keys, 26 duplicates, 4 parts"},
+		{"another dataset, to be overwritten", setup{rowsPerPart: 20, overwrite: true}, duplicates, other, "78 rows, 0 recorded, 50 keys, 26 duplicates, 4 parts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.setup

@@ -20,7 +20,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/client"
 )
 
-// at runs against a desk; nil is nobody, as offline. change, if any, changes
+// at runs against a desk; nil is no desk, as offline. change, if any, changes
 // how it is asked.
 func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (r *pipeline.Result, calls stats.CallSnapshot, err error) {
 	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
@@ -72,7 +72,7 @@ func sums(t *testing.T, s setup, column string) (sum float64) {
 	return sum
 }
 
-// A service gives what the engine gives; each page is bought once, twins
+// A service gives what the engine gives; each page is bought once, duplicates
 // share it, and the credits of a page are spread over its leads.
 func TestRemoteSearches(t *testing.T) {
 	in(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRemoteSearches(t *testing.T) {
 		if d.spent != spent || stats.Credits != spent || stats.Parked != 0 || len(d.begun()) != 3+4+1+2 {
 			t.Errorf("%d spent, %+v, %d pages", d.spent, stats, len(d.begun()))
 		}
-		// The twins' rows have what their pages cost too, as other rows have.
+		// The duplicates' rows have what their pages cost too, as other rows have.
 		if got := sums(t, s, "credits"); got != spent+25+5 {
 			t.Errorf("the rows cost %v", got)
 		}

@@ -98,7 +98,7 @@ func TestPlanCountsSuppressed(t *testing.T) {
 		func(run *pipeline.Run) (err error) { result, err = run.Do(t.Context()); return err },
 	} {
 		if err := s.open(t.Context(), func(run *pipeline.Run) error {
-			run.Suppression = listOf(t, drop(0), "PERSON1@mail.example", drop(49), "nobody@mail.example")
+			run.Suppression = listOf(t, drop(0), "PERSON1@mail.example", drop(49), "stranger@mail.example")
 			return step(run)
 		}); err != nil {
 			t.Fatal(err)

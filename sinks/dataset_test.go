@@ -540,7 +540,7 @@ func TestReconcile(t *testing.T) {
 			m.Totals.Searches = m.Parts[1].Rows + 1
 		},
 		"a reason of the whole":     func(m *Manifest) { m.Totals.Reasons["rejected"]["empty"]++ },
-		"a reason nobody has":       func(m *Manifest) { m.Totals.Reasons["rejected"]["invalid_email"] = 1 },
+		"an unknown reason":         func(m *Manifest) { m.Totals.Reasons["rejected"]["invalid_email"] = 1 },
 		"a reason of a part":        func(m *Manifest) { m.Parts[1].Totals.Reasons["no_match"]["not_found"]-- },
 		"reasons of a part missing": func(m *Manifest) { delete(m.Parts[1].Totals.Reasons, "malformed") },
 	}

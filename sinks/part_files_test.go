@@ -108,7 +108,7 @@ func testPartedPlace(t *testing.T, uri, dir string, o Options) {
 	there()
 	must(d.Close())
 
-	// Nobody's files are mixed with others', in folders of partitions neither.
+	// Files of two runs are never mixed, nor are their folders of partitions.
 	for _, name := range []string{"k=US/notes.txt", "k=US/deep/part-00000.parquet"} {
 		write(t, dir, name)
 		if _, err := Open(t.Context(), uri, o); !errors.Is(err, ErrForeign) {

@@ -104,7 +104,7 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 	must(d.Close())
 	there(whole...)
 
-	// A reader holds nobody up, and changes nothing.
+	// A reader delays no writer, and changes nothing.
 	d = open()
 	if again, err := d.Manifest(); err != nil || !reflect.DeepEqual(again.Parts, m.Parts) {
 		t.Errorf("%+v, %v; want %+v", again, err, m.Parts)
@@ -162,7 +162,7 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 	}
 	must(d.Close())
 
-	// Nobody's files are mixed with others'.
+	// Files of two runs are never mixed.
 	write(t, folder, "notes.txt", "deep/part-00000.parquet")
 	if _, err := Open(t.Context(), uri, o); !errors.Is(err, ErrForeign) {
 		t.Errorf("with foreign files: %v, want %v", err, ErrForeign)

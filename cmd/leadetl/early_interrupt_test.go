@@ -43,7 +43,7 @@ func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	}
 }
 
-// A pipe that nobody writes is waited for until the first interrupt.
+// A pipe without a writer is waited for until the first interrupt.
 func TestInterruptedWhileWaitingForAFile(t *testing.T) {
 	dir := t.TempDir()
 	const pipe = "PIPE"
@@ -83,7 +83,7 @@ func TestInterruptedWhileWaitingForAFile(t *testing.T) {
 // interruptReader interrupts when somebody waits for what is written to a pipe.
 func interruptReader(t *testing.T, pipe string, interrupt func()) {
 	for t.Context().Err() == nil {
-		f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error while nobody reads
+		f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error without a reader
 		if err == nil {
 			interrupt()
 			<-t.Context().Done()

@@ -15,7 +15,7 @@ import (
 )
 
 // landList has rows of three lands and of none, in two parts of four.
-const landList = "id,email,land\n1,a@x.example,US\n2,b@x.example,a/b\n3,c@x.example,\n4,nobody,US\n5,e@x.example,US\n6,f@x.example,US\n"
+const landList = "id,email,land\n1,a@x.example,US\n2,b@x.example,a/b\n3,c@x.example,\n4,invalid,US\n5,e@x.example,US\n6,f@x.example,US\n"
 
 // byLand makes the dataset of landList, of which the people on suppress are no
 // part.

@@ -171,7 +171,7 @@ func TestLongerListAfterAKill(t *testing.T) {
 	if !p.kill() {
 		t.Fatalf("the run had ended:\n%s", tail(p.said.String()))
 	}
-	suppress(keys[2], keys[70], "nobody@mail.example")
+	suppress(keys[2], keys[70], "stranger@mail.example")
 	p = j.run(cli.ExitDone, "--suppress", lists)
 	again := regexp.MustCompile(`somebody who is listed since, and will be made again" part=(\S+)`).FindAllStringSubmatch(p.said.String(), -1)
 	earlier := regexp.MustCompile(`(?m)^  files .*, (\d+) from earlier runs$`).FindStringSubmatch(p.printed.String())

@@ -101,7 +101,7 @@ func testRemoteSearchesKilled(t *testing.T, keep keeper, short int) {
 	var b strings.Builder
 	b.WriteString("id,keywords,states,limit,deanonymize\n")
 	for i := range searches {
-		fmt.Fprintf(&b, "%d,canary %d;bird,CA,%d,%t\n", i, i%(searches-3), 15+i%20, i%3 == 0) // some of them twins
+		fmt.Fprintf(&b, "%d,canary %d;bird,CA,%d,%t\n", i, i%(searches-3), 15+i%20, i%3 == 0) // some of them duplicates
 	}
 	flags := []string{"--as-of", "2026-11-15", "--rows-per-part", "10", "--workers", "2", "--concurrency", "16", "--timeout", "1s", "--give-up-after", "1m"}
 

@@ -28,7 +28,7 @@ const s3KillSeed = 20_261_121
 
 // TestS3Killed kills runs from S3 to S3 with SIGKILL at random moments, while
 // answers are lost, connections break and the store is busy. Whatever was done
-// to them, they end with the dataset of a run nobody disturbed, byte for byte;
+// to them, they end with the dataset of an undisturbed run, byte for byte;
 // nothing is in the manifest that is not there as it says, and no unfinished
 // upload and no lock is left.
 //
@@ -249,7 +249,7 @@ func emailList(rows int) string {
 			b.WriteString("no row\n")
 		}
 		if i%1_009 == 1 {
-			fmt.Fprintf(&b, "%d,nobody\n", i)
+			fmt.Fprintf(&b, "%d,invalid\n", i)
 			continue
 		}
 		fmt.Fprintf(&b, "%d,person%d@mail.example\n", i, i)

@@ -99,7 +99,7 @@ func TestServeDrain(t *testing.T) {
 	until(t, "the internal listener says that the service stops", func() bool {
 		return operator.do("GET", "/readyz", "").status == http.StatusServiceUnavailable
 	})
-	until(t, "nobody is let in any more", func() bool {
+	until(t, "no caller is let in any more", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.public, "http://"))
 		if err == nil {
 			conn.Close()

@@ -26,7 +26,7 @@ import (
 
 const (
 	askAda    = `{"network_url":"https://network.example/in/ada-example"}`
-	askNobody = `{"network_url":"https://network.example/in/nobody-knows"}`
+	askNobody = `{"network_url":"https://network.example/in/a-stranger"}`
 	askTea    = `{"keywords":["tea"],"date_start":"2026-11-01","date_end":"2026-11-13"}`
 )
 

@@ -340,7 +340,7 @@ func TestVerifyEveryOperation(t *testing.T) {
 		}
 	}
 	if suppressed == 0 {
-		t.Error("nobody is suppressed")
+		t.Error("no person is suppressed")
 	}
 }
 

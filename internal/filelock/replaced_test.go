@@ -12,7 +12,7 @@ import (
 )
 
 // Between opening the folder and locking it, another process may remove it
-// and a third make it again: a lock of the old one would keep nobody away.
+// and a third make it again: a lock of the old one would keep no process away.
 func TestFolderIsTheOneThatHasTheName(t *testing.T) {
 	for _, c := range []struct {
 		name     string

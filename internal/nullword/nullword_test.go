@@ -9,7 +9,7 @@ import (
 func TestIs(t *testing.T) {
 	for s, want := range map[string]bool{
 		"null": true, "NULL": true, "None": true, "n/a": true, "N/A": true, "undefined": true, "-": true,
-		"": false, "na": false, "nulls": false, "--": false, "nobody": false, " null": false,
+		"": false, "na": false, "nulls": false, "--": false, "none at all": false, " null": false,
 	} {
 		if got := nullword.Is(s); got != want {
 			t.Errorf("Is(%q) = %v, want %v", s, got, want)

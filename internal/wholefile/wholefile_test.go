@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 		{"a missing file", filepath.Join(dir, "none"), key, t.Context(), 0, fs.ErrNotExist, "none: no such file or directory"},
 		{"a folder", dir, key, t.Context(), 0, syscall.EISDIR, "is a directory"},
 		{"a refused file", write("refused", 1), none, t.Context(), 0, refused, "refused"},
-		{"a pipe that nobody writes, interrupted", pipe, key, ended, 0, context.Canceled, "interrupted while " + pipe + " was read"},
+		{"a pipe without a writer, interrupted", pipe, key, ended, 0, context.Canceled, "interrupted while " + pipe + " was read"},
 	} {
 		got, err := c.kind.Read(c.ctx, c.file)
 		said := ""

@@ -181,7 +181,7 @@ func TestContentsWithoutWriting(t *testing.T) {
 			s.writer = nil
 			return dir
 		}, 1},
-		{"while it goes on", func(_ *Store, dir string) string { return dir }, 0},
+		{"while it continues", func(_ *Store, dir string) string { return dir }, 0},
 		{"after a kill", func(_ *Store, dir string) string { // a copy, as it is on disk
 			left := filepath.Join(filepath.Dir(dir), "left")
 			must(t, os.Mkdir(left, 0o755), exec.Command("sh", "-c", "cp "+dir+"/* "+left).Run())

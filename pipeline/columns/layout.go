@@ -80,7 +80,7 @@ type Layout struct {
 	companies     companyTables
 	texts         textTables // of people
 	partition     int        // position in Settings.Kept of the one that is in paths
-	partitionName string     // its name there; empty when there is none
+	partitionName string     // its name there; empty without one
 }
 
 var (

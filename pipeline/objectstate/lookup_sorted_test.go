@@ -257,7 +257,7 @@ func TestTakeOverByTerm(t *testing.T) {
 		t.Errorf("the first records a part: %v, want %v", err, objects.ErrLockLost)
 	}
 	if _, err := first.Answers.Intent(t.Context(), question("b"), answers.Send{Run: "night", At: noon}); !errors.Is(err, objects.ErrLockLost) {
-		t.Errorf("the first goes on: %v, want %v", err, objects.ErrLockLost)
+		t.Errorf("the first continues: %v, want %v", err, objects.ErrLockLost)
 	}
 	for name, late := range map[string]*State{"one that is late": worker(2), "another run": b.state(t, "state")} {
 		if _, err := late.Claim(t.Context(), people.Service); !errors.Is(err, filelock.ErrLocked) {

@@ -22,7 +22,7 @@ type Session struct {
 	state   *State
 	of      answers.Scope
 	urgent  func() bool // of Linger; may be nil
-	closing bool        // nobody may append to the log after this session
+	closing bool        // the log ends with this session
 	lease   *Lease      // nil: nothing is written
 	log     *logWriter  // nil: nothing is written
 

@@ -429,7 +429,7 @@ func TestFenceIsPassed(t *testing.T) {
 	must(t, x.takeOver(t.Context(), t.TempDir()))
 	must(t, x.Answers.Load(t.Context(), nil))
 	if _, err := a.Answers.Intent(t.Context(), question("c"), answers.Send{Run: "run", At: noon}); !errors.Is(err, objects.ErrLockLost) {
-		t.Errorf("the one before goes on: %v, want %v", err, objects.ErrLockLost)
+		t.Errorf("the one before continues: %v, want %v", err, objects.ErrLockLost)
 	}
 	if f := (&attempt{Session: x}).find(t, t.Context(), "b"); f.Open != answers.Unknown {
 		t.Errorf("found %+v", f)

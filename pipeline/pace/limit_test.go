@@ -204,7 +204,7 @@ func TestFailuresTellNoRate(t *testing.T) {
 }
 
 // TestNoBudget has a service without a limit say that no call is left: always, or
-// after some answers that say more. That keeps nobody waiting.
+// after some answers that say more. No call waits for that.
 func TestNoBudget(t *testing.T) {
 	for _, more := range []int{0, 20} {
 		t.Run(fmt.Sprint(more), func(t *testing.T) {

@@ -120,7 +120,7 @@ func TestCountsThatComeLater(t *testing.T) {
 		reason  string // "" is a match
 	}{
 		{"by a callback", func(o *badservice.Options) { o.Echoed = true }, true, ""},
-		{"by a callback, of which nobody hears here", func(o *badservice.Options) { o.Echoed = true }, false, outcome.ReasonUnfinished},
+		{"by a callback to another process", func(o *badservice.Options) { o.Echoed = true }, false, outcome.ReasonUnfinished},
 		{"by looks that find nothing at first", func(o *badservice.Options) { o.Hidden, o.Polls = true, 3 }, false, ""},
 	} {
 		t.Run(f.name, func(t *testing.T) {

@@ -248,7 +248,7 @@ func TestListen(t *testing.T) {
 	forgetSecond()
 	forgetOther()
 	if len(l.waiting) != 0 {
-		t.Errorf("%d questions are kept of which nobody waits for an answer", len(l.waiting))
+		t.Errorf("%d questions are kept without a listener", len(l.waiting))
 	}
 }
 

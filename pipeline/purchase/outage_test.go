@@ -29,7 +29,7 @@ func TestOutage(t *testing.T) {
 		says    string // "" when it is back
 	}{
 		{
-			"nobody listens", resolution.CallError{Class: resolution.Unavailable, Detail: "connection refused"}, 1e6, 15 * time.Minute, "",
+			"no listener", resolution.CallError{Class: resolution.Unavailable, Detail: "connection refused"}, 1e6, 15 * time.Minute, "",
 			[]string{down + `unavailable: connection refused; trying one call at a time until it is back, or for 15m" service=` + laterService},
 			"the service is out of reach: " + laterService + " gave no answer for too long, at last: unavailable: connection refused",
 		},

@@ -12,7 +12,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/client"
 )
 
-// TestNobodyElsesAnswer: of a service that mixes up answers nobody gets the data of
+// TestNobodyElsesAnswer: a service mixes up answers, and no row gets the data of
 // somebody else. With idempotency keys everybody gets their own, paid once; without
 // them the calls that got another answer are unknown, and listed.
 func TestNobodyElsesAnswer(t *testing.T) {

@@ -33,7 +33,7 @@ func TestShareNeverShrinks(t *testing.T) {
 	}
 	look("half of the questions are closed", 140, 1000, 14)
 	p.Calls.Duplicates(20)
-	look("twins are known", 150, 1000, 15)
+	look("duplicates are known", 150, 1000, 15)
 	p.CountRead(300, 250, 1000) // short rows: there are more of them than was thought
 	look("more rows than was thought", 150, 2000, 15)
 	p.CountRead(0, 1000, 1000)

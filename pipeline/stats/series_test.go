@@ -40,7 +40,7 @@ func TestSeriesOfWaits(t *testing.T) {
 		t.Errorf("got %v, want %v", got.Waiting, want)
 	}
 	if data, err := json.Marshal((&sampler{step: time.Second}).series(time.Second, counts{})); err != nil || strings.Contains(string(data), "waiting") {
-		t.Errorf("nobody waited, and it says %s (%v)", data, err)
+		t.Errorf("no call waited, and it says %s (%v)", data, err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// err returns the refusal or the failure in an answer, nil when there is none.
+// err returns the refusal or the failure in an answer, nil without one.
 // Services refuse with an object, a text, a list of details, a page of HTML or an
 // empty body, so the status decides and the body only adds detail.
 func (in envelope) err() error {
@@ -58,7 +58,7 @@ func (in envelope) err() error {
 }
 
 // promptly is how long after a request a service or a proxy says that it does not
-// process it. Routers say the same when an application that goes on working does not
+// process it. Routers say the same when an application that continues working does not
 // answer them: after 30 s and more.
 const promptly = time.Second
 

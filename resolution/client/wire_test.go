@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	log.SetOutput(io.Discard) // as the command does: net/http logs an answer that nobody asked for
+	log.SetOutput(io.Discard) // as the command does: net/http logs an unsolicited answer
 	goleak.VerifyTestMain(m)
 }
 

@@ -50,8 +50,8 @@ func TestRoundTrip(t *testing.T) {
 	if ben, err := d.Person(t.Context(), "network.example/in/ben"); err != nil || ben == nil || ben.FullName != "Ben" {
 		t.Errorf("ben: %+v, %v", ben, err)
 	}
-	if nobody, err := d.Person(t.Context(), "network.example/in/nobody"); err != nil || nobody != nil {
-		t.Errorf("nobody: %+v, %v", nobody, err)
+	if stranger, err := d.Person(t.Context(), "network.example/in/stranger"); err != nil || stranger != nil {
+		t.Errorf("a stranger: %+v, %v", stranger, err)
 	}
 
 	tea, err := d.Company(t.Context(), "tea.example")
@@ -93,7 +93,7 @@ func TestPersonByEmail(t *testing.T) {
 		{"sha256 of the uid2 form", uid2, true},
 		{"the same in base64", uid2b64, true},
 		{"sha256 of the google form", google, true},
-		{"md5 of the uid2 form: nobody asks for it", uid2MD5, false},
+		{"md5 of the uid2 form: never asked for", uid2MD5, false},
 		{"another address", "ada@mail.example", false},
 		{"no address", "ada", false},
 	} {
@@ -112,8 +112,8 @@ func TestPersonByRespelledEmail(t *testing.T) {
 	sum := email.Sum([]byte("janedoe@gmail.com"))
 	sha256 := hex.EncodeToString(sum.SHA256[:])
 	for _, f := range []struct{ name, people, key, person, email string }{
-		{"the address of nobody", jane, "janedoe@gmail.com", "", ""},
-		{"the digest of nobody's address", jane, sha256, "jane", "jane.doe+news@gmail.com"},
+		{"an unknown address", jane, "janedoe@gmail.com", "", ""},
+		{"the digest of an unknown address", jane, sha256, "jane", "jane.doe+news@gmail.com"},
 		{"the address as it is", jane, "jane.doe+news@gmail.com", "jane", "jane.doe+news@gmail.com"},
 		{"the address of another", jane + respelled, "janedoe@gmail.com", "jo", "janedoe@gmail.com"},
 		{"the digest of another's address", jane + respelled, sha256, "jo", "janedoe@gmail.com"},

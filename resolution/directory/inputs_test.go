@@ -23,7 +23,7 @@ func TestInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"a.csv":     "domain,name\na.example,A\n,nobody\n",
+		"a.csv":     "domain,name\na.example,A\n,invalid\n",
 		"b.csv":     "NAME;DOMAIN\nB;b.example\n",
 		"c.csv.gz":  packed(t, "domain\nc.example\n"),
 		"d.csv.zst": string(z.EncodeAll([]byte("domain,city\nd.example,\"Two\nlines\"\n\nno domain,Town\n"), nil)),

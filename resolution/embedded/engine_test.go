@@ -93,11 +93,11 @@ func TestReasons(t *testing.T) {
 		operation   resolution.Operation
 		key, reason string
 	}{
-		{resolution.NetworkToHEM, "network.example/in/nobody-knows", "not_found"},
+		{resolution.NetworkToHEM, "network.example/in/a-stranger", "not_found"},
 		{resolution.NetworkToHEM, "network.example/in/gia-dummy", "no_email"},
-		{resolution.NetworkToPhone, "network.example/in/nobody-knows", "not_found"},
+		{resolution.NetworkToPhone, "network.example/in/a-stranger", "not_found"},
 		{resolution.NetworkToPhone, "network.example/in/dan-instance", "no_phone"},
-		{resolution.Enrichment, "network.example/in/nobody-knows", "not_found"},
+		{resolution.Enrichment, "network.example/in/a-stranger", "not_found"},
 		{resolution.IPToCompany, "10.1.2.3", "ip_class:private"},
 		{resolution.IPToCompany, "127.0.0.1", "ip_class:loopback"},
 		{resolution.IPToCompany, "100.64.3.4", "ip_class:cgnat"},
@@ -204,9 +204,9 @@ func TestBatchAllocatesNothing(t *testing.T) {
 	e := New(sample(t), Options{})
 	for op, some := range map[resolution.Operation][]string{
 		resolution.EmailToHEM:      {"ada.example@bakery.example", "nobody@nowhere.example"},
-		resolution.NetworkToHEM:    {"network.example/in/ada-example", "network.example/in/nobody"},
-		resolution.NetworkToPhone:  {"network.example/in/ada-example", "network.example/in/nobody"},
-		resolution.Enrichment:      {"network.example/in/ada-example", "network.example/in/nobody"},
+		resolution.NetworkToHEM:    {"network.example/in/ada-example", "network.example/in/stranger"},
+		resolution.NetworkToPhone:  {"network.example/in/ada-example", "network.example/in/stranger"},
+		resolution.Enrichment:      {"network.example/in/ada-example", "network.example/in/stranger"},
 		resolution.IPToCompany:     {"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"},
 		resolution.Deanonymization: {"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"},
 	} {
@@ -234,7 +234,7 @@ func TestKeysNotCanonical(t *testing.T) {
 }
 
 // TestProvidersAreNobodysCompany: whatever word a file has for a provider, the provider is not
-// named as the company of a visitor; and a word that nobody knows is a provider's.
+// named as the company of a visitor; and an unknown word is a provider's.
 func TestProvidersAreNobodysCompany(t *testing.T) {
 	words := []struct{ word, reason string }{
 		{"MOB", "org_type:cellular"}, {"SES", "org_type:hosting"}, {"RES", "org_type:vpn"}, {"PUB", "org_type:vpn"}, {"ISP/MOB", "org_type:isp"},

@@ -54,7 +54,7 @@ func TestSearchOfEverything(t *testing.T) {
 		{"up to a day", resolution.KeywordSearch{End: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}, 4},
 		{"a day in another zone is a day of UTC", resolution.KeywordSearch{End: time.Date(2026, 10, 31, 20, 0, 0, 0, time.FixedZone("", -5*60*60))}, 4},
 		{"an empty inclusion is any title", resolution.KeywordSearch{JobTitleInclusions: []string{""}}, 45},
-		{"an unknown lead type is nobody's", resolution.KeywordSearch{LeadType: "b2x"}, 0},
+		{"no lead has an unknown type", resolution.KeywordSearch{LeadType: "b2x"}, 0},
 	} {
 		if c, err := e.Count(t.Context(), f.ask, 20); err != nil || c.Leads != f.want {
 			t.Errorf("%s: %+v, %v; want %d leads", f.name, c, err, f.want)
@@ -130,9 +130,9 @@ func TestEmailsOfALead(t *testing.T) {
 		{"by email", "", home, hems(home, work), home + " " + work},
 		{"by a digest", "", homeDigest, hems(home, work), home + " " + work},
 		{"by an email, the profile being unknown", "network.example/in/ada-2", home, hems(home, work), home + " " + work},
-		{"nobody knows who", "network.example/in/nobody", other, hems(other), other},
-		{"nobody knows who, and only a digest", "", hems(other)[0].Email, hems(other)[:1], ""},
-		{"nobody knows anything", "network.example/in/nobody", "", nil, ""},
+		{"an unknown person", "network.example/in/stranger", other, hems(other), other},
+		{"an unknown person, and only a digest", "", hems(other)[0].Email, hems(other)[:1], ""},
+		{"nothing is known", "network.example/in/stranger", "", nil, ""},
 	} {
 		searches := file(t, "searches.csv", fmt.Sprintf("keyword,searched_at,network_url,email\ntea,2026-11-01,%s,%s\n", f.person, f.email))
 		e := New(imported(t, directory.Files{People: people, Searches: searches}), Options{})
@@ -173,12 +173,12 @@ func TestPlace(t *testing.T) {
 		want   resolution.Address
 		lives  bool
 	}{
-		{"nobody", resolution.Address{City: "Ipsum"}, nil, resolution.Address{City: "Ipsum"}, false},
+		{"no person", resolution.Address{City: "Ipsum"}, nil, resolution.Address{City: "Ipsum"}, false},
 		{"the search does not say", resolution.Address{}, person, resolution.Address{City: "Ipsum", State: "MA", ZipCode: "02108"}, true},
 		{"the same place", resolution.Address{City: "IPSUM", ZipCode: "02108"}, person, resolution.Address{City: "IPSUM", State: "MA", ZipCode: "02108"}, true},
 		{"another city", resolution.Address{City: "Dummy City"}, person, resolution.Address{City: "Dummy City"}, false},
 		{"another ZIP of the city", resolution.Address{City: "Ipsum", ZipCode: "02109"}, person, resolution.Address{City: "Ipsum", ZipCode: "02109"}, false},
-		{"nobody knows where they live", resolution.Address{City: "Ipsum"}, &people.Person{}, resolution.Address{City: "Ipsum"}, true},
+		{"an unknown place", resolution.Address{City: "Ipsum"}, &people.Person{}, resolution.Address{City: "Ipsum"}, true},
 	} {
 		if got, lives := place(f.search, f.person); got != f.want || lives != f.lives {
 			t.Errorf("%s: %+v, %v; want %+v, %v", f.name, got, lives, f.want, f.lives)
@@ -217,7 +217,7 @@ func TestCountOfAPart(t *testing.T) {
 	}
 }
 
-// TestCompanyOfALead that nobody described is its domain.
+// TestCompanyOfALead: without a description it is the domain.
 func TestCompanyOfALead(t *testing.T) {
 	e := New(imported(t, directory.Files{
 		People:   file(t, "p.csv", "network_url,company_domain\nnetwork.example/in/ada,a.example\nnetwork.example/in/ben,\n"),

@@ -31,7 +31,7 @@ func TestSuppressed(t *testing.T) {
 		leads int64
 		gone  []resolution.Request
 	}{
-		{"nobody", resolution.Email, "zoe@x.example", 5, nil},
+		{"a stranger", resolution.Email, "zoe@x.example", 5, nil},
 		{"by an email", resolution.Email, "ann@x.example", 2, []resolution.Request{
 			{Operation: resolution.EmailToHEM, Key: "ann@x.example"}, {Operation: resolution.EmailToHEM, Key: "ann@home.example"},
 			{Operation: resolution.NetworkToHEM, Key: "n.example/in/ann"}, {Operation: resolution.NetworkToPhone, Key: "n.example/in/ann"},

@@ -24,7 +24,7 @@ var (
 		"363c1fc1f4a969ee3e8e1c90e6982804b7c20633f0ee2286b0d1f2dbac53cd5f")
 	respelled = hashes("db2dc73c1d4510aa22758390806285fd", "33206d0237b06a5a434470e6779c3d6cb3a3e81f",
 		"1525a2bd3328a0b7981b4a54ceac00dff587a5cedd0da5a1f95dd79cd892f029")
-	nobody = hashes("93a122bd6053e67e85612f8c4d442cb0", "66f1ff351d93001b73340873cd226c69d712d870",
+	strangers = hashes("93a122bd6053e67e85612f8c4d442cb0", "66f1ff351d93001b73340873cd226c69d712d870",
 		"b8cc998238094f84460ab9657bf64dfb834fe2ebee3d617add3803a29afacb64")
 )
 
@@ -80,8 +80,8 @@ var facts = []fact{
 		&resolution.Lead{HashedEmails: adaWork, NetworkURL: ada}},
 	{"email_to_hem: the person's second address", resolution.Request{Operation: resolution.EmailToHEM, Key: "ada.example0@mail.example"},
 		&resolution.Lead{HashedEmails: adaHome, NetworkURL: ada}},
-	{"email_to_hem: an address nobody has", resolution.Request{Operation: resolution.EmailToHEM, Key: "nobody@nowhere.example"},
-		&resolution.Lead{HashedEmails: nobody}},
+	{"email_to_hem: an unknown address", resolution.Request{Operation: resolution.EmailToHEM, Key: "nobody@nowhere.example"},
+		&resolution.Lead{HashedEmails: strangers}},
 	{"email_to_hem: md5 of a known address", resolution.Request{Operation: resolution.EmailToHEM, Key: adaHome[0].Email},
 		&resolution.Lead{HashedEmails: adaHome, NetworkURL: ada}},
 	{"email_to_hem: sha1 of a known address", resolution.Request{Operation: resolution.EmailToHEM, Key: adaHome[1].Email},
@@ -93,7 +93,7 @@ var facts = []fact{
 		&resolution.Lead{HashedEmails: cleoHome, NetworkURL: cleo}},
 	{"email_to_hem: an address that is another's uid2 form", resolution.Request{Operation: resolution.EmailToHEM, Key: "cf@gmail.com"},
 		&resolution.Lead{HashedEmails: respelled}},
-	{"email_to_hem: a digest nobody knows", resolution.Request{Operation: resolution.EmailToHEM, Key: "0123456789abcdef0123456789abcdef"},
+	{"email_to_hem: an unknown digest", resolution.Request{Operation: resolution.EmailToHEM, Key: "0123456789abcdef0123456789abcdef"},
 		&resolution.Lead{HashedEmails: []resolution.HashedEmail{{Email: "0123456789abcdef0123456789abcdef", Type: "md5"}}}},
 
 	{"network_to_hem: every email of the person", resolution.Request{Operation: resolution.NetworkToHEM, Key: ada},
@@ -102,14 +102,14 @@ var facts = []fact{
 		&resolution.Lead{NetworkURL: "network.example/in/mia-fixture", HashedEmails: []resolution.HashedEmail{
 			{Email: "42ae150a6199b61a7b4afb052bf3e89afab78ef8ea620dc1ad53951710c515dc", Type: "sha256"}}}},
 	{"network_to_hem: no email", resolution.Request{Operation: resolution.NetworkToHEM, Key: "network.example/in/gia-dummy"}, nil},
-	{"network_to_hem: nobody", resolution.Request{Operation: resolution.NetworkToHEM, Key: "network.example/in/nobody-knows"}, nil},
+	{"network_to_hem: a stranger", resolution.Request{Operation: resolution.NetworkToHEM, Key: "network.example/in/a-stranger"}, nil},
 
 	{"network_to_phone: the first of two", resolution.Request{Operation: resolution.NetworkToPhone, Key: cleo},
 		&resolution.Lead{Phone: "+12025550102"}},
 	{"network_to_phone: written without country", resolution.Request{Operation: resolution.NetworkToPhone, Key: "network.example/in/ned-instance"},
 		&resolution.Lead{Phone: "+12025550113"}},
 	{"network_to_phone: no phone", resolution.Request{Operation: resolution.NetworkToPhone, Key: "network.example/in/dan-instance"}, nil},
-	{"network_to_phone: nobody", resolution.Request{Operation: resolution.NetworkToPhone, Key: "network.example/in/nobody-knows"}, nil},
+	{"network_to_phone: a stranger", resolution.Request{Operation: resolution.NetworkToPhone, Key: "network.example/in/a-stranger"}, nil},
 
 	{"ip_to_company: in a network", resolution.Request{Operation: resolution.IPToCompany, Key: "192.31.196.5"},
 		&resolution.Lead{Company: &bakery}},
@@ -124,7 +124,7 @@ var facts = []fact{
 	{"ip_to_company: between ranges", resolution.Request{Operation: resolution.IPToCompany, Key: "192.31.196.150"}, nil},
 
 	{"enrichment: everything", resolution.Request{Operation: resolution.Enrichment, Key: ada}, &adaLead},
-	{"enrichment: nobody", resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/nobody-knows"}, nil},
+	{"enrichment: a stranger", resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/a-stranger"}, nil},
 
 	{"deanonymization: of two visitors the surer", resolution.Request{Operation: resolution.Deanonymization, Key: "192.31.196.5"},
 		seen(adaLead, 0.92)},

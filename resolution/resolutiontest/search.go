@@ -31,7 +31,7 @@ func RunSearch(t *testing.T, s resolution.Searcher) {
 	t.Run("matched keywords", func(t *testing.T) { matchedKeywords(t, s) })
 	t.Run("pages", func(t *testing.T) { pages(t, s) })
 	t.Run("counts", func(t *testing.T) { counts(t, s) })
-	t.Run("nobody is named unasked", func(t *testing.T) { unnamed(t, s) })
+	t.Run("names come only if asked for", func(t *testing.T) { unnamed(t, s) })
 	t.Run("a long keyword", func(t *testing.T) { longKeyword(t, s) })
 	t.Run("editions", func(t *testing.T) { editions(t, s) })
 	t.Run("from many goroutines", func(t *testing.T) { concurrentSearches(t, s) })
@@ -194,7 +194,7 @@ func counts(t *testing.T, s resolution.Searcher) {
 	}
 }
 
-// unnamed looks through everything that is delivered of a lead nobody asked to
+// unnamed looks through everything that is delivered of a lead that was not asked to
 // deanonymize, for what deanonymizing adds.
 func unnamed(t *testing.T, s resolution.Searcher) {
 	for _, super := range []bool{false, true} {
@@ -239,7 +239,7 @@ func editions(t *testing.T, s resolution.Searcher) {
 	if got := moments(search(t, s, ask, allLeads(20)).Leads); got != software {
 		t.Errorf("in the present edition %s, want %s", got, software)
 	}
-	ask.Edition = "an edition nobody kept"
+	ask.Edition = "an edition of the past"
 	if _, err := s.Search(t.Context(), onAllDays(ask), allLeads(20)); !errors.Is(err, resolution.ErrNoEdition) {
 		t.Errorf("search: %v, want ErrNoEdition", err)
 	}

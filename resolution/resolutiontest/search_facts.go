@@ -38,7 +38,7 @@ var searchFacts = []searchFact{
 	{"the words not side by side", keywords("green wholesale"), ""},
 	{"a part of a word", keywords("wholes"), ""},
 	{"more words than any has", keywords("green tea wholesale prices"), ""},
-	{"a word nobody used", keywords("tea", "zeppelin"), tea},
+	{"an unused word", keywords("tea", "zeppelin"), tea},
 	{"a lead found twice counts once, at its last search", keywords("software"), software},
 	{"keywords are alternatives", keywords("tax software", "crm software"), software},
 	{"stored in capitals", keywords("crm software"), "13T05:57 10T12:44 07T19:31 07T04:28 04T11:15 01T18:02"},
@@ -182,8 +182,8 @@ var leadFacts = []leadFact{
 			l.Address.Street = "121 Sample Street"
 		})},
 	{"the search's own email comes first", vicOn10th, resolution.SearchPage{HEMs: 3}, foundVic()},
-	{"nobody knows who", on13th, resolution.SearchPage{HEMs: 20, SuperEnrichment: true}, foundVisitor()},
-	{"nobody knows who, deanonymized", on13th, resolution.SearchPage{HEMs: 20, Deanonymize: true, SuperEnrichment: true},
+	{"an unknown person", on13th, resolution.SearchPage{HEMs: 20, SuperEnrichment: true}, foundVisitor()},
+	{"an unknown person, deanonymized", on13th, resolution.SearchPage{HEMs: 20, Deanonymize: true, SuperEnrichment: true},
 		with(foundVisitor(), func(l *resolution.FoundLead) {
 			l.Email = "visitor59@mail.example"
 			l.Emails = []resolution.ContactEmail{{Email: "visitor59@mail.example"}}

@@ -18,7 +18,7 @@ import (
 func TestKeptBytes(t *testing.T) {
 	const phone = "/lead/resolution/network_to_phone"
 	large := strings.Repeat("x", 100_000)
-	enough := `{"network_url":"` + nobody + `","note":"` + large + `"}`
+	enough := `{"network_url":"` + stranger + `","note":"` + large + `"}`
 	now := time.Now().Truncate(limit.RetainedStep)
 	var asked atomic.Int64
 	f := newFixture(t, func(o *Options) {
@@ -43,7 +43,7 @@ func TestKeptBytes(t *testing.T) {
 		refused          bool
 	}{
 		{name: "another key", path: enrichment, body: enough, headers: []string{"Idempotency-Key", "2"}, refused: true},
-		{name: "a callback", path: phone, body: `{"network_url":"` + nobody + `","callback_url":"` + anywhere + `"}`, refused: true},
+		{name: "a callback", path: phone, body: `{"network_url":"` + stranger + `","callback_url":"` + anywhere + `"}`, refused: true},
 		{name: "a list", path: list, body: `{"keywords":["x"]}`, refused: true},
 		{name: "a count", path: tally, body: `{"keywords":["x"]}`, refused: true},
 		{name: "a result under a key", path: listResult, body: `{"resolution_id":"` + id + `"}`, headers: []string{"Idempotency-Key", "3"}, refused: true},
@@ -77,15 +77,15 @@ func TestKeptIsCounted(t *testing.T) {
 	account := f.service.rosters.present.Load().byID[f.organization.ID]
 	note := strings.Repeat("x", 10_000)
 	with := func(body string) string { return strings.Replace(body, "}", `,"note":"`+note+`"}`, 1) }
-	called := `{"network_url":"` + nobody + `","callback_url":"` + anywhere + `"}`
+	called := `{"network_url":"` + stranger + `","callback_url":"` + anywhere + `"}`
 	var id string
 	for i, c := range []struct {
 		path, body string
 		key        bool
 		copies     int64
 	}{
-		{enrichment, `{"network_url":"` + nobody + `"}`, false, 0},
-		{enrichment, `{"network_url":"` + nobody + `"}`, true, 1},
+		{enrichment, `{"network_url":"` + stranger + `"}`, false, 0},
+		{enrichment, `{"network_url":"` + stranger + `"}`, true, 1},
 		{enrichment, called, false, 1},
 		{enrichment, called, true, 2},
 		{list, `{"keywords":["x"]}`, false, 3},

@@ -30,8 +30,8 @@ func TestIdempotency(t *testing.T) {
 		{name: "other spacing and order", path: phone, body: body, key: "3", replayed: true,
 			secondBody: ` { "callback_url" : "` + anywhere + `", "network_url":"` + ada + `" } `},
 		{name: "a trailing slash", path: enrichment, body: askAda, key: "4", secondPath: enrichment + "/", replayed: true},
-		{name: "no match", path: enrichment, body: `{"network_url":"` + nobody + `"}`, key: "5", replayed: true},
-		{name: "another body", path: enrichment, body: askAda, key: "6", secondBody: `{"network_url":"` + nobody + `"}`, code: "idempotency_key_reused"},
+		{name: "no match", path: enrichment, body: `{"network_url":"` + stranger + `"}`, key: "5", replayed: true},
+		{name: "another body", path: enrichment, body: askAda, key: "6", secondBody: `{"network_url":"` + stranger + `"}`, code: "idempotency_key_reused"},
 		{name: "an invalid other body", path: enrichment, body: askAda, key: "6", secondBody: `{}`, code: "idempotency_key_reused"},
 		{name: "another path", path: enrichment, body: askAda, key: "7", secondPath: "/lead/resolution/network_to_hem", secondBody: body},
 		{name: "another organization", path: enrichment, body: askAda, key: "8", headers: []string{"Authorization", "Bearer " + other}},
@@ -90,7 +90,7 @@ func TestIdempotencyKeyInFlight(t *testing.T) {
 	if a := f.post(enrichment, askAda, "Idempotency-Key", "k"); a.status != http.StatusConflict || a.code() != "idempotency_key_in_flight" || a.header.Get("Retry-After") == "" {
 		t.Errorf("the same body: %d %s", a.status, a.raw)
 	}
-	if a := f.post(enrichment, `{"network_url":"`+nobody+`"}`, "Idempotency-Key", "k"); a.code() != "idempotency_key_reused" {
+	if a := f.post(enrichment, `{"network_url":"`+stranger+`"}`, "Idempotency-Key", "k"); a.code() != "idempotency_key_reused" {
 		t.Errorf("another body: %d %s", a.status, a.raw)
 	}
 	close(goOn)

@@ -260,11 +260,11 @@ func TestInternalCancel(t *testing.T) {
 	}
 }
 
-// TestMetrics: what happened can be counted, and nobody be recognized.
+// TestMetrics: what happened can be counted, and no caller recognized.
 func TestMetrics(t *testing.T) {
 	f := newFixture(t)
 	f.post(enrichment, askAda)
-	f.post(enrichment, `{"network_url":"`+nobody+`"}`)
+	f.post(enrichment, `{"network_url":"`+stranger+`"}`)
 	f.post(enrichment, askAda, "Authorization", "Bearer wrong")
 	f.post("/nowhere", "{}")
 	f.started(list, `{"keywords":["x"]}`)

@@ -175,7 +175,7 @@ func TestCheckOrder(t *testing.T) {
 		{code: "malformed_json", body: `{`},
 		{code: "idempotency_key_reused", headers: []string{"Idempotency-Key", "k"}, body: `{}`,
 			before: func(f *fixture) {
-				f.post(callbackPath, `{"network_url":"`+nobody+`","callback_url":"`+anywhere+`"}`, "Idempotency-Key", "k")
+				f.post(callbackPath, `{"network_url":"`+stranger+`","callback_url":"`+anywhere+`"}`, "Idempotency-Key", "k")
 			}},
 		{code: "validation_error", body: `{"network_url":"::","callback_url":"https://10.0.0.1/"}`},
 		{code: "callback_url_not_allowed", body: `{"network_url":"` + ada + `","callback_url":"https://10.0.0.1/"}`},

@@ -60,7 +60,7 @@ func TestCallbacks(t *testing.T) {
 		fails            bool
 	}{
 		{"/lead/resolution/email_to_hem", `{"email":"ada.example@bakery.example",`, "resolution.completed", false},
-		{"/lead/resolution/network_to_phone", `{"network_url":"` + nobody + `",`, "resolution.completed", false},
+		{"/lead/resolution/network_to_phone", `{"network_url":"` + stranger + `",`, "resolution.completed", false},
 		{enrichment, `{"network_url":"` + ada + `",`, "resolution.completed", false},
 		{list, `{"keywords":["x"],"metadata":{"client_ref":"1"},`, "resolution.completed", false},
 		{tally, `{"keywords":["x"],`, "resolution.completed", false},

@@ -15,7 +15,7 @@ import (
 
 const (
 	ada      = "https://network.example/in/ada-example"
-	nobody   = "https://network.example/in/nobody-knows"
+	stranger = "https://network.example/in/a-stranger"
 	anywhere = "https://127.0.0.1:9/hook" // allowed, and nothing is sent without Serve
 )
 
@@ -33,16 +33,16 @@ func TestSingleRecord(t *testing.T) {
 			`network_url "network.example/in/ada-example"`},
 		{"/lead/resolution/network_to_hem", `{"network_url":"` + ada + `","callback_url":"` + anywhere + `"}`, 1,
 			`network_url "network.example/in/ada-example"`},
-		{"/lead/resolution/network_to_hem", `{"network_url":"` + nobody + `","callback_url":"` + anywhere + `"}`, 0,
+		{"/lead/resolution/network_to_hem", `{"network_url":"` + stranger + `","callback_url":"` + anywhere + `"}`, 0,
 			`hashed_emails []`},
 		{"/lead/resolution/network_to_phone", `{"network_url":"` + ada + `","callback_url":"` + anywhere + `"}`, 3,
 			`phone "+12025550100"`},
-		{"/lead/resolution/network_to_phone", `{"network_url":"` + nobody + `","callback_url":"` + anywhere + `"}`, 0, ""},
+		{"/lead/resolution/network_to_phone", `{"network_url":"` + stranger + `","callback_url":"` + anywhere + `"}`, 0, ""},
 		{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`, 1, `company.name "Sample Bakery"`},
 		{"/lead/resolution/ip_to_company", `{"ip":"10.0.0.1"}`, 0, ""},
 		{"/lead/enrichment", `{"network_url":"` + ada + `"}`, 2, `full_name "Ada Example"`},
 		{"/lead/enrichment/", `{"network_url":"` + ada + `"}`, 2, `full_name "Ada Example"`},
-		{"/lead/enrichment", `{"network_url":"` + nobody + `"}`, 0, ""},
+		{"/lead/enrichment", `{"network_url":"` + stranger + `"}`, 0, ""},
 		{"/lead/deanonymization", `{"ip":"192.31.196.5"}`, 3, `match_level "person"`},
 		{"/lead/resolution/deanonymization", `{"ip":"192.31.196.6","user_agent":"x","visitor_id":"v"}`, 1, `match_level "company"`},
 		{"/lead/deanonymization", `{"ip":"192.0.2.44"}`, 0, ""},
@@ -164,7 +164,7 @@ func TestLastCredit(t *testing.T) {
 // no entry.
 func TestChargedOnMatchOnly(t *testing.T) {
 	f := newFixture(t)
-	f.post("/lead/enrichment", `{"network_url":"`+nobody+`"}`)
+	f.post("/lead/enrichment", `{"network_url":"`+stranger+`"}`)
 	f.post("/lead/enrichment", `{"network_url":"`+ada+`"}`)
 	f.post("/lead/enrichment", `{"network_url":""}`)
 	entries, err := f.store.Ledger(t.Context(), f.organization.ID, 0, 100)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOrgTypes: a word of a provider's vocabulary is its kind, and a word that nobody knows is a
+// TestOrgTypes: a word of a provider's vocabulary is its kind, and an unknown word is a
 // provider of its own.
 func TestOrgTypes(t *testing.T) {
 	own := NewVocabulary(map[string]string{"Satellite Farm": Business, "isp": Education})

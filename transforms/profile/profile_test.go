@@ -144,7 +144,7 @@ func TestElsewhere(t *testing.T) {
 		{"same names in their order", "x.example/v?id=2&a=1&id=1", "x.example/v?a=1&id=2&id=1"},
 		{"bytes as typed", "x.example/v?B=%7e+%C3%a9&a=X%26y=z", "x.example/v?B=%7e+%C3%a9&a=X%26y=z"},
 		{"empty ones go", "x.example/v?&&a=1&&b=2&", "x.example/v?a=1&b=2"},
-		{"fragments that name nobody", "x.example/v?a=1#about", "x.example/v?a=1"},
+		{"fragments without a name", "x.example/v?a=1#about", "x.example/v?a=1"},
 		{"campaign in the fragment", "x.example/ada#utm_source=y", "x.example/ada"},
 		{"marked text", "x.example/ada#:~:text=Ada,a=1", "x.example/ada"},
 		{"only ?", "x.example/v?", "x.example/v"},

@@ -35,7 +35,7 @@ func TestKeysOfCells(t *testing.T) {
 	const days = `"date_end":"2026-11-21","date_start":"2026-11-14"`
 	for _, c := range []struct{ name, cells, want string }{
 		{"the least", `keywords=crm`, `{` + days + `,"keywords":["crm"],"limit":1000,"limit_of_hems":20}`},
-		{"order, case, spacing and twins mean nothing", "keywords= Sales\t software;CRM;;crm ;sales software;", `{` + days + `,"keywords":["crm","sales software"],"limit":1000,"limit_of_hems":20}`},
+		{"order, case, spacing and duplicates mean nothing", "keywords= Sales\t software;CRM;;crm ;sales software;", `{` + days + `,"keywords":["crm","sales software"],"limit":1000,"limit_of_hems":20}`},
 		{"everything", `keywords=crm|cities=San  Example;austin|states=tx; CA|zips=78701-1234;02108|lead_type=B2B|date_start=2026-11-01|date_end=2026-11-21|` +
 			`limit=10|limit_of_hems=1|page=3|deanonymize=TRUE|super_enrichment=yes|job_title_inclusions=VP|job_title_exclusions=Intern;  Head of "R&D"`,
 			`{"cities":["austin","san example"],"date_end":"2026-11-21","date_start":"2026-11-01","deanonymize":true,"job_title_exclusions":["head of \"r&d\"","intern"],` +

@@ -80,7 +80,7 @@ func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error 
 }
 
 // namesCall reports whether an open call, or its kept body, names a listed person. A body
-// that cannot be unpacked is found, too: nobody knows whom it names.
+// that cannot be unpacked is found, too: whom it names is unknown.
 func namesCall(call answers.OpenCall, who *suppression.Finder) bool {
 	body, err := call.Body.Plain()
 	return who.Names(call.Key) || err != nil || namesIn(body, who)

@@ -31,7 +31,7 @@ func TestProgressInWords(t *testing.T) {
 			"12%", "2m20s left", "0",
 		},
 		{
-			"half read, an eighth of it answered, twins among it",
+			"half read, an eighth of it answered, duplicates among it",
 			stats.Snapshot{BytesRead: 50, BytesTotal: 100, RowsRead: 8000, Calls: &stats.CallSnapshot{Asked: 4000, Closed: 500, Duplicates: 4000}},
 			"6%", "5m left", "0",
 		},

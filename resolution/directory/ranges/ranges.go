@@ -26,8 +26,8 @@ import (
 type Range struct {
 	// OrgType is one of orgtype.Kinds, unknown without one, or a word that is none.
 	OrgType string
-	// Company is nil when the range has neither a name nor a domain. Nobody may
-	// change it.
+	// Company is nil when the range has neither a name nor a domain. It is
+	// read-only.
 	Company *resolution.Company
 }
 
@@ -145,14 +145,14 @@ func (f *File) OrgType(owner uint32) string { return f.words[f.orgTypes.At(uint6
 // domain. It must not be changed. Call it under columnfile.Guard.
 func (f *File) Company(owner uint32) *resolution.Company {
 	c := f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) })
-	if c == nobody {
+	if c == noCompany {
 		return nil
 	}
 	return c
 }
 
-// nobody is the company of an owner without one.
-var nobody = &resolution.Company{}
+// noCompany is the company of an owner without one.
+var noCompany = &resolution.Company{}
 
 func (f *File) company(owner uint32) *resolution.Company {
 	if row := f.companyRow(owner); row != records.None {
@@ -165,7 +165,7 @@ func (f *File) company(owner uint32) *resolution.Company {
 	var arena records.Arena
 	e := &companies.Entry{}
 	if !f.FillCompany(owner, &arena, e) {
-		return nobody
+		return noCompany
 	}
 	return &e.Company
 }

@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 		return nil
 	}()
 	if err != nil || rows[keys] != None || rows[keys+1] != None {
-		t.Errorf("%v; rows %v of keys that nobody has", err, rows[keys:])
+		t.Errorf("%v; rows %v of unknown keys", err, rows[keys:])
 	}
 	if _, _, err := f.Verify(t.Context()); err != nil {
 		t.Error(err)

@@ -295,7 +295,7 @@ var hostile = []struct {
 	{"https://[64:ff9b:1:ffff::1]/", ErrSpecialAddress},          //
 	{"https://[100::1]/", ErrSpecialAddress},                     // discard
 	{"https://[100:0:0:1::1]/", ErrSpecialAddress},               //
-	{"https://[400::1]/", ErrSpecialAddress},                     // given to nobody
+	{"https://[400::1]/", ErrSpecialAddress},                     // not allocated
 	{"https://[2001::1]/", ErrSpecialAddress},                    // Teredo
 	{"https://[2001:0:7f00:1::]/", ErrSpecialAddress},            //
 	{"https://[2001:1::1]/", ErrSpecialAddress},                  // a network's gateway by anycast

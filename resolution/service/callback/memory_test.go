@@ -194,7 +194,7 @@ func (n *internet) listen(name string) *listener {
 	return l
 }
 
-// dial connects; to an address that nobody has, it never does.
+// dial connects; to an unused address it never does.
 func (n *internet) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.receivers[address]

@@ -231,14 +231,14 @@ func TestTLS(t *testing.T) {
 	}{
 		{"trusted", "https://example.com" + port(good), rootsOf(good), ""},
 		{"trusted for its address", good.URL, rootsOf(good), ""},
-		{"nobody vouches", "https://example.com" + port(good), x509.NewCertPool(), FailureTLS},
+		{"an unknown authority", "https://example.com" + port(good), x509.NewCertPool(), FailureTLS},
 		{"the system's roots", "https://example.com" + port(good), nil, FailureTLS},
 		{"for another name", "https://example.org" + port(good), rootsOf(good), FailureTLS},
 		{"TLS 1.1", "https://example.com" + port(old), rootsOf(old), FailureTLS},
 		{"wants a certificate", "https://example.com" + port(exacting), rootsOf(exacting), FailureTLS},
 		{"no TLS", "https://example.com" + port(plain), rootsOf(good), FailureTLS},
 		{"TLS where none is meant", "http://example.com" + port(good), rootsOf(good), "status_4xx"}, // as net/http's server answers
-		{"nobody there", "https://" + closed.Addr().String(), rootsOf(good), FailureConnection},
+		{"a closed port", "https://" + closed.Addr().String(), rootsOf(good), FailureConnection},
 	} {
 		if got := tryOnce(t, Options{Policy: policy, Roots: c.roots}, c.url); got.failure != c.want {
 			t.Errorf("%s: got %+v, want %q", c.name, got, c.want)

@@ -167,7 +167,7 @@ func TestErrorWords(t *testing.T) {
 }
 
 // TestClosed: what the service puts together is said completely, so that a
-// member nobody wrote down is found.
+// member without a description is found.
 func TestClosed(t *testing.T) {
 	open := []string{"CountStarted", "Payload", "Metadata"} // repeat what was sent
 	for name, s := range load(t).Components.Schemas {

@@ -161,7 +161,7 @@ type served struct {
 	client    *http.Client
 	receiver  string
 	callbacks chan received
-	early     map[string]received // by resolution: those nobody waited for yet
+	early     map[string]received // by resolution: those not waited for yet
 }
 
 type received struct {

@@ -74,7 +74,7 @@ func TestSingle(t *testing.T) {
 		{"profile: no address", resolution.Enrichment, `{"network_url":"ada"}`, "", "", "/network_url invalid_url"},
 		{"profile: no UTF-8", resolution.Enrichment, `{"network_url":"network.example/in/%ff"}`, "", "", "/network_url invalid_utf8"},
 		{"profile: person in the query", resolution.Enrichment, `{"network_url":"https://www.facebook.com/profile.php?ref=x&id=1"}`, "facebook.com/profile.php?id=1", "", ""},
-		{"profile: nobody", resolution.Enrichment, `{"network_url":"https://www.linkedin.com/in/undefined"}`, "", "", "/network_url empty"},
+		{"profile: a placeholder", resolution.Enrichment, `{"network_url":"https://www.linkedin.com/in/undefined"}`, "", "", "/network_url empty"},
 		{"profile: 2048 characters", resolution.Enrichment, `{"network_url":"network.example/in/ada?ref=` + strings.Repeat("é", 2048-27) + `"}`, "network.example/in/ada", "", ""},
 		{"profile: 2049 characters", resolution.Enrichment, `{"network_url":"network.example/in/ada?ref=` + strings.Repeat("é", 2049-27) + `"}`, "", "", "/network_url too_long"},
 		{"ip: no address", resolution.IPToCompany, `{"ip":"256.0.0.1"}`, "", "", "/ip invalid_ip"},

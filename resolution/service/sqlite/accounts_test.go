@@ -48,7 +48,7 @@ func TestOrganizationNames(t *testing.T) {
 		})
 	}
 	if _, err := s.FindOrganization(t.Context(), "nobody"); !errors.Is(err, state.ErrNotFound) {
-		t.Errorf("nobody: %v, want ErrNotFound", err)
+		t.Errorf("a stranger: %v, want ErrNotFound", err)
 	}
 }
 

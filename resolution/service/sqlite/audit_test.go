@@ -35,7 +35,7 @@ func auditOutbox(t testing.TB, s *Store) {
 		(SELECT count(*) FROM (SELECT organization, receiver, min(due) AS due FROM outbox WHERE state = 'pending' GROUP BY 1, 2) p
 			LEFT JOIN lanes l USING(organization, receiver) WHERE l.due IS NULL OR l.due > p.due)`).Scan(&counts, &bodies, &lanes)
 	if err != nil || counts+bodies+lanes > 0 {
-		t.Errorf("%d states with a wrong number, %d callbacks without a body, %d lanes that nobody waits for (%v)", counts, bodies, lanes, err)
+		t.Errorf("%d states with a wrong number, %d callbacks without a body, %d lanes without a waiter (%v)", counts, bodies, lanes, err)
 	}
 }
 

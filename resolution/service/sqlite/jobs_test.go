@@ -213,7 +213,7 @@ func TestJobTransitions(t *testing.T) {
 		{"a restart puts it back", "create lease requeue", nil, state.Queued, 1, 90, 10, 0},
 		{"after a restart another attempt finishes it", "create lease requeue lease finish/2", nil, state.Completed, 2, 93, 0, 1},
 		{"after its lease another attempt finishes it", "create lease pass lease finish/2", nil, state.Completed, 2, 93, 0, 1},
-		{"a late worker finishes what nobody took over", "create lease pass finish", nil, state.Completed, 1, 93, 0, 1},
+		{"a late worker finishes a job that was not taken over", "create lease pass finish", nil, state.Completed, 1, 93, 0, 1},
 		{"a renewed lease holds", "create lease almost-pass renew almost-pass lease", errNothingToLease, state.Processing, 1, 90, 10, 0},
 
 		{"a worker gives it back", "create lease return", nil, state.Queued, 1, 90, 10, 0},
@@ -225,8 +225,8 @@ func TestJobTransitions(t *testing.T) {
 
 		{"it is one worker's", "create lease lease", errNothingToLease, state.Processing, 1, 90, 10, 0},
 		{"a lease holds to its end", "create lease almost-pass lease", errNothingToLease, state.Processing, 1, 90, 10, 0},
-		{"nobody leases a finished job", "create lease finish pass lease", errNothingToLease, state.Completed, 1, 93, 0, 1},
-		{"nobody leases a cancelled job", "create cancel lease", errNothingToLease, state.Cancelled, 0, 100, 0, 1},
+		{"a finished job is not leased", "create lease finish pass lease", errNothingToLease, state.Completed, 1, 93, 0, 1},
+		{"a cancelled job is not leased", "create cancel lease", errNothingToLease, state.Cancelled, 0, 100, 0, 1},
 		{"a restart leaves the finished alone", "create lease finish requeue lease", errNothingToLease, state.Completed, 1, 93, 0, 1},
 		{"it finishes once", "create lease finish finish", state.ErrFinished, state.Completed, 1, 93, 0, 1},
 		{"it does not fail after that", "create lease finish fail", state.ErrFinished, state.Completed, 1, 93, 0, 1},
@@ -243,7 +243,7 @@ func TestJobTransitions(t *testing.T) {
 		{"who lost it does not give it back", "create lease pass lease return/1", state.ErrLeaseLost, state.Processing, 2, 90, 10, 0},
 		{"nor postpones it", "create lease pass lease postpone/1", state.ErrLeaseLost, state.Processing, 2, 90, 10, 0},
 		{"the cancelled is not given back", "create lease cancel return", state.ErrFinished, state.Cancelled, 1, 100, 0, 1},
-		{"nobody finishes what waits", "create finish", state.ErrLeaseLost, state.Queued, 0, 90, 10, 0},
+		{"a waiting job is not finished", "create finish", state.ErrLeaseLost, state.Queued, 0, 90, 10, 0},
 		{"it spends at most what is reserved", "create lease spend/11", resolution.ErrInvalid, state.Processing, 1, 90, 10, 0},
 		{"it does not earn", "create lease spend/-1", resolution.ErrInvalid, state.Processing, 1, 90, 10, 0},
 		{"workers do not cancel", "create lease finish-as-cancelled", resolution.ErrInvalid, state.Processing, 1, 90, 10, 0},

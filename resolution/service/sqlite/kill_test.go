@@ -240,7 +240,7 @@ func (d *desk) checkKilled(told map[uuid.UUID]string) {
 		d.t.Errorf("%d callbacks without a body", n)
 	}
 	if n := d.count("outbox WHERE state = 'pending' AND (organization, receiver) NOT IN (SELECT organization, receiver FROM lanes)"); n != 0 {
-		d.t.Errorf("%d callbacks that nobody waits for", n)
+		d.t.Errorf("%d callbacks without a waiter", n)
 	}
 	b := d.balance(d.first)
 	spent := 0

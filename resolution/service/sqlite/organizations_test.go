@@ -154,7 +154,7 @@ func TestRenameAndSuspend(t *testing.T) {
 		}
 	}
 	if err := s.SuspendOrganization(t.Context(), 99, noon); !errors.Is(err, state.ErrNotFound) {
-		t.Errorf("nobody suspended: %v", err)
+		t.Errorf("not suspended: %v", err)
 	}
 }
 

@@ -82,26 +82,38 @@ func infoOf(bucket string, key *string, size *int64, etag *string, modified *tim
 }
 
 func (s *Store) pages(ctx context.Context, prefix Location, delimiter string) iter.Seq2[*s3.ListObjectsV2Output, error] {
-	r := request{"list", "s3:ListBucket", prefix, 0}
-	return func(yield func(*s3.ListObjectsV2Output, error) bool) {
-		in := &s3.ListObjectsV2Input{Bucket: &prefix.Bucket, Prefix: optional(prefix.Key), Delimiter: optional(delimiter)}
+	in := &s3.ListObjectsV2Input{Bucket: &prefix.Bucket, Prefix: optional(prefix.Key), Delimiter: optional(delimiter)}
+	list := func(c *s3.Client, ctx context.Context, in *s3.ListObjectsV2Input, region ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+		page, err := c.ListObjectsV2(ctx, in, region...)
+		if err == nil {
+			err = checkPage(page, prefix)
+		}
+		return page, err
+	}
+	return listing(ctx, s, request{"list", "s3:ListBucket", prefix, 0}, in, list, func(page *s3.ListObjectsV2Output) (*bool, []*string) {
+		in.ContinuationToken = page.NextContinuationToken
+		return page.IsTruncated, []*string{page.NextContinuationToken}
+	})
+}
+
+// listing yields the pages of a listing. next moves the input to the next page: it returns
+// whether there is one, and where it begins.
+func listing[In, Out any](ctx context.Context, s *Store, r request, in *In, op operation[In, Out], next func(*Out) (more *bool, begins []*string)) iter.Seq2[*Out, error] {
+	return func(yield func(*Out, error) bool) {
 		seen := marks{}
 		for {
-			var page *s3.ListObjectsV2Output
-			err := s.do(ctx, r, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
-				if page, err = c.ListObjectsV2(ctx, in, region); err == nil {
-					err = checkPage(page, prefix)
-				}
-				return err
-			})
-			if !yield(page, err) || err != nil || !aws.ToBool(page.IsTruncated) {
+			page, err := send(ctx, s, r, in, op)
+			if !yield(page, err) || err != nil {
 				return
 			}
-			if err := seen.add(page.NextContinuationToken); err != nil {
+			more, begins := next(page)
+			if !aws.ToBool(more) {
+				return
+			}
+			if err := seen.add(begins...); err != nil {
 				yield(nil, s.judge(r, "", err))
 				return
 			}
-			in.ContinuationToken = page.NextContinuationToken
 		}
 	}
 }

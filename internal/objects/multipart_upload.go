@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"iter"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -142,25 +141,20 @@ func (s *Store) sendPiece(ctx context.Context, at Location, piece *io.SectionRea
 }
 
 func (s *Store) complete(ctx context.Context, at Location, upload string, pieces []types.CompletedPart, asked condition) (etag string, err error) {
-	err = s.do(ctx, request{"write", "s3:PutObject", at, 0}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
-		out, err := client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-			Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload, MultipartUpload: &types.CompletedMultipartUpload{Parts: pieces},
-			IfNoneMatch: asked.none, IfMatch: asked.etag,
-		}, region)
-		if err == nil {
-			etag = aws.ToString(out.ETag)
-		}
-		return err
-	})
-	return etag, err
+	out, err := send(ctx, s, request{"write", "s3:PutObject", at, 0}, &s3.CompleteMultipartUploadInput{
+		Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload, MultipartUpload: &types.CompletedMultipartUpload{Parts: pieces},
+		IfNoneMatch: asked.none, IfMatch: asked.etag,
+	}, (*s3.Client).CompleteMultipartUpload)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.ETag), nil
 }
 
 // Abort aborts an upload. It is not an error if the upload no longer exists.
 func (s *Store) Abort(ctx context.Context, at Location, upload string) error {
-	err := s.do(ctx, request{"abort the upload of", "s3:AbortMultipartUpload", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
-		_, err := c.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload}, region)
-		return err
-	})
+	_, err := send(ctx, s, request{"abort the upload of", "s3:AbortMultipartUpload", at, 0},
+		&s3.AbortMultipartUploadInput{Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload}, (*s3.Client).AbortMultipartUpload)
 	if errors.Is(err, errNoUpload) || isGone(err) {
 		return nil
 	}
@@ -174,51 +168,26 @@ func (s *Store) SentInPieces() bool { return s.partly.Load() }
 // AbortUploads aborts the unfinished uploads to a folder whose names in the
 // folder are ours. A store that cannot list uploads has none to abort.
 func (s *Store) AbortUploads(ctx context.Context, folder Location, ours func(name string) bool) error {
-	for upload, err := range s.uploads(ctx, folder) {
+	in := &s3.ListMultipartUploadsInput{Bucket: &folder.Bucket, Prefix: optional(folder.Key)}
+	next := func(page *s3.ListMultipartUploadsOutput) (*bool, []*string) {
+		in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
+		return page.IsTruncated, []*string{in.KeyMarker, in.UploadIdMarker}
+	}
+	for page, err := range listing(ctx, s, request{"list the unfinished uploads of", "s3:ListBucketMultipartUploads", folder, 0}, in, (*s3.Client).ListMultipartUploads, next) {
 		if errors.Is(err, errNotImplemented) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		key := aws.ToString(upload.Key)
-		if ours(key[min(len(folder.Key), len(key)):]) {
-			if err := s.Abort(ctx, Location{folder.Bucket, key}, aws.ToString(upload.UploadId)); err != nil {
-				return err
+		for _, upload := range page.Uploads {
+			key := aws.ToString(upload.Key)
+			if ours(key[min(len(folder.Key), len(key)):]) {
+				if err := s.Abort(ctx, Location{folder.Bucket, key}, aws.ToString(upload.UploadId)); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
-}
-
-func (s *Store) uploads(ctx context.Context, folder Location) iter.Seq2[types.MultipartUpload, error] {
-	return func(yield func(types.MultipartUpload, error) bool) {
-		r := request{"list the unfinished uploads of", "s3:ListBucketMultipartUploads", folder, 0}
-		in := &s3.ListMultipartUploadsInput{Bucket: &folder.Bucket, Prefix: optional(folder.Key)}
-		seen := marks{}
-		for {
-			var page *s3.ListMultipartUploadsOutput
-			err := s.do(ctx, r, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
-				page, err = c.ListMultipartUploads(ctx, in, region)
-				return err
-			})
-			if err != nil {
-				yield(types.MultipartUpload{}, err)
-				return
-			}
-			for _, u := range page.Uploads {
-				if !yield(u, nil) {
-					return
-				}
-			}
-			if !aws.ToBool(page.IsTruncated) {
-				return
-			}
-			if err := seen.add(page.NextKeyMarker, page.NextUploadIdMarker); err != nil {
-				yield(types.MultipartUpload{}, s.judge(r, "", err))
-				return
-			}
-			in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
-		}
-	}
 }

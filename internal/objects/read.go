@@ -17,17 +17,14 @@ const checksumKey = "leadetl-sha256"
 
 // Stat reads an object's Info.
 func (s *Store) Stat(ctx context.Context, at Location) (info Info, err error) {
-	err = s.do(ctx, request{"look at", "s3:GetObject", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
-		out, err := c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &at.Bucket, Key: &at.Key}, region)
-		if err != nil {
-			return err
-		}
-		info = infoOf(at.Bucket, &at.Key, out.ContentLength, out.ETag, out.LastModified)
-		info.answered, info.SHA256 = true, out.Metadata[checksumKey]
-		info.SeenAt, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
-		return nil
-	})
-	return info, err
+	out, err := send(ctx, s, request{"look at", "s3:GetObject", at, 0}, &s3.HeadObjectInput{Bucket: &at.Bucket, Key: &at.Key}, (*s3.Client).HeadObject)
+	if err != nil {
+		return info, err
+	}
+	info = infoOf(at.Bucket, &at.Key, out.ContentLength, out.ETag, out.LastModified)
+	info.answered, info.SHA256 = true, out.Metadata[checksumKey]
+	info.SeenAt, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
+	return info, nil
 }
 
 // blockSize is how much ReadAt reads of an object at a time. blocks is how many

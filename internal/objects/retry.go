@@ -56,6 +56,18 @@ func (s *Store) do(ctx context.Context, r request, try func(ctx context.Context,
 	})
 }
 
+// operation is one of the operations of a client.
+type operation[In, Out any] = func(*s3.Client, context.Context, *In, ...func(*s3.Options)) (*Out, error)
+
+// send is do for an operation whose input can be sent again as it is.
+func send[In, Out any](ctx context.Context, s *Store, r request, in *In, op operation[In, Out]) (out *Out, err error) {
+	err = s.do(ctx, r, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) (err error) {
+		out, err = op(c, ctx, in, region)
+		return err
+	})
+	return out, err
+}
+
 // progress is do for requests whose tries can each read some bytes. As long as they
 // do, at minSpeed, it does not give up.
 func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Context, c *s3.Client, in func(*s3.Options)) (read int, err error)) error {

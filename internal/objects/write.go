@@ -85,11 +85,7 @@ func (s *Store) Create(ctx context.Context, at Location, c Content) error {
 	if s.unconditional.Load() {
 		return s.needsConditions(at)
 	}
-	send := s.putWhole
-	if c.Size > wholeSize {
-		send = s.putPieces
-	}
-	_, err := send(ctx, at, c, ifAbsent)
+	_, err := s.put(ctx, at, c, ifAbsent)
 	switch {
 	case errors.Is(err, errNotImplemented):
 		return s.needsConditions(at)
@@ -119,20 +115,16 @@ func (c Content) is(info Info) bool {
 	return info.Size == c.Size && info.SHA256 == hex.EncodeToString(c.SHA256[:])
 }
 
-// write sends the content, whole or in pieces, under a condition. If the store
+// write sends the content under a condition. If the store
 // does not support conditions, it sends it without one. It returns the ETag of
 // the new object, empty if the store did not send one.
 func (s *Store) write(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
 	if s.unconditional.Load() {
 		asked = condition{}
 	}
-	send := s.putWhole
-	if c.Size > wholeSize {
-		send = s.putPieces
-	}
-	etag, err = send(ctx, at, c, asked)
+	etag, err = s.put(ctx, at, c, asked)
 	if errors.Is(err, errNotImplemented) && asked != (condition{}) {
-		if etag, err = send(ctx, at, c, condition{}); !errors.Is(err, errNotImplemented) {
+		if etag, err = s.put(ctx, at, c, condition{}); !errors.Is(err, errNotImplemented) {
 			s.warnUnconditional()
 		}
 	}
@@ -152,6 +144,14 @@ func (s *Store) warnUnconditional() {
 	if !s.unconditional.Swap(true) {
 		s.options.Log.Warn("the store does not support conditional writes: objects are overwritten, and two machines that start a run on one dataset at the same moment do not notice each other")
 	}
+}
+
+// put sends the content under a condition, whole or in pieces.
+func (s *Store) put(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
+	if c.Size > wholeSize {
+		return s.putPieces(ctx, at, c, asked)
+	}
+	return s.putWhole(ctx, at, c, asked)
 }
 
 func (s *Store) putWhole(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
@@ -188,10 +188,7 @@ func signedWith(sum [sha256.Size]byte) func(*s3.Options) {
 
 // Remove removes an object. It is not an error if it does not exist.
 func (s *Store) Remove(ctx context.Context, at Location) error {
-	err := s.do(ctx, request{"remove", "s3:DeleteObject", at, 0}, func(ctx context.Context, c *s3.Client, region func(*s3.Options)) error {
-		_, err := c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &at.Bucket, Key: &at.Key}, region)
-		return err
-	})
+	_, err := send(ctx, s, request{"remove", "s3:DeleteObject", at, 0}, &s3.DeleteObjectInput{Bucket: &at.Bucket, Key: &at.Key}, (*s3.Client).DeleteObject)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -111,6 +111,7 @@ func hashesOf(ctx context.Context, questions *distinct.Set) iter.Seq2[answers.Ha
 type boughtRows struct {
 	part     *partMaker
 	from     *purchase.Buyer
+	layout   *columns.Layout
 	counters *stats.CallCounters
 }
 
@@ -139,7 +140,7 @@ func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func())
 			break
 		}
 		batches.Go(func() stream.Callback {
-			err := r.answer(ctx, b)
+			err := r.ask(ctx, b)
 			return func() {
 				defer window.Release(weight)
 				defer q.done(in)
@@ -157,14 +158,18 @@ func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func())
 	return context.Cause(ctx)
 }
 
-// answer fills Leads, Outcomes, Reasons and Receipts of the rows with a key.
-func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
-	n := b.Len()
-	b.Leads = make([]*resolution.Lead, n)
-	b.Receipts = make([]outcome.Receipt, n)
-	if b.IPClasses != nil {
-		b.OrgTypes = make([]string, n) // services do not have it
+// answer hands over a batch with its answers.
+func (r *boughtRows) answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
+	if err := r.ask(ctx, b); err != nil {
+		return err
 	}
+	return each(b)
+}
+
+// ask fills Answers, Outcomes, Reasons and Receipts of the rows with a key.
+func (r *boughtRows) ask(ctx context.Context, b *columns.Batch) error {
+	n := b.Len()
+	b.Receipts = make([]outcome.Receipt, n)
 	asked, question := keys.Asked(b)
 	rows := n
 	for _, q := range question {
@@ -177,12 +182,16 @@ func (r *boughtRows) answer(ctx context.Context, b *columns.Batch) error {
 	if err != nil {
 		return err
 	}
+	b.Answers = &resolution.Answers{Companies: resolution.CompanyCodes{Table: r.layout.Companies()}}
 	for i, q := range question {
 		if q < 0 {
+			b.Answers.AddMiss("")
 			continue
 		}
 		a := answers[q]
-		b.Outcomes[i], b.Reasons[i], b.Leads[i], b.Receipts[i] = a.Outcome, a.Reason, a.Lead, a.Receipt
+		b.Outcomes[i], b.Reasons[i], b.Receipts[i] = a.Outcome, a.Reason, a.Receipt
+		b.Answers.AddLead(a.Lead)
 	}
+	r.layout.CleanPhones(b.Answers)
 	return nil
 }

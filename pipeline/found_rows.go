@@ -48,8 +48,8 @@ func (w *searchWriter) page(p foundPage) (err error) {
 	}
 	leads = newLeads(leads, w.seen)
 	for i := range leads {
-		r := foundRow{answer: p.answer, find: findOf(&leads[i], p.number)}
-		r.answer.Lead, r.answer.Receipt = &leads[i].Lead, share(p.answer.Receipt, i, len(leads))
+		r := foundRow{answer: p.answer, lead: &leads[i], find: columns.Find{Page: int32(p.number)}}
+		r.answer.Receipt = share(p.answer.Receipt, i, len(leads))
 		if err := w.add(r); err != nil {
 			return err
 		}
@@ -71,15 +71,17 @@ const foundRowsAtOnce = 1024
 // foundRows collects the output rows of searches: one row for each lead, with
 // the kept columns of the input row.
 type foundRows struct {
-	write  func(*columns.Batch) error
-	remote bool
-	count  bool
-	batch  columns.Batch
-	kept   []*array.StringBuilder
+	write   func(*columns.Batch) error
+	layout  *columns.Layout
+	remote  bool
+	count   bool
+	batch   columns.Batch
+	answers resolution.Answers
+	kept    []*array.StringBuilder
 }
 
-func newFoundRows(write func(*columns.Batch) error, kept int, op resolution.Operation, remote bool) *foundRows {
-	f := &foundRows{write: write, remote: remote, count: op == resolution.KeywordToLeadCount}
+func newFoundRows(write func(*columns.Batch) error, layout *columns.Layout, kept int, op resolution.Operation, remote bool) *foundRows {
+	f := &foundRows{write: write, layout: layout, remote: remote, count: op == resolution.KeywordToLeadCount}
 	for range kept {
 		f.kept = append(f.kept, array.NewStringBuilder(memory.DefaultAllocator))
 	}
@@ -90,6 +92,7 @@ func newFoundRows(write func(*columns.Batch) error, kept int, op resolution.Oper
 // foundRow is an output row.
 type foundRow struct {
 	answer purchase.Answer
+	lead   *resolution.FoundLead // nil without one
 	key    string
 	find   columns.Find
 	count  *resolution.SearchCount
@@ -123,7 +126,14 @@ func (f *foundRows) add(in *sources.Batch, row int, r foundRow) error {
 		b.Counts = append(b.Counts, r.count)
 		return nil
 	}
-	b.Leads = append(b.Leads, r.answer.Lead)
+	if f.answers.Len() == 0 {
+		f.answers.Companies.Table = f.layout.Companies()
+	}
+	if r.lead != nil {
+		f.answers.AddFound(r.lead)
+	} else {
+		f.answers.AddMiss("")
+	}
 	r.find.SearchRow = in.Rows[row]
 	b.Finds = append(b.Finds, r.find)
 	return nil
@@ -140,7 +150,12 @@ func (f *foundRows) flush() error {
 		defer kept.Release()
 		f.batch.Kept = append(f.batch.Kept, kept)
 	}
+	if !f.count {
+		f.layout.CleanPhones(&f.answers)
+		f.batch.Answers = &f.answers
+	}
 	err := f.write(&f.batch)
+	f.answers.Reset()
 	f.batch.Reset(0)
 	f.batch.Rows = f.batch.Rows[:0]
 	return err
@@ -167,11 +182,4 @@ func newLeads(leads []resolution.FoundLead, seen map[string]struct{}) []resoluti
 		seen[l.LeadID] = struct{}{}
 		return twice
 	})
-}
-
-func findOf(l *resolution.FoundLead, page int) columns.Find {
-	return columns.Find{
-		Page: int32(page), LeadID: l.LeadID, LeadType: l.LeadType,
-		MatchedKeywords: l.MatchedKeywords, SearchedOn: l.SearchedAt,
-	}
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -48,7 +49,7 @@ type setup struct {
 	op          resolution.Operation
 	in          []string // URIs; nil is every file of in
 	stdin       string
-	resolver    resolution.Resolver
+	resolver    resolution.BatchResolver
 	searcher    resolution.Searcher
 	remote      *purchase.Remote
 	suppress    *suppression.Set
@@ -177,6 +178,10 @@ func (h *hashing) Resolve(ctx context.Context, r resolution.Request) (resolution
 		}
 	}
 	return embedded.New(nil, embedded.Options{}).Resolve(ctx, r)
+}
+
+func (h *hashing) NewBatch(op resolution.Operation) resolution.Batch {
+	return resolutiontest.Singly{Resolver: h}.NewBatch(op)
 }
 
 // content is the bytes of every Parquet file under dir, by slashed name.

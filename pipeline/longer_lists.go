@@ -98,7 +98,7 @@ type listChecker struct {
 	decision *decision
 	suppress *keys.Suppressor
 	keys     *keys.Maker
-	answer   func(context.Context, *columns.Batch) error
+	answer   func(context.Context, *columns.Batch, func(*columns.Batch) error) error
 	left     int            // recorded parts that are not checked yet
 	listed   map[int]string // names of the parts that contain an added entry, by number
 }
@@ -110,7 +110,7 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	run := c.decision.run
 	if run.Remote == nil {
 		engine := newEngineAnswers(c.decision, semaphore.NewWeighted(int64(run.Workers)))
-		c.answer = engine.fill
+		c.answer = engine.answer
 		return func() {}, nil
 	}
 	// The rows of recorded parts are not asked about otherwise.
@@ -124,7 +124,7 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	if err != nil {
 		return nil, err
 	}
-	c.answer = (&boughtRows{from: buyer, counters: remote.Counters}).answer
+	c.answer = (&boughtRows{from: buyer, layout: c.decision.columns.Layout, counters: remote.Counters}).answer
 	return buyer.Close, nil
 }
 
@@ -155,10 +155,9 @@ func (p *checkedPart) Take(ctx context.Context, in *sources.Batch) error {
 	b := &p.batch
 	c.keys.Fill(b, in)
 	if !p.isListed() {
-		if err := c.answer(ctx, b); err != nil {
+		if err := c.answer(ctx, b, func(rows *columns.Batch) error { c.suppress.Answers(rows); return nil }); err != nil {
 			return err
 		}
-		c.suppress.Answers(b)
 	}
 	if p.isListed() {
 		c.listed[p.number] = p.name

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
@@ -29,6 +30,10 @@ func (p people) Resolve(_ context.Context, r resolution.Request) (resolution.Ans
 	var lead resolution.Lead
 	lead.Phone = fmt.Sprintf("+1415555%04d", n)
 	return resolution.Answer{Lead: &lead}, nil
+}
+
+func (p people) NewBatch(op resolution.Operation) resolution.Batch {
+	return resolutiontest.Singly{Resolver: p}.NewBatch(op)
 }
 
 // TestLongerLists: an interrupted run continues with longer suppression lists, and

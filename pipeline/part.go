@@ -107,9 +107,9 @@ func (m *partMaker) filler() rowFiller {
 	case run.Job.Operation.IsKeyword():
 		return newSearchedRows(m)
 	case m.work.buyer != nil:
-		return &boughtRows{part: m, from: m.work.buyer, counters: run.Remote.Counters}
+		return &boughtRows{part: m, from: m.work.buyer, layout: m.decision.columns.Layout, counters: run.Remote.Counters}
 	}
-	return &localRows{part: m, engines: [2]*engineAnswers{newEngineAnswers(m.decision, m.work.asking), newEngineAnswers(m.decision, m.work.asking)}}
+	return &localRows{part: m, engine: newEngineAnswers(m.decision, m.work.asking)}
 }
 
 // begin adds a batch to the part, and makes the keys of its rows.

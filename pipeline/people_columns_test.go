@@ -14,13 +14,11 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
-// oneByOne answers requests one by one, and so with leads.
-type oneByOne struct{ resolution.Resolver }
-
-// TestPeopleAsColumns: rows are the same whether the engine answers a batch with columns,
-// with leads, as it does where rows are partitioned, or one request after another.
+// TestPeopleAsColumns: rows are the same whether the engine answers a batch at once, where rows
+// stay or are partitioned, or one request after another.
 func TestPeopleAsColumns(t *testing.T) {
 	dir := t.TempDir()
 	engine := embedded.New(someDirectory(t, dir), embedded.Options{})
@@ -28,7 +26,7 @@ func TestPeopleAsColumns(t *testing.T) {
 		t.Run(string(op), func(t *testing.T) {
 			var want []string // in the order of the input
 			for i, s := range []setup{
-				{resolver: oneByOne{engine}, batchRows: 400},
+				{resolver: resolutiontest.Singly{Resolver: engine}, batchRows: 400},
 				{resolver: engine, batchRows: 2060}, // more than are looked up, and then written, at a time
 				{resolver: engine, batchRows: 400, job: func(j *job.Job) { j.PartitionBy = "half" }},
 			} {

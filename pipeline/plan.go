@@ -250,9 +250,11 @@ func (s *sample) take(ctx context.Context, b *columns.Batch) error {
 		return nil
 	}
 	s.batches++
-	if err := s.answer(ctx, b); err != nil {
-		return err
-	}
+	return s.answer(ctx, b, s.add)
+}
+
+// add measures rows with their answers.
+func (s *sample) add(b *columns.Batch) error {
 	if s.builder == nil {
 		columns := s.decision.columns
 		s.builder = columns.Layout.NewBuilder()
@@ -279,23 +281,19 @@ func (s *sample) measure(with *sinks.Sizer, b *columns.Batch) {
 	with.Add(rec)
 }
 
-// answer fills in answers that are free. Rows that would be sent to a service
-// are measured as if they had no match.
-func (s *sample) answer(ctx context.Context, b *columns.Batch) error {
+// answer hands over the rows of a batch with answers that are free. Rows that would be sent
+// to a service are measured as if they had no match.
+func (s *sample) answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
 	if s.engine != nil {
-		return s.engine.fill(ctx, b)
+		return s.engine.answer(ctx, b, each)
 	}
-	b.Leads = make([]*resolution.Lead, b.Len())
 	b.Receipts = make([]outcome.Receipt, b.Len())
-	if s.decision.run.Job.Operation == resolution.IPToCompany {
-		b.OrgTypes = make([]string, b.Len())
-	}
 	for i, o := range b.Outcomes {
 		if o == outcome.Matched {
 			b.Outcomes[i] = outcome.NoMatch
 		}
 	}
-	return nil
+	return each(b)
 }
 
 // files adds the files of the remaining rows to the existing ones. It estimates

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline"
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // TestProgressCountsTheWholeInput: a run of many small parts is looked at
@@ -126,5 +125,3 @@ func TestDuplicates(t *testing.T) {
 		t.Errorf("%v duplicates, want 11", n)
 	}
 }
-
-var _ resolution.Resolver = (*hashing)(nil)

@@ -160,7 +160,7 @@ func (s *searchedRows) watchEnd(ctx context.Context, cancel context.CancelCauseF
 // writeTurns writes the turns in their order.
 func (s *searchedRows) writeTurns(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue, turns <-chan *searchTurn) {
 	m := s.part
-	found := newFoundRows(m.write, m.decision.columns.Kept, m.decision.run.Job.Operation, m.work.buyer != nil)
+	found := newFoundRows(m.write, m.decision.columns.Layout, m.decision.columns.Kept, m.decision.run.Job.Operation, m.work.buyer != nil)
 	for t := range turns {
 		if ctx.Err() == nil {
 			if err := s.writeTurn(ctx, t, found); err != nil {

@@ -3,7 +3,6 @@ package pipeline_test
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,29 +48,17 @@ func TestLookUpsOfAnyWorkers(t *testing.T) {
 type crowded struct{ *embedded.Engine }
 
 func (c crowded) NewBatch(op resolution.Operation) resolution.Batch {
-	return crowdedBatch{c.Engine.NewBatch(op).(engineBatch)}
+	return crowdedBatch{c.Engine.NewBatch(op)}
 }
 
-type engineBatch interface {
-	resolution.Batch
-	resolution.CompanyBatch
-	resolution.PeopleBatch
-	resolution.ProfileBatch
-}
-
-type crowdedBatch struct{ engineBatch }
+type crowdedBatch struct{ resolution.Batch }
 
 // largeCompany has no rows. Seven of it fill a table.
 var largeCompany = &resolution.Company{About: strings.Repeat("about ", 400_000)}
 
-func (b crowdedBatch) Companies(ctx context.Context, addrs []netip.Addr, found resolution.Companies) error {
-	found.Table.Add(largeCompany)
-	return b.engineBatch.Companies(ctx, addrs, found)
-}
-
-func (b crowdedBatch) ResolvePeople(ctx context.Context, keys []string, limit int, p *resolution.People) (int, error) {
-	p.Companies.Table.Add(largeCompany)
-	return b.engineBatch.ResolvePeople(ctx, keys, limit, p)
+func (b crowdedBatch) Resolve(ctx context.Context, of resolution.Questions, limit int, to *resolution.Answers) (int, error) {
+	to.Companies.Table.Add(largeCompany)
+	return b.Batch.Resolve(ctx, of, limit, to)
 }
 
 // employersDirectory imports n people and n IP ranges of companies, and writes lists of n

@@ -52,65 +52,36 @@ var (
 	ErrDenied      = errors.New("denied by resolver")   // credentials or credits; must not be retried as is
 )
 
-// BatchResolver is an optional skill of a Resolver whose answers are look-ups
-// in memory: many keys at once, without a request or an allocation a row.
+// BatchResolver answers many keys at once, in columns, without a request or an allocation a
+// row.
 type BatchResolver interface {
-	Resolver
-	// NewBatch returns memory for the answers of an operation on one record.
+	// NewBatch returns memory for the look-ups of an operation on one record.
 	NewBatch(Operation) Batch
 }
 
 // Batch answers many keys at once. It is used by one goroutine.
 type Batch interface {
-	// Resolve sets answers to those that Resolver.Resolve gives to each key, in
-	// canonical form. Nothing is asked about an empty key, and its answer is
-	// zero. The answers are valid until the next call, and the keys must stay
-	// valid as long. Companies stay valid for good, and are shared: who has the
-	// same pointer has the same company.
-	Resolve(ctx context.Context, keys []string, answers []Answer) error
+	// Resolve makes to the answers that Resolver.Resolve gives to each key. It answers fewer
+	// keys, at least one, if the columns would have more than limit bytes, and returns their
+	// number. The answers stay valid when the Batch is used again. The hashes of an address
+	// that is the key are left out: they follow from the key.
+	Resolve(ctx context.Context, of Questions, limit int, to *Answers) (n int, err error)
 }
 
-// CompanyBatch is an optional skill of a Batch of ip_to_company, for addresses that the
-// caller has parsed. A row then needs no key and no lead.
-type CompanyBatch interface {
-	// Companies sets what is found of each address. It leaves out the zero address.
-	Companies(ctx context.Context, addrs []netip.Addr, found Companies) error
+// Questions are keys in canonical form. Nothing is asked about an empty key, whose answer has
+// no match and no reason.
+type Questions struct {
+	Keys Texts
+	// Addrs are the keys of an operation on addresses, parsed; the zero address for an empty
+	// key.
+	Addrs []netip.Addr
 }
 
-// Companies are answers to addresses: element i of every slice belongs to address i. They are
-// as in Answer; a match has a company and no reason.
-type Companies struct {
-	CompanyCodes
-	OrgTypes, Reasons []string
-}
-
-// CompanyCodes is a column of companies: their codes in a table, 0 for none. Where a company
-// is met again, it has its code again, or another one that stands for the same.
-type CompanyCodes struct {
-	Table CompanyTable
-	Codes []int32
-}
-
-// CompanyTable gives companies codes. It belongs to the caller of a batch, and is safe from
-// many goroutines. Without it, every row would have a pointer to a company, and all companies
-// would stay in memory.
-type CompanyTable interface {
-	// Add copies a company, and returns its code, which is above 0.
-	Add(c *Company) int32
-}
-
-// ProfileBatch is an optional skill of a Batch of email_to_hem, for addresses whose hashes
-// the caller makes itself. It does not know suppressed people.
-type ProfileBatch interface {
-	// Profiles sets profiles to the NetworkURL of the person who has each address, empty
-	// without one. The addresses are in canonical form; it leaves out empty ones.
-	Profiles(ctx context.Context, addresses, profiles *Texts) error
-}
-
-// PeopleBatch is an optional skill of a Batch of an operation that finds people.
-type PeopleBatch interface {
-	// ResolvePeople is Resolve with the answers as columns of p. It answers fewer keys, at
-	// least one, if the columns would have more than limit bytes, and returns their
-	// number.
-	ResolvePeople(ctx context.Context, keys []string, limit int, p *People) (n int, err error)
+// Slice returns the questions in [from, to).
+func (q Questions) Slice(from, to int) Questions {
+	s := Questions{Keys: q.Keys.Slice(from, to)}
+	if len(q.Addrs) > 0 {
+		s.Addrs = q.Addrs[from:to]
+	}
+	return s
 }

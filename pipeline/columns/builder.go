@@ -15,7 +15,8 @@ import (
 type Builder struct {
 	layout  *Layout
 	fillers []filler
-	built   *arrow.Schema // of the records
+	none    resolution.Answers // of a batch before anybody is asked
+	built   *arrow.Schema      // of the records
 }
 
 // filler builds some consecutive columns of a batch.
@@ -31,26 +32,27 @@ func (l *Layout) NewBuilder() *Builder {
 }
 
 func (b *Builder) newFillers() []filler {
-	s := b.layout.settings
+	l := b.layout
+	s, network := l.settings, newFieldsFiller(&l.texts, resolution.FieldNetworkURL)
 	switch s.Operation {
 	case resolution.EmailToHEM:
-		fillers := []filler{newHEMFiller(s), newProfileFiller(s), newNetworkFiller()}
+		fillers := []filler{newHEMFiller(s), newProfileFiller(s), network}
 		if s.Remote {
-			fillers = append(fillers, newHashedEmailsFiller())
+			fillers = append(fillers, hashedEmails)
 		}
 		return fillers
 	case resolution.NetworkToHEM:
-		return []filler{newHEMFiller(s), newHashedEmailsFiller(), newNetworkFiller()}
+		return []filler{newHEMFiller(s), hashedEmails, network}
 	case resolution.NetworkToPhone:
-		return []filler{newPhoneFiller(b.layout)}
+		return []filler{newPhoneFiller(l)}
 	case resolution.IPToCompany:
-		return []filler{newAddressFiller(), &companyFiller{tables: &b.layout.companies}}
+		return []filler{newAddressFiller(), &companyFiller{tables: &l.companies}}
 	case resolution.Enrichment:
 		return b.leadFillers()
 	case resolution.Deanonymization:
-		return append(b.leadFillers(), newMatchFiller())
+		return append(b.leadFillers(), newFieldsFiller(&l.texts, resolution.FieldMatchLevel), newConfidenceFiller())
 	case resolution.KeywordToLead:
-		return slices.Concat([]filler{newFindFiller()}, b.leadFillers(), []filler{newLeadTypeFiller()})
+		return slices.Concat([]filler{newFindFiller(l)}, b.leadFillers(), []filler{newFieldsFiller(&l.texts, resolution.FieldLeadType)})
 	case resolution.KeywordToLeadCount:
 		return []filler{newCountFiller()}
 	}
@@ -58,8 +60,8 @@ func (b *Builder) newFillers() []filler {
 }
 
 func (b *Builder) leadFillers() []filler {
-	s := b.layout.settings
-	return []filler{newContactFiller(&b.layout.texts), newPhoneFiller(b.layout), newHEMFiller(s), newHashedEmailsFiller(), &companyFiller{tables: &b.layout.companies}}
+	l := b.layout
+	return []filler{newContactFiller(&l.texts), newPhoneFiller(l), newHEMFiller(l.settings), hashedEmails, &companyFiller{tables: &l.companies}}
 }
 
 // Record builds the record of one batch. Its string columns share memory with
@@ -72,6 +74,11 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 		columns = append(columns, b.layout.keep(in, i))
 	}
 	var built []arrow.Array
+	if in.Answers == nil {
+		b.none.Reset()
+		in.Answers = &b.none
+		defer func() { in.Answers = nil }()
+	}
 	for _, f := range b.fillers {
 		built = f.fill(in, built)
 	}
@@ -105,16 +112,6 @@ func (b *Builder) schema(columns []arrow.Array) *arrow.Schema {
 	return b.built
 }
 
-// lead returns the lead of a row, or an empty one.
-func (b *Batch) lead(i int) *resolution.Lead {
-	if b.Leads == nil || b.Leads[i] == nil {
-		return nobody
-	}
-	return b.Leads[i]
-}
-
-var nobody = &resolution.Lead{}
-
 // appendKnown appends a value, or null if it is not known.
 func appendKnown[T any](to interface {
 	Append(v T)
@@ -128,17 +125,19 @@ func appendKnown[T any](to interface {
 	}
 }
 
-// array returns the list as an Arrow array over the memory of the list. valid is nil if
-// no value is null.
-func (s *Strings) array(valid func(i int) bool) arrow.Array {
-	return s.over(bitmap(s.Len(), valid))
+// stringArray is an array over the memory of texts. valid is nil if no value is null.
+func stringArray(t *resolution.Texts, valid func(i int) bool) arrow.Array {
+	validity, nulls := bitmap(t.Len(), valid)
+	return nullableStrings(t, validity, nulls)
 }
 
-// over returns the list as an Arrow array, with the nulls of a bitmap.
-func (s *Strings) over(validity *memory.Buffer, nulls int) arrow.Array {
-	n := s.Len()
-	buffers := []*memory.Buffer{validity, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(s.Offsets)), memory.NewBufferBytes(s.Data)}
-	data := array.NewData(arrow.BinaryTypes.String, n, buffers, nil, nulls, 0)
+// nullableStrings is an array over the memory of texts, with the nulls of a bitmap.
+func nullableStrings(t *resolution.Texts, validity *memory.Buffer, nulls int) arrow.Array {
+	if len(t.Offsets) == 0 {
+		t.Reset()
+	}
+	buffers := []*memory.Buffer{validity, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(t.Offsets)), memory.NewBufferBytes(t.Data)}
+	data := array.NewData(arrow.BinaryTypes.String, t.Len(), buffers, nil, nulls, 0)
 	defer data.Release()
 	return array.NewStringData(data)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/bitutil"
 	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // valueTable is the distinct values of one column that the codes of rows point
@@ -17,7 +19,7 @@ import (
 // has the table's type object, by which the encoder tells tables apart.
 type valueTable struct {
 	kind     *arrow.DictionaryType
-	texts    Strings // of a column of text
+	texts    resolution.Texts // of a column of text
 	byText   textCodes
 	numbers  []byte // of any other
 	byNumber map[maybe]int32
@@ -33,7 +35,7 @@ type textCodes []int32 // by hash: the code of a text + 1, or 0; the length is a
 var textSeed = maphash.MakeSeed()
 
 // slot returns the slot of a text, or the free slot for it.
-func (c textCodes) slot(text string, all *Strings) *int32 {
+func (c textCodes) slot(text string, all *resolution.Texts) *int32 {
 	mask := len(c) - 1
 	at := int(maphash.String(textSeed, text)) & mask
 	for c[at] > 0 && string(all.At(int(c[at]-1))) != text {
@@ -43,7 +45,7 @@ func (c textCodes) slot(text string, all *Strings) *int32 {
 }
 
 // grow makes room for one more than all texts.
-func (c *textCodes) grow(all *Strings) {
+func (c *textCodes) grow(all *resolution.Texts) {
 	if 2*all.Len() < len(*c) {
 		return
 	}

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -41,19 +40,13 @@ type CompanyTable struct {
 	n       int32 // companies, with the empty one of code 0
 	bytes   int   // of texts
 	ranges  map[string]company.Range
-	leads   map[*resolution.Company]int32 // the codes of companies of leads
+	shared  map[*resolution.Company]int32 // the codes of those of AddShared
 
 	kinds  [17]*arrow.DictionaryType
 	values []arrow.Array // by column: those of each company; nil as long as some are missing
 }
 
 var _ resolution.CompanyTable = (*CompanyTable)(nil)
-
-// CompanyCodes are the codes of the companies of rows; 0 for none.
-type CompanyCodes struct {
-	Table *CompanyTable
-	Codes []int32
-}
 
 // A table ends when it has so many companies, or so many bytes of text.
 const (
@@ -65,7 +58,7 @@ const (
 const knownRanges = 1 << 12
 
 func newCompanyTable() *CompanyTable {
-	t := &CompanyTable{ranges: map[string]company.Range{}, leads: map[*resolution.Company]int32{}}
+	t := &CompanyTable{ranges: map[string]company.Range{}, shared: map[*resolution.Company]int32{}}
 	for i, c := range companyColumns() {
 		t.columns[i] = newValueTable(c.Arrow)
 		t.kinds[i] = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.columns[i].kind}
@@ -87,23 +80,16 @@ func (t *CompanyTable) Add(c *resolution.Company) int32 {
 	return t.add(c)
 }
 
-// ofLeads sets codes to those of the companies of the leads of a batch.
-func (t *CompanyTable) ofLeads(b *Batch, codes []int32) {
+// AddShared returns the code of a company that does not change. It copies one that is new.
+func (t *CompanyTable) AddShared(c *resolution.Company) int32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range codes {
-		c := b.lead(i).Company
-		if c == nil {
-			codes[i] = 0
-			continue
-		}
-		code, known := t.leads[c]
-		if !known {
-			code = t.add(c)
-			t.leads[c] = code
-		}
-		codes[i] = code
+	code, known := t.shared[c]
+	if !known {
+		code = t.add(c)
+		t.shared[c] = code
 	}
+	return code
 }
 
 // arrays appends the columns of rows with these codes, as dictionary arrays that share them.
@@ -122,22 +108,19 @@ func (t *CompanyTable) arrays(codes arrow.Array, to []arrow.Array) []arrow.Array
 }
 
 // companyFiller builds the company block as Arrow dictionary arrays, which share the codes
-// of the rows.
-type companyFiller struct {
-	tables *companyTables
-	codes  []int32 // of companies of leads
-}
+// of the rows. Without a table of the layout there are no companies.
+type companyFiller struct{ tables *companyTables }
 
 func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	companies := b.Companies
-	if companies.Table == nil {
-		f.codes = slices.Grow(f.codes[:0], b.Len())[:b.Len()]
-		companies = CompanyCodes{f.tables.current(), f.codes}
-		companies.Table.ofLeads(b, f.codes)
+	of := &b.Answers.Companies
+	table, known := of.Table.(*CompanyTable)
+	if !known {
+		table = f.tables.current()
 	}
-	codes := int32Array(companies.Codes)
+	of.Codes = resolution.Pad(of.Codes, b.Len(), 0)
+	codes := int32Array(of.Codes)
 	defer codes.Release()
-	return companies.Table.arrays(codes, to)
+	return table.arrays(codes, to)
 }
 
 func (t *CompanyTable) add(c *resolution.Company) (code int32) {

@@ -1,126 +1,166 @@
 package columns
 
 import (
-	"cmp"
+	"math"
+	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/phone"
 )
 
+// fieldsFiller builds columns of texts that are those of answers.
+type fieldsFiller struct {
+	tables *textTables
+	fields []resolution.Field
+}
+
+func newFieldsFiller(tables *textTables, fields ...resolution.Field) *fieldsFiller {
+	return &fieldsFiller{tables, fields}
+}
+
+func (f *fieldsFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	for _, field := range f.fields {
+		to = append(to, f.tables.column(&b.Answers.Texts[field], b.Len()))
+	}
+	return to
+}
+
 // contactFiller builds the contact block.
 type contactFiller struct {
-	before         texts // first_name … email
-	emails, phones *pairsBuilder
-	after          texts // network_url, street … state
+	before, after  *fieldsFiller // emails and phones
+	emails, phones pairLists
 	lastSeen       *array.TimestampBuilder
-	people         peopleFiller
 }
 
 func newContactFiller(tables *textTables) *contactFiller {
 	return &contactFiller{
-		people: newPeopleFiller(tables),
-		before: newTexts(8), emails: newPairsBuilder(emailsType), phones: newPairsBuilder(phonesType), after: newTexts(5),
+		before: newFieldsFiller(tables, resolution.FieldFirstName, resolution.FieldLastName, resolution.FieldFullName, resolution.FieldHeadline,
+			resolution.FieldJobTitle, resolution.FieldSeniority, resolution.FieldDepartment, resolution.FieldEmail),
+		emails: pairLists{kind: emailsType}, phones: pairLists{kind: phonesType},
+		after: newFieldsFiller(tables, resolution.FieldNetworkURL, resolution.FieldStreet, resolution.FieldZipCode,
+			resolution.FieldCity, resolution.FieldState),
 		lastSeen: array.NewTimestampBuilder(memory.DefaultAllocator, instantType),
 	}
 }
 
 func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	if b.People != nil {
-		return f.people.fill(b.People, to)
+	a, n := b.Answers, b.Len()
+	a.LastSeen = resolution.Pad(a.LastSeen, n, resolution.NotSeen)
+	f.lastSeen.Reserve(n)
+	for _, seen := range a.LastSeen {
+		appendKnown(f.lastSeen, arrow.Timestamp(seen), seen != resolution.NotSeen)
 	}
-	f.before.start(b.Len())
-	f.after.start(b.Len())
-	emails, phones := 0, 0
-	for i := range b.Len() {
-		l := b.lead(i)
-		emails, phones = emails+len(l.Emails), phones+len(l.Phones)
-	}
-	f.emails.start(b.Len(), emails)
-	f.phones.start(b.Len(), phones)
-	for i := range b.Len() {
-		l := b.lead(i)
-		f.before.append(l.FirstName, l.LastName, l.FullName, l.Headline, l.JobTitle, l.Seniority, l.Department, l.Email)
-		for _, e := range l.Emails {
-			f.emails.add(e.Email, e.Type)
-		}
-		f.emails.end()
-		for _, p := range l.Phones {
-			f.phones.add(p.Phone, p.Type)
-		}
-		f.phones.end()
-		f.after.append(l.NetworkURL, l.Address.Street, l.Address.ZipCode, l.Address.City, l.Address.State)
-		if l.LastSeenAt == nil {
-			f.lastSeen.AppendNull()
-		} else {
-			f.lastSeen.Append(arrow.Timestamp(l.LastSeenAt.UnixMicro()))
-		}
-	}
-	to = append(f.before.finish(to), f.emails.finish(), f.phones.finish())
-	return append(f.after.finish(to), f.lastSeen.NewArray())
+	to = append(f.before.fill(b, to), f.emails.array(&a.Emails, n), f.phones.array(&a.Phones, n))
+	return append(f.after.fill(b, to), f.lastSeen.NewArray())
 }
 
-// phoneFiller builds the phone block from the answered number.
+// phoneFiller builds the phone block from numbers in E.164.
 type phoneFiller struct {
-	region string
-	texts  texts // phone, phone_raw, phone_region, phone_type
+	texts  texts // phone_raw, phone_region, phone_type
 	valid  *array.BooleanBuilder
-	raw    texts // phone_raw of people
-
-	tables         *textTables
-	regions, kinds []int32 // codes of people
+	tables *textTables
+	codes  [2][]int32 // of phone_region and phone_type
 }
 
 func newPhoneFiller(l *Layout) *phoneFiller {
-	return &phoneFiller{region: l.settings.DefaultRegion, texts: newTexts(4), raw: newTexts(1), valid: array.NewBooleanBuilder(memory.DefaultAllocator), tables: &l.texts}
+	return &phoneFiller{texts: newTexts(3), valid: array.NewBooleanBuilder(memory.DefaultAllocator), tables: &l.texts}
 }
 
 func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	if b.People != nil {
-		return f.people(b.People, to)
+	a, n := b.Answers, b.Len()
+	numbers := &a.Texts[resolution.FieldPhone]
+	f.texts.start(n)
+	to = f.numbers(a, n, to)
+	if numbers.Table == nil {
+		return f.describeAll(&numbers.Texts, to)
 	}
-	f.texts.start(b.Len())
-	for i := range b.Len() {
-		l := b.lead(i)
-		n, err := phone.Parse(l.Phone, f.region)
-		raw := cmp.Or(l.PhoneRaw, l.Phone)
-		if err != nil {
-			f.texts.append("", raw, "", "")
+	table := f.tables.phones(numbers.Table)
+	f.codes[0], f.codes[1] = f.codes[0][:0], f.codes[1][:0]
+	for _, code := range numbers.Codes {
+		known := int(code) < len(table.valid)
+		appendKnown(f.valid, known && table.valid[code], known)
+		f.codes[0], f.codes[1] = append(f.codes[0], table.regions.of[code]), append(f.codes[1], table.kinds.of[code])
+	}
+	return append(to, codedArray(table.regions.kind, f.codes[0], table.regionValues),
+		codedArray(table.kinds.kind, f.codes[1], table.kindValues), f.valid.NewArray())
+}
+
+// numbers builds phone and phone_raw. They are one column as long as the source has all numbers
+// in E.164.
+func (f *phoneFiller) numbers(a *resolution.Answers, n int, to []arrow.Array) []arrow.Array {
+	numbers, raw := &a.Texts[resolution.FieldPhone], &a.Texts[resolution.FieldPhoneRaw]
+	number := f.tables.column(numbers, n)
+	if len(raw.Texts.Data) == 0 {
+		number.Retain()
+		return append(to, number, number)
+	}
+	column := &f.texts[0]
+	for i := range n {
+		text := raw.At(i)
+		if len(text) == 0 {
+			text = numbers.At(i)
+		}
+		column.append(text)
+	}
+	return append(to, number, column.finish())
+}
+
+// describeAll builds phone_region, phone_type and phone_valid.
+func (f *phoneFiller) describeAll(numbers *resolution.Texts, to []arrow.Array) []arrow.Array {
+	region, kind := &f.texts[1], &f.texts[2]
+	for i := range numbers.Len() {
+		e164 := numbers.At(i)
+		if len(e164) == 0 {
+			region.append(nil)
+			kind.append(nil)
 			f.valid.AppendNull()
 			continue
 		}
-		d := phone.Describe(n.E164)
-		f.texts.append(n.E164, raw, d.Region, d.Type)
+		d := phone.Describe(unsafe.String(unsafe.SliceData(e164), len(e164)))
+		region.append([]byte(d.Region))
+		kind.append([]byte(d.Type))
 		f.valid.Append(d.Valid)
 	}
-	return append(f.texts.finish(to), f.valid.NewArray())
+	return append(to, region.finish(), kind.finish(), f.valid.NewArray())
 }
 
-// matchFiller builds match_level and confidence.
-type matchFiller struct {
-	level      texts
-	confidence *array.Float64Builder
-}
-
-func newMatchFiller() *matchFiller {
-	return &matchFiller{newTexts(1), array.NewFloat64Builder(memory.DefaultAllocator)}
-}
-
-func (f *matchFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	if b.People != nil {
-		return f.people(b.People, to)
-	}
-	f.level.start(b.Len())
-	for i := range b.Len() {
-		l := b.lead(i)
-		f.level.append(l.MatchLevel)
-		if l.Confidence == nil {
-			f.confidence.AppendNull()
-		} else {
-			f.confidence.Append(*l.Confidence)
+// CleanPhones brings the first numbers of a service's answers into E.164. A number that
+// cannot be read stays in phone_raw alone.
+func (l *Layout) CleanPhones(a *resolution.Answers) {
+	numbers, raw := &a.Texts[resolution.FieldPhone], &a.Texts[resolution.FieldPhoneRaw]
+	var clean, written resolution.CodedTexts
+	for i := range numbers.Len() {
+		given, text := numbers.At(i), raw.At(i)
+		if len(text) == 0 {
+			text = given
+		}
+		number, err := phone.Parse(string(given), l.settings.DefaultRegion)
+		if err == nil {
+			clean.Set(i, []byte(number.E164))
+		}
+		if err != nil || number.E164 != string(text) {
+			written.Set(i, text)
 		}
 	}
-	return append(f.level.finish(to), f.confidence.NewArray())
+	*numbers, *raw = clean, written
+}
+
+// confidenceFiller builds confidence.
+type confidenceFiller struct{ confidence *array.Float64Builder }
+
+func newConfidenceFiller() *confidenceFiller {
+	return &confidenceFiller{array.NewFloat64Builder(memory.DefaultAllocator)}
+}
+
+func (f *confidenceFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+	a := b.Answers
+	a.Confidences = resolution.Pad(a.Confidences, b.Len(), math.NaN())
+	for _, c := range a.Confidences {
+		appendKnown(f.confidence, c, !math.IsNaN(c))
+	}
+	return append(to, f.confidence.NewArray())
 }

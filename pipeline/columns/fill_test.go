@@ -40,16 +40,29 @@ func emptyBatch(n int) *columns.Batch {
 // leadBatch is a batch of rows that were answered; nil is no match.
 func leadBatch(leads ...*resolution.Lead) *columns.Batch {
 	b := emptyBatch(len(leads))
-	b.Leads = leads
+	b.Answers = answersOf()
 	for i, lead := range leads {
+		b.Answers.AddLead(lead)
 		b.Keys.Data = fmt.Append(b.Keys.Data, "key ", i)
 		b.Keys.End()
 		if lead == nil {
 			b.Outcomes[i], b.Reasons[i] = outcome.NoMatch, "not_found"
 		}
-		b.IPClasses, b.OrgTypes = append(b.IPClasses, "public"), append(b.OrgTypes, "business")
+		b.IPClasses, b.Answers.OrgTypes = append(b.IPClasses, "public"), append(b.Answers.OrgTypes, "business")
 	}
+	inTheUS.CleanPhones(b.Answers)
 	return b
+}
+
+var inTheUS, _ = columns.NewLayout(columns.Settings{Operation: resolution.Enrichment, DefaultRegion: "US"})
+
+// answersOf are the answers that are leads, with a table of companies.
+func answersOf(leads ...*resolution.Lead) *resolution.Answers {
+	a := &resolution.Answers{Companies: resolution.CompanyCodes{Table: inTheUS.Companies()}}
+	for _, l := range leads {
+		a.AddLead(l)
+	}
+	return a
 }
 
 // facts are the columns of each row that are not null.
@@ -145,7 +158,6 @@ func TestBlocksFromLeads(t *testing.T) {
 		lead *resolution.Lead
 		want string
 	}{
-		{"email_to_hem", resolution.EmailToHEM, fullLead, hemFacts + "," + networkFacts},
 		{"network_to_hem", resolution.NetworkToHEM, fullLead, hemFacts + "," + hashedFacts + "," + networkFacts},
 		{"network_to_phone", resolution.NetworkToPhone, fullLead, phoneFacts},
 		{"ip_to_company", resolution.IPToCompany, fullLead, `"ip_class": "public", "org_type": "business",` + companyFacts},
@@ -164,7 +176,7 @@ func TestBlocksFromLeads(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			// Among others, so that a value in the wrong row shows.
 			batch := leadBatch(nil, c.lead, nil)
-			rec := builder(t, columns.Settings{Operation: c.op, DefaultRegion: "US"}).Record(batch)
+			rec := builder(t, columns.Settings{Operation: c.op}).Record(batch)
 			requireFacts(t, without(facts(t, rec)[1]), "{"+c.want+"}")
 		})
 	}

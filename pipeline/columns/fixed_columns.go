@@ -19,7 +19,7 @@ var (
 type fixedFiller struct {
 	source, outcome, reason, answeredBy *wordColumn
 
-	resolutionID texts
+	resolutionID textColumn
 	resolvedAt   *array.TimestampBuilder
 	credits      *array.Int32Builder
 	unresolved   []arrow.Array // resolution_id and resolved_at of the last batch without any
@@ -29,9 +29,8 @@ func newFixedFiller() *fixedFiller {
 	mem := memory.DefaultAllocator
 	return &fixedFiller{
 		source: newWordColumn(), outcome: newWordColumn(), reason: newWordColumn(), answeredBy: newWordColumn(),
-		resolutionID: newTexts(1),
-		resolvedAt:   array.NewTimestampBuilder(mem, instantType),
-		credits:      array.NewInt32Builder(mem),
+		resolvedAt: array.NewTimestampBuilder(mem, instantType),
+		credits:    array.NewInt32Builder(mem),
 	}
 }
 
@@ -40,7 +39,7 @@ func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	return f.answers(append(to,
 		f.source.choose([]string{b.Source}, n, func(int) int { return 0 }),
 		int64Array(b.Rows),
-		b.Keys.array(func(i int) bool { return !b.keyless(i) }),
+		stringArray(&b.Keys, func(i int) bool { return !b.keyless(i) }),
 		f.outcome.choose(outcome.Words, n, func(i int) int { return int(b.Outcomes[i]) }),
 		f.reason.build(b.Reasons[:n])), b)
 }
@@ -58,11 +57,11 @@ func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
 	receipts, n := b.Receipts, len(b.Receipts)
 	f.resolutionID.start(n)
 	for i, r := range receipts {
-		f.resolutionID.append(r.ResolutionID)
+		f.resolutionID.append([]byte(r.ResolutionID))
 		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.Answered() && b.Outcomes[i] != outcome.Suppressed)
 		appendKnown(f.credits, r.Credits, r.Answered() && r.Priced)
 	}
-	return append(f.resolutionID.finish(to), f.resolvedAt.NewArray(),
+	return append(to, f.resolutionID.finish(), f.resolvedAt.NewArray(),
 		f.answeredBy.choose(byService, n, firstIf(func(i int) bool { return receipts[i].Answered() })),
 		f.credits.NewArray())
 }
@@ -93,12 +92,12 @@ func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array 
 
 // nullTexts is a column of text with n nulls.
 func nullTexts(n int) arrow.Array {
-	nulls := newTexts(1)
+	var nulls textColumn
 	nulls.start(n)
 	for range n {
-		nulls.append("")
+		nulls.append(nil)
 	}
-	return nulls[0].finish()
+	return nulls.finish()
 }
 
 // firstIf chooses the first of two words for rows for which known is true, else the second.

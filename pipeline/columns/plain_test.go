@@ -85,10 +85,14 @@ func sameRows(n int) *columns.Batch {
 		id.Append("A-1")
 	}
 	b.Kept = []*array.String{id.NewStringArray()}
-	b.Leads = slices.Repeat([]*resolution.Lead{fullLead}, n)
-	b.IPClasses, b.OrgTypes = slices.Repeat([]string{"public"}, n), slices.Repeat([]string{"business"}, n)
+	b.Answers = answersOf()
+	for range n {
+		b.Answers.AddFound(&resolution.FoundLead{LeadID: "lead_1", LeadType: "b2c", MatchedKeywords: []string{"crm"}, Lead: *fullLead})
+	}
+	inTheUS.CleanPhones(b.Answers)
+	b.IPClasses, b.Answers.OrgTypes = slices.Repeat([]string{"public"}, n), slices.Repeat([]string{"business"}, n)
 	b.Receipts = slices.Repeat([]outcome.Receipt{{ResolutionID: "res_1", ResolvedAt: time.Unix(1, 0), Credits: 1, Priced: true}}, n)
-	b.Finds = slices.Repeat([]columns.Find{{SearchRow: 1, Page: 1, LeadID: "lead_1", LeadType: "b2c", MatchedKeywords: []string{"crm"}}}, n)
+	b.Finds = slices.Repeat([]columns.Find{{SearchRow: 1, Page: 1}}, n)
 	b.Counts = slices.Repeat([]*resolution.SearchCount{{Leads: 1}}, n)
 	return b
 }

@@ -28,27 +28,31 @@ func TestRoundTrip(t *testing.T) {
 		fill func(b *columns.Batch, i int)
 	}{
 		{resolution.KeywordToLead, func(b *columns.Batch, i int) {
-			b.Leads = append(b.Leads, []*resolution.Lead{fullLead, {}, nil}[i%3])
-			b.Finds = append(b.Finds, []columns.Find{
-				{SearchRow: 1, Page: int32(i + 1), LeadID: fmt.Sprint("lead_", i), LeadType: "b2c", MatchedKeywords: []string{"crm", "sales software"}, SearchedOn: time.Date(2026, 11, 1+i%20, 0, 0, 0, 0, time.UTC)},
-				{SearchRow: 2, Page: 1, LeadID: "lead_x", MatchedKeywords: []string{"crm"}},
-				{SearchRow: 3},
-			}[i%3])
+			switch i % 3 {
+			case 0:
+				b.Answers.AddFound(&resolution.FoundLead{LeadID: fmt.Sprint("lead_", i), LeadType: "b2c", MatchedKeywords: []string{"crm", "sales software"}, SearchedAt: time.Date(2026, 11, 1+i%20, 0, 0, 0, 0, time.UTC), Lead: *fullLead})
+			case 1:
+				b.Answers.AddFound(&resolution.FoundLead{LeadID: "lead_x", MatchedKeywords: []string{"crm"}})
+			case 2:
+				b.Answers.AddMiss("")
+			}
+			b.Finds = append(b.Finds, []columns.Find{{SearchRow: 1, Page: int32(i + 1)}, {SearchRow: 2, Page: 1}, {SearchRow: 3}}[i%3])
 		}},
 		{resolution.KeywordToLeadCount, func(b *columns.Batch, i int) {
 			b.Counts = append(b.Counts, []*resolution.SearchCount{{Leads: int64(i), HashedEmails: int64(3 * i), Approximate: i%4 == 0}, nil}[i%2])
 		}},
 		{resolution.Enrichment, func(b *columns.Batch, i int) {
-			b.Leads = append(b.Leads, []*resolution.Lead{fullLead, {}, nil}[i%3])
+			b.Answers.AddLead([]*resolution.Lead{fullLead, {}, nil}[i%3])
 		}},
 	} {
 		t.Run(string(c.op), func(t *testing.T) {
 			batch := leadBatch(make([]*resolution.Lead, n)...)
-			batch.Leads = nil
+			batch.Answers = answersOf()
 			for i := range n {
 				batch.Receipts = append(batch.Receipts, []outcome.Receipt{{ResolutionID: "res_1", ResolvedAt: time.Unix(int64(i), 1000), Credits: 1, Priced: true}, {}}[i%2])
 				c.fill(batch, i)
 			}
+			inTheUS.CleanPhones(batch.Answers)
 			layout, err := columns.NewLayout(columns.Settings{Operation: c.op, DefaultRegion: "US", Remote: true})
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,9 @@
 package columns
 
 import (
+	"slices"
+	"time"
+
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
@@ -12,34 +15,38 @@ import (
 type findFiller struct {
 	searchRow  *array.Int64Builder
 	page       *array.Int32Builder
-	leadID     texts
-	matched    *array.ListBuilder
-	keyword    *array.StringBuilder
+	tables     *textTables
 	searchedOn *array.Date32Builder
 }
 
-func newFindFiller() *findFiller {
+func newFindFiller(l *Layout) *findFiller {
 	mem := memory.DefaultAllocator
-	matched := array.NewBuilder(mem, wordsType).(*array.ListBuilder)
 	return &findFiller{
-		searchRow: array.NewInt64Builder(mem), page: array.NewInt32Builder(mem), leadID: newTexts(1),
-		matched: matched, keyword: matched.ValueBuilder().(*array.StringBuilder), searchedOn: array.NewDate32Builder(mem),
+		searchRow: array.NewInt64Builder(mem), page: array.NewInt32Builder(mem), tables: &l.texts, searchedOn: array.NewDate32Builder(mem),
 	}
 }
 
 func (f *findFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	f.leadID.start(b.Len())
-	for i := range b.Len() {
-		find := &b.Finds[i]
+	a, n := b.Answers, b.Len()
+	a.SearchedAt = resolution.Pad(a.SearchedAt, n, resolution.NotSeen)
+	for i, find := range b.Finds {
 		appendKnown(f.searchRow, find.SearchRow, find.SearchRow > 0)
 		appendKnown(f.page, find.Page, find.Page > 0)
-		f.leadID.append(find.LeadID)
-		appendKnown(f.matched, true, len(find.MatchedKeywords) > 0)
-		f.keyword.AppendValues(find.MatchedKeywords, nil)
-		appendKnown(f.searchedOn, arrow.Date32FromTime(find.SearchedOn.UTC()), !find.SearchedOn.IsZero())
+		at := a.SearchedAt[i]
+		appendKnown(f.searchedOn, arrow.Date32FromTime(time.UnixMicro(at).UTC()), at != resolution.NotSeen)
 	}
-	to = f.leadID.finish(append(to, f.searchRow.NewArray(), f.page.NewArray()))
-	return append(to, f.matched.NewArray(), f.searchedOn.NewArray())
+	to = append(to, f.searchRow.NewArray(), f.page.NewArray(), f.tables.column(&a.Texts[resolution.FieldLeadID], n))
+	return append(to, keywordLists(&a.Keywords, n), f.searchedOn.NewArray())
+}
+
+// keywordLists is n lists of words in memory of their own: the encoder keeps columns of lists
+// of words until their row group ends.
+func keywordLists(l *resolution.TextLists, n int) arrow.Array {
+	l.Pad(n)
+	own := resolution.TextLists{Ends: slices.Clone(l.Ends), Texts: resolution.Texts{Data: slices.Clone(l.Texts.Data), Offsets: slices.Clone(l.Texts.Offsets)}}
+	words := stringArray(&own.Texts, nil)
+	defer words.Release()
+	return listArray(wordsType, &own, words.Data())
 }
 
 // countFiller builds count, hashed_email_count and is_approximate.

@@ -1,21 +1,23 @@
 package columns
 
 import (
+	"slices"
+
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Input rows come in batches of bounded bytes, but leads have no such bound, and the
+// Input rows come in batches of bounded bytes, but answers have no such bound, and the
 // leads of a search repeat its row and key. So a batch is built in as many records as
-// its leads need.
+// its answers need.
 
 // Cut is the end of the run of rows that begins at from and whose text takes no more
 // than limit bytes of the columns; it is at least one row long. Companies are codes,
 // and do not count.
 func (b *Batch) Cut(from, limit int) int {
-	if b.Leads == nil && b.Finds == nil {
+	if b.Answers == nil {
 		return b.Len()
 	}
 	size := 0
@@ -36,40 +38,14 @@ func (b *Batch) textBytes(i int) int {
 	if b.Receipts != nil {
 		size += len(b.Receipts[i].ResolutionID)
 	}
-	if b.Finds != nil {
-		size += b.Finds[i].textBytes()
-	}
-	if l := b.lead(i); l != nobody {
-		size += leadBytes(l)
+	if i < b.Answers.Len() && b.Answers.Matched[i] {
+		size += b.Answers.Bytes(i) + hemBytes + phoneBytes
 	}
 	return size
-}
-
-func (f *Find) textBytes() int {
-	size := len(f.LeadID) + len(f.LeadType)
-	for _, k := range f.MatchedKeywords {
-		size += len(k)
-	}
-	return size
-}
-
-func leadBytes(l *resolution.Lead) int {
-	size := textLen(l.FirstName, l.LastName, l.FullName, l.Headline, l.JobTitle, l.Seniority, l.Department, l.Email,
-		l.NetworkURL, l.MatchLevel) + addressBytes(l.Address)
-	for _, e := range l.Emails {
-		size += textLen(e.Email, e.Type)
-	}
-	for _, p := range l.Phones {
-		size += textLen(p.Phone, p.Type)
-	}
-	for _, h := range l.HashedEmails {
-		size += textLen(h.Email, h.Type)
-	}
-	return size + hemBytes + len(l.Phone) + len(l.PhoneRaw) + phoneBytes
 }
 
 const (
-	hemBytes   = 32 + 40 + 64 // the first hashes of a lead as columns
+	hemBytes   = 32 + 40 + 64 // the first hashes of an answer as columns
 	phoneBytes = 16 + 2 + 20  // phone columns: E.164, region, type
 )
 
@@ -91,14 +67,19 @@ func textLen(texts ...string) int {
 	return n
 }
 
-// Slice returns the rows in [from, to), in the memory of the batch. It leaves out People.
+// Slice returns the rows in [from, to), in the memory of the batch but for a copy of their
+// answers.
 func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
 		Source: b.Source, Rows: b.Rows[from:to], Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
-		Keys:  Strings{Data: b.Keys.Data, Offsets: b.Keys.Offsets[from : to+1]},
-		Leads: cut(b.Leads, from, to), Companies: CompanyCodes{b.Companies.Table, cut(b.Companies.Codes, from, to)}, Emails: cut(b.Emails, from, to),
-		IPClasses: cut(b.IPClasses, from, to), OrgTypes: cut(b.OrgTypes, from, to), Addrs: cut(b.Addrs, from, to),
+		Keys: b.Keys.Slice(from, to), Emails: cut(b.Emails, from, to), IPClasses: cut(b.IPClasses, from, to), Addrs: cut(b.Addrs, from, to),
 		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
+	}
+	if b.Answers != nil {
+		s.Answers = b.Answers.Pick(func(yield func(int) bool) {
+			for i := from; i < to && yield(i); i++ {
+			}
+		})
 	}
 	for _, c := range b.Kept {
 		s.Kept = append(s.Kept, array.NewSlice(c, int64(from), int64(to)).(*array.String))
@@ -106,18 +87,19 @@ func (b *Batch) Slice(from, to int) *Batch {
 	return s
 }
 
-// Pick returns a copy of some rows, in the given order. It leaves out People.
+// Pick returns a copy of some rows, in the given order.
 func (b *Batch) Pick(rows []int) *Batch {
 	p := &Batch{
 		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
-		Leads: pick(b.Leads, rows), Companies: CompanyCodes{b.Companies.Table, pick(b.Companies.Codes, rows)}, Emails: pick(b.Emails, rows),
-		IPClasses: pick(b.IPClasses, rows), OrgTypes: pick(b.OrgTypes, rows), Addrs: pick(b.Addrs, rows),
+		Emails: pick(b.Emails, rows), IPClasses: pick(b.IPClasses, rows), Addrs: pick(b.Addrs, rows),
 		Receipts: pick(b.Receipts, rows), Finds: pick(b.Finds, rows), Counts: pick(b.Counts, rows),
+	}
+	if b.Answers != nil {
+		p.Answers = b.Answers.Pick(slices.Values(rows))
 	}
 	p.Keys.Reset()
 	for _, i := range rows {
-		p.Keys.Data = append(p.Keys.Data, b.Keys.At(i)...)
-		p.Keys.End()
+		p.Keys.Add(b.Keys.At(i))
 	}
 	for _, c := range b.Kept {
 		cells := array.NewStringBuilder(memory.DefaultAllocator)

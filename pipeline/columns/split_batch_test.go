@@ -20,20 +20,21 @@ import (
 func wideBatch(n int) *Batch {
 	b := &Batch{Source: "a.csv"}
 	b.Reset(n)
+	b.Answers = &resolution.Answers{Companies: resolution.CompanyCodes{Table: newCompanyTable()}}
 	kept := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range n {
 		b.Rows = append(b.Rows, int64(i+1))
 		kept.Append(fmt.Sprint("kept", i))
 		b.Keys.Data = fmt.Appendf(b.Keys.Data, "192.31.196.%d", i)
 		b.Keys.End()
-		b.IPClasses, b.OrgTypes = append(b.IPClasses, "public"), append(b.OrgTypes, "business")
+		b.IPClasses, b.Answers.OrgTypes = append(b.IPClasses, "public"), append(b.Answers.OrgTypes, "business")
 		b.Receipts = append(b.Receipts, outcome.Receipt{ResolutionID: fmt.Sprint("res_", i), ResolvedAt: time.Unix(int64(i), 0), Credits: int32(i), Priced: true})
 		c := &resolution.Company{Name: fmt.Sprint("Company ", i), About: strings.Repeat("x", 100*i)}
 		if i%4 == 3 {
 			c, b.Outcomes[i], b.Reasons[i] = nil, outcome.NoMatch, "not_found"
 		}
-		b.Leads = append(b.Leads, &resolution.Lead{Phone: fmt.Sprint(i), Company: c})
-		b.Finds = append(b.Finds, Find{SearchRow: 1, Page: int32(i + 1), LeadID: fmt.Sprint("lead_", i), MatchedKeywords: []string{fmt.Sprint("k", i)}})
+		b.Answers.AddFound(&resolution.FoundLead{LeadID: fmt.Sprint("lead_", i), MatchedKeywords: []string{fmt.Sprint("k", i)}, Lead: resolution.Lead{Phone: fmt.Sprint(i), Company: c}})
+		b.Finds = append(b.Finds, Find{SearchRow: 1, Page: int32(i + 1)})
 		b.Counts = append(b.Counts, &resolution.SearchCount{Leads: int64(i)})
 	}
 	b.Kept = []*array.String{kept.NewStringArray()}
@@ -51,7 +52,7 @@ func TestRecordsOfACutBatch(t *testing.T) {
 		{resolution.IPToCompany, func(b *Batch) { b.Finds, b.Counts, b.Receipts = nil, nil, nil }, true},
 		{resolution.Enrichment, func(b *Batch) { b.Finds, b.Counts = nil, nil }, true},
 		{resolution.KeywordToLead, func(b *Batch) { b.Counts = nil }, true},
-		{resolution.KeywordToLeadCount, func(b *Batch) { b.Leads, b.Finds = nil, nil }, false},
+		{resolution.KeywordToLeadCount, func(b *Batch) { b.Answers, b.Finds = nil, nil }, false},
 	} {
 		b := wideBatch(n)
 		c.only(b)
@@ -85,15 +86,18 @@ func TestCutBoundsRecords(t *testing.T) {
 	const n, limit = 20, 10_000
 	wide := strings.Repeat("x", 1000)
 	hashes := slices.Repeat([]resolution.HashedEmail{{Email: strings.Repeat("0", 64), Type: "sha256"}}, 15)
-	lead := func(l resolution.Lead) func(*Batch, int) { return func(b *Batch, i int) { b.Leads[i] = &l } }
+	found := func(l resolution.FoundLead) func(*Batch, int) {
+		return func(b *Batch, _ int) { b.Answers.AddFound(&l) }
+	}
+	lead := func(l resolution.Lead) func(*Batch, int) { return found(resolution.FoundLead{Lead: l}) }
 	contact := func(c resolution.Contact) func(*Batch, int) { return lead(resolution.Lead{Contact: c}) }
 	for name, widen := range map[string]func(b *Batch, i int){
 		"key":           func(b *Batch, _ int) { b.Keys.Data = append(b.Keys.Data, wide...) },
 		"reason":        func(b *Batch, i int) { b.Reasons[i] = wide },
 		"resolution_id": func(b *Batch, i int) { b.Receipts[i].ResolutionID = wide },
-		"keywords":      func(b *Batch, i int) { b.Finds[i].MatchedKeywords = []string{wide[:500], wide[500:]} },
-		"lead_id":       func(b *Batch, i int) { b.Finds[i].LeadID = wide },
-		"lead_type":     func(b *Batch, i int) { b.Finds[i].LeadType = wide },
+		"keywords":      found(resolution.FoundLead{MatchedKeywords: []string{wide[:500], wide[500:]}}),
+		"lead_id":       found(resolution.FoundLead{LeadID: wide}),
+		"lead_type":     found(resolution.FoundLead{LeadType: wide}),
 		"first_name":    contact(resolution.Contact{FirstName: wide}),
 		"last_name":     contact(resolution.Contact{LastName: wide}),
 		"full_name":     contact(resolution.Contact{FullName: wide}),
@@ -117,13 +121,16 @@ func TestCutBoundsRecords(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &Batch{Source: "a.csv", Leads: make([]*resolution.Lead, n), Finds: make([]Find, n), Receipts: make([]outcome.Receipt, n)}
+			b := &Batch{Source: "a.csv", Answers: &resolution.Answers{}, Finds: make([]Find, n), Receipts: make([]outcome.Receipt, n)}
 			settings := Settings{Operation: resolution.KeywordToLead, DefaultRegion: "US"}
 			b.Reasons, b.Outcomes = make([]string, n), make([]outcome.Outcome, n)
 			b.Keys.Reset()
 			for i := range n {
 				b.Rows = append(b.Rows, 1)
 				widen(b, i)
+				if b.Answers.Len() == i {
+					b.Answers.AddMiss("")
+				}
 				b.Keys.End()
 			}
 			for range b.Kept {
@@ -133,6 +140,7 @@ func TestCutBoundsRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			layout.CleanPhones(b.Answers)
 			builder, pieces := layout.NewBuilder(), 0
 			for from := 0; from < n; pieces++ {
 				to := b.Cut(from, limit)
@@ -223,45 +231,43 @@ func TestOwnColumns(t *testing.T) {
 	}
 }
 
-// Companies without leads give the records of leads with nothing but a company, whole, cut,
-// picked and after another part has started a table.
-func TestCompaniesWithoutLeads(t *testing.T) {
+// What is left of answers after rows are suppressed, cut and picked is what answers to those
+// rows alone are, also after another part has started a table of companies.
+func TestAnswersOfSomeRows(t *testing.T) {
 	const n = 20
-	layout, err := NewLayout(Settings{Operation: resolution.IPToCompany, Kept: []string{"note"}, Identifier: "ip"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	builder, other := layout.NewBuilder(), layout.NewBuilder()
-	for round := range 3 {
-		leads := wideBatch(n)
-		leads.Finds, leads.Counts, leads.Receipts = nil, nil, nil
-		companies := wideBatch(n)
-		companies.Leads, companies.Finds, companies.Counts, companies.Receipts = nil, nil, nil, nil
-		companies.Companies.Table = layout.Companies()
-		for i := range n {
-			leads.Leads[i].Phone = ""
-			code := int32(0)
-			if c := leads.Leads[i].Company; c == nil {
-				leads.Leads[i] = nil
-			} else {
-				code = companies.Companies.Table.Add(c)
+	for _, op := range []resolution.Operation{resolution.IPToCompany, resolution.KeywordToLead} {
+		layout, err := NewLayout(Settings{Operation: op, Kept: []string{"note"}, Identifier: "ip"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		builder, other := layout.NewBuilder(), layout.NewBuilder()
+		for round := range 3 {
+			b := wideBatch(n)
+			b.Counts, b.Receipts = nil, nil
+			b.Suppress(func(i int) string { return map[bool]string{true: "listed:ip"}[i == round || i == 7] })
+			if round == 1 {
+				layout.companies.now = nil
 			}
-			companies.Companies.Codes = append(companies.Companies.Codes, code)
-		}
-		for _, b := range []*Batch{leads, companies} {
-			b.Suppress(round, "listed:ip")
-		}
-		if round == 1 {
-			layout.companies.now = nil
-		}
-		for _, piece := range []func(b *Batch) *Batch{
-			func(b *Batch) *Batch { return b },
-			func(b *Batch) *Batch { return b.Slice(3, 9) },
-			func(b *Batch) *Batch { return b.Pick([]int{7, 2, 2, 19}) },
-		} {
-			one, two := piece(leads), piece(companies)
-			if got, want := lines(builder.Record(two)), lines(other.Record(one)); !slices.Equal(got, want) {
-				t.Errorf("round %d: rows %v, want %v", round, got, want)
+			whole := lines(builder.Record(b))
+			for _, f := range []struct {
+				rows  []int
+				piece *Batch
+			}{
+				{[]int{3, 4, 5, 6, 7, 8}, b.Slice(3, 9)},
+				{[]int{7, 2, 2, 19}, b.Pick([]int{7, 2, 2, 19})},
+			} {
+				var want []string
+				for _, row := range f.rows {
+					want = append(want, whole[row])
+				}
+				if got := lines(other.Record(f.piece)); !slices.Equal(got, want) {
+					t.Errorf("%s, round %d: rows %v, want %v", op, round, got, want)
+				}
+			}
+			for _, row := range []int{round, 7} {
+				if empty := b.Answers.Bytes(row) == 0; !empty || b.Answers.Matched[row] || strings.Contains(whole[row], "Company") || strings.Contains(whole[row], "lead_") {
+					t.Errorf("%s: a suppressed row is %s", op, whole[row])
+				}
 			}
 		}
 	}

@@ -17,28 +17,32 @@ func (b *Batch) keyless(i int) bool {
 	return b.Outcomes[i] == outcome.Rejected || b.Outcomes[i] == outcome.Suppressed
 }
 
-// Suppress empties a row, except for its place in the input, its outcome and what its
-// answer cost. Its key and the columns kept from the input are left out when the record
-// is built.
-func (b *Batch) Suppress(i int, reason string) {
+// Suppress empties the rows for which there is a reason, except for their places in the input,
+// their outcomes and what their answers cost. Their keys and the columns kept from the input
+// are left out when the record is built.
+func (b *Batch) Suppress(reason func(i int) string) {
+	suppressed := false
+	for i := range b.Len() {
+		if r := reason(i); r != "" {
+			b.suppress(i, r)
+			suppressed = true
+		}
+	}
+	if suppressed && b.Answers != nil {
+		b.Answers = b.Answers.Keep(func(i int) bool { return b.Outcomes[i] != outcome.Suppressed })
+	}
+}
+
+func (b *Batch) suppress(i int, reason string) {
 	b.Outcomes[i], b.Reasons[i] = outcome.Suppressed, reason
-	if len(b.Leads) > 0 {
-		b.Leads[i] = nil
-	}
-	if len(b.Companies.Codes) > 0 {
-		b.Companies.Codes[i] = 0
-	}
 	if len(b.Receipts) > 0 {
 		b.Receipts[i].ResolutionID = ""
 	}
 	if len(b.Finds) > 0 {
-		b.Finds[i] = Find{SearchRow: b.Finds[i].SearchRow}
+		b.Finds[i].Page = 0
 	}
 	if len(b.IPClasses) > 0 {
 		b.IPClasses[i] = ""
-	}
-	if len(b.OrgTypes) > 0 {
-		b.OrgTypes[i] = ""
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/bitutil"
 	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // texts builds some string columns; "" means null. Their arrays are over memory that the
@@ -12,7 +14,7 @@ import (
 type texts []textColumn
 
 type textColumn struct {
-	strings Strings
+	strings resolution.Texts
 	valid   []byte // bitmap
 	nulls   int
 }
@@ -32,15 +34,8 @@ func (c *textColumn) start(n int) {
 	c.valid = resize(c.valid, int(bitutil.BytesForBits(int64(n))))
 }
 
-// append adds a row: a value a column.
-func (t texts) append(values ...string) {
-	for i, v := range values {
-		t[i].append(v)
-	}
-}
-
-func (c *textColumn) append(v string) {
-	if v == "" {
+func (c *textColumn) append(v []byte) {
+	if len(v) == 0 {
 		c.nulls++
 	} else {
 		bitutil.SetBit(c.valid, c.strings.Len())
@@ -61,38 +56,7 @@ func (c *textColumn) finish() arrow.Array {
 	if c.nulls > 0 {
 		validity = memory.NewBufferBytes(c.valid)
 	}
-	return c.strings.over(validity, c.nulls)
-}
-
-// textFiller builds text columns that follow from a row alone.
-type textFiller struct {
-	texts texts
-	row   func(b *Batch, i int, to texts)
-}
-
-func (f *textFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	f.texts.start(b.Len())
-	for i := range b.Len() {
-		f.row(b, i, f.texts)
-	}
-	return f.texts.finish(to)
-}
-
-// newNetworkFiller builds network_url.
-func newNetworkFiller() filler {
-	return &networkFiller{textFiller{newTexts(1), func(b *Batch, i int, to texts) { to.append(b.lead(i).NetworkURL) }}}
-}
-
-type networkFiller struct{ leads textFiller }
-
-func (f *networkFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	switch {
-	case b.People != nil:
-		return append(to, textArray(&b.People.NetworkURL))
-	case b.Profiles != nil:
-		return append(to, textArray(b.Profiles))
-	}
-	return f.leads.fill(b, to)
+	return nullableStrings(&c.strings, validity, c.nulls)
 }
 
 // addressFiller builds ip_class and org_type.
@@ -103,10 +67,7 @@ func newAddressFiller() filler {
 }
 
 func (f *addressFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	return append(to, f.classes.build(b.IPClasses[:b.Len()]), f.orgTypes.build(b.OrgTypes[:b.Len()]))
-}
-
-// newLeadTypeFiller builds lead_type.
-func newLeadTypeFiller() filler {
-	return &textFiller{newTexts(1), func(b *Batch, i int, to texts) { to.append(b.Finds[i].LeadType) }}
+	a := b.Answers
+	a.OrgTypes = resolution.Pad(a.OrgTypes, b.Len(), "")
+	return append(to, f.classes.build(b.IPClasses[:b.Len()]), f.orgTypes.build(a.OrgTypes))
 }

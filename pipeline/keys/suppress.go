@@ -61,56 +61,44 @@ func (s *Suppressor) Rows(b *columns.Batch) {
 	if s == nil {
 		return
 	}
-	var listed []bool
+	var emails []bool
 	if s.kind == suppression.Email {
-		listed = s.finder.Emails(b.Emails, b.Keys.Data, b.Keys.Offsets)
+		emails = s.finder.Emails(b.Emails, b.Keys.Data, b.Keys.Offsets)
 	}
-	for i, o := range b.Outcomes {
-		switch {
-		case o == outcome.Rejected:
-			continue
-		case s.kind == suppression.Email && !listed[i],
-			s.kind == suppression.NetworkURL && !s.finder.ProfileKey(b.Keys.At(i)),
-			s.kind == suppression.IP && !s.finder.Address(b.Addrs[i]):
-			continue
+	b.Suppress(func(i int) (reason string) {
+		if b.Outcomes[i] != outcome.Rejected && (s.kind == suppression.Email && emails[i] ||
+			s.kind == suppression.NetworkURL && s.finder.ProfileKey(b.Keys.At(i)) ||
+			s.kind == suppression.IP && s.finder.Address(b.Addrs[i])) {
+			reason = outcome.PrefixListed + string(s.kind)
 		}
-		b.Suppress(i, outcome.PrefixListed+string(s.kind))
-	}
-	for _, other := range s.others {
-		cells := b.Kept[other.place]
-		for i := range b.Len() {
+		for _, other := range s.others {
+			cells := b.Kept[other.place]
 			listed := !cells.IsNull(i) && cells.Value(i) != "" && s.finder.Lists(other.kind, cells.Value(i))
-			if listed && b.Outcomes[i] != outcome.Suppressed { // the first one is the reason
-				b.Suppress(i, outcome.PrefixListed+string(other.kind))
+			if listed && reason == "" { // the first one is the reason
+				reason = outcome.PrefixListed + string(other.kind)
 			}
 		}
-	}
+		return reason
+	})
 }
 
-// Answers suppresses the rows of a batch by the identifiers in their answers.
+// Answers suppresses the rows of a batch by the identifiers in their answers. It looks up all
+// identifiers, so that all are remembered.
 func (s *Suppressor) Answers(b *columns.Batch) {
-	if s == nil {
+	if s == nil || b.Answers == nil {
 		return
 	}
-	for i, lead := range b.Leads {
-		if lead == nil || b.Outcomes[i] != outcome.Matched {
-			continue
+	b.Suppress(func(i int) (reason string) {
+		if b.Outcomes[i] != outcome.Matched {
+			return ""
 		}
-		if by, listed := s.lead(lead); listed {
-			b.Suppress(i, outcome.PrefixListedInAnswer+string(by))
+		for kind, value := range b.Answers.Identifiers(i) {
+			if s.finder.Lists(suppression.Kind(kind), value) && reason == "" {
+				reason = outcome.PrefixListedInAnswer + string(kind)
+			}
 		}
-	}
-}
-
-// lead returns the kind of identifier by which a lead is listed. It looks up all identifiers,
-// so that all are remembered.
-func (s *Suppressor) lead(l *resolution.Lead) (by resolution.Identifier, listed bool) {
-	for kind, value := range l.Identifiers() {
-		if s.finder.Lists(suppression.Kind(kind), value) && !listed {
-			by, listed = kind, true
-		}
-	}
-	return by, listed
+		return reason
+	})
 }
 
 // Found returns the entries that were found; nil unless they are remembered.

@@ -21,10 +21,8 @@ func (d *Directory) PeopleRows(keys []string, rows []uint32) error {
 	return guarded(People, func() { d.people.FindAll(keys, rows) })
 }
 
-// StartPeople makes p empty for people of the directory.
-func (d *Directory) StartPeople(p *resolution.People, part people.Part) {
-	d.peopleFile().Start(p, part)
-}
+// StartPeople makes a empty for people of the directory.
+func (d *Directory) StartPeople(a *resolution.Answers) { d.peopleFile().Start(a) }
 
 // peopleFile is the file of people, which may have none.
 func (d *Directory) peopleFile() *people.File {
@@ -34,9 +32,9 @@ func (d *Directory) peopleFile() *people.File {
 	return d.people
 }
 
-// AppendPeople appends the people of rows to p; see people.File.AppendAll.
-func (d *Directory) AppendPeople(rows []uint32, urls []string, p *resolution.People, part people.Part, limit int) (n int, err error) {
-	err = guarded(People, func() { n = d.peopleFile().AppendAll(rows, urls, p, part, limit) })
+// AppendPeople appends the people of rows to a; see people.File.AppendAll.
+func (d *Directory) AppendPeople(rows []uint32, urls []string, a *resolution.Answers, part people.Part, limit int) (n int, err error) {
+	err = guarded(People, func() { n = d.peopleFile().AppendAll(rows, urls, a, part, limit) })
 	return n, err
 }
 

@@ -1,86 +1,104 @@
 package embedded
 
 import (
-	"iter"
-	"strings"
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/hashlanes"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 )
 
-// hashes makes the hashed emails of many leads, all addresses at once.
+// hashes makes the hashed emails of many answers, all addresses at once.
 type hashes struct {
-	emails  []leadEmail // in the order of the leads
-	data    []byte      // the addresses end to end
-	offsets []int32
-	md5     []byte // in hex
-	sha1    []byte
-	sha256  []byte
-	list    []resolution.HashedEmail
+	md5, sha1, sha256 []byte // in hex
 }
 
-// leadEmail is an email of a lead: address n or a digest.
-type leadEmail struct {
-	lead, n int
-	digest  string // lower-case hex, "" for an address
-}
+// The codes of resolution.HashTypes.
+const (
+	md5Code = iota
+	sha1Code
+	sha256Code
+)
 
-func (h *hashes) reset() {
-	h.emails, h.data, h.offsets = h.emails[:0], h.data[:0], append(h.offsets[:0], 0)
-}
-
-// add adds emails of a lead, addresses or digests in canonical form.
-func (h *hashes) add(lead int, keys ...string) {
-	for _, key := range keys {
-		if !strings.Contains(key, "@") {
-			h.emails = append(h.emails, leadEmail{lead: lead, digest: key})
-			continue
-		}
-		h.emails = append(h.emails, leadEmail{lead: lead, n: len(h.offsets) - 1})
-		h.data = append(h.data, key...)
-		h.offsets = append(h.offsets, int32(len(h.data)))
-	}
-}
-
-// all yields the leads with their hashed emails: md5, sha1 and sha256 of an address, or the
-// digest itself. They are valid until the next call.
-func (h *hashes) all() iter.Seq2[int, []resolution.HashedEmail] {
-	n := len(h.offsets) - 1
+// lists makes the hashes of the emails of answers: md5, sha1 and sha256 of an address, or
+// the digest itself.
+func (h *hashes) lists(a *resolution.Answers) {
+	keys := &a.Emails.Texts
+	n := keys.Len()
 	h.md5, h.sha1, h.sha256 = resize(h.md5, 32*n), resize(h.sha1, 40*n), resize(h.sha256, 64*n)
-	hashlanes.Hex(h.md5, h.sha1, h.sha256, h.data, h.offsets)
-	h.list = resize(h.list, 2*n+len(h.emails))[:0]
-	return func(yield func(int, []resolution.HashedEmail) bool) {
-		for i := 0; i < len(h.emails); {
-			lead, from := h.emails[i].lead, len(h.list)
-			for ; i < len(h.emails) && h.emails[i].lead == lead; i++ {
-				e := h.emails[i]
-				if e.digest != "" {
-					h.list = append(h.list, resolution.HashedEmail{Email: e.digest, Type: digestType(e.digest)})
-					continue
-				}
-				h.list = append(h.list,
-					resolution.HashedEmail{Email: text(h.md5[32*e.n : 32*e.n+32]), Type: email.MD5.String()},
-					resolution.HashedEmail{Email: text(h.sha1[40*e.n : 40*e.n+40]), Type: email.SHA1.String()},
-					resolution.HashedEmail{Email: text(h.sha256[64*e.n : 64*e.n+64]), Type: email.SHA256.String()})
+	if n > 0 {
+		hashlanes.Hex(h.md5, h.sha1, h.sha256, keys.Data, keys.Offsets)
+	}
+	to := &a.Hashes
+	if a.Digests == 0 {
+		h.listAll(a)
+		return
+	}
+	for i := range a.Emails.Len() {
+		for e, end := a.Emails.Of(i); e < end; e++ {
+			key := keys.At(e)
+			if !people.IsAddress(key) {
+				to.Texts.Add(key)
+				to.Types.Codes = append(to.Types.Codes, typeCode(len(key)))
+				continue
 			}
-			if !yield(lead, h.list[from:len(h.list):len(h.list)]) {
-				return
-			}
+			to.Texts.Add(h.md5[32*e : 32*e+32])
+			to.Texts.Add(h.sha1[40*e : 40*e+40])
+			to.Texts.Add(h.sha256[64*e : 64*e+64])
+			to.Types.Codes = append(to.Types.Codes, md5Code, sha1Code, sha256Code)
 		}
+		to.End()
 	}
 }
 
-// digestType names the algorithm of a digest in hex.
-func digestType(digest string) string {
-	switch len(digest) {
-	case 32:
-		return email.MD5.String()
-	case 40:
-		return email.SHA1.String()
+// listAll is lists where all keys are addresses, whose hashes have the same lengths.
+func (h *hashes) listAll(a *resolution.Answers) {
+	const all = 32 + 40 + 64
+	n, to := a.Emails.Texts.Len(), &a.Hashes
+	data := resize(to.Texts.Data, n*all)
+	offsets, types := resize(to.Texts.Offsets, 3*n+1), resize(to.Types.Codes, 3*n)
+	offsets[0] = 0
+	for e := range n {
+		at := e * all
+		hashed := data[at : at+all]
+		copy(hashed, h.md5[32*e:32*e+32])
+		copy(hashed[32:], h.sha1[40*e:40*e+40])
+		copy(hashed[72:], h.sha256[64*e:64*e+64])
+		offsets[3*e+1], offsets[3*e+2], offsets[3*e+3] = int32(at+32), int32(at+72), int32(at+all)
+		types[3*e], types[3*e+1], types[3*e+2] = md5Code, sha1Code, sha256Code
 	}
-	return email.SHA256.String()
+	to.Texts, to.Types.Codes = resolution.Texts{Data: data, Offsets: offsets}, types
+	for _, end := range a.Emails.Ends[min(1, len(a.Emails.Ends)):] {
+		to.Ends = append(to.Ends, 3*end)
+	}
+}
+
+// typeCode is the code of the type of a digest by its length in hex.
+func typeCode(length int) int32 {
+	switch length {
+	case 32:
+		return md5Code
+	case 40:
+		return sha1Code
+	}
+	return sha256Code
+}
+
+// dropDigests leaves out the digests among the emails of answers, whose hashes are made.
+func (b *batch) dropDigests(a *resolution.Answers) {
+	if a.Digests == 0 {
+		return
+	}
+	b.plain.Reset(nil)
+	for i := range a.Emails.Len() {
+		for e, end := a.Emails.Of(i); e < end; e++ {
+			if key := a.Emails.Texts.At(e); people.IsAddress(key) {
+				b.plain.Texts.Add(key)
+			}
+		}
+		b.plain.End()
+	}
+	a.Emails, b.plain = b.plain, a.Emails
 }
 
 // text returns bytes as a string, which is valid until they change.

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -109,115 +108,46 @@ func TestBatchIsSingle(t *testing.T) {
 				for i := range keys {
 					keys[i] = someKey(rt, op)
 				}
-				answers := make([]resolution.Answer, len(keys))
-				if err := batch.Resolve(t.Context(), keys, answers); err != nil {
-					rt.Fatal(err)
-				}
-				for i, key := range keys {
-					var want resolution.Answer
-					if key != "" {
-						var err error
-						if want, err = e.Resolve(t.Context(), resolution.Request{Operation: op, Key: key}); err != nil {
-							rt.Fatal(err)
-						}
-					}
-					if !reflect.DeepEqual(answers[i], want) {
-						rt.Fatalf("%s of %s (%d of %d):\n got %+v\n     %+v\nwant %+v\n     %+v", op, key, i, len(keys), answers[i], answers[i].Lead, want, want.Lead)
-					}
-				}
-				if op == resolution.EmailToHEM && o.Listed == nil {
-					sameProfiles(rt, batch.(resolution.ProfileBatch), keys, answers)
-				}
-				if op.FindsPeople() {
-					samePeople(rt, op, batch.(resolution.PeopleBatch), keys, answers)
-				}
-				if op == resolution.IPToCompany {
-					sameCompanies(rt, batch.(resolution.CompanyBatch), keys, answers)
-				}
+				sameAnswers(rt, e, op, batch, keys)
 			}
 		}
 	})
 }
 
-// sameProfiles checks that addresses have the profiles of the leads of their keys.
-func sameProfiles(t *rapid.T, b resolution.ProfileBatch, keys []string, answers []resolution.Answer) {
-	var addresses, got resolution.Texts
-	addresses.Reset()
-	var want []string
-	for i, key := range keys {
-		url := ""
-		if !strings.Contains(key, "@") {
-			key = ""
-		} else if l := answers[i].Lead; l != nil {
-			url = strings.Clone(l.NetworkURL)
-		}
-		addresses.Add([]byte(key))
-		want = append(want, url)
-	}
-	if err := b.Profiles(context.Background(), &addresses, &got); err != nil {
-		t.Fatal(err)
-	}
-	for i, key := range keys {
-		if string(got.At(i)) != want[i] {
-			t.Fatalf("%s by its address: %s, want %s", key, got.At(i), want[i])
-		}
-	}
-}
-
-// companyList is a table of companies that keeps copies of them.
-type companyList struct{ all []*resolution.Company }
-
-func (l *companyList) Add(c *resolution.Company) int32 {
-	encoded, err := json.Marshal(c)
-	kept := &resolution.Company{}
-	if err := errors.Join(err, json.Unmarshal(encoded, kept)); err != nil {
-		panic(err)
-	}
-	l.all = append(l.all, kept)
-	return int32(len(l.all))
-}
-
-func (l *companyList) of(code int32) *resolution.Company {
-	if code == 0 {
-		return nil
-	}
-	return l.all[code-1]
-}
-
-// samePeople checks that the answers as columns are those of the keys, also where a limit ends
-// them early: the companies by their codes, all else of a lead, and the reasons.
-func samePeople(t *rapid.T, op resolution.Operation, b resolution.PeopleBatch, keys []string, answers []resolution.Answer) {
+// sameAnswers checks that the answers as columns are those of one request after another, also
+// where a limit ends them early, and when the engine knows the codes of companies already.
+func sameAnswers(t *rapid.T, e *Engine, op resolution.Operation, b resolution.Batch, keys []string) {
 	want := make([]string, len(keys))
-	for i, a := range answers { // leads are in the memory of the batch
-		want[i] = answerFacts(t, a)
+	for i, key := range keys {
+		var answer resolution.Answer
+		if key != "" {
+			var err error
+			if answer, err = e.Resolve(context.Background(), resolution.Request{Operation: op, Key: key}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want[i] = answerFacts(t, op, key, answer)
 	}
-	table := &companyList{}
-	var p resolution.People
-	p.Companies.Table = table
-	for range 2 { // the second time, the engine knows the codes
+	got, asked := resolutiontest.Answers(), resolutiontest.Questions(op, keys...)
+	for range 2 {
 		limit := rapid.SampledFrom([]int{0, 500, 2000, math.MaxInt}).Draw(t, "limit")
 		for from := 0; from < len(keys); {
 			rest := keys[from:]
-			n, err := b.ResolvePeople(context.Background(), rest, limit, &p)
-			if err != nil || n < 1 || n > len(rest) || n < len(rest) && p.Size <= limit || len(p.Reasons) != n || len(p.Matched) != n {
-				t.Fatalf("%s: %d keys with %d bytes, %d reasons and %d matches of %d keys, limit %d: %v", op, n, p.Size, len(p.Reasons), len(p.Matched), len(rest), limit, err)
+			n, err := b.Resolve(context.Background(), asked.Slice(from, len(keys)), limit, got)
+			if err != nil || n < 1 || n > len(rest) || n < len(rest) && got.Size <= limit || len(got.Reasons) != n || len(got.Matched) != n {
+				t.Fatalf("%s: %d keys with %d bytes, %d reasons and %d matches of %d keys, limit %d: %v", op, n, got.Size, len(got.Reasons), len(got.Matched), len(rest), limit, err)
 			}
-			leads := make([]resolution.Lead, n)
-			p.Leads(leads)
 			for i, key := range rest[:n] {
-				got := resolution.Answer{Reason: p.Reasons[i]}
-				if p.Matched[i] {
-					if got.Lead = &leads[i]; p.Whole {
-						got.Lead.Company = table.of(p.Companies.Codes[i])
-					}
-				} else if p.Whole && p.Companies.Codes[i] != 0 {
-					t.Fatalf("%s of %s has no match, and a company", op, key)
+				answer := resolution.Answer{Reason: got.Reasons[i], Lead: resolutiontest.Lead(got, i)}
+				if i < len(got.OrgTypes) {
+					answer.OrgType = got.OrgTypes[i]
 				}
-				if facts := answerFacts(t, got); facts != want[from+i] {
+				if facts := answerFacts(t, op, key, answer); facts != want[from+i] {
 					t.Fatalf("%s of %s (%d of %d) in columns, limit %d:\n got %s\nwant %s", op, key, from+i, len(keys), limit, facts, want[from+i])
 				}
-				if op == resolution.Deanonymization && !p.Matched[i] && (p.MatchLevels[i] != "" || p.Confidences[i] != 0) {
-					t.Fatalf("%s of %s has no match, and match level %q with confidence %v", op, key, p.MatchLevels[i], p.Confidences[i])
+				got.Matched[i] = true // whoever has no match has no data
+				if l := resolutiontest.Lead(got, i); answer.Lead == nil && !reflect.DeepEqual(l, &resolution.Lead{}) {
+					t.Fatalf("%s of %s has no match, and %+v", op, key, l)
 				}
 			}
 			from += n
@@ -225,49 +155,29 @@ func samePeople(t *rapid.T, op resolution.Operation, b resolution.PeopleBatch, k
 	}
 }
 
-// answerFacts is an answer as text.
-func answerFacts(t *rapid.T, a resolution.Answer) string {
+// answerFacts is an answer as text, without the hashes that follow from the key.
+func answerFacts(t *rapid.T, op resolution.Operation, key string, a resolution.Answer) string {
+	if op == resolution.EmailToHEM && strings.Contains(key, "@") && a.Lead != nil {
+		l := *a.Lead
+		l.HashedEmails, a.Lead = nil, &l
+	}
 	lead, err := json.Marshal(a.Lead)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%q %s", a.Reason, lead)
-}
-
-// sameCompanies checks that parsed addresses have the answers of their keys.
-func sameCompanies(t *rapid.T, b resolution.CompanyBatch, keys []string, want []resolution.Answer) {
-	n := len(keys)
-	want = slices.Clone(want) // leads are in the memory of the batch
-	companies := make([]*resolution.Company, n)
-	for i, a := range want {
-		if a.Lead != nil {
-			companies[i] = a.Lead.Company
-		}
+	raw := ""
+	if a.Lead != nil {
+		raw = a.Lead.PhoneRaw
 	}
-	addrs := make([]netip.Addr, n)
-	for i, key := range keys {
-		if key != "" {
-			addrs[i] = netip.MustParseAddr(key)
-		}
-	}
-	table := &companyList{}
-	got := resolution.Companies{CompanyCodes: resolution.CompanyCodes{Table: table, Codes: make([]int32, n)}, OrgTypes: make([]string, n), Reasons: make([]string, n)}
-	for range 2 { // the second time, the engine knows the codes
-		if err := b.Companies(context.Background(), addrs, got); err != nil {
-			t.Fatal(err)
-		}
-		for i := range keys {
-			if c := table.of(got.Codes[i]); !reflect.DeepEqual(c, companies[i]) || got.Reasons[i] != want[i].Reason || got.OrgTypes[i] != want[i].OrgType {
-				t.Fatalf("%s by its address: %+v, %q, %q; want %+v", keys[i], c, got.Reasons[i], got.OrgTypes[i], want[i])
-			}
-		}
-	}
+	return fmt.Sprintf("%q %q %q %s", a.Reason, a.OrgType, raw, lead)
 }
 
 // TestBatchOfInvalidKeys fails as a request does.
 func TestBatchOfInvalidKeys(t *testing.T) {
-	b := New(nil, Options{}).NewBatch(resolution.IPToCompany)
-	if err := b.Resolve(t.Context(), []string{"8.8.8.8", "not an address"}, make([]resolution.Answer, 2)); err == nil {
-		t.Error("an invalid key was answered")
+	b := New(sample(t), Options{}).NewBatch(resolution.EmailToHEM)
+	for _, key := range []string{"no digest", strings.Repeat("0", 66)} {
+		if _, err := resolutiontest.Ask(t.Context(), b, resolution.EmailToHEM, "ada@bakery.example", key); !errors.Is(err, resolution.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", key, err)
+		}
 	}
 }

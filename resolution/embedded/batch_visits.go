@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"math"
 	"net/netip"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -11,25 +12,24 @@ import (
 
 // deanonymization looks for visitors of the addresses, and then for the companies of the
 // addresses.
-func (b *batch) deanonymization(limit int, p *resolution.People) (n int, err error) {
-	if err := b.parse(b.answers); err != nil {
-		return 0, err
-	}
+func (b *batch) deanonymization(addrs []netip.Addr, limit int, to *resolution.Answers) (n int, err error) {
+	b.startAddrs(addrs)
+	b.rows, b.urls, b.seen = resize(b.rows, len(addrs)), resize(b.urls, len(addrs)), resize(b.seen, len(addrs))
 	for i := range b.rows {
 		b.rows[i] = records.None
 	}
-	b.urls, b.seen = resize(b.urls, len(b.keys)), resize(b.seen, len(b.keys))
 	clear(b.seen)
+	clear(b.urls)
 	if b.engine.directory != nil {
 		if err := b.visitors(); err != nil {
 			return 0, err
 		}
 	}
-	b.engine.directory.StartPeople(p, people.Whole)
-	if n, err = b.engine.directory.AppendPeople(b.rows, b.urls, p, people.Whole, limit); err != nil {
+	b.engine.directory.StartPeople(to)
+	if n, err = b.engine.directory.AppendPeople(b.rows, b.urls, to, people.Whole, limit); err != nil {
 		return 0, readable(err)
 	}
-	if err := b.complete(p); err != nil {
+	if err := b.complete(to, people.Whole); err != nil {
 		return 0, err
 	}
 	for i, v := range b.seen {
@@ -37,50 +37,30 @@ func (b *batch) deanonymization(limit int, p *resolution.People) (n int, err err
 			b.addrs[i] = netip.Addr{}
 		}
 	}
-	if err := b.visitedFrom(p); err != nil {
+	if err := b.codeOwners(to.Companies.Table); err != nil {
 		return 0, err
 	}
+	levels := &to.Texts[resolution.FieldMatchLevel]
 	for i := range n {
-		level, confidence, answer := "", 0., b.answers[i]
+		level, confidence := "", math.NaN()
 		switch v := b.seen[i]; {
 		case v != nil:
 			level, confidence = levelPerson, v.Confidence
-		case b.addrs[i].IsValid() && answer.Reason == "":
+		case b.companyCodes[i] != 0:
 			level, confidence = levelCompany, companyConfidence(b.orgTypes[i])
-			if p.Companies.Table != nil {
-				p.Companies.Codes[i] = b.companyCodes[i]
-			}
+			to.Companies.Codes[i] = b.companyCodes[i]
 		}
-		p.Reasons, p.Matched = append(p.Reasons, answer.Reason), append(p.Matched, level != "")
-		p.MatchLevels, p.Confidences = append(p.MatchLevels, level), append(p.Confidences, confidence)
+		levels.AddText([]byte(level))
+		to.Reasons, to.Matched = append(to.Reasons, b.reasons[i]), append(to.Matched, level != "")
+		to.Confidences = append(to.Confidences, confidence)
 	}
 	return n, nil
-}
-
-// visitedFrom looks up the companies of the addresses without a visitor: their codes if the
-// answers are columns with a table of companies.
-func (b *batch) visitedFrom(p *resolution.People) error {
-	if p.Companies.Table == nil {
-		return b.findCompanies(b.answers)
-	}
-	n := len(b.addrs)
-	b.orgTypes, b.companyCodes, b.reasons = resize(b.orgTypes, n), resize(b.companyCodes, n), resize(b.reasons, n)
-	found := resolution.Companies{CompanyCodes: resolution.CompanyCodes{Table: p.Companies.Table, Codes: b.companyCodes}, OrgTypes: b.orgTypes, Reasons: b.reasons}
-	if err := b.codeOwners(found); err != nil {
-		return err
-	}
-	for i, addr := range b.addrs {
-		if addr.IsValid() {
-			b.answers[i].Reason = b.reasons[i]
-		}
-	}
-	return nil
 }
 
 // visitors sets seen to the visits that answer, with rows and urls of the visitors. It
 // prefers a visitor of whom the directory has more than the profile.
 func (b *batch) visitors() (err error) {
-	n := len(b.keys)
+	n := len(b.addrs)
 	b.ends, b.asked = resize(b.ends, n), resize(b.asked, n)
 	if b.visits, err = b.engine.directory.FillVisits(b.addrs, &b.arena, b.visits[:0], b.ends); err != nil {
 		return readable(err)

@@ -63,32 +63,33 @@ type scratchCompany struct {
 	arena records.Arena
 }
 
-// codeOwners sets codes, kinds and reasons of the companies of the ranges of the addresses.
-func (b *batch) codeOwners(found resolution.Companies) error {
-	if err := b.findOwners(found.OrgTypes); err != nil {
+// codeOwners sets the codes of the companies of the ranges of the addresses, with the kinds of
+// their owners and the reasons of those without one.
+func (b *batch) codeOwners(table resolution.CompanyTable) error {
+	if err := b.findOwners(); err != nil {
 		return err
 	}
-	known := b.engine.codesOf(found.Table)
-	b.ownerCodes = resize(b.ownerCodes, len(b.owners))
+	known := b.engine.codesOf(table)
+	b.ownerCodes, b.companyCodes = resize(b.ownerCodes, len(b.owners)), resize(b.companyCodes, len(b.owners))
 	known.owners.atAll(b.owners, b.ownerCodes)
 	for i, owner := range b.owners {
-		found.Codes[i] = 0
+		b.companyCodes[i] = 0
 		if !b.addrs[i].IsValid() {
 			continue
 		}
-		if found.Reasons[i] = b.withoutOwner(owner, found.OrgTypes[i]); found.Reasons[i] != "" {
+		if b.reasons[i] = b.withoutOwner(owner, b.orgTypes[i]); b.reasons[i] != "" {
 			continue
 		}
 		code, there := codeIn(b.ownerCodes[i], owner)
 		if !there {
 			var err error
-			if code, err = b.addOwner(found.Table, owner); err != nil {
+			if code, err = b.addOwner(table, owner); err != nil {
 				return err
 			}
 			known.owners.put(owner, code)
 		}
-		if found.Codes[i] = code; code == 0 {
-			found.Reasons[i] = NoCompany
+		if b.companyCodes[i] = code; code == 0 {
+			b.reasons[i] = NoCompany
 		}
 	}
 	return nil
@@ -118,17 +119,17 @@ func (b *batch) addOwner(t resolution.CompanyTable, owner uint32) (int32, error)
 
 // codeEmployers sets the codes of the companies of people. It looks up a domain with a code
 // once.
-func (b *batch) codeEmployers(p *resolution.People) error {
-	to, of := &p.Companies, &p.CompanyDomains
+func (b *batch) codeEmployers(a *resolution.Answers) error {
+	to, of := &a.Companies, &a.CompanyDomains
 	to.Codes = resize(to.Codes, of.Len())
 	clear(to.Codes)
-	if to.Table == nil || b.engine.directory == nil {
+	if b.engine.directory == nil {
 		return nil
 	}
 	known := b.engine.codesOf(to.Table)
 	b.domains, b.missed = b.domains[:0], b.missed[:0]
 	for i := range to.Codes {
-		if !of.Plain {
+		if of.Table != nil {
 			code, there := known.domains.get(uint32(of.Codes[i]))
 			if there {
 				to.Codes[i] = code
@@ -150,7 +151,7 @@ func (b *batch) codeEmployers(p *resolution.People) error {
 			if err != nil {
 				return err
 			}
-			if to.Codes[i] = code; !of.Plain {
+			if to.Codes[i] = code; of.Table != nil {
 				known.domains.put(uint32(of.Codes[i]), code)
 			}
 		}

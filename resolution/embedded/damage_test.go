@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
 // damageRows is how many rows of each kind the tests of damage import: enough for files of
@@ -69,7 +68,7 @@ func damageKeys(op resolution.Operation) (keys []string) {
 }
 
 // questions are all ways to read the directory: the operations on single records and in
-// batches, batches of columns, and searches.
+// batches, and searches.
 func questions() (all []question) {
 	for _, op := range resolution.SingleRecord {
 		keys := damageKeys(op)
@@ -84,45 +83,16 @@ func questions() (all []question) {
 			}
 			return answers, errors.Join(errs...)
 		}}, question{"batch: " + string(op), func(e *Engine) (any, error) {
-			answers := make([]resolution.Answer, len(keys))
-			err := e.NewBatch(op).Resolve(context.Background(), keys, answers)
-			return answers, err
+			got, err := resolutiontest.Ask(context.Background(), e.NewBatch(op), op, keys...)
+			var leads []*resolution.Lead
+			for i := range got.Len() {
+				leads = append(leads, resolutiontest.Lead(got, i))
+			}
+			return []any{leads, got.Reasons, got.OrgTypes}, err
 		}})
-		if op.FindsPeople() {
-			all = append(all, question{"columns: " + string(op), func(e *Engine) (any, error) {
-				table := &companyList{}
-				var p resolution.People
-				p.Companies.Table = table
-				if _, err := e.NewBatch(op).(resolution.PeopleBatch).ResolvePeople(context.Background(), keys, math.MaxInt, &p); err != nil {
-					return nil, err
-				}
-				leads := make([]resolution.Lead, len(keys))
-				p.Leads(leads)
-				return []any{leads, p.Reasons, p.Matched, p.Companies.Codes, table.all}, nil
-			}})
-		}
 	}
 	search := resolution.KeywordSearch{Keywords: []string{"tea 7"}}
 	return append(all,
-		question{"columns: ip_to_company", func(e *Engine) (any, error) {
-			var addrs []netip.Addr
-			for _, key := range damageKeys(resolution.IPToCompany) {
-				addrs = append(addrs, netip.MustParseAddr(key))
-			}
-			n, table := len(addrs), &companyList{}
-			found := resolution.Companies{CompanyCodes: resolution.CompanyCodes{Table: table, Codes: make([]int32, n)}, OrgTypes: make([]string, n), Reasons: make([]string, n)}
-			err := e.NewBatch(resolution.IPToCompany).(resolution.CompanyBatch).Companies(context.Background(), addrs, found)
-			return []any{found.Codes, found.OrgTypes, found.Reasons, table.all}, err
-		}},
-		question{"columns: email_to_hem", func(e *Engine) (any, error) {
-			var addresses, profiles resolution.Texts
-			addresses.Reset()
-			for _, key := range damageKeys(resolution.EmailToHEM) {
-				addresses.Add([]byte(key))
-			}
-			err := e.NewBatch(resolution.EmailToHEM).(resolution.ProfileBatch).Profiles(context.Background(), &addresses, &profiles)
-			return []any{profiles.Data, profiles.Offsets}, err
-		}},
 		question{"search", func(e *Engine) (any, error) {
 			return e.Search(context.Background(), search, resolution.SearchPage{Number: 1, Limit: 50, HEMs: 9, Deanonymize: true, SuperEnrichment: true})
 		}},

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -185,14 +186,14 @@ func TestBatchOfAddresses(t *testing.T) {
 	for _, o := range []Options{{}, {IncludeProviders: true}} {
 		e := New(d, o)
 		for _, op := range []resolution.Operation{resolution.IPToCompany, resolution.Deanonymization} {
-			got := make([]resolution.Answer, len(keys))
-			if err := e.NewBatch(op).Resolve(t.Context(), keys, got); err != nil {
+			got, err := resolutiontest.Ask(t.Context(), e.NewBatch(op), op, keys...)
+			if err != nil {
 				t.Fatal(err)
 			}
 			for i, key := range keys {
 				want, err := e.Resolve(t.Context(), resolution.Request{Operation: op, Key: key})
-				if err != nil || !reflect.DeepEqual(got[i], want) {
-					t.Fatalf("%s of %s: %+v, want %+v, %v", op, key, got[i], want, err)
+				if lead := resolutiontest.Lead(got, i); err != nil || !reflect.DeepEqual(lead, want.Lead) || got.Reasons[i] != want.Reason {
+					t.Fatalf("%s of %s: %+v, %q, want %+v, %v", op, key, lead, got.Reasons[i], want, err)
 				}
 			}
 		}
@@ -210,16 +211,16 @@ func TestBatchAllocatesNothing(t *testing.T) {
 		resolution.IPToCompany:     {"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"},
 		resolution.Deanonymization: {"192.31.196.5", "192.52.193.10", "10.0.0.1", "192.31.197.1"},
 	} {
-		keys := slices.Repeat(some, 500)
-		answers := make([]resolution.Answer, len(keys))
+		keys := resolutiontest.Questions(op, slices.Repeat(some, 500)...)
+		answers := resolutiontest.Answers()
 		b := e.NewBatch(op)
 		n := testing.AllocsPerRun(5, func() {
-			if err := b.Resolve(t.Context(), keys, answers); err != nil {
+			if _, err := b.Resolve(t.Context(), keys, math.MaxInt, answers); err != nil {
 				t.Error(err)
 			}
 		})
 		if n > 20 {
-			t.Errorf("%s: %v allocations for %d keys", op, n, len(keys))
+			t.Errorf("%s: %v allocations for %d keys", op, n, keys.Keys.Len())
 		}
 	}
 }

@@ -8,31 +8,32 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
-// sharedTexts are the fields that are in People.Texts.
-var sharedTexts = [fields]resolution.PersonText{
-	firstName: resolution.PersonFirstName, lastName: resolution.PersonLastName, headline: resolution.PersonHeadline,
-	jobTitle: resolution.PersonJobTitle, seniority: resolution.PersonSeniority, department: resolution.PersonDepartment,
-	street: resolution.PersonStreet, zipCode: resolution.PersonZipCode, city: resolution.PersonCity, state: resolution.PersonState,
+// answerFields are the texts of answers that are fields of the file as they are.
+var answerFields = [fields]resolution.Field{
+	firstName: resolution.FieldFirstName, lastName: resolution.FieldLastName, headline: resolution.FieldHeadline,
+	jobTitle: resolution.FieldJobTitle, seniority: resolution.FieldSeniority, department: resolution.FieldDepartment,
+	phoneRaw: resolution.FieldPhoneRaw,
+	street:   resolution.FieldStreet, zipCode: resolution.FieldZipCode, city: resolution.FieldCity, state: resolution.FieldState,
 }
 
-// Start makes p empty for people of the file.
-func (f *File) Start(p *resolution.People, part Part) {
-	p.Reset(part == Whole)
-	for field, text := range sharedTexts {
-		if field == firstName || text > 0 {
-			p.Texts[text].Reset(f.Dictionary(field))
+// Start makes a empty for people of the file.
+func (f *File) Start(a *resolution.Answers) {
+	a.Reset()
+	for field, text := range answerFields {
+		if text > 0 && field != phoneRaw {
+			a.Texts[text].Reset(f.Dictionary(field))
 		}
 	}
-	p.CompanyDomains.Reset(f.Dictionary(companyDomain))
-	p.Phone.Reset(f.firstPhones().table)
+	a.CompanyDomains.Reset(f.Dictionary(companyDomain))
+	a.Texts[resolution.FieldPhone].Reset(f.firstPhones().table)
 }
 
-// AppendAll appends the people of rows to the columns of p. A row that is records.None is
-// one without a match, whose network_url is that of urls, if there are any. It does not fill
-// Reasons, Matched, Hashes, Companies, MatchLevels and Confidences. It ends early when p,
+// AppendAll appends the people of rows to the columns of a. A row that is records.None is
+// empty, but for the network_url of urls, if there are any. It does not fill
+// Reasons, Matched, Hashes, Companies, match levels and Confidences. It ends early when a,
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
 // Call it under columnfile.Guard.
-func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, part Part, limit int) int {
+func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Part, limit int) int {
 	first, lines := f.firstPhones(), uint64(touchedLines)
 	if part != Whole {
 		lines = partLines
@@ -46,21 +47,21 @@ func (f *File) AppendAll(rows []uint32, urls []string, p *resolution.People, par
 			if urls != nil {
 				url = urls[i]
 			}
-			appendNobody(p, url)
+			appendNobody(a, url, part)
 			continue
 		}
 		r := f.Fields(row)
-		emails := p.EmailKeys.Texts.Len()
-		p.Size += r.Len()
+		emails := a.Emails.Texts.Len()
+		a.Size += r.Len()
 		switch part {
 		case Whole:
-			f.appendPerson(&r, p, &first)
+			f.appendPerson(&r, a, &first)
 		case Emails:
-			appendEmails(&r, p)
+			appendEmails(&r, a)
 		case Phones:
-			appendPhone(&r, p, &first)
+			appendPhone(&r, a, &first)
 		}
-		if p.Size += hashesBytes * (p.EmailKeys.Texts.Len() - emails); p.Size > limit {
+		if a.Size += hashesBytes * (a.Emails.Texts.Len() - emails); a.Size > limit {
 			return i + 1
 		}
 	}
@@ -78,130 +79,139 @@ const (
 // hashesBytes is the length of the hashes of an email.
 const hashesBytes = 32 + 40 + 64
 
-func appendNobody(p *resolution.People, url string) {
-	p.NetworkURL.Data = append(p.NetworkURL.Data, url...)
-	p.NetworkURL.End()
-	appendNoPhone(p)
-	p.EmailKeys.End()
-	if !p.Whole {
+// appendNobody appends an empty row to the columns that the people of a part have.
+func appendNobody(a *resolution.Answers, url string, part Part) {
+	switch part {
+	case Phones:
+		appendNoPhone(a)
+		return
+	case Emails:
+		a.Texts[resolution.FieldNetworkURL].AddText(nil)
+		a.Emails.End()
 		return
 	}
-	for i := range p.Texts {
-		p.Texts[i].AddText(nil)
+	to := &a.Texts[resolution.FieldNetworkURL].Texts
+	to.Data = append(to.Data, url...)
+	to.End()
+	a.Emails.End()
+	appendNoPhone(a)
+	for _, text := range answerFields {
+		if text > 0 && text != resolution.FieldPhoneRaw {
+			a.Texts[text].AddText(nil)
+		}
 	}
-	p.FullName.End()
-	p.Email.End()
-	p.Phones.End()
-	p.CompanyDomains.AddText(nil)
-	p.LastSeen = append(p.LastSeen, resolution.NotSeen)
+	a.Texts[resolution.FieldFullName].AddText(nil)
+	a.Texts[resolution.FieldEmail].AddText(nil)
+	a.Phones.End()
+	a.CompanyDomains.AddText(nil)
+	a.LastSeen = append(a.LastSeen, resolution.NotSeen)
 }
 
 // appendEmails appends a person of whom only emails are wanted. Without any, there is no
 // match.
-func appendEmails(r *records.Fields, p *resolution.People) {
+func appendEmails(r *records.Fields, a *resolution.Answers) {
 	_, url := r.Next()
 	r.Skip(emails - firstName)
 	_, list := r.Next()
-	if len(list) > 0 {
-		p.NetworkURL.Data = append(p.NetworkURL.Data, url...)
+	if len(list) == 0 {
+		url = nil
 	}
-	p.NetworkURL.End()
-	appendKeys(p, list)
-	appendNoPhone(p)
+	a.Texts[resolution.FieldNetworkURL].AddText(url)
+	appendKeys(a, list)
 }
 
-func appendNoPhone(p *resolution.People) {
-	p.Phone.AddText(nil)
-	p.PhoneRaw.End()
+func appendNoPhone(a *resolution.Answers) {
+	a.Texts[resolution.FieldPhone].AddText(nil)
+	a.Texts[resolution.FieldPhoneRaw].AddText(nil)
 }
 
 // appendPhone appends a person of whom only a phone is wanted.
-func appendPhone(r *records.Fields, p *resolution.People, first *firstPhones) {
+func appendPhone(r *records.Fields, a *resolution.Answers, first *firstPhones) {
 	r.Skip(phones)
 	code, list := r.Next()
-	first.append(p, code, list)
+	first.append(&a.Texts[resolution.FieldPhone], code, list)
 	_, raw := r.Next()
-	p.PhoneRaw.Add(raw)
-	p.NetworkURL.End()
-	p.EmailKeys.End()
+	a.Texts[resolution.FieldPhoneRaw].AddText(raw)
 }
 
 // append appends the first number of a list, which is that of a code unless the code is -1.
-func (f *firstPhones) append(p *resolution.People, code int32, list []byte) {
+func (f *firstPhones) append(to *resolution.CodedTexts, code int32, list []byte) {
 	if code >= 0 {
-		p.Phone.AddCode(f.codes[code])
+		to.AddCode(f.table, f.codes[code])
 		return
 	}
 	number, _, _ := bytes.Cut(list, separator)
-	p.Phone.AddText(number)
+	to.AddText(number)
 }
 
 var separator = []byte{';'}
 
 // appendKeys appends the keys of emails, and returns the first plain address.
-func appendKeys(p *resolution.People, list []byte) (address []byte) {
+func appendKeys(a *resolution.Answers, list []byte) (address []byte) {
 	for len(list) > 0 {
 		var key []byte
-		if key, list, _ = bytes.Cut(list, separator); !resolution.IsAddress(key) {
-			p.Digests++
+		if key, list, _ = bytes.Cut(list, separator); !IsAddress(key) {
+			a.Digests++
 		} else if address == nil {
 			address = key
 		}
-		p.EmailKeys.Texts.Add(key)
+		a.Emails.Texts.Add(key)
 	}
-	p.EmailKeys.End()
+	a.Emails.End()
 	return address
 }
 
-func (f *File) appendPerson(r *records.Fields, p *resolution.People, first *firstPhones) {
+// IsAddress tells an address from a digest.
+func IsAddress(emailKey []byte) bool { return bytes.IndexByte(emailKey, '@') >= 0 }
+
+func (f *File) appendPerson(r *records.Fields, a *resolution.Answers, first *firstPhones) {
 	_, url := r.Next()
-	p.NetworkURL.Add(url)
+	a.Texts[resolution.FieldNetworkURL].AddText(url)
 	for field := firstName; field < fields; field++ {
 		code, text := r.Next()
 		switch field {
 		case emails:
-			p.Email.Add(appendKeys(p, text))
+			a.Texts[resolution.FieldEmail].AddText(appendKeys(a, text))
 		case phones:
-			if first.append(p, code, text); code >= 0 {
+			if first.append(&a.Texts[resolution.FieldPhone], code, text); code >= 0 {
 				text = f.Dictionary(phones).At(int(code))
 			}
 			for len(text) > 0 {
 				var number []byte
 				number, text, _ = bytes.Cut(text, separator)
-				p.Phones.Texts.Add(number)
+				a.Phones.Texts.Add(number)
 			}
-			p.Phones.End()
-		case phoneRaw:
-			p.PhoneRaw.Add(text)
+			a.Phones.End()
 		case companyDomain:
-			appendText(&p.CompanyDomains, code, text)
+			f.appendText(&a.CompanyDomains, field, code, text)
 		case lastSeen:
 			seen := int64(resolution.NotSeen)
 			if len(text) > 0 {
 				seen, _ = binary.Varint(text)
 			}
-			p.LastSeen = append(p.LastSeen, seen)
+			a.LastSeen = append(a.LastSeen, seen)
 		default:
-			appendText(&p.Texts[sharedTexts[field]], code, text)
+			f.appendText(&a.Texts[answerFields[field]], field, code, text)
 		}
 	}
-	appendFullName(p)
+	appendFullName(a)
 }
 
-func appendText(c *resolution.CodedTexts, code int32, text []byte) {
+func (f *File) appendText(to *resolution.CodedTexts, field int, code int32, text []byte) {
 	if code >= 0 {
-		c.AddCode(code)
+		to.AddCode(f.Dictionary(field), code)
 	} else {
-		c.AddText(text)
+		to.AddText(text)
 	}
 }
 
 // appendFullName joins the names of the last person.
-func appendFullName(p *resolution.People) {
-	i := p.FullName.Len()
-	first, last := p.Texts[resolution.PersonFirstName].At(i), p.Texts[resolution.PersonLastName].At(i)
-	from := len(p.FullName.Data)
-	name := append(p.FullName.Data, first...)
+func appendFullName(a *resolution.Answers) {
+	to := &a.Texts[resolution.FieldFullName].Texts
+	i := to.Len()
+	first, last := a.Texts[resolution.FieldFirstName].At(i), a.Texts[resolution.FieldLastName].At(i)
+	from := len(to.Data)
+	name := append(to.Data, first...)
 	if len(first) > 0 && len(last) > 0 {
 		name = append(name, ' ')
 	}
@@ -209,6 +219,6 @@ func appendFullName(p *resolution.People) {
 	if trimmed := bytes.TrimSpace(name[from:]); len(trimmed) < len(name)-from {
 		name = append(name[:from], trimmed...)
 	}
-	p.FullName.Data = name
-	p.FullName.End()
+	to.Data = name
+	to.End()
 }

@@ -1,0 +1,293 @@
+package resolution
+
+import (
+	"iter"
+	"math"
+	"time"
+)
+
+// Answers are the answers to consecutive keys as columns, which become columns of output
+// without a struct or a text of its own for each row: element i of each column belongs to
+// key i. A column may end early: the rest of it is empty. So is a row without a match, but
+// for its OrgType. The memory is used again by Reset.
+//
+// The type is our own and not a record of Arrow, because its columns are appended to row by
+// row, lose and exchange rows, and are codes of tables that outlive them, without a builder,
+// a count of references and a bitmap for each. Its layout is that of Arrow, so that package
+// columns makes arrays over the same memory.
+type Answers struct {
+	Matched []bool
+	Reasons []string // why there is no match; "" on one, and for an empty key
+	// OrgTypes are the kinds of organization behind addresses; ip_to_company only.
+	OrgTypes []string
+
+	Texts  [Fields]CodedTexts
+	Emails TypedTexts
+	Phones TypedTexts
+	// Hashes are the hashed emails; HashTypes are their types.
+	Hashes TypedTexts
+	// Keywords are those of the search that found a lead.
+	Keywords TextLists
+	// LastSeen and SearchedAt are in microseconds, NotSeen if unknown.
+	LastSeen, SearchedAt []int64
+	Confidences          []float64 // NaN if unknown
+	Companies            CompanyCodes
+
+	// For who fills the columns: about how many bytes they have, the number of digests that are
+	// among Emails meanwhile, and the domains of the employers that become Companies.
+	Size, Digests  int
+	CompanyDomains CodedTexts
+}
+
+// NotSeen stands for an unknown time.
+const NotSeen = -1 << 63
+
+// Field is a text that an answer has at most one of.
+type Field int
+
+// The fields of Answers.Texts.
+const (
+	FieldNetworkURL Field = iota
+	FieldPhone            // the first number
+	FieldPhoneRaw         // the same as the source has it, "" if that is FieldPhone
+	FieldFirstName
+	FieldLastName
+	FieldFullName
+	FieldHeadline
+	FieldJobTitle
+	FieldSeniority
+	FieldDepartment
+	FieldEmail // the first plain address
+	FieldStreet
+	FieldZipCode
+	FieldCity
+	FieldState
+	FieldMatchLevel
+	FieldLeadID
+	FieldLeadType
+	Fields
+)
+
+// HashTypes are the types of hashed emails, by their codes.
+var HashTypes = newTextTable("md5", "sha1", "sha256")
+
+func newTextTable(texts ...string) *TextTable {
+	t := &TextTable{}
+	for _, text := range texts {
+		t.Add([]byte(text))
+	}
+	return t
+}
+
+// CompanyCodes is a column of companies: their codes in a table, 0 for none. Where a company
+// is met again, it has its code again, or another one that stands for the same.
+type CompanyCodes struct {
+	Table CompanyTable
+	Codes []int32
+}
+
+// CompanyTable gives companies codes. It is safe from many goroutines. Without it, every row
+// would have a pointer to a company, and all companies would stay in memory.
+type CompanyTable interface {
+	// Add copies a company, and returns its code, which is above 0.
+	Add(c *Company) int32
+	// AddShared is Add for a company that does not change: the same pointer may have its code
+	// again.
+	AddShared(c *Company) int32
+}
+
+// Len is the number of answers.
+func (a *Answers) Len() int { return len(a.Matched) }
+
+// Reset makes a empty. Its table of companies stays.
+func (a *Answers) Reset() { a.reset(&Answers{}) }
+
+// reset makes a empty, with the tables of texts of another one.
+func (a *Answers) reset(like *Answers) {
+	a.Matched, a.Reasons, a.OrgTypes = a.Matched[:0], a.Reasons[:0], a.OrgTypes[:0]
+	for f := range a.Texts {
+		a.Texts[f].Reset(like.Texts[f].Table)
+	}
+	a.Emails.Reset(nil)
+	a.Phones.Reset(nil)
+	a.Hashes.Reset(HashTypes)
+	a.Keywords.Reset()
+	a.LastSeen, a.SearchedAt, a.Confidences, a.Companies.Codes = a.LastSeen[:0], a.SearchedAt[:0], a.Confidences[:0], a.Companies.Codes[:0]
+	a.CompanyDomains.Reset(nil)
+	a.Size, a.Digests = 0, 0
+}
+
+// AddMiss adds an answer without a match.
+func (a *Answers) AddMiss(reason string) {
+	a.Matched, a.Reasons = append(a.Matched, false), append(a.Reasons, reason)
+}
+
+// AddMatch adds a match without data, and returns its row.
+func (a *Answers) AddMatch() (row int) {
+	a.Matched, a.Reasons = append(a.Matched, true), append(a.Reasons, "")
+	return a.Len() - 1
+}
+
+// AddLead adds the answer that is a lead; none without a match.
+func (a *Answers) AddLead(l *Lead) {
+	if l == nil {
+		a.AddMiss("")
+		return
+	}
+	i := a.AddMatch()
+	for _, t := range []struct {
+		field Field
+		text  string
+	}{
+		{FieldNetworkURL, l.NetworkURL}, {FieldPhone, l.Phone}, {FieldPhoneRaw, l.PhoneRaw}, {FieldFirstName, l.FirstName},
+		{FieldLastName, l.LastName}, {FieldFullName, l.FullName}, {FieldHeadline, l.Headline}, {FieldJobTitle, l.JobTitle},
+		{FieldSeniority, l.Seniority}, {FieldDepartment, l.Department}, {FieldEmail, l.Email}, {FieldStreet, l.Address.Street},
+		{FieldZipCode, l.Address.ZipCode}, {FieldCity, l.Address.City}, {FieldState, l.Address.State}, {FieldMatchLevel, l.MatchLevel},
+	} {
+		a.Texts[t.field].Set(i, []byte(t.text))
+	}
+	for _, e := range l.Emails {
+		a.Emails.Put(i, []byte(e.Email), []byte(e.Type))
+	}
+	for _, p := range l.Phones {
+		a.Phones.Put(i, []byte(p.Phone), []byte(p.Type))
+	}
+	for _, h := range l.HashedEmails {
+		a.Hashes.Put(i, []byte(h.Email), []byte(h.Type))
+	}
+	if l.LastSeenAt != nil {
+		a.SetTime(&a.LastSeen, *l.LastSeenAt)
+	}
+	if l.Confidence != nil {
+		a.SetConfidence(*l.Confidence)
+	}
+	if l.Company != nil {
+		a.SetCompany(a.Companies.Table.AddShared(l.Company))
+	}
+}
+
+// AddFound adds a lead that a search has found.
+func (a *Answers) AddFound(l *FoundLead) {
+	a.AddLead(&l.Lead)
+	i := a.Len() - 1
+	a.Texts[FieldLeadID].Set(i, []byte(l.LeadID))
+	a.Texts[FieldLeadType].Set(i, []byte(l.LeadType))
+	for _, k := range l.MatchedKeywords {
+		a.Keywords.Put(i, []byte(k))
+	}
+	if !l.SearchedAt.IsZero() {
+		a.SetTime(&a.SearchedAt, l.SearchedAt)
+	}
+}
+
+// SetTime sets the last row of LastSeen or SearchedAt.
+func (a *Answers) SetTime(column *[]int64, at time.Time) {
+	*column = append(Pad(*column, a.Len()-1, NotSeen), at.UnixMicro())
+}
+
+// SetConfidence sets that of the last row.
+func (a *Answers) SetConfidence(c float64) {
+	a.Confidences = append(Pad(a.Confidences, a.Len()-1, math.NaN()), c)
+}
+
+// SetCompany sets that of the last row.
+func (a *Answers) SetCompany(code int32) {
+	a.Companies.Codes = append(Pad(a.Companies.Codes, a.Len()-1, 0), code)
+}
+
+// Pad adds a value to a column until it has n.
+func Pad[T any](column []T, n int, value T) []T {
+	for len(column) < n {
+		column = append(column, value)
+	}
+	return column
+}
+
+// Add adds a copy of an answer of another Answers. Companies keep their codes if both have
+// the same table.
+func (a *Answers) Add(from *Answers, j int) {
+	i := a.Len()
+	a.Matched, a.Reasons = append(a.Matched, from.Matched[j]), append(a.Reasons, from.Reasons[j])
+	if j < len(from.OrgTypes) {
+		a.OrgTypes = append(Pad(a.OrgTypes, i, ""), from.OrgTypes[j])
+	}
+	if !from.Matched[j] {
+		return
+	}
+	for f := range a.Texts {
+		a.Texts[f].copy(i, &from.Texts[f], j)
+	}
+	a.Emails.copy(i, &from.Emails, j)
+	a.Phones.copy(i, &from.Phones, j)
+	a.Hashes.copy(i, &from.Hashes, j)
+	a.Keywords.copy(i, &from.Keywords, j)
+	if j < len(from.LastSeen) {
+		a.LastSeen = append(Pad(a.LastSeen, i, NotSeen), from.LastSeen[j])
+	}
+	if j < len(from.SearchedAt) {
+		a.SearchedAt = append(Pad(a.SearchedAt, i, NotSeen), from.SearchedAt[j])
+	}
+	if j < len(from.Confidences) {
+		a.Confidences = append(Pad(a.Confidences, i, math.NaN()), from.Confidences[j])
+	}
+	if j < len(from.Companies.Codes) {
+		a.SetCompany(from.Companies.Codes[j])
+	}
+}
+
+// Pick returns a copy of the answers to some keys.
+func (a *Answers) Pick(keys iter.Seq[int]) *Answers {
+	p := &Answers{Companies: CompanyCodes{Table: a.Companies.Table}}
+	p.reset(a)
+	for i := range keys {
+		p.Add(a, i)
+	}
+	return p
+}
+
+// Keep returns a copy in which the answers that are not kept are empty.
+func (a *Answers) Keep(keeps func(i int) bool) *Answers {
+	p := &Answers{Companies: CompanyCodes{Table: a.Companies.Table}}
+	p.reset(a)
+	for i := range a.Len() {
+		if keeps(i) {
+			p.Add(a, i)
+		} else {
+			p.AddMiss("")
+		}
+	}
+	return p
+}
+
+// Bytes is about how many bytes the texts of an answer have. Companies are codes, and do
+// not count.
+func (a *Answers) Bytes(i int) int {
+	size := a.Emails.bytes(i) + a.Phones.bytes(i) + a.Hashes.bytes(i) + a.Keywords.bytes(i)
+	for f := range a.Texts {
+		size += len(a.Texts[f].At(i))
+	}
+	return size
+}
+
+// Phone is a kind of identifier that an answer may have, but that no operation takes.
+const Phone Identifier = "phone"
+
+// Identifiers returns the values in an answer that identify the person, each with its
+// kind: Email (an address or a digest of one), Phone and NetworkURL. It leaves out
+// those of the company.
+func (a *Answers) Identifiers(i int) iter.Seq2[Identifier, string] {
+	return func(yield func(Identifier, string) bool) {
+		given := func(kind Identifier, value []byte) bool { return len(value) == 0 || yield(kind, string(value)) }
+		for _, list := range []struct {
+			kind Identifier
+			of   *TextLists
+		}{{Email, &a.Hashes.TextLists}, {Email, &a.Emails.TextLists}, {Phone, &a.Phones.TextLists}} {
+			for n, to := list.of.Of(i); n < to; n++ {
+				if !given(list.kind, list.of.Texts.At(n)) {
+					return
+				}
+			}
+		}
+		_ = given(Email, a.Texts[FieldEmail].At(i)) && given(Phone, a.Texts[FieldPhone].At(i)) && given(NetworkURL, a.Texts[FieldNetworkURL].At(i))
+	}
+}

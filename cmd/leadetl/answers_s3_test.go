@@ -45,7 +45,7 @@ func buyAnswers(t *testing.T, state string, keys ...string) {
 
 // s3Program runs the program with the flags of the store, and returns what it
 // said.
-func (j *s3Job) s3Program(t *testing.T, want int, args ...string) string {
+func s3Program(t *testing.T, j *s3Job, want int, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
 	code := program.Execute(t.Context(), append(args, "--s3-endpoint", j.proxy.URL, "--s3-path-style"), nil, &out, &said)
@@ -66,13 +66,13 @@ func TestAnswersOnS3(t *testing.T) {
 	j := newS3Job(t)
 	const state = "s3://leads/state/"
 	buyAnswers(t, j.path("a"), "ann.canary@x.example", "bob.canary@x.example", "cy.canary@x.example")
-	if got, want := j.s3Program(t, 0, "answers", "copy", j.path("a"), state), "6 answers and 3 open calls copied\n"; got != want {
+	if got, want := s3Program(t, j, 0, "answers", "copy", j.path("a"), state), "6 answers and 3 open calls copied\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := j.s3Program(t, 0, "answers", "copy", j.path("a"), state), "0 answers and 0 open calls copied\n"; got != want {
+	if got, want := s3Program(t, j, 0, "answers", "copy", j.path("a"), state), "0 answers and 0 open calls copied\n"; got != want {
 		t.Errorf("again: %q, want %q", got, want)
 	}
-	if got, want := j.s3Program(t, 0, "answers", "copy", state, j.path("b")), "6 answers and 3 open calls copied\n"; got != want {
+	if got, want := s3Program(t, j, 0, "answers", "copy", state, j.path("b")), "6 answers and 3 open calls copied\n"; got != want {
 		t.Errorf("back: %q, want %q", got, want)
 	}
 	for _, args := range [][]string{{"stat"}, {"stat", "--json"}, {"list", "--json"}, {"list", "--unknown"}, {"list", "--parked"}, {"export"},
@@ -90,7 +90,7 @@ func TestAnswersOnS3(t *testing.T) {
 			t.Errorf("%s: folder\n%s\nS3\n%s\nback\n%s", args, said[0], said[1], said[2])
 		}
 	}
-	if got := j.s3Program(t, 0, "answers", "compact", "--state", state); got != "2 files before, 2 after\n" {
+	if got := s3Program(t, j, 0, "answers", "compact", "--state", state); got != "2 files before, 2 after\n" {
 		t.Errorf("compact: %q", got)
 	}
 
@@ -122,7 +122,7 @@ func TestAnswersOnS3Refused(t *testing.T) {
 		{"answers compact --state folder", cli.ExitUsage, "only answers on S3 are compacted; name s3://bucket/prefix/"},
 		{"answers copy " + j.path("a") + " s3://leads/state/ --s3-sse none", cli.ExitUsage, "--s3-sse"},
 	} {
-		if got := j.s3Program(t, c.code, strings.Fields(c.args)...); !strings.Contains(got, c.says) {
+		if got := s3Program(t, j, c.code, strings.Fields(c.args)...); !strings.Contains(got, c.says) {
 			t.Errorf("%s says %q, want %q", c.args, got, c.says)
 		}
 	}
@@ -131,18 +131,18 @@ func TestAnswersOnS3Refused(t *testing.T) {
 	}
 	// Somebody else writes.
 	j.put("state/lease/bca91b8bf348708a.json", `{"holder":"other","process":"other","host":"elsewhere","pid":7,"since":"now"}`)
-	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "copy", j.path("a"), "s3://leads/state/"); !strings.Contains(got, "process 7 on elsewhere") {
+	if got := s3Program(t, j, cli.ExitTryAgain, "answers", "copy", j.path("a"), "s3://leads/state/"); !strings.Contains(got, "process 7 on elsewhere") {
 		t.Errorf("says %q", got)
 	}
 	past := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(j.object("state/lease/bca91b8bf348708a.json"), past, past); err != nil {
 		t.Fatal(err)
 	}
-	j.s3Program(t, 0, "answers", "copy", j.path("a"), "s3://leads/state/")
+	s3Program(t, j, 0, "answers", "copy", j.path("a"), "s3://leads/state/")
 
 	// S3 is away.
 	j.proxy.Do(func(*http.Request) s3test.Fault { return s3test.Fault{Kind: s3test.Reset} })
-	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "stat", "--state", "s3://leads/state/", "--s3-give-up-after", "1s"); !strings.Contains(got, "gave up after 1s") {
+	if got := s3Program(t, j, cli.ExitTryAgain, "answers", "stat", "--state", "s3://leads/state/", "--s3-give-up-after", "1s"); !strings.Contains(got, "gave up after 1s") {
 		t.Errorf("says %q", got)
 	}
 }
@@ -162,9 +162,9 @@ func TestForgetOnS3(t *testing.T) {
 	list := write("list.txt", "cy.canary@x.example\n")
 	buyAnswers(t, j.path("a"), "ann.canary@x.example", "bob.canary@x.example", "cy.canary@x.example", "di.canary@x.example")
 	const state = "s3://leads/state/"
-	j.s3Program(t, 0, "answers", "copy", j.path("a"), state)
+	s3Program(t, j, 0, "answers", "copy", j.path("a"), state)
 	var hash string
-	for line := range strings.Lines(j.s3Program(t, 0, "answers", "list", "--state", state, "--operation", "enrichment", "--json")) {
+	for line := range strings.Lines(s3Program(t, j, 0, "answers", "list", "--state", state, "--operation", "enrichment", "--json")) {
 		_, rest, _ := strings.Cut(line, `"key_hash":"`)
 		hash, _, _ = strings.Cut(rest, `"`)
 	}
@@ -183,8 +183,8 @@ func TestForgetOnS3(t *testing.T) {
 	} {
 		var said, left [2]string
 		for i, where := range []string{j.path("a"), state} {
-			said[i] = j.s3Program(t, c.code, slices.Concat([]string{"answers", "forget", "--state", where}, c.args)...)
-			left[i] = strings.Join(sortedLines(j.s3Program(t, 0, "answers", "list", "--state", where, "--json")+j.s3Program(t, 0, "answers", "list", "--state", where, "--json", "--unknown")), "")
+			said[i] = s3Program(t, j, c.code, slices.Concat([]string{"answers", "forget", "--state", where}, c.args)...)
+			left[i] = strings.Join(sortedLines(s3Program(t, j, 0, "answers", "list", "--state", where, "--json")+s3Program(t, j, 0, "answers", "list", "--state", where, "--json", "--unknown")), "")
 		}
 		if said[0] != said[1] || left[0] != left[1] || !strings.Contains(said[1], c.says) {
 			t.Errorf("%s: a folder says\n%s\nS3 says\n%s\nleft in the folder\n%s\non S3\n%s", c.args, said[0], said[1], left[0], left[1])
@@ -192,7 +192,7 @@ func TestForgetOnS3(t *testing.T) {
 	}
 
 	j.put("state/lease/bca91b8bf348708a.json", `{"holder":"other","process":"other","host":"elsewhere","pid":7,"since":"now"}`)
-	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "forget", "--older-than", "1d", "--state", state); !strings.Contains(got, "process 7 on elsewhere") {
+	if got := s3Program(t, j, cli.ExitTryAgain, "answers", "forget", "--older-than", "1d", "--state", state); !strings.Contains(got, "process 7 on elsewhere") {
 		t.Errorf("beside a run: %q", got)
 	}
 }
@@ -205,8 +205,8 @@ func TestForgetVersionsOnS3(t *testing.T) {
 	j := &s3Job{t, server, s3test.NewProxy(t, server), t.TempDir()}
 	buyAnswers(t, j.path("a"), "ann.canary@x.example", "bob.canary@x.example")
 	const state = "s3://leads/state/"
-	j.s3Program(t, 0, "answers", "copy", j.path("a"), state)
-	if got := j.s3Program(t, cli.ExitUsage, "answers", "forget", "--older-than", "1d", "--state", state); !strings.Contains(got, "--delete-versions deletes the versions too") {
+	s3Program(t, j, 0, "answers", "copy", j.path("a"), state)
+	if got := s3Program(t, j, cli.ExitUsage, "answers", "forget", "--older-than", "1d", "--state", state); !strings.Contains(got, "--delete-versions deletes the versions too") {
 		t.Errorf("says %q", got)
 	}
 	// This server refuses to create an object again that was removed, unlike S3.
@@ -214,7 +214,7 @@ func TestForgetVersionsOnS3(t *testing.T) {
 	if err := store.RemoveOldVersions(t.Context(), objects.Location{Bucket: s3Bucket, Key: "state/lease/"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := j.s3Program(t, 0, "answers", "forget", "--older-than", "1d", "--state", state, "--delete-versions"); got != "4 answers forgotten\n" {
+	if got := s3Program(t, j, 0, "answers", "forget", "--older-than", "1d", "--state", state, "--delete-versions"); got != "4 answers forgotten\n" {
 		t.Errorf("says %q", got)
 	}
 	versions, err := server.Versions(t, s3Bucket)
@@ -233,7 +233,7 @@ func TestForgetVersionsOnS3(t *testing.T) {
 func TestRunsOnS3(t *testing.T) {
 	j := newS3Job(t)
 	const state = "s3://leads/state/"
-	if got := j.s3Program(t, 0, "answers", "runs", "--state", state); got != "all runs have finished\n" {
+	if got := s3Program(t, j, 0, "answers", "runs", "--state", state); got != "all runs have finished\n" {
 		t.Errorf("without runs: %q", got)
 	}
 	j.put("state/runs/old/job.json", "{}")
@@ -245,23 +245,23 @@ func TestRunsOnS3(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lines := strings.Split(j.s3Program(t, 0, "answers", "runs", "--state", state), "\n")
+	lines := strings.Split(s3Program(t, j, 0, "answers", "runs", "--state", state), "\n")
 	if len(lines) != 4 || strings.Join(strings.Fields(lines[1]), " ") != "old 2026-11-01T12:00:00Z 2 2.0 kB" || !strings.HasPrefix(lines[2], "new ") {
 		t.Errorf("listed %q", lines)
 	}
-	if got := j.s3Program(t, cli.ExitTryAgain, "answers", "runs", "--state", state, "--remove", "new"); !strings.Contains(got, "try again an hour after that") {
+	if got := s3Program(t, j, cli.ExitTryAgain, "answers", "runs", "--state", state, "--remove", "new"); !strings.Contains(got, "try again an hour after that") {
 		t.Errorf("removed one at work: %q", got)
 	}
-	if got := j.s3Program(t, cli.ExitUsage, "answers", "runs", "--state", state, "--remove", "none"); !strings.Contains(got, "there is no such run") {
+	if got := s3Program(t, j, cli.ExitUsage, "answers", "runs", "--state", state, "--remove", "none"); !strings.Contains(got, "there is no such run") {
 		t.Errorf("removed none: %q", got)
 	}
-	if got := j.s3Program(t, 0, "answers", "runs", "--state", state, "--remove", "old"); got != "1 run removed\n" {
+	if got := s3Program(t, j, 0, "answers", "runs", "--state", state, "--remove", "old"); got != "1 run removed\n" {
 		t.Errorf("removed: %q", got)
 	}
-	if got := j.s3Program(t, 0, "answers", "runs", "--state", state); strings.Contains(got, "old") || !strings.Contains(got, "new ") {
+	if got := s3Program(t, j, 0, "answers", "runs", "--state", state); strings.Contains(got, "old") || !strings.Contains(got, "new ") {
 		t.Errorf("afterwards: %q", got)
 	}
-	if got := j.s3Program(t, cli.ExitUsage, "answers", "runs", "--state", j.path("a")); !strings.Contains(got, "only a state on S3 has such runs") {
+	if got := s3Program(t, j, cli.ExitUsage, "answers", "runs", "--state", j.path("a")); !strings.Contains(got, "only a state on S3 has such runs") {
 		t.Errorf("a folder: %q", got)
 	}
 }
@@ -282,14 +282,14 @@ func TestPolicyOfState(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", user)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 	allow("s3:GetObject")
-	if got := j.s3Program(t, cli.ExitUsage, "answers", "copy", j.path("a"), "s3://leads/state/"); !strings.Contains(got, "s3:PutObject") {
+	if got := s3Program(t, j, cli.ExitUsage, "answers", "copy", j.path("a"), "s3://leads/state/"); !strings.Contains(got, "s3:PutObject") {
 		t.Errorf("without s3:PutObject: %s", got)
 	}
 	allow("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
-	j.s3Program(t, 0, "answers", "copy", j.path("a"), "s3://leads/state/")
-	if got := j.s3Program(t, cli.ExitUsage, "answers", "forget", "--older-than", "1d", "--state", "s3://leads/state/"); !strings.Contains(got, "allow s3:GetBucketVersioning on arn:aws:s3:::leads") {
+	s3Program(t, j, 0, "answers", "copy", j.path("a"), "s3://leads/state/")
+	if got := s3Program(t, j, cli.ExitUsage, "answers", "forget", "--older-than", "1d", "--state", "s3://leads/state/"); !strings.Contains(got, "allow s3:GetBucketVersioning on arn:aws:s3:::leads") {
 		t.Errorf("without s3:GetBucketVersioning: %s", got)
 	}
 	allow("s3:GetObject")
-	j.s3Program(t, 0, "answers", "export", "--state", "s3://leads/state/", "--out", j.path("answers.jsonl"))
+	s3Program(t, j, 0, "answers", "export", "--state", "s3://leads/state/", "--out", j.path("answers.jsonl"))
 }

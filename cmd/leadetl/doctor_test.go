@@ -126,12 +126,6 @@ func TestDoctorOfService(t *testing.T) {
 	}
 }
 
-// waited is p when it has ended.
-func (p *process) waited() *process {
-	p.code()
-	return p
-}
-
 // secretFile is a file of a key that only its user may read.
 func secretFile(t *testing.T, key string) string {
 	path := t.TempDir() + "/key"

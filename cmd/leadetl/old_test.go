@@ -23,11 +23,10 @@ import (
 	"github.com/leadetl/leadetl/pipeline/journal"
 )
 
-const (
-	oldData = samples + "/old"
-	// oldService is the name of the service in the stored answers of the old runs.
-	oldService = "http://leads.example"
-)
+var oldData = samples + "/old"
+
+// oldService is the name of the service in the stored answers of the old runs.
+const oldService = "http://leads.example"
 
 // oldRuns are the runs whose state is in testdata/old. The first has finished, the
 // others were killed while their calls were open.

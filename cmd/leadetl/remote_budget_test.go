@@ -3,17 +3,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -108,29 +105,4 @@ func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, rando
 	if len(s.Ledger()) != budgetRows || len(readDataset(t, j.path("out")).rows) != budgetRows {
 		t.Errorf("with more of it, %d are billed of %d rows", len(s.Ledger()), budgetRows)
 	}
-}
-
-// within runs the command in this process, to its end.
-func (j *remoteJob) within(want int) (said string) {
-	j.Helper()
-	key := j.path("key")
-	if err := os.WriteFile(key, []byte(remoteKey), 0o600); err != nil {
-		j.Fatal(err)
-	}
-	var out, err bytes.Buffer
-	if got := program.Execute(j.Context(), j.args("--api-key-file", key), strings.NewReader(""), &out, &err); got != want {
-		j.Fatalf("the run ended with exit code %d, want %d:\n%s", got, want, tail(err.String()))
-	}
-	return err.String()
-}
-
-// addressList makes a list of so many IP addresses, all different and all to
-// be asked about.
-func addressList(rows int) string {
-	var b strings.Builder
-	b.WriteString("ip\n")
-	for i := range rows {
-		fmt.Fprintf(&b, "11.2.%d.%d\n", i/250, i%250+1)
-	}
-	return b.String()
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -352,18 +351,6 @@ func requirePaidOnce(t *testing.T, got, want *badservice.Service) {
 	if !maps.Equal(billed, want.BilledKeys()) || got.Spent() != want.Spent() {
 		t.Errorf("%d keys are billed, %d credits; want %d, %d", len(billed), got.Spent(), len(want.BilledKeys()), want.Spent())
 	}
-}
-
-// callsOf tells the calls about a key.
-func callsOf(s *badservice.Service, key string) (told []string) {
-	for id, calls := range s.Calls() {
-		for _, c := range calls {
-			if c.Key == key {
-				told = append(told, fmt.Sprintf("%s %s", id, c.Fate))
-			}
-		}
-	}
-	return told
 }
 
 // requireSentOnce: no call that may have been billed was followed by another.

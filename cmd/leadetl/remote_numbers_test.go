@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"regexp"
 	"strconv"
@@ -127,19 +126,6 @@ func requireRows(t *testing.T, said, out string) report.Progress {
 		t.Errorf("the table says %+v, the JSON %+v", told, r.Progress)
 	}
 	return told
-}
-
-// lastReport is the report in a dataset's folder.
-func lastReport(t *testing.T, out string) (r report.Report) {
-	t.Helper()
-	data, err := os.ReadFile(out + "/_report.json")
-	if err == nil {
-		err = json.Unmarshal(data, &r)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // TestLongerListAfterAKill: a killed run continues with a longer suppression list.

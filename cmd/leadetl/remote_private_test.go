@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -114,15 +113,4 @@ func requirePrivate(t *testing.T, what, text string, l *list) {
 // around is the neighbourhood of a place in a text.
 func around(text string, at int) string {
 	return fmt.Sprintf("%q", text[max(0, at-80):min(len(text), at+80)])
-}
-
-// freeAddress is a loopback address without a listener.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,32 +19,6 @@ import (
 
 // sampleDays are the flags by which the sample's searches are found.
 var sampleDays = []string{"--as-of", "2026-11-15", "--keep", "id"}
-
-// paid are the credits that a dataset's rows have cost. Rows that share an
-// answer share what it cost.
-func (d *dataset) paid(t testing.TB, leads ...string) (sum int) {
-	t.Helper()
-	credits, answer := d.column(t, "credits"), []int{d.column(t, "resolution_id")}
-	for _, name := range leads {
-		answer = append(answer, d.column(t, name))
-	}
-	seen := map[string]bool{}
-	for _, row := range d.rows {
-		var of []string
-		for _, c := range answer {
-			of = append(of, row[c])
-		}
-		n, err := strconv.Atoi(row[credits])
-		if err != nil && row[credits] != "null" {
-			t.Fatal(err)
-		}
-		if name := strings.Join(of, " "); !seen[name] {
-			seen[name] = true
-			sum += n
-		}
-	}
-	return sum
-}
 
 // A service that answers from a directory finds what the engine finds in it:
 // also when it makes no more than five pages at a time.

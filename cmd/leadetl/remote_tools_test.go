@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +19,11 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/pipeline/report"
 )
 
 const (
@@ -407,4 +412,97 @@ func killsWanted(t testing.TB, few int) int {
 func (p *process) kill() (hit bool) {
 	_ = p.Process.Signal(syscall.SIGKILL)
 	return p.code() == -1
+}
+
+// addressList makes a list of so many IP addresses, all different and all to
+// be asked about.
+func addressList(rows int) string {
+	var b strings.Builder
+	b.WriteString("ip\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "11.2.%d.%d\n", i/250, i%250+1)
+	}
+	return b.String()
+}
+
+// within runs the command in this process, to its end.
+func (j *remoteJob) within(want int) (said string) {
+	j.Helper()
+	key := j.path("key")
+	if err := os.WriteFile(key, []byte(remoteKey), 0o600); err != nil {
+		j.Fatal(err)
+	}
+	var out, err bytes.Buffer
+	if got := program.Execute(j.Context(), j.args("--api-key-file", key), strings.NewReader(""), &out, &err); got != want {
+		j.Fatalf("the run ended with exit code %d, want %d:\n%s", got, want, tail(err.String()))
+	}
+	return err.String()
+}
+
+// callsOf tells the calls about a key.
+func callsOf(s *badservice.Service, key string) (told []string) {
+	for id, calls := range s.Calls() {
+		for _, c := range calls {
+			if c.Key == key {
+				told = append(told, fmt.Sprintf("%s %s", id, c.Fate))
+			}
+		}
+	}
+	return told
+}
+
+// paid are the credits that a dataset's rows have cost. Rows that share an
+// answer share what it cost.
+func (d *dataset) paid(t testing.TB, leads ...string) (sum int) {
+	t.Helper()
+	credits, answer := d.column(t, "credits"), []int{d.column(t, "resolution_id")}
+	for _, name := range leads {
+		answer = append(answer, d.column(t, name))
+	}
+	seen := map[string]bool{}
+	for _, row := range d.rows {
+		var of []string
+		for _, c := range answer {
+			of = append(of, row[c])
+		}
+		n, err := strconv.Atoi(row[credits])
+		if err != nil && row[credits] != "null" {
+			t.Fatal(err)
+		}
+		if name := strings.Join(of, " "); !seen[name] {
+			seen[name] = true
+			sum += n
+		}
+	}
+	return sum
+}
+
+// waited is p when it has ended.
+func (p *process) waited() *process {
+	p.code()
+	return p
+}
+
+// lastReport is the report in a dataset's folder.
+func lastReport(t *testing.T, out string) (r report.Report) {
+	t.Helper()
+	data, err := os.ReadFile(out + "/_report.json")
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// freeAddress is a loopback address without a listener.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

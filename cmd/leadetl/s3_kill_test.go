@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,10 +18,6 @@ import (
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/sinks"
 )
-
-// s3KillSeed makes the moments and the faults repeatable as far as other
-// processes can be.
-const s3KillSeed = 20_261_121
 
 // TestS3Killed kills runs from S3 to S3 with SIGKILL at random moments, while
 // answers are lost, connections break and the store is busy. Whatever was done
@@ -237,52 +230,4 @@ func s3Faults(random *rand.Rand) func(*http.Request) s3test.Fault {
 		}
 		return s3test.Fault{}
 	}
-}
-
-// emailList is a list of that many rows, some of them rejected, and a line that
-// is none.
-func emailList(rows int) string {
-	var b strings.Builder
-	b.WriteString("id,email\n")
-	for i := range rows {
-		if i%5_003 == 17 {
-			b.WriteString("no row\n")
-		}
-		if i%1_009 == 1 {
-			fmt.Fprintf(&b, "%d,invalid\n", i)
-			continue
-		}
-		fmt.Fprintf(&b, "%d,person%d@mail.example\n", i, i)
-	}
-	return b.String()
-}
-
-// landed is a list with a column of few values more.
-func landed(list string) string {
-	var b strings.Builder
-	for i, line := range strings.Split(strings.TrimSpace(list), "\n") {
-		land := []string{"US", "", "a/b %", "🍕"}[i%4]
-		switch {
-		case i == 0:
-			land = "land"
-		case !strings.Contains(line, ","): // no row
-			land = "of,any,kind"
-		}
-		b.WriteString(line + "," + land + "\n")
-	}
-	return b.String()
-}
-
-// packed is a text as gzip has it.
-func packed(t testing.TB, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }

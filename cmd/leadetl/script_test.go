@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,45 +20,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/internal/filelock"
-	"github.com/leadetl/leadetl/internal/s3test"
 )
-
-const (
-	moduleRoot = "../.."
-	samples    = moduleRoot + "/testdata"
-)
-
-// hasty is for the race detector, which has every program sleep for a second
-// at its end otherwise.
-const hasty = "atexit_sleep_ms=0"
-
-func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){
-		"leadetl": program.Main,
-		"parquet": showParquet, // parquet [-columns a,b] FILE…
-		"convert": convert,     // convert FORMAT FROM TO
-		"bought":  bought,      // bought STATE FILE
-	})
-}
-
-// tests are the tests of this package. The commands of TestMain are not among
-// them: they have the environment of their callers.
-type tests struct{ *testing.M }
-
-// Run runs the tests with the credentials of the S3 servers that they start: a
-// test that set them itself could not be parallel.
-func (m tests) Run() int {
-	log.SetOutput(io.Discard) // as main does
-	for _, variable := range s3test.Environ() {
-		name, value, _ := strings.Cut(variable, "=")
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
-	return m.M.Run()
-}
 
 // TestScripts tells the program's stories: each script is one, with its
 // files, commands, exit codes and what is printed. A script finds the sample

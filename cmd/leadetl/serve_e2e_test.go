@@ -24,12 +24,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 )
 
-const (
-	askAda    = `{"network_url":"https://network.example/in/ada-example"}`
-	askNobody = `{"network_url":"https://network.example/in/a-stranger"}`
-	askTea    = `{"keywords":["tea"],"date_start":"2026-11-01","date_end":"2026-11-13"}`
-)
-
 // TestServeAnswers asks the real program everything there is to ask.
 func TestServeAnswers(t *testing.T) {
 	t.Parallel()

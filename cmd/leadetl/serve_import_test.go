@@ -67,13 +67,3 @@ func readSample(t testing.TB, name string) string {
 	}
 	return string(data)
 }
-
-// write writes a file of a test's own and returns its path.
-func write(t testing.TB, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}

@@ -96,23 +96,6 @@ func TestServeKilled(t *testing.T) {
 	t.Logf("seed %d, %d kills, %d of them at the start; %d searches were under way; %s; %s", seed, kills, starting, resumed+s.resumed(), careful, careless)
 }
 
-// resumed is how many searches were under way when the run before was killed.
-func (s *served) resumed() int {
-	jobs, _ := s.said.line("keyword searches of an earlier run are queued again")["jobs"].(float64)
-	return int(jobs)
-}
-
-// isIdle reports whether metrics say that nothing waits.
-func isIdle(metrics string) bool {
-	for line := range strings.Lines(metrics) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if (strings.HasPrefix(name, "leadetl_jobs{") || name == `leadetl_deliveries{state="pending"}`) && value != "0" {
-			return false
-		}
-	}
-	return true
-}
-
 // shopper is a customer who calls from many goroutines and remembers
 // everything.
 type shopper struct {
@@ -137,26 +120,6 @@ type shopped struct {
 	unanswered int    // attempts that were cut off
 	id         uuid.UUID
 	result     answer // of a search
-}
-
-// goods are what can be asked, and what it costs.
-type goods struct {
-	path, body string
-	operation  resolution.Operation
-	credits    int64
-	search     string // how its result is polled: "list", "count", "" for none
-}
-
-var assortment = []goods{
-	{"/lead/resolution/email_to_hem", `{"email":"ada.example@bakery.example"}`, resolution.EmailToHEM, 1, ""},
-	{"/lead/resolution/network_to_phone", askAda, resolution.NetworkToPhone, 3, ""},
-	{"/lead/enrichment", askAda, resolution.Enrichment, 2, ""},
-	{"/lead/enrichment", askNobody, resolution.Enrichment, 0, ""},
-	{"/lead/deanonymization", `{"ip":"192.31.196.5"}`, resolution.Deanonymization, 3, ""},
-	{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`, resolution.IPToCompany, 1, ""},
-	{"/resolve/keyword_to_lead", askTea, resolution.KeywordToLead, 6, "list"},
-	{"/resolve/keyword_to_lead", strings.Replace(askTea, "tea", "nothing at all", 1), resolution.KeywordToLead, 0, "list"},
-	{"/resolve/keyword_to_lead/count", askTea, resolution.KeywordToLeadCount, 1, "count"},
 }
 
 func newShopper(t testing.TB, p *place, name string, careful bool) *shopper {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
 )
 
@@ -408,4 +409,57 @@ func (c *caller) result(kind, id string) (a answer) {
 		return a.status != http.StatusOK || status != "queued" && status != "processing"
 	})
 	return a
+}
+
+// resumed is how many searches were under way when the run before was killed.
+func (s *served) resumed() int {
+	jobs, _ := s.said.line("keyword searches of an earlier run are queued again")["jobs"].(float64)
+	return int(jobs)
+}
+
+// write writes a file of a test's own and returns its path.
+func write(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const (
+	askAda    = `{"network_url":"https://network.example/in/ada-example"}`
+	askNobody = `{"network_url":"https://network.example/in/a-stranger"}`
+	askTea    = `{"keywords":["tea"],"date_start":"2026-11-01","date_end":"2026-11-13"}`
+)
+
+// isIdle reports whether metrics say that nothing waits.
+func isIdle(metrics string) bool {
+	for line := range strings.Lines(metrics) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if (strings.HasPrefix(name, "leadetl_jobs{") || name == `leadetl_deliveries{state="pending"}`) && value != "0" {
+			return false
+		}
+	}
+	return true
+}
+
+// goods are what can be asked, and what it costs.
+type goods struct {
+	path, body string
+	operation  resolution.Operation
+	credits    int64
+	search     string // how its result is polled: "list", "count", "" for none
+}
+
+var assortment = []goods{
+	{"/lead/resolution/email_to_hem", `{"email":"ada.example@bakery.example"}`, resolution.EmailToHEM, 1, ""},
+	{"/lead/resolution/network_to_phone", askAda, resolution.NetworkToPhone, 3, ""},
+	{"/lead/enrichment", askAda, resolution.Enrichment, 2, ""},
+	{"/lead/enrichment", askNobody, resolution.Enrichment, 0, ""},
+	{"/lead/deanonymization", `{"ip":"192.31.196.5"}`, resolution.Deanonymization, 3, ""},
+	{"/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`, resolution.IPToCompany, 1, ""},
+	{"/resolve/keyword_to_lead", askTea, resolution.KeywordToLead, 6, "list"},
+	{"/resolve/keyword_to_lead", strings.Replace(askTea, "tea", "nothing at all", 1), resolution.KeywordToLead, 0, "list"},
+	{"/resolve/keyword_to_lead/count", askTea, resolution.KeywordToLeadCount, 1, "count"},
 }

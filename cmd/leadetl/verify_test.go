@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/pipeline/columns"
-	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -25,16 +23,6 @@ import (
 // raggedList has rows for three parts of four, one rejected, one malformed.
 const raggedList = "id,email\n1,a@x.example\n2,b@x.example\n3,\n4,d@x.example\n" +
 	"5,e@x.example,more\n6,f@x.example\n7,g@x.example\n8,h@x.example\n9,i@x.example\n10,j@x.example\n"
-
-// lead runs the program and fails the test unless it is done.
-func lead(t *testing.T, args ...string) string {
-	t.Helper()
-	var out, errOut bytes.Buffer
-	if code := program.Execute(t.Context(), args, strings.NewReader(""), &out, &errOut); code != cli.ExitDone {
-		t.Fatalf("leadetl %s: exit code %d\n%s", strings.Join(args, " "), code, &errOut)
-	}
-	return out.String()
-}
 
 // ragged makes the dataset of raggedList.
 func ragged(t *testing.T) string {
@@ -46,40 +34,6 @@ func ragged(t *testing.T) string {
 	}
 	lead(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "4", "--state", filepath.Join(dir, "state"), "--quiet")
 	return out
-}
-
-func failures(t *testing.T, dataset string) []string {
-	t.Helper()
-	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: program.VerifyRules, Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for _, f := range r.Failures {
-		lines = append(lines, f.String())
-	}
-	return lines
-}
-
-// requireWhole proves a dataset, if it is finished.
-func requireWhole(t testing.TB, dataset string) {
-	t.Helper()
-	r, err := verify.Check(t.Context(), openLocal(t, dataset), verify.Options{Rules: program.VerifyRules, Workers: 2})
-	if errors.Is(err, sinks.ErrNoDataset) {
-		return
-	}
-	if err != nil || !r.Whole() {
-		t.Errorf("%s: %v, %v", dataset, err, r.Failures)
-	}
-}
-
-func openLocal(t testing.TB, dataset string) *sinks.Reader {
-	t.Helper()
-	r, err := sinks.OpenReader(t.Context(), dataset, sinks.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // editManifest changes the manifest of a dataset.

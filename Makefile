@@ -41,9 +41,9 @@ LONG_KILLS ?= 30
 test-long: ## run every test there is: the race detector for all, LONG_KILLS kills (30), what compiles large modules
 	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 foreign=0 iceberg-check=0 kill=0
 
-# The packages whose code starts goroutines. Those of the whole program are for race-all.
+# The packages whose code starts goroutines. What tests the whole program is for race-all.
 concurrent = $$(go list -f '{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}' ./... | \
-	xargs grep -lE '^\s+go [a-z]|\.Go\(|errgroup|sourcegraph/conc|AfterFunc\(' | xargs -n1 dirname | sort -u | grep -v '/cmd/leadetl$$')
+	xargs grep -lE '^\s+go [a-z]|\.Go\(|errgroup|sourcegraph/conc|AfterFunc\(' | xargs -n1 dirname | sort -u)
 
 race:
 	go test -race -short -vet=off -shuffle=on -timeout 10m $(concurrent)
@@ -60,7 +60,7 @@ shown:
 	go test -count=1 -vet=off -timeout 5m -run TestShownCommands ./cmd/leadetl
 
 kills:
-	go test -count=1 -vet=off -timeout 10m -run 'TestProgram|Killed' ./pipeline ./pipeline/answers ./resolution/service/sqlite ./cmd/leadetl
+	go test -count=1 -vet=off -timeout 10m -run 'TestProgram|Killed' ./pipeline ./pipeline/answers ./resolution/service/sqlite ./cmd/leadetl/...
 
 check: format vet lint tidy bench-check ## check all but the tests: gofmt, vet, staticcheck, go.mod, the benchmarks
 
@@ -102,7 +102,7 @@ iceberg-check: ## test leadetl-iceberg
 
 # $(call on-temporal,TESTS): the Temporal server takes six minutes of a processor to compile.
 on-temporal = if server=$$(go -C internal/testservers/temporal tool -n temporal); \
-	then LEADETL_TEMPORAL="$$server" go test -v -count=1 -timeout 2h -run '$(1)' ./pipeline/cluster ./cmd/leadetl; \
+	then LEADETL_TEMPORAL="$$server" go test -v -count=1 -timeout 2h -run '$(1)' ./pipeline/cluster ./cmd/leadetl/stories/cluster; \
 	else echo "NOT RUN $@: the Temporal server is not available"; fi
 
 cluster-check: ## test runs on many machines against a real Temporal server
@@ -128,9 +128,9 @@ KILLS ?= 200
 
 kill: ## kill runs, services and imports at random moments, KILLS times (200); docs/guarantees.md has the last results
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
-	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled|TestBackupKilled|TestImportKilled' ./cmd/leadetl
-	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl
-	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 1h -run 'TestS3Killed' ./cmd/leadetl
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled|TestBackupKilled|TestImportKilled' ./cmd/leadetl/stories/serve
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl/stories/remote
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 1h -run 'TestS3Killed' ./cmd/leadetl/stories/s3
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/sqlite
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKilled' ./pipeline/answers
 	LEADETL_KILLS=$(KILLS) $(MAKE) cluster-check
@@ -139,7 +139,7 @@ kill: ## kill runs, services and imports at random moments, KILLS times (200); d
 SOAK ?= 20m
 
 soak: ## replace the directory every 10 s under a service and runs, for SOAK (20m); make test does so for seconds
-	LEADETL_SOAK=$(SOAK) go test -count=1 -v -timeout 3h -run 'TestDirectorySoak$$' ./cmd/leadetl
+	LEADETL_SOAK=$(SOAK) go test -count=1 -v -timeout 3h -run 'TestDirectorySoak$$' ./cmd/leadetl/stories/serve
 
 FUZZTIME ?= 20s
 

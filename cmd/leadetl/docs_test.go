@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -32,7 +33,7 @@ func TestPagesOfOperations(t *testing.T) {
 	other := regexp.MustCompile(`^\| \[.*\]\(([a-z_]+)\.md#columns\)`)
 	var named func(op string) map[string]bool
 	named = func(op string) map[string]bool {
-		page, err := os.ReadFile(moduleRoot + "/docs/operations/" + op + ".md")
+		page, err := os.ReadFile(clitest.ModuleRoot + "/docs/operations/" + op + ".md")
 		if err != nil {
 			t.Error(err)
 		}
@@ -74,7 +75,7 @@ func TestPagesOfOperations(t *testing.T) {
 // TestScheduledCommands: what docs/nightly.md has schedulers call has flags
 // that there are.
 func TestScheduledCommands(t *testing.T) {
-	page, err := os.ReadFile(moduleRoot + "/docs/nightly.md")
+	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/nightly.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,11 +138,11 @@ func TestNamedFlags(t *testing.T) {
 // TestShownRow: the row that README.md begins with has the values of the
 // golden dataset.
 func TestShownRow(t *testing.T) {
-	text, err := os.ReadFile(moduleRoot + "/README.md")
+	text, err := os.ReadFile(clitest.ModuleRoot + "/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden, err := os.ReadFile(samples + "/golden/email_to_hem_alone.jsonl")
+	golden, err := os.ReadFile(clitest.Samples + "/golden/email_to_hem_alone.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestShownRow(t *testing.T) {
 // pages are the pages of the repository.
 func pages(t *testing.T) (all []string) {
 	for _, pattern := range []string{"/*.md", "/docs/*.md", "/docs/*/*.md"} {
-		found, err := filepath.Glob(moduleRoot + pattern)
+		found, err := filepath.Glob(clitest.ModuleRoot + pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +211,7 @@ func headings(page string) (names []string) {
 
 // The policies that docs/s3.md shows are JSON.
 func TestShownPolicies(t *testing.T) {
-	page, err := os.ReadFile(moduleRoot + "/docs/s3.md")
+	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/s3.md")
 	if err != nil {
 		t.Fatal(err)
 	}

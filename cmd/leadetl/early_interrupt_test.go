@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 )
 
@@ -106,7 +107,7 @@ func TestQuit(t *testing.T) {
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := startProgram(t, "run", "email_to_hem", "--in", pipe, "--out", t.TempDir()+"/out", "--state", t.TempDir())
+		p := clitest.StartProgram(t, "run", "email_to_hem", "--in", pipe, "--out", t.TempDir()+"/out", "--state", t.TempDir())
 		f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the program reads
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +116,7 @@ func TestQuit(t *testing.T) {
 		if err := p.Process.Signal(syscall.SIGQUIT); err != nil {
 			t.Fatal(err)
 		}
-		if code, said := p.code(), p.said.String(); code != c.code || strings.Contains(said, "goroutine ") != c.trace || !c.trace && said != "" {
+		if code, said := p.Code(), p.Said.String(); code != c.code || strings.Contains(said, "goroutine ") != c.trace || !c.trace && said != "" {
 			t.Errorf("%s=%s: exit code %d, %.200q; want %d", program.DebugVariable, c.debug, code, said, c.code)
 		}
 	}

@@ -1,5 +1,9 @@
 package main
 
-import "testing"
+import (
+	"testing"
 
-func TestMain(m *testing.M) { runTests(m) }
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m) }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 )
 
 var (
@@ -29,7 +31,7 @@ var (
 func TestNamedCode(t *testing.T) {
 	declared := declaredNames(t)
 	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
-		text, err := os.ReadFile(filepath.Join(moduleRoot, page))
+		text, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, page))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +41,7 @@ func TestNamedCode(t *testing.T) {
 			span := m[1]
 			switch {
 			case isPath(span):
-				if _, err := os.Stat(filepath.Join(moduleRoot, span)); err != nil {
+				if _, err := os.Stat(filepath.Join(clitest.ModuleRoot, span)); err != nil {
 					t.Errorf("%s names %s, which does not exist", page, span)
 				}
 				checked++
@@ -73,7 +75,7 @@ func isPath(span string) bool {
 // package.Name, Type.Method and Type.Field.
 func declaredNames(t *testing.T) map[string][]string {
 	names := map[string][]string{}
-	err := filepath.WalkDir(moduleRoot, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(clitest.ModuleRoot, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -87,7 +89,7 @@ func declaredNames(t *testing.T) map[string][]string {
 		if err != nil {
 			return err
 		}
-		at, err := filepath.Rel(moduleRoot, path)
+		at, err := filepath.Rel(clitest.ModuleRoot, path)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
@@ -39,7 +40,7 @@ func TestMakeOld(t *testing.T) {
 		keepOld(t, o.folder, "folder")
 	})
 	t.Run("bucket", func(t *testing.T) {
-		o := &oldPlace{TB: t, folder: t.TempDir(), server: s3test.Start(t, s3Bucket)}
+		o := &oldPlace{TB: t, folder: t.TempDir(), server: s3test.Start(t, clitest.S3Bucket)}
 		makePaid(o)
 		keepOld(t, o.path(""), "bucket")
 	})
@@ -68,21 +69,21 @@ func makePaid(o *oldPlace) {
 			o.output(cli.ExitDone, o.args("run", r)...)
 			continue
 		case "network_to_hem":
-			flags, open = []string{"--callback-listen", freeAddress(o.TB)}, 3
+			flags, open = []string{"--callback-listen", clitest.FreeAddress(o.TB)}, 3
 		case "keyword_to_lead":
 			open = 5
 		}
 		p := o.start(o.args("run", r, flags...)...)
-		until(o, "its calls are open", func() bool {
-			if p.ended() {
-				o.Fatal(p.said)
+		clitest.Until(o, "its calls are open", func() bool {
+			if p.Ended() {
+				o.Fatal(p.Said)
 			}
 			if r.operation == "ip_to_company" {
 				return seen.Load() == heldFrom+4
 			}
-			return len(keyHashes(o.answers("list", "--parked", "--json"))) == open
+			return len(clitest.KeyHashes(o.answers("list", "--parked", "--json"))) == open
 		})
-		p.kill()
+		p.Kill()
 	}
 }
 
@@ -95,7 +96,7 @@ const heldFrom = 20
 // no answer.
 func oldServiceFor(t testing.TB, companies *atomic.Int64) (url string) {
 	o := badservice.DefaultOptions()
-	o.APIKey, o.Secret, o.Polls = remoteKey, "whsec_"+strings.Repeat("A", 32), 1<<30
+	o.APIKey, o.Secret, o.Polls = clitest.RemoteKey, "whsec_"+strings.Repeat("A", 32), 1<<30
 	o.Faults = badservice.Faults{Later: 1}
 	s := badservice.New(o)
 	end := make(chan struct{})
@@ -133,40 +134,40 @@ func makeDirectory(o *oldPlace) {
 // was killed later, with a callback that waits for its receiver and with calls that
 // its customer does not know the answers of.
 func makeServed(o *oldPlace) {
-	p := &place{TB: o.TB, state: o.path("service"), directory: o.path("imported")}
+	p := &clitest.Place{TB: o.TB, State: o.path("service"), Directory: o.path("imported")}
 	admin := func(args ...string) string {
-		return strings.TrimSpace(o.output(cli.ExitDone, append(append([]string{"admin"}, args...), "--state", p.state)...))
+		return strings.TrimSpace(o.output(cli.ExitDone, append(append([]string{"admin"}, args...), "--state", p.State)...))
 	}
 	admin("org", "create", "Example Rockets", "--credits", "1000")
 	admin("org", "create", "Placeholder Books", "--credits", "5")
 	key := admin("key", "create", "Example Rockets")
-	r := newReceiver(o, admin("secret", "show", "Example Rockets"))
-	shop := func(s *served, round string) {
-		c := newCaller(o, s.public, key)
-		for i, g := range assortment {
-			body := g.body
-			if i%2 == 0 && !strings.HasSuffix(g.path, "ip_to_company") || strings.Contains(g.path, "_to_hem") || strings.Contains(g.path, "_to_phone") {
-				body = strings.TrimSuffix(body, "}") + `,"callback_url":"` + r.hook(g.path, fmt.Sprint(i)) + `"}`
+	r := clitest.NewReceiver(o, admin("secret", "show", "Example Rockets"))
+	shop := func(s *clitest.Served, round string) {
+		c := clitest.NewCaller(o, s.Public, key)
+		for i, g := range clitest.Assortment {
+			body := g.Body
+			if i%2 == 0 && !strings.HasSuffix(g.Path, "ip_to_company") || strings.Contains(g.Path, "_to_hem") || strings.Contains(g.Path, "_to_phone") {
+				body = strings.TrimSuffix(body, "}") + `,"callback_url":"` + r.Hook(g.Path, fmt.Sprint(i)) + `"}`
 			}
-			if a := c.post(g.path, body, "Idempotency-Key", fmt.Sprintf("%s-%d", round, i)); a.status != http.StatusOK {
-				o.Fatalf("%s: %d %s", g.path, a.status, a.raw)
+			if a := c.Post(g.Path, body, "Idempotency-Key", fmt.Sprintf("%s-%d", round, i)); a.Status != http.StatusOK {
+				o.Fatalf("%s: %d %s", g.Path, a.Status, a.Raw)
 			}
 		}
 	}
-	serve := append([]string{"--callback-allow", "127.0.0.0/8", "--network-hosts", "network.example"}, unlimited...)
-	s := p.serve(serve...)
+	serve := append([]string{"--callback-allow", "127.0.0.0/8", "--network-hosts", "network.example"}, clitest.Unlimited...)
+	s := p.Serve(serve...)
 	shop(s, "first")
-	operator := newOperator(o, s.internal)
-	until(o, "nothing waits", func() bool { return isIdle(string(operator.do("GET", "/metrics", "").raw)) })
-	s.stop(syscall.SIGTERM)
+	operator := clitest.NewOperator(o, s.Internal)
+	clitest.Until(o, "nothing waits", func() bool { return clitest.IsIdle(string(operator.Do("GET", "/metrics", "").Raw)) })
+	s.Stop(syscall.SIGTERM)
 	writeOld(o, filepath.Join(oldData, "service.key"), []byte(key+"\n"))
-	keepOld(o, p.state, "service_ended")
+	keepOld(o, p.State, "service_ended")
 
-	r.respond(func(arrival) int { return http.StatusInternalServerError })
-	s = p.serve(serve...)
+	r.Respond(func(clitest.Arrival) int { return http.StatusInternalServerError })
+	s = p.Serve(serve...)
 	shop(s, "second")
-	s.stop(syscall.SIGKILL)
-	keepOld(o, p.state, "service_killed")
+	s.Stop(syscall.SIGKILL)
+	keepOld(o, p.State, "service_killed")
 }
 
 // keepOld replaces a folder of testdata/old.

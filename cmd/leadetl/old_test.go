@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/journal"
 )
 
-var oldData = samples + "/old"
+var oldData = clitest.Samples + "/old"
 
 // oldService is the name of the service in the stored answers of the old runs.
 const oldService = "http://leads.example"
@@ -61,7 +62,7 @@ type oldPlace struct {
 // name is what commands call a file or folder of the place.
 func (o *oldPlace) name(of string) string {
 	if o.server != nil {
-		return "s3://" + s3Bucket + "/" + of
+		return "s3://" + clitest.S3Bucket + "/" + of
 	}
 	return of
 }
@@ -69,7 +70,7 @@ func (o *oldPlace) name(of string) string {
 // path is where a file of the place is on this disk.
 func (o *oldPlace) path(of string) string {
 	if o.server != nil {
-		return filepath.Join(o.server.Dir, s3Bucket, of)
+		return filepath.Join(o.server.Dir, clitest.S3Bucket, of)
 	}
 	return filepath.Join(o.folder, of)
 }
@@ -88,19 +89,19 @@ func (o *oldPlace) args(command string, r oldRun, flags ...string) []string {
 	return slices.Concat(args, o.state(), r.flags, flags)
 }
 
-func (o *oldPlace) start(args ...string) *process {
+func (o *oldPlace) start(args ...string) *clitest.Process {
 	o.Helper()
-	return startProgramIn(o, o.folder, args...)
+	return clitest.StartProgramIn(o, o.folder, args...)
 }
 
 // output is what a command prints that has to end with a certain exit code.
 func (o *oldPlace) output(code int, args ...string) string {
 	o.Helper()
 	p := o.start(args...)
-	if got := p.code(); got != code {
-		o.Fatalf("leadetl %s ended with exit code %d, want %d:\n%s", strings.Join(args, " "), got, code, tail(p.said.String()))
+	if got := p.Code(); got != code {
+		o.Fatalf("leadetl %s ended with exit code %d, want %d:\n%s", strings.Join(args, " "), got, code, clitest.Tail(p.Said.String()))
 	}
-	return p.printed.String()
+	return p.Printed.String()
 }
 
 // answers is what leadetl answers prints about the state.
@@ -174,7 +175,7 @@ func (o *oldPlace) put(from string) {
 		if store == nil || strings.HasPrefix(name, "lists/") {
 			return errors.Join(os.MkdirAll(filepath.Dir(o.path(name)), 0o700), os.WriteFile(o.path(name), data, 0o600))
 		}
-		_, err = store.Put(o.Context(), objects.Location{Bucket: s3Bucket, Key: filepath.ToSlash(name)}, objects.ContentOf(data, ""))
+		_, err = store.Put(o.Context(), objects.Location{Bucket: clitest.S3Bucket, Key: filepath.ToSlash(name)}, objects.ContentOf(data, ""))
 		return err
 	})
 	if err != nil {
@@ -201,7 +202,7 @@ func (o *oldPlace) killed(args ...string) {
 	for after := 20 * time.Millisecond; after < 120*time.Millisecond; after += 20 * time.Millisecond {
 		p := o.start(args...)
 		kill := time.AfterFunc(after, func() { _ = p.Process.Kill() })
-		p.code()
+		p.Code()
 		kill.Stop()
 		o.age()
 	}
@@ -213,8 +214,8 @@ func (o *oldPlace) killed(args ...string) {
 func (o *oldPlace) plan(r oldRun) (calls map[string]int, flags []string) {
 	o.Helper()
 	p := o.start(o.args("plan", r, "--json", "--fail-on", "never")...)
-	if p.code() == cli.ExitUsage {
-		if said := p.said.String(); !strings.Contains(said, "version of the ") || !strings.Contains(said, "--overwrite") {
+	if p.Code() == cli.ExitUsage {
+		if said := p.Said.String(); !strings.Contains(said, "version of the ") || !strings.Contains(said, "--overwrite") {
 			o.Errorf("%s is refused, and the reason or the way out is not said: %s", r.list, said)
 		}
 		flags = []string{"--overwrite"}
@@ -224,9 +225,9 @@ func (o *oldPlace) plan(r oldRun) (calls map[string]int, flags []string) {
 		Complete bool
 		Calls    struct{ Stored, Unknown, Parked, Calls, Failed, Awaited int }
 	}
-	code := p.code()
-	if err := json.Unmarshal([]byte(p.printed.String()), &plan); code != cli.ExitDone || err != nil {
-		o.Fatalf("plan of %s: exit code %d: %s", r.list, code, tail(p.said.String()))
+	code := p.Code()
+	if err := json.Unmarshal([]byte(p.Printed.String()), &plan); code != cli.ExitDone || err != nil {
+		o.Fatalf("plan of %s: exit code %d: %s", r.list, code, clitest.Tail(p.Said.String()))
 	}
 	c := plan.Calls
 	return map[string]int{"stored": c.Stored, "unknown": c.Unknown, "parked": c.Parked, "calls": c.Calls, "failed": c.Failed, "awaited": c.Awaited}, flags
@@ -237,8 +238,8 @@ func (o *oldPlace) plan(r oldRun) (calls map[string]int, flags []string) {
 func (o *oldPlace) ask(s *badservice.Service, code int, r oldRun, flags ...string) (billed []string) {
 	o.Helper()
 	p := o.start(o.args("run", r, flags...)...)
-	if got := p.code(); got != code {
-		o.Errorf("%s ended with exit code %d, want %d: %s", r.list, got, code, tail(p.said.String()))
+	if got := p.Code(); got != code {
+		o.Errorf("%s ended with exit code %d, want %d: %s", r.list, got, code, clitest.Tail(p.Said.String()))
 	}
 	for key, times := range s.BilledKeys() {
 		if times != 1 {
@@ -258,7 +259,7 @@ func TestOldPaid(t *testing.T) {
 			t.Parallel()
 			o := &oldPlace{TB: t, folder: t.TempDir()}
 			if name == "bucket" {
-				o.server = s3test.Start(t, s3Bucket)
+				o.server = s3test.Start(t, clitest.S3Bucket)
 			}
 			o.load(name)
 			testOldPaid(o)
@@ -283,7 +284,7 @@ func testOldPaid(o *oldPlace) {
 	} {
 		args := []string{"plan", f.operation, "--in", o.name("lists/" + f.list + ".csv"), "--out", o.name("spelled"), "--resolver", f.resolver}
 		p := o.start(append(args, o.state()...)...)
-		if got, said := p.code(), p.said.String(); got != f.code || !strings.Contains(said, f.want) || !strings.Contains(said, oldService) {
+		if got, said := p.Code(), p.Said.String(); got != f.code || !strings.Contains(said, f.want) || !strings.Contains(said, oldService) {
 			o.Errorf("%s: exit code %d, want %d: %s", f.resolver, got, f.code, said)
 		}
 	}
@@ -358,7 +359,7 @@ func (o *oldPlace) renew(ask func(*badservice.Service)) {
 	o.Helper()
 	service := badservice.DefaultOptions()
 	service.Matched, service.Polls = 1, 2
-	s, url := badly(o, service)
+	s, url := clitest.StartService(o, service)
 	o.url = url
 	ask(s)
 }
@@ -395,12 +396,12 @@ func (o *oldPlace) convert(directory string) {
 		o.Fatal(err)
 	}
 	p := o.start("directory", "stat", "--directory", directory)
-	if p.code() == cli.ExitDone {
+	if p.Code() == cli.ExitDone {
 		return
 	}
-	_, command, found := strings.Cut(p.said.String(), ": leadetl directory import ")
-	if p.code() != cli.ExitUsage || !found || !strings.Contains(p.said.String(), directory) {
-		o.Fatalf("the old directory: exit code %d: %s", p.code(), p.said)
+	_, command, found := strings.Cut(p.Said.String(), ": leadetl directory import ")
+	if p.Code() != cli.ExitUsage || !found || !strings.Contains(p.Said.String(), directory) {
+		o.Fatalf("the old directory: exit code %d: %s", p.Code(), p.Said)
 	}
 	again := append([]string{"directory", "import"}, strings.Fields(command)...)
 	o.killed(again...)
@@ -454,7 +455,7 @@ func TestOldDataset(t *testing.T) {
 	}
 	o.output(cli.ExitDone, "report", "hems", "--out", "report.html")
 	p := o.start(oldHEMs...)
-	if code, said := p.code(), p.said.String(); code != cli.ExitUsage || !strings.Contains(said, "--overwrite") {
+	if code, said := p.Code(), p.Said.String(); code != cli.ExitUsage || !strings.Contains(said, "--overwrite") {
 		t.Errorf("a list or rule has changed, and the run ends with %d: %s", code, said)
 	}
 	o.output(cli.ExitDone, "verify", "hems")
@@ -481,40 +482,40 @@ func TestOldServed(t *testing.T) {
 			t.Parallel()
 			o := &oldPlace{TB: t, folder: t.TempDir()}
 			o.put(filepath.Join(oldData, f.state))
-			p := newPlace(t)
-			p.state = o.folder
-			ledger := func() string { return p.admin("credits", "list", "Example Rockets") }
+			p := clitest.NewPlace(t)
+			p.State = o.folder
+			ledger := func() string { return p.Admin("credits", "list", "Example Rockets") }
 			serve := []string{
-				"serve", "--listen", "127.0.0.1:0", "--internal-listen", "none", "--state", p.state, "--directory", p.directory, "--callback-allow", "127.0.0.0/8",
+				"serve", "--listen", "127.0.0.1:0", "--internal-listen", "none", "--state", p.State, "--directory", p.Directory, "--callback-allow", "127.0.0.0/8",
 			}
 			o.killed(serve...)
 			before := ledger()
 			if rows := strings.Count(before, "\n"); rows < f.entries {
 				t.Errorf("%d entries of the ledger, want %d:\n%s", rows, f.entries, before)
 			}
-			s := p.serve("--callback-allow", "127.0.0.0/8", "--retain", "results=36500d", "--retain", "delivered=36500d", "--retain", "dead=36500d")
-			c := newCaller(t, s.public, strings.TrimSpace(string(key)))
-			if a := c.post("/lead/enrichment", askAda); a.status != 200 || a.text("lead", "full_name") != "Ada Example" {
-				t.Errorf("the old key: %d %s", a.status, a.raw)
+			s := p.Serve("--callback-allow", "127.0.0.0/8", "--retain", "results=36500d", "--retain", "delivered=36500d", "--retain", "dead=36500d")
+			c := clitest.NewCaller(t, s.Public, strings.TrimSpace(string(key)))
+			if a := c.Post("/lead/enrichment", clitest.AskAda); a.Status != 200 || a.Text("lead", "full_name") != "Ada Example" {
+				t.Errorf("the old key: %d %s", a.Status, a.Raw)
 			}
-			operator := newOperator(t, s.internal)
-			until(t, "searches that were begun end", func() bool {
-				for line := range strings.Lines(string(operator.do("GET", "/metrics", "").raw)) {
+			operator := clitest.NewOperator(t, s.Internal)
+			clitest.Until(t, "searches that were begun end", func() bool {
+				for line := range strings.Lines(string(operator.Do("GET", "/metrics", "").Raw)) {
 					if strings.HasPrefix(line, "leadetl_jobs{") && !strings.HasSuffix(line, " 0\n") {
 						return false
 					}
 				}
 				return true
 			})
-			s.stop(syscall.SIGTERM)
+			s.Stop(syscall.SIGTERM)
 			if after := ledger(); !strings.HasPrefix(after, before) {
 				t.Errorf("the ledger was\n%s\nand is\n%s", before, after)
 			}
-			deliveries := p.admin("deliveries", "list")
+			deliveries := p.Admin("deliveries", "list")
 			if rows := strings.Count(deliveries, "msg_"); rows < f.callbacks || strings.Count(deliveries, "delivered") != 6 {
 				t.Errorf("%d callbacks, want %d, 6 delivered:\n%s", rows, f.callbacks, deliveries)
 			}
-			if orgs := p.admin("org", "list"); !strings.Contains(orgs, fmt.Sprintf("Example Rockets     %d       0 ", f.credits-2)) || !strings.Contains(orgs, "Placeholder Books   5 ") {
+			if orgs := p.Admin("org", "list"); !strings.Contains(orgs, fmt.Sprintf("Example Rockets     %d       0 ", f.credits-2)) || !strings.Contains(orgs, "Placeholder Books   5 ") {
 				t.Errorf("organizations:\n%s", orgs)
 			}
 		})

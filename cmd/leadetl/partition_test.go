@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -28,7 +29,7 @@ func byLand(t *testing.T, suppress string, flags ...string) string {
 			t.Fatal(err)
 		}
 	}
-	lead(t, slices.Concat([]string{"run", "email_to_hem", "--in", in, "--out", out, "--partition-by", "LAND", "--suppress", list,
+	clitest.RunRaw(t, slices.Concat([]string{"run", "email_to_hem", "--in", in, "--out", out, "--partition-by", "LAND", "--suppress", list,
 		"--rows-per-part", "4", "--state", filepath.Join(dir, "state"), "--quiet"}, flags)...)
 	return out
 }
@@ -37,7 +38,7 @@ func byLand(t *testing.T, suppress string, flags ...string) string {
 // are, and so is where they lie.
 func TestVerifyPartedRows(t *testing.T) {
 	whole := byLand(t, "email\ne@x.example\n")
-	requireWhole(t, whole)
+	clitest.RequireWhole(t, whole)
 	none := "land=" + sinks.DefaultPartition
 	for _, c := range []struct {
 		name   string
@@ -93,7 +94,7 @@ func TestVerifyPartedRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.damage(t, out)
-			if found := failures(t, out); !slices.ContainsFunc(found, func(line string) bool { return strings.Contains(line, c.want) }) {
+			if found := clitest.Failures(t, out); !slices.ContainsFunc(found, func(line string) bool { return strings.Contains(line, c.want) }) {
 				t.Errorf("%q is not found, but\n%s", c.want, strings.Join(found, "\n"))
 			}
 		})
@@ -119,12 +120,12 @@ func rewriteAs(t *testing.T, from, to string) {
 // not, by the flags as by the dataset.
 func TestSchemaOfPartedRows(t *testing.T) {
 	out := byLand(t, "email\nnobody@x.example\n")
-	byFlags := lead(t, "schema", "email_to_hem", "--keep", "id,email,land", "--partition-by", "land", "--dialect", "athena", "--location", "s3://lake/hems")
-	byDataset := lead(t, "schema", "--dataset", out, "--dialect", "athena", "--location", "s3://lake/hems")
+	byFlags := clitest.RunRaw(t, "schema", "email_to_hem", "--keep", "id,email,land", "--partition-by", "land", "--dialect", "athena", "--location", "s3://lake/hems")
+	byDataset := clitest.RunRaw(t, "schema", "--dataset", out, "--dialect", "athena", "--location", "s3://lake/hems")
 	if byFlags != byDataset || !strings.Contains(byFlags, "PARTITIONED BY (`land` string)") {
 		t.Errorf("by the flags\n%s\nby the dataset\n%s", byFlags, byDataset)
 	}
-	manifest := lead(t, "schema", "--dataset", out, "--redshift-manifest", "--location", "s3://lake/hems")
+	manifest := clitest.RunRaw(t, "schema", "--dataset", out, "--redshift-manifest", "--location", "s3://lake/hems")
 	for _, name := range []string{"land=US/part-00000.parquet", "land=US/part-00001.parquet", "land=a%2Fb/part-00000.parquet"} {
 		if !strings.Contains(manifest, "s3://lake/hems/"+name) {
 			t.Errorf("the manifest for Redshift lacks %s:\n%s", name, manifest)

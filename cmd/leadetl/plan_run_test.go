@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -73,12 +74,12 @@ func (c *till) since() (calls, credits int64) { return c.calls.Swap(0), c.credit
 // one state folder: each plan has to say what comes over the wire.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := clitest.NewPlace(t)
 	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte(p.customer("Example Rockets", "10000")), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte(p.Customer("Example Rockets", "10000")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	counted, service := newTill(t, p.serve(unlimited...).public)
+	counted, service := newTill(t, p.Serve(clitest.Unlimited...).Public)
 	const (
 		ips      = "ip\n192.31.196.5\n::ffff:192.31.196.5\n"
 		profiles = "network_url\nhttps://network.example/in/ada-example\nnetwork.example/in/ben-specimen\nHTTPS://WWW.network.example/in/Ada-Example/\n"
@@ -101,7 +102,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 			if err := os.WriteFile(known, []byte(c.known), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			sample := filepath.Join(samples, c.sample)
+			sample := filepath.Join(clitest.Samples, c.sample)
 			var asOf []string
 			if strings.HasPrefix(c.operation, "keyword") {
 				asOf = []string{"--as-of", "2026-11-13"}
@@ -129,7 +130,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 				if calls, _ := counted.since(); calls != 0 {
 					t.Fatalf("%s: planning made %d calls", s.name, calls)
 				}
-				leadetl(t, append([]string{"run"}, s.args...)...)
+				clitest.Run(t, append([]string{"run"}, s.args...)...)
 				calls, credits := counted.since()
 				more := plan.Calls.MorePages && calls > plan.Calls.Calls
 				if plan.Calls.Calls != calls && !more || plan.Calls.Credits < credits && !more || s.exact && plan.Calls.Credits != credits {
@@ -153,7 +154,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 func planJSON(t *testing.T, args []string) *pipeline.Plan {
 	t.Helper()
 	plan := new(pipeline.Plan)
-	if err := json.Unmarshal([]byte(leadetl(t, append([]string{"plan", "--json"}, args...)...)), plan); err != nil {
+	if err := json.Unmarshal([]byte(clitest.Run(t, append([]string{"plan", "--json"}, args...)...)), plan); err != nil {
 		t.Fatal(err)
 	}
 	return plan

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
@@ -178,7 +179,7 @@ func newShell(t *testing.T, folder string) *shell {
 	defer w.Close()
 	sh := exec.Command("sh")
 	sh.Dir, sh.Stdout, sh.Stderr = folder, w, w
-	sh.Env = append(withoutMake(os.Environ()), "GORACE="+hasty, "HOME="+filepath.Join(folder, ".home"), "XDG_STATE_HOME=",
+	sh.Env = append(withoutMake(os.Environ()), "GORACE="+clitest.Hasty, "HOME="+filepath.Join(folder, ".home"), "XDG_STATE_HOME=",
 		"PATH="+filepath.Join(folder, ".tools")+":"+os.Getenv("PATH"))
 	commands, err := sh.StdinPipe()
 	if err != nil {
@@ -237,7 +238,7 @@ const storeAddress = "127.0.0.1:7070"
 // pages name, on a free port. It returns what puts its address into the place of
 // theirs, and these commands.
 func startStore(t *testing.T, shell *shell) (*strings.Replacer, []command) {
-	text, err := os.ReadFile(moduleRoot + "/docs/s3.md")
+	text, err := os.ReadFile(clitest.ModuleRoot + "/docs/s3.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,11 +296,11 @@ func checkout(t *testing.T) string {
 	if err := copySamples(filepath.Join(folder, "testdata")); err != nil {
 		t.Fatal(err)
 	}
-	makefile, err := os.ReadFile(moduleRoot + "/Makefile")
+	makefile, err := os.ReadFile(clitest.ModuleRoot + "/Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nightly, err := os.ReadFile(moduleRoot + "/deploy/nightly.sh")
+	nightly, err := os.ReadFile(clitest.ModuleRoot + "/deploy/nightly.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func checkout(t *testing.T) string {
 
 // storeVersion is the version of the S3 server that tests run.
 func storeVersion(t *testing.T) string {
-	text, err := os.ReadFile(moduleRoot + "/internal/testservers/versitygw/go.mod")
+	text, err := os.ReadFile(clitest.ModuleRoot + "/internal/testservers/versitygw/go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

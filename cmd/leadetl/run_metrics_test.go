@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/badservice"
@@ -110,7 +111,7 @@ func TestMetricsOfARun(t *testing.T) {
 			t.Errorf("no %s", want)
 		}
 	}
-	page, err := os.ReadFile(moduleRoot + "/docs/report.md")
+	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/report.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestMetricsPortInUse(t *testing.T) {
 		folder := t.TempDir()
 		var said bytes.Buffer
 		code := program.Execute(t.Context(), []string{
-			"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
+			"run", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
 			"--metrics-listen", address,
 		}, strings.NewReader(""), io.Discard, &said)
 		if code != cli.ExitUsage || !strings.Contains(said.String(), "leadetl: --metrics-listen: "+want) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks/warehouse"
@@ -40,15 +41,15 @@ func requireFile(t *testing.T, path, got string) {
 // nearly every type, with testdata/schema.
 func TestSchemaGolden(t *testing.T) {
 	for _, d := range warehouse.Warehouses {
-		got := lead(t, "schema", "deanonymization", "--dialect", string(d), "--keep", "id,seen at,email", "--normalize-names", "snake", "--drop-identifier", "--partition-by", "dt=2026-11-20")
-		requireFile(t, filepath.Join(samples, "schema", string(d)+".sql"), got)
+		got := clitest.RunRaw(t, "schema", "deanonymization", "--dialect", string(d), "--keep", "id,seen at,email", "--normalize-names", "snake", "--drop-identifier", "--partition-by", "dt=2026-11-20")
+		requireFile(t, filepath.Join(clitest.Samples, "schema", string(d)+".sql"), got)
 	}
 }
 
 // TestSchemaColumns keeps the end of docs/dataset.md what the program says of the columns
 // that its writer uses. The page has each line once, under the operations that have it.
 func TestSchemaColumns(t *testing.T) {
-	path := filepath.Join(moduleRoot, "docs/dataset.md")
+	path := filepath.Join(clitest.ModuleRoot, "docs/dataset.md")
 	written, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestSchemaColumns(t *testing.T) {
 		if op == resolution.EmailToHEM {
 			args = append(args, "--hem-profiles", "plain,uid2,google")
 		}
-		table := slices.Collect(strings.Lines(lead(t, args...)))
+		table := slices.Collect(strings.Lines(clitest.RunRaw(t, args...)))
 		header = table[0] + table[1]
 		for _, line := range table[2:] {
 			if of[line] == nil {
@@ -121,14 +122,14 @@ func TestSchemaOfDatasets(t *testing.T) {
 		{"--partition-by", "dt=2026-11-20", "--rename", "Record ID=crm", "--normalize-names", "snake"},
 	} {
 		out := filepath.Join(dir, fmt.Sprint(i))
-		lead(t, append([]string{"run", "email_to_hem", "--in", in, "--out", out, "--state", t.TempDir(), "--quiet"}, settings...)...)
+		clitest.RunRaw(t, append([]string{"run", "email_to_hem", "--in", in, "--out", out, "--state", t.TempDir(), "--quiet"}, settings...)...)
 		dataset := out
 		if i == 5 {
 			dataset = filepath.Join(out, "dt=2026-11-20")
 		}
 		for _, d := range warehouse.Dialects {
-			of := lead(t, append([]string{"schema", "email_to_hem", "--in", in, "--dialect", string(d), "--location", "s3://lake/hems"}, settings...)...)
-			got := lead(t, "schema", "--dataset", dataset, "--dialect", string(d), "--location", "s3://lake/hems")
+			of := clitest.RunRaw(t, append([]string{"schema", "email_to_hem", "--in", in, "--dialect", string(d), "--location", "s3://lake/hems"}, settings...)...)
+			got := clitest.RunRaw(t, "schema", "--dataset", dataset, "--dialect", string(d), "--location", "s3://lake/hems")
 			if of != got {
 				t.Errorf("%q in %s: of the settings\n%s\nof the dataset\n%s", settings, d, of, got)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
@@ -28,11 +29,11 @@ import (
 // data under testdata, as the README does.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 samples + "/script",
+		Dir:                 clitest.Samples + "/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("GORACE", hasty)
+			e.Setenv("GORACE", clitest.Hasty)
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			return copySamples(filepath.Join(e.WorkDir, "testdata"))
 		},
@@ -48,11 +49,11 @@ func TestScripts(t *testing.T) {
 
 // copySamples copies the sample data, without what only tests use.
 func copySamples(to string) error {
-	return filepath.WalkDir(samples, func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(clitest.Samples, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(samples, path)
+		name, err := filepath.Rel(clitest.Samples, path)
 		if err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args[3:]...)
 	c.Dir = ts.Getenv("WORK")
-	c.Env = append(os.Environ(), "GORACE="+hasty, "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
+	c.Env = append(os.Environ(), "GORACE="+clitest.Hasty, "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
 	in, err := c.StdinPipe()
 	ts.Check(err)
 	said := &signalAt{text: args[1], process: func() *os.Process { return c.Process }}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 )
 
@@ -21,19 +22,19 @@ func TestStandardOutputFails(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir+"/xdg")
 	t.Setenv("LEADETL_API_KEY", "none")
-	people := samples + "/directory/people.csv"
-	lead(t, "directory", "import", "--directory", dir+"/dir", "--people", people)
-	lead(t, "run", "email_to_hem", "--in", samples+"/emails.csv", "--out", dir+"/hems")
-	lead(t, "admin", "org", "create", "Org", "--credits", "5", "--state", dir+"/service")
+	people := clitest.Samples + "/directory/people.csv"
+	clitest.RunRaw(t, "directory", "import", "--directory", dir+"/dir", "--people", people)
+	clitest.RunRaw(t, "run", "email_to_hem", "--in", clitest.Samples+"/emails.csv", "--out", dir+"/hems")
+	clitest.RunRaw(t, "admin", "org", "create", "Org", "--credits", "5", "--state", dir+"/service")
 	commands := [][]string{
 		{"--version"}, {"version"}, {"--help"}, {"help", "run"}, {"run", "--help"}, {"completion", "bash"}, {"completion"}, {"directory"},
 		{"schema", "email_to_hem", "--dialect", "duckdb"}, {"schema", "email_to_hem", "--dialect", "markdown"},
 		{"schema", "--dataset", dir + "/hems", "--dialect", "athena", "--location", "s3://leads/b"}, {"schema", "--dataset", dir + "/hems", "--redshift-manifest", "--location", "s3://leads/b"},
 		{"report", dir + "/hems"}, {"report", dir + "/hems", "--out", "-"}, {"head", dir + "/hems"}, {"head", dir + "/hems", "--json"},
 		{"verify", dir + "/hems"}, {"verify", dir + "/hems", "--json"}, {"verify", dir + "/hems", "--target", "redshift"},
-		{"doctor"}, {"plan", "email_to_hem", "--in", samples + "/emails.csv", "--out", dir + "/new"}, {"plan", "email_to_hem", "--in", samples + "/emails.csv", "--out", dir + "/new", "--json"},
-		{"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", dir + "/made"}, {"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", dir + "/hems"},
-		{"run", "email_to_hem", "--in", samples + "/emails.csv", "--out", dir + "/json", "--summary-json", "-", "--quiet"},
+		{"doctor"}, {"plan", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", dir + "/new"}, {"plan", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", dir + "/new", "--json"},
+		{"run", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", dir + "/made"}, {"run", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", dir + "/hems"},
+		{"run", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", dir + "/json", "--summary-json", "-", "--quiet"},
 		{"directory", "import", "--directory", dir + "/dir", "--people", people}, {"directory", "stat", "--directory", dir + "/dir"}, {"directory", "verify", "--directory", dir + "/dir"},
 		{"admin", "org", "list", "--state", dir + "/service"}, {"admin", "org", "create", "Other", "--state", dir + "/service"},
 		{"admin", "key", "create", "Org", "--state", dir + "/service"}, {"admin", "key", "list", "Org", "--state", dir + "/service"},

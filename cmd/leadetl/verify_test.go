@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
@@ -32,7 +33,7 @@ func ragged(t *testing.T) string {
 	if err := os.WriteFile(in, []byte(raggedList), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lead(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "4", "--state", filepath.Join(dir, "state"), "--quiet")
+	clitest.RunRaw(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "4", "--state", filepath.Join(dir, "state"), "--quiet")
 	return out
 }
 
@@ -73,7 +74,7 @@ func rewrite(t *testing.T, path string, change func([]byte) []byte) {
 // do, one thing at a time.
 func TestVerifyNamesEveryDamage(t *testing.T) {
 	whole := ragged(t)
-	if found := failures(t, whole); len(found) > 0 {
+	if found := clitest.Failures(t, whole); len(found) > 0 {
 		t.Fatalf("the dataset as it was written: %q", found)
 	}
 	flip := func(name string, at func(size int) int) func(*testing.T, string) {
@@ -206,7 +207,7 @@ func TestVerifyNamesEveryDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.damage(t, out)
-			found := failures(t, out)
+			found := clitest.Failures(t, out)
 			if len(c.want) == 0 && len(found) > 0 || len(c.want) > 0 && len(found) == 0 {
 				t.Errorf("found %q, want %q", found, c.want)
 			}
@@ -247,7 +248,7 @@ func TestVerifySurvivesForgedFiles(t *testing.T) {
 		}
 		forge(t, out, 0, data)
 		tried++
-		if lines := failures(t, out); len(lines) > 0 {
+		if lines := clitest.Failures(t, out); len(lines) > 0 {
 			found++
 			if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "part-0000") }) {
 				t.Errorf("byte %d: no part is named, but %q", at, lines)
@@ -263,8 +264,8 @@ func TestVerifySurvivesForgedFiles(t *testing.T) {
 // identifiers and without, and where people are suppressed.
 func TestVerifyEveryOperation(t *testing.T) {
 	dir := t.TempDir()
-	sample := func(name string) string { return filepath.Join(samples, name) }
-	lead(t, "directory", "import", "--directory", dir, "--people", sample("directory/people.csv"), "--companies", sample("directory/companies.csv"),
+	sample := func(name string) string { return filepath.Join(clitest.Samples, name) }
+	clitest.RunRaw(t, "directory", "import", "--directory", dir, "--people", sample("directory/people.csv"), "--companies", sample("directory/companies.csv"),
 		"--ip-ranges", sample("directory/ip-ranges.csv"), "--searches", sample("directory/searches.csv"), "--visits", sample("directory/visits.csv"))
 	optouts := filepath.Join(t.TempDir(), "optouts.txt")
 	if err := os.WriteFile(optouts, []byte("ada.example@bakery.example\nben.specimen@rockets.example\ncleo.fixture@books.example\n"), 0o644); err != nil {
@@ -283,9 +284,9 @@ func TestVerifyEveryOperation(t *testing.T) {
 				if op.IsKeyword() {
 					args = append(args, "--as-of", "2026-11-15", "--keep", "id")
 				}
-				lead(t, append(args, extra...)...)
-				lead(t, "verify", out, "--quiet")
-				m, err := sinks.ReadManifest(openLocal(t, out))
+				clitest.RunRaw(t, append(args, extra...)...)
+				clitest.RunRaw(t, "verify", out, "--quiet")
+				m, err := sinks.ReadManifest(clitest.OpenLocal(t, out))
 				if err != nil {
 					t.Fatal(err)
 				}

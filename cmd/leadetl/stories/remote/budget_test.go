@@ -1,0 +1,109 @@
+//go:build unix
+
+package remote
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
+	"github.com/leadetl/leadetl/internal/badservice"
+)
+
+// budgetRows is how much work there is: more than any budget of the test.
+const budgetRows = 300
+
+// TestRemoteBudgets runs jobs with 64 calls in flight into budgets of 0 to 200
+// credits and calls. None is ever passed, by the service's own books, and
+// each is used up, however often the job was killed on the way: what is left
+// is no more than the calls that may have been billed.
+//
+// With LEADETL_KILLS every number is tried, else a few.
+func TestRemoteBudgets(t *testing.T) {
+	t.Parallel()
+	testRemoteBudgets(t, clitest.InFolder, 0, 1, 2, 63, 64, 65, 128, 199, 200)
+}
+
+// TestRemoteBudgetsOnS3 is TestRemoteBudgets with the state on S3.
+func TestRemoteBudgetsOnS3(t *testing.T) {
+	t.Parallel()
+	testRemoteBudgets(t, clitest.OnS3(t), 0, 1, 64, 199)
+}
+
+func testRemoteBudgets(t *testing.T, keep clitest.Keeper, budgets ...int) {
+	if os.Getenv("LEADETL_KILLS") != "" {
+		budgets = budgets[:0]
+		for n := range 201 {
+			budgets = append(budgets, n)
+		}
+	}
+	random := rand.New(rand.NewPCG(remoteKillSeed, 2))
+	for _, flag := range []string{"--max-credits", "--max-calls"} {
+		for i, n := range budgets {
+			kills := 0
+			if i%4 == 3 {
+				kills = 3
+			}
+			storm := i%2 == 1
+			t.Run(fmt.Sprintf("%s %d, %d kills, storm %v", flag, n, kills, storm), func(t *testing.T) {
+				testBudget(t, flag, int64(n), kills, storm, random, keep)
+			})
+		}
+	}
+}
+
+func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, random *rand.Rand, keep clitest.Keeper) {
+	o := badservice.DefaultOptions()
+	o.Matched, o.Seed = 1, uint64(n) // each is a credit
+	if storm {
+		o.Faults = badservice.Storm()
+		o.Faults.Limited = 0 // takes time alone
+	}
+	if kills > 0 {
+		o.Latency = 20 * time.Millisecond
+	}
+	s, url := clitest.StartService(t, o)
+	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(budgetRows), "--concurrency", "64", "--rows-per-part", "100", "--idempotent", flag, strconv.FormatInt(n, 10))
+	keep(j)
+	within := func(when string) {
+		t.Helper()
+		if spent := int64(len(s.Ledger())); spent > n || s.Spent() > n {
+			t.Fatalf("%s: %d answers are billed, %d credits, of %d", when, spent, s.Spent(), n)
+		}
+	}
+	for range kills {
+		seen := s.Seen()
+		p := j.Start()
+		most := time.Now().Add(time.Duration(random.IntN(1000)) * time.Millisecond)
+		calls := random.IntN(int(n)/2 + 1)
+		clitest.Until(t, "it is time", func() bool { return s.Seen() > seen+calls || p.Ended() || time.Now().After(most) })
+		p.Kill()
+		within("after a kill")
+	}
+	j.Within(cli.ExitBudget)
+	within("stopped")
+	if storm || kills > 0 {
+		s.SetFaults(badservice.Faults{})
+		j.Within(cli.ExitBudget)
+		within("stopped again")
+	}
+	// What may have been billed counts too.
+	if billed, unknown := int64(len(s.Ledger())), int64(len(j.Unknown())); billed+unknown < n || !storm && kills == 0 && billed != n {
+		t.Errorf("%d of %d are used, %d more may be; %v", billed, n, unknown, s.Fates())
+	}
+	for key, times := range s.BilledKeys() {
+		if times != 1 {
+			t.Errorf("a key is billed %d times: %v", times, clitest.CallsOf(s, key))
+		}
+	}
+	j.Flags = append(j.Flags, flag, strconv.Itoa(budgetRows)) // more of it
+	j.Within(cli.ExitDone)
+	if len(s.Ledger()) != budgetRows || len(clitest.ReadDataset(t, j.Path("out")).Rows) != budgetRows {
+		t.Errorf("with more of it, %d are billed of %d rows", len(s.Ledger()), budgetRows)
+	}
+}

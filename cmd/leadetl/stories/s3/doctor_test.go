@@ -1,0 +1,137 @@
+//go:build unix
+
+package s3
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
+	"github.com/leadetl/leadetl/internal/s3test"
+)
+
+// rows are the lines of doctor's table by what was checked, with single spaces.
+func checked(p *clitest.Process) map[string]string {
+	rows := map[string]string{}
+	for line := range strings.Lines(p.Printed.String()) {
+		what, rest, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		rows[what] = strings.Join(strings.Fields(rest), " ")
+	}
+	return rows
+}
+
+// TestDoctorOnS3: with the policy that docs/s3.md shows all checks pass and
+// leave nothing behind; without one of its permissions, doctor names it.
+func TestDoctorOnS3(t *testing.T) {
+	const user, secret = "nightly", "CanaryOfTheUser00000000000000000"
+	j := clitest.NewS3Job(t)
+	j.Server.AddUser(t, user, secret)
+	t.Setenv("AWS_ACCESS_KEY_ID", user)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	j.Put("lists/a.csv", clitest.EmailList(10))
+	args := j.Args("s3://leads/lists/**.csv", "s3://leads/hems/")
+	args[0] = "doctor"
+	policy := shownPolicy(t, 0)
+	j.Server.Allow(t, clitest.S3Bucket, user, policy)
+	p := clitest.StartProgram(t, args...)
+	rows := checked(p.Waited())
+	if p.Code() != cli.ExitDone || !strings.HasPrefix(rows["input"], "ok 1 file, ") || rows["output"] != "ok s3://leads/hems/: list, write, read and remove" || rows["clock"] != "ok as S3 has it" {
+		t.Errorf("exit code %d, %q\n%s", p.Code(), rows, p.Said)
+	}
+	for _, key := range []string{"hems", "lists"} {
+		if entries, err := os.ReadDir(j.Object(key)); err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "a.csv" }) {
+			t.Errorf("doctor left %v in %s", entries, key)
+		}
+	}
+	for i, statement := range policy.Statement {
+		for _, action := range actions(statement) {
+			if action == "s3:AbortMultipartUpload" {
+				continue // there is no upload to abort
+			}
+			less := s3test.Policy{Version: policy.Version}
+			for k, other := range policy.Statement {
+				kept := slices.DeleteFunc(actions(other), func(a string) bool { return k == i && a == action })
+				if other.Action = kept; len(kept) > 0 {
+					less.Statement = append(less.Statement, other)
+				}
+			}
+			j.Server.Allow(t, clitest.S3Bucket, user, less)
+			p := clitest.StartProgram(t, args...)
+			if code := p.Code(); code != cli.ExitUsage || !strings.Contains(p.Printed.String(), "allow "+action+" on ") {
+				t.Errorf("without %s: exit code %d\n%s%s", action, code, p.Printed, p.Said)
+			}
+		}
+	}
+
+	p = clitest.StartProgram(t, append(args, "--s3-endpoint", "http://127.0.0.1:1", "--s3-give-up-after", "1s")...)
+	if rows := checked(p.Waited()); p.Code() != cli.ExitTryAgain || !strings.HasPrefix(rows["input"], "failed ") || !strings.HasPrefix(rows["output"], "failed ") {
+		t.Errorf("store that is gone: exit code %d, %q", p.Code(), rows)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	p = clitest.StartProgram(t, append(args, "--s3-endpoint", other.URL, "--in", "s3://leads/x.csv")...)
+	want := "the bucket leads does not exist there, or " + other.URL + " is not an S3 store; "
+	if rows := checked(p.Waited()); p.Code() != cli.ExitUsage || !strings.Contains(rows["input"], want) || !strings.Contains(rows["output"], want) || !strings.HasPrefix(rows["clock"], "- not compared") {
+		t.Errorf("not S3: exit code %d, %q", p.Code(), rows)
+	}
+}
+
+// TestDoctorOfService: doctor asks a service for the balance, and spends none
+// of it.
+func TestDoctorOfService(t *testing.T) {
+	t.Parallel()
+	place := clitest.NewPlace(t)
+	key, poor := place.Customer("Rich", "1000"), place.Customer("Poor", "0")
+	service := place.Serve()
+	doctor := func(key string, flags ...string) (*clitest.Process, map[string]string) {
+		p := clitest.StartProgram(t, append([]string{"doctor", "enrichment", "--in", clitest.Samples + "/profiles.csv", "--out", t.TempDir(), "--state", t.TempDir(),
+			"--resolver", service.Public, "--api-key-file", secretFile(t, key)}, flags...)...)
+		return p, checked(p.Waited())
+	}
+	for range 2 {
+		p, rows := doctor(key, "--max-credits", "1500")
+		if p.Code() != cli.ExitDone || rows["service"] != "ok "+service.Public || rows["API key"] != "ok accepted" ||
+			rows["credits"] != "ok 1,000, less than --max-credits 1,500" || rows["clock"] != "ok as the service has it" || !strings.HasPrefix(rows["input"], "ok 1 file") {
+			t.Errorf("exit code %d, %q\n%s", p.Code(), rows, p.Said)
+		}
+	}
+	if p, rows := doctor(poor); p.Code() != cli.ExitBudget || !strings.HasPrefix(rows["credits"], "failed ") {
+		t.Errorf("no credits: exit code %d, %q", p.Code(), rows)
+	}
+	if p, rows := doctor(key[:len(key)-6] + "AAAAAA"); p.Code() != cli.ExitUsage || !strings.HasPrefix(rows["API key"], "failed the service refuses it; check --api-key-file") {
+		t.Errorf("a wrong key: exit code %d, %q", p.Code(), rows)
+	}
+	other, lean := httptest.NewServer(http.NotFoundHandler()), httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("API-Version", "1.0.0")
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer other.Close()
+	defer lean.Close()
+	for _, address := range []string{service.Public + "/elsewhere", service.Internal, other.URL} {
+		if p, rows := doctor(key, "--resolver", address); p.Code() != cli.ExitUsage || rows["API key"] != "" ||
+			rows["service"] != "failed "+address+" answers, but does not look like a Lead Resolution Service; check --resolver" {
+			t.Errorf("not a service: exit code %d, %q", p.Code(), rows)
+		}
+	}
+	if p, rows := doctor(key, "--resolver", lean.URL); p.Code() != cli.ExitDone || rows["API key"] != "- not checked: the service answers 404 to /account/balance" {
+		t.Errorf("no account: exit code %d, %q", p.Code(), rows)
+	}
+	service.Stop(os.Interrupt)
+	if p, rows := doctor(key); p.Code() != cli.ExitTryAgain || !strings.Contains(rows["service"], "connection refused; check --resolver, or try again later") {
+		t.Errorf("no service: exit code %d, %q", p.Code(), rows)
+	}
+}
+
+// secretFile is a file of a key that only its user may read.
+func secretFile(t *testing.T, key string) string {
+	path := t.TempDir() + "/key"
+	if err := os.WriteFile(path, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -18,7 +18,8 @@ import (
 // rowFile is one input that is being read. Fill adds up to maxRows rows to b
 // and returns io.EOF at the end, when b may hold rows too. finish takes the
 // error that ended Fill and returns what was wrong with the file, or nil if it
-// was read completely. close frees it.
+// was read completely. close frees it. A Reader calls them in one goroutine: Fill until
+// it fails, then finish and close once each.
 type rowFile interface {
 	Fill(ctx context.Context, b *rows.Builder, maxRows int) error
 	finish(err error) error

@@ -25,7 +25,8 @@ const headerSize = 8
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Storage is where a log is kept: a file. Its Sync may skip metadata that is not
-// needed to read the file.
+// needed to read the file. A Log calls it in the goroutine of its owner, WriteAt and Sync
+// once for each record, and Close at the end; it reads nothing.
 type Storage interface {
 	io.WriterAt
 	io.Closer

@@ -12,9 +12,13 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Steps are the steps of one run without calls. Several goroutines call them. Each
-// step may be done twice, also at the same time and elsewhere, and comes to the same.
+// Steps are the steps of one run without calls. Activities call them, from up to as many
+// goroutines as the worker has places: Survey for each file, Divide once, Make for each
+// window, Finish once, each after the one before has ended on all workers. A step may be
+// done twice, also at the same time and elsewhere, with the same result. It keeps nothing
+// in memory for the next, and ends early only with ctx.
 type Steps interface {
+	// Files is the number of files of the input.
 	Files() int
 	// Survey counts the rows of a file of the input.
 	Survey(ctx context.Context, file int) error

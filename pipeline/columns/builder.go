@@ -19,7 +19,9 @@ type Builder struct {
 	built   *arrow.Schema      // of the records
 }
 
-// filler builds some consecutive columns of a batch.
+// filler builds some consecutive columns of a batch. A Builder calls fill once for each
+// batch, in one goroutine. The arrays that it appends to to belong to the caller; the
+// filler keeps its buffers for the next batch, and nothing of b.
 type filler interface {
 	fill(b *Batch, to []arrow.Array) []arrow.Array
 }

@@ -16,8 +16,9 @@ import (
 // ErrInputChanged says that rows of a recorded part have changed since it was made.
 var ErrInputChanged = errors.New("the input has changed since the dataset was begun")
 
-// Sink takes the batches of one part, in order. Either End or Abandon is called,
-// once.
+// Sink takes the batches of one part, in order, from the goroutine of Cutter.Run. A batch
+// that Take was given belongs to the Sink; Take waits while too much is taken and not yet
+// processed. Either End or Abandon is called last, once.
 type Sink interface {
 	Take(ctx context.Context, b *sources.Batch) error
 	End() error // all rows of the part were taken

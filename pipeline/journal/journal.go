@@ -27,7 +27,9 @@ type Journal struct {
 }
 
 // Storage is where a journal is. What a method has written is durable when it
-// returns.
+// returns, and data stays the caller's. A Journal calls Read once, then Begin once, then
+// Append for each part, one at a time; Put and Get meanwhile, from all workers. Remove or
+// Close ends it.
 type Storage interface {
 	// Read returns the lines; fs.ErrNotExist without a journal.
 	Read() ([]byte, error)

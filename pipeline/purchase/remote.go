@@ -11,9 +11,10 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Service makes calls that may cost something. Each method makes one request
-// at most and is called from many goroutines at once; an error is a
-// *resolution.CallError or the context's.
+// Service makes calls that may cost something. A Buyer calls it from up to
+// Concurrency goroutines at once, after the intent is stored and the pace allows it. Each
+// method makes one request at most and ends with its answer or with ctx: an error is a
+// *resolution.CallError or that of ctx. A reply belongs to the caller.
 type Service interface {
 	Do(ctx context.Context, call resolution.Call) (resolution.Reply, error)
 	Start(ctx context.Context, search resolution.SearchCall) (resolution.Reply, error)
@@ -116,9 +117,10 @@ func forgotten(f answers.Found) time.Time {
 	return f.Deadline
 }
 
-// Store keeps what was bought, and the calls that are open. It is safe from
-// many goroutines. A method that changes something returns after the change is
-// durable. *answers.Store is one, and documents each method.
+// Store keeps what was bought, and the calls that are open. A run opens one and closes it
+// when all calls have ended. It is safe from many goroutines. A method that changes
+// something returns after the change is durable, even if ctx ends while it is written.
+// *answers.Store is one, and documents each method.
 type Store interface {
 	Lookups
 	OpenCalls
@@ -158,20 +160,25 @@ func (r *Remote) Load(ctx context.Context, questions iter.Seq2[answers.Hash, err
 	return nil
 }
 
-// Lookups finds what is stored of questions, for buyers and plans.
+// Lookups finds what is stored of questions, for buyers and plans: once for up to
+// MaxLookups keys of a batch. The result is in the order of the keys, in the memory of
+// into, and the caller's until it calls again with that memory.
 type Lookups interface {
 	Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error)
 	LookupHashes(ctx context.Context, hashes []answers.Hash, f answers.Freshness, into []answers.Found) ([]answers.Found, error)
 }
 
-// OpenCalls finds the call that an answer belongs to.
+// OpenCalls finds the call that an answer belongs to, once for each callback or poll;
+// answers.ErrNoCall without it.
 type OpenCalls interface {
 	Find(ctx context.Context, h answers.Hash) (answers.OpenCall, error)
 	FindByResolution(ctx context.Context, service, id string) (answers.OpenCall, error)
 }
 
-// Calls records the life of a call: an intent first, and then how it went on
-// without an answer.
+// Calls records the life of a call, in the goroutine that makes it: Intent before each
+// request, and Park or Fail after a request without an answer. A call ends with
+// Answers.Place. Up to 2 × Concurrency goroutines call it at once, each about another
+// question.
 type Calls interface {
 	Intent(ctx context.Context, q answers.Question, send answers.Send) (answers.Call, error)
 	Park(ctx context.Context, q answers.Question, p answers.Parking) error
@@ -181,7 +188,8 @@ type Calls interface {
 	Reopen(ctx context.Context, q answers.Question, a answers.Answer) error
 }
 
-// Answers stores answers, which end their calls.
+// Answers stores answers, once for each: Place ends the call and runs placed as soon as
+// no later change can come before it; Put needs no call.
 type Answers interface {
 	Place(ctx context.Context, q answers.Question, a answers.Answer, placed func()) error
 	Put(ctx context.Context, q answers.Question, a answers.Answer) error
@@ -189,7 +197,8 @@ type Answers interface {
 	Knows(ctx context.Context, scope answers.Scope) (bool, error)
 }
 
-// Ledger says what a run has spent, and what may have been billed.
+// Ledger says what a run has spent, and what may have been billed. It is read before
+// the first call and for the report; the sequences end at the first error.
 type Ledger interface {
 	SumSpent(ctx context.Context, run string) (answers.Spending, error)
 	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]

@@ -20,7 +20,8 @@ import (
 var ErrCorrupt = errors.New("not as it was recorded")
 
 // Place has the files of a dataset. Names are relative to it, with slashes. Changes are
-// durable when a method returns.
+// durable when a method returns. Workers call Create, Check, Sum and Open at the same time, for
+// different files; the goroutine that begins and finishes the dataset calls the others. Close ends it, when every Unfinished has been committed or aborted.
 type Place interface {
 	// URI returns the place for users, in one spelling.
 	URI() string
@@ -59,7 +60,8 @@ type Place interface {
 	Close() error
 }
 
-// Unfinished is a file being written.
+// Unfinished is a file being written, by one goroutine at a time: Write many times, Flush
+// once, then Commit. Abort may come at any time instead.
 type Unfinished interface {
 	// Write collects what it is given, so it may be little at a time.
 	io.Writer

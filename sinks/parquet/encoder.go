@@ -2,12 +2,10 @@ package parquet
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"sort"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet"
@@ -48,7 +46,8 @@ const (
 	countedBytes = 8 << 20
 )
 
-// column collects one top-level column of the open row group.
+// column collects one top-level column of the open row group. The goroutine of its
+// Encoder calls add for each record and flush at the end of each row group.
 type column interface {
 	// add takes the next values. It copies string arrays, because their memory is
 	// reused afterwards. It may retain other arrays.
@@ -149,45 +148,6 @@ func (e *Encoder) Flush() error {
 
 // Written is how many bytes of the file have been written.
 func (e *Encoder) Written() int64 { return e.out.n }
-
-// Close ends the file with its footer.
-func (e *Encoder) Close() error {
-	if err := e.Flush(); err != nil {
-		return err
-	}
-	for _, c := range e.columns {
-		if r, ok := c.(*repeatingColumn); ok {
-			r.close()
-		}
-	}
-	footer, err := e.meta.Finish()
-	if err != nil {
-		return err
-	}
-	sortEncodings(footer)
-	n, err := footer.WriteTo(e.out, nil)
-	if err != nil {
-		return err
-	}
-	tail := binary.LittleEndian.AppendUint32(nil, uint32(n))
-	_, err = e.out.Write(append(tail, parquetMagic...))
-	return err
-}
-
-// sortEncodings sorts the page counts by encoding of every chunk. Arrow lists
-// them in the random order of a map, so the footer of a chunk with both
-// dictionary and plain pages would vary.
-func sortEncodings(footer *metadata.FileMetaData) {
-	for _, group := range footer.RowGroups {
-		for _, chunk := range group.Columns {
-			stats := chunk.MetaData.EncodingStats
-			sort.Slice(stats, func(i, j int) bool {
-				a, b := stats[i], stats[j]
-				return a.PageType > b.PageType || a.PageType == b.PageType && a.Encoding > b.Encoding
-			})
-		}
-	}
-}
 
 // rowGroup is a row group being written, leaf by leaf.
 type rowGroup struct {

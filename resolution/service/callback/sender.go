@@ -286,20 +286,6 @@ func (r *run) deliver(d state.Delivery) (again bool) {
 	return result.State == state.Pending
 }
 
-// judge decides how a delivery continues after an answer.
-func (s *Sender) judge(d state.Delivery, a answer, now time.Time) state.Attempt {
-	result := state.Attempt{ID: d.ID, State: state.Delivered, Status: a.status, Failure: a.failure, At: now}
-	switch next := d.Attempts + 1; {
-	case a.failure == "":
-	case a.failure == FailureGone || next >= len(s.o.Schedule):
-		result.State = state.Dead
-	default:
-		result.State = state.Pending
-		result.Due = now.Add(max(jitter(s.o.Schedule[next], s.o.Random()), a.again))
-	}
-	return result
-}
-
 // settle stores a result, and tries again after errors. It returns false when
 // the grace ended first.
 func (r *run) settle(d state.Delivery, result state.Attempt) bool {

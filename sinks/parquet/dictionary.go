@@ -3,41 +3,32 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/maphash"
+
+	"github.com/leadetl/leadetl/internal/codes"
 )
 
-// dictionary numbers values in the order in which they first occur. It is a hash
-// table over one block of memory. A Go map takes several times the memory, and a
-// file has a dictionary for each of dozens of columns.
+// dictionary numbers values in the order in which they first occur. They are in one block of
+// memory.
 type dictionary struct {
-	width  int      // of numbers, 0 for text
-	data   []byte   // the values as a PLAIN page: text behind its length
-	starts []uint32 // of each value in data
-	slots  []uint32 // by hash: the number of a value + 1, or 0; the length is a power of two
-	// unhashed means that slots does not have the values: they came as codes, and
-	// no value was looked up since.
-	unhashed bool
+	width  int         // of numbers, 0 for text
+	data   []byte      // the values as a PLAIN page: text behind its length
+	starts []uint32    // of each value in data
+	table  codes.Table // lacks the last values if they came as codes, and no value was looked up since
 }
 
-// hashSeed differs between processes. Numbers do not depend on it.
-var hashSeed = maphash.MakeSeed()
-
-const (
-	minSlots    = 64
-	lengthBytes = 4 // before each value
-)
+const lengthBytes = 4 // before each value
 
 // number returns the number of a value. If the value is new, it gets the next
 // number.
 func (d *dictionary) number(value []byte) (number uint32, added bool) {
-	if d.unhashed || 2*len(d.starts) >= len(d.slots) {
-		d.grow()
+	for n := d.table.Len(); n < len(d.starts); n++ {
+		d.table.Add(codes.Hash(d.value(uint32(n))))
 	}
-	slot := d.slot(value)
-	if n := d.slots[slot]; n > 0 {
-		return n - 1, false
+	hash := codes.Hash(value)
+	if number, found := d.table.Find(hash, func(number uint32) bool { return bytes.Equal(d.value(number), value) }); found {
+		return number, false
 	}
-	d.slots[slot] = uint32(len(d.starts)) + 1
+	d.table.Add(hash)
 	return d.append(value), true
 }
 
@@ -47,27 +38,6 @@ func (d *dictionary) append(value []byte) (number uint32) {
 	d.starts = append(d.starts, uint32(len(d.data)))
 	d.data = appendCell(d.data, value, d.width)
 	return number
-}
-
-// slot returns the slot of a value, or the free slot for it.
-func (d *dictionary) slot(value []byte) int {
-	mask := len(d.slots) - 1
-	slot := int(maphash.Bytes(hashSeed, value)) & mask
-	for d.slots[slot] > 0 && !bytes.Equal(d.value(d.slots[slot]-1), value) {
-		slot = (slot + 1) & mask
-	}
-	return slot
-}
-
-func (d *dictionary) grow() {
-	n := max(minSlots, len(d.slots))
-	for 2*len(d.starts) >= n {
-		n *= 2
-	}
-	d.slots, d.unhashed = make([]uint32, n), false
-	for n := range d.starts {
-		d.slots[d.slot(d.value(uint32(n)))] = uint32(n) + 1
-	}
 }
 
 // value is the value with a number. It is valid until the next one is added.
@@ -84,8 +54,7 @@ func (d *dictionary) len() int { return len(d.starts) }
 
 // reset forgets the values and keeps the memory.
 func (d *dictionary) reset() {
-	clear(d.slots)
-	d.unhashed = false
+	d.table.Reset()
 	d.data, d.starts = d.data[:0], d.starts[:0]
 }
 

@@ -209,7 +209,6 @@ const cachedCodes = 1 << 13
 func (c *repeatingColumn) openTable(table arrow.DataType, values *cells) {
 	if c.seen.table != table {
 		c.seen.alone = c.values.len() == 0
-		c.values.unhashed = c.values.unhashed || c.seen.alone
 		c.seen.table = table
 		clear(c.seen.numbers)
 	}

@@ -40,7 +40,7 @@ func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
 	w := &Writer{dictionaries: make([]*dictionary, len(repeated)), keys: NewIndexWriter(path, Last), ends: []uint64{0}}
 	for i, yes := range repeated {
 		if yes {
-			w.dictionaries[i] = newDictionary()
+			w.dictionaries[i] = &dictionary{}
 		}
 	}
 	if w.offsets, err = columnfile.NewSpool[uint64](path); err != nil {

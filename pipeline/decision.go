@@ -7,12 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -195,6 +198,11 @@ func (d *decision) newKeys(suppress *keys.Suppressor) *keys.Maker {
 func (d *decision) newSearchReader() keys.SearchReader {
 	j := d.run.Job
 	return keys.SearchReader{Fields: d.columns.Fields, Defaults: j.SearchDefaults, Today: d.asOf, Count: j.Operation == resolution.KeywordToLeadCount}
+}
+
+// newEngine makes an engine whose questions asking bounds.
+func (d *decision) newEngine(asking *semaphore.Weighted) *rows.Engine {
+	return rows.NewEngine(d.run.Resolver, d.run.Job.Operation, d.columns.Layout, asking)
 }
 
 // asksRows reports whether each row is one question to a service.

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -98,7 +99,7 @@ type listChecker struct {
 	decision *decision
 	suppress *keys.Suppressor
 	keys     *keys.Maker
-	answer   func(context.Context, *columns.Batch, func(*columns.Batch) error) error
+	answers  rows.Answerer
 	left     int            // recorded parts that are not checked yet
 	listed   map[int]string // names of the parts that contain an added entry, by number
 }
@@ -109,8 +110,7 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	c.listed = map[int]string{}
 	run := c.decision.run
 	if run.Remote == nil {
-		engine := newEngineAnswers(c.decision, semaphore.NewWeighted(int64(run.Workers)))
-		c.answer = engine.answer
+		c.answers = c.decision.newEngine(semaphore.NewWeighted(int64(run.Workers)))
 		return func() {}, nil
 	}
 	// The rows of recorded parts are not asked about otherwise.
@@ -124,7 +124,7 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	if err != nil {
 		return nil, err
 	}
-	c.answer = (&boughtRows{from: buyer, layout: c.decision.columns.Layout, counters: remote.Counters}).answer
+	c.answers = &rows.Bought{From: buyer, Layout: c.decision.columns.Layout, Counters: remote.Counters}
 	return buyer.Close, nil
 }
 
@@ -155,7 +155,7 @@ func (p *checkedPart) Take(ctx context.Context, in *sources.Batch) error {
 	b := &p.batch
 	c.keys.Fill(b, in)
 	if !p.isListed() {
-		if err := c.answer(ctx, b, func(rows *columns.Batch) error { c.suppress.Answers(rows); return nil }); err != nil {
+		if err := c.answers.Answer(ctx, b, func(rows *columns.Batch) error { c.suppress.Answers(rows); return nil }); err != nil {
 			return err
 		}
 	}

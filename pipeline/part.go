@@ -4,31 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/sourcegraph/conc"
 	"github.com/sourcegraph/conc/pool"
-	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
-
-// rowFiller processes the rows of a part: it takes batches from the part's
-// queue, gets the answers to their rows, and writes the rows in order. Answers
-// come from the engine (localRows), from a service (boughtRows), or from
-// searches (searchedRows).
-//
-// It calls onlyWaiting when it only waits for answers, so that the next part
-// can start.
-type rowFiller interface {
-	fill(ctx context.Context, q *partQueue, onlyWaiting func()) error
-}
 
 // partMaker makes one part: keys, answers, columns, Parquet.
 type partMaker struct {
@@ -43,7 +35,6 @@ type partMaker struct {
 	counting sync.Mutex // rows are written while others are read
 	totals   sinks.Totals
 	first    *sinks.FirstReject // of the rejects so far
-	hashes   []uint64           // of the keys of a batch
 	digest   cut.Digest
 	rejected *rejectsWriter
 }
@@ -72,11 +63,12 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err e
 }
 
 func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error {
-	if err := m.filler().fill(ctx, q, leave); err != nil {
-		return err
-	}
-	if q.dropped.Load() {
+	err := m.writeRows(ctx, q, leave)
+	if q.dropped.Load() && (err == nil || m.decision.run.Job.Operation.IsKeyword()) {
 		return nil // interrupted: the next run makes this part
+	}
+	if err != nil {
+		return err
 	}
 	if err := errors.Join(m.writer.Finish(), m.rejected.finish()); err != nil {
 		return err
@@ -101,51 +93,90 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 	return m.work.log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
 }
 
-func (m *partMaker) filler() rowFiller {
-	run := m.decision.run
+// writeRows writes the rows of the part with their answers.
+func (m *partMaker) writeRows(ctx context.Context, q *partQueue, onlyWaiting func()) error {
+	ctx, end := m.untilEnd(ctx, q)
+	defer end()
+	answered := m.rows(q, onlyWaiting)
+	defer answered.Close()
+	for {
+		b, err := answered.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := m.write(b); err != nil {
+			m.work.stopBuying(err)
+			return err
+		}
+	}
+}
+
+// untilEnd ends a part of searches when its rest will not come, and when the run has to
+// stop. A buyer ends its searches itself, with its own reason.
+func (m *partMaker) untilEnd(ctx context.Context, q *partQueue) (_ context.Context, end func()) {
+	if !m.decision.run.Job.Operation.IsKeyword() {
+		return ctx, func() {}
+	}
+	ended := m.work.ended
+	if m.work.buyer != nil {
+		ended = nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watching conc.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-q.gone:
+		case <-ended:
+		case <-ctx.Done():
+		}
+		cancel()
+	})
+	return ctx, func() { cancel(); watching.Wait() }
+}
+
+// rows chooses who answers the rows of the part.
+func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
+	d, run, in := m.decision, m.decision.run, partInput{m, q}
 	switch {
 	case run.Job.Operation.IsKeyword():
-		return newSearchedRows(m)
+		return rows.FromSearches(in, rows.Searches{
+			Operation: run.Job.Operation, Reader: d.newSearchReader(), Layout: d.columns.Layout, Kept: d.columns.Kept, Buyer: m.work.buyer, Searcher: run.Searcher,
+			Asking: m.work.asking, Log: run.Log, Done: func() { m.add(sinks.Totals{Searches: 1}) },
+		})
 	case m.work.buyer != nil:
-		return &boughtRows{part: m, from: m.work.buyer, layout: m.decision.columns.Layout, counters: run.Remote.Counters}
+		return rows.FromService(in, m.keys, &rows.Bought{From: m.work.buyer, Layout: d.columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
 	}
-	return &localRows{part: m, engine: newEngineAnswers(m.decision, m.work.asking)}
+	engine := d.newEngine(m.work.asking)
+	if m.suppress == nil && !m.folders.isPartitioned() {
+		engine.InSmallPieces()
+	}
+	return rows.FromEngine(in, m.keys, engine, &m.work.repeats)
 }
 
-// begin adds a batch to the part, and makes the keys of its rows.
-func (m *partMaker) begin(b *columns.Batch, in *sources.Batch) error {
-	if err := m.take(in); err != nil {
-		return err
-	}
-	m.keys.Fill(b, in)
-	for i, o := range b.Outcomes {
-		if o == outcome.Rejected {
-			m.noteReject(in.Source, in.Rows[i], b.Reasons[i])
-			break
-		}
-	}
-	m.countRepeats(b)
-	return nil
+// partInput is the queue of a part. It counts what is taken.
+type partInput struct {
+	part *partMaker
+	*partQueue
 }
 
-// countRepeats counts rows with the key of another row, for runs without a
-// buyer.
-func (m *partMaker) countRepeats(b *columns.Batch) {
-	if _, counting := m.work.repeats.Count(); m.decision.run.Remote != nil || !counting {
-		return
+// Next adds the rows of a batch to the part's checksum, and its malformed lines to the
+// rejects.
+func (i partInput) Next(ctx context.Context) (*sources.Batch, error) {
+	b, err := i.partQueue.Next(ctx)
+	if err != nil {
+		return nil, err
 	}
-	m.hashes = m.hashes[:0]
-	for i, o := range b.Outcomes {
-		if o == outcome.Matched { // it has a key, and no answer yet
-			m.hashes = append(m.hashes, xxh3.Hash(b.Keys.At(i)))
-		}
-	}
-	m.work.repeats.Add(m.hashes)
+	return b, i.part.take(b)
 }
 
 // noteReject records an invalid row or line, if it is the first. Files are read
 // in the order of their names.
 func (m *partMaker) noteReject(source string, row int64, reason string) {
+	m.counting.Lock()
+	defer m.counting.Unlock()
 	if f := m.first; f == nil || source < f.URI || source == f.URI && row < f.Row {
 		m.first = &sinks.FirstReject{URI: source, Row: row, Reason: reason}
 	}
@@ -173,11 +204,11 @@ func (m *partMaker) add(t sinks.Totals) {
 	m.decision.run.Progress.Count(t)
 }
 
-// recordBytes is the approximate size of found text in one record.
-const recordBytes = 16 << 20
-
 // write writes the rows of a batch, and counts them.
 func (m *partMaker) write(b *columns.Batch) error {
+	if i := slices.Index(b.Outcomes, outcome.Rejected); i >= 0 {
+		m.noteReject(b.Source, b.Rows[i], b.Reasons[i])
+	}
 	m.suppress.Answers(b)
 	parted, err := m.folders.split(b)
 	if err != nil {
@@ -195,7 +226,7 @@ func (m *partMaker) write(b *columns.Batch) error {
 // writeTo writes rows to the file in a folder.
 func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 	for from := 0; from < b.Len(); {
-		rows, to := b, b.Cut(from, recordBytes)
+		rows, to := b, b.Cut(from, columns.RecordBytes)
 		if to-from < b.Len() {
 			rows = b.Slice(from, to)
 		}
@@ -327,8 +358,31 @@ func (q *partQueue) Abandon() {
 	close(q.batches)
 }
 
-// done frees a batch's memory and its share of the look-ahead.
-func (q *partQueue) done(b *sources.Batch) {
+// Next returns the next batch. If the rest of the part will not come, it frees what is
+// left of it.
+func (q *partQueue) Next(ctx context.Context) (*sources.Batch, error) {
+	for {
+		select {
+		case b, more := <-q.batches:
+			if !more {
+				return nil, io.EOF
+			}
+			if err := context.Cause(ctx); err != nil {
+				q.Done(b)
+				return nil, err
+			}
+			if !q.dropped.Load() {
+				return b, nil
+			}
+			q.Done(b)
+		case <-ctx.Done(): // another part failed, or the rows cannot be written
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Done frees a batch's memory and its share of the look-ahead.
+func (q *partQueue) Done(b *sources.Batch) {
 	weight := q.ahead.weight(b)
 	b.Release()
 	q.ahead.Release(weight)

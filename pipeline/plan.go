@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -226,7 +227,7 @@ const sampledBatches = 8
 // rows.
 type sample struct {
 	decision *decision
-	engine   *engineAnswers // nil with a Remote
+	engine   *rows.Engine // nil with a Remote
 	mu       sync.Mutex
 	batches  int
 	builder  *columns.Builder
@@ -237,7 +238,7 @@ type sample struct {
 func newSample(d *decision) *sample {
 	s := &sample{decision: d}
 	if d.run.Remote == nil {
-		s.engine = newEngineAnswers(d, semaphore.NewWeighted(int64(d.run.Workers)))
+		s.engine = d.newEngine(semaphore.NewWeighted(int64(d.run.Workers)))
 	}
 	return s
 }
@@ -267,7 +268,7 @@ func (s *sample) add(b *columns.Batch) error {
 		s.measure(s.one, b.Slice(0, 1))
 	}
 	for from := 0; from < b.Len(); {
-		to := b.Cut(from, recordBytes)
+		to := b.Cut(from, columns.RecordBytes)
 		s.measure(s.all, b.Slice(from, to))
 		from = to
 	}
@@ -285,7 +286,7 @@ func (s *sample) measure(with *sinks.Sizer, b *columns.Batch) {
 // to a service are measured as if they had no match.
 func (s *sample) answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
 	if s.engine != nil {
-		return s.engine.answer(ctx, b, each)
+		return s.engine.Answer(ctx, b, each)
 	}
 	b.Receipts = make([]outcome.Receipt, b.Len())
 	for i, o := range b.Outcomes {

@@ -13,6 +13,9 @@ import (
 // leads of a search repeat its row and key. So a batch is built in as many records as
 // its answers need.
 
+// RecordBytes is the approximate size of found text in one record.
+const RecordBytes = 16 << 20
+
 // Cut is the end of the run of rows that begins at from and whose text takes no more
 // than limit bytes of the columns; it is at least one row long. Companies are codes,
 // and do not count.

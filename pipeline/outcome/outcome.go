@@ -34,3 +34,13 @@ type Receipt struct {
 
 // Answered reports whether an answer was received.
 func (r Receipt) Answered() bool { return !r.ResolvedAt.IsZero() }
+
+// Share returns share i of n of the cost. The first share includes the remainder.
+func (r Receipt) Share(i, n int) Receipt {
+	whole := r.Credits
+	r.Credits = whole / int32(n)
+	if i == 0 {
+		r.Credits += whole % int32(n)
+	}
+	return r
+}

@@ -6,25 +6,10 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/sourcegraph/conc/stream"
-	"golang.org/x/sync/semaphore"
-
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/columns"
-	"github.com/leadetl/leadetl/pipeline/keys"
-	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
-	"github.com/leadetl/leadetl/resolution"
-)
-
-const (
-	// windowRows and windowBatches bound the rows of a part that wait for a
-	// service. They are enough for some seconds of calls, so that the
-	// concurrency limit stays used while the slowest row of a batch is awaited.
-	windowRows    = 1 << 14
-	windowBatches = 64
 )
 
 // fewAnswers are loaded without looking which of them the run needs. That takes 1.3
@@ -105,93 +90,4 @@ func hashesOf(ctx context.Context, questions *distinct.Set) iter.Seq2[answers.Ha
 			}
 		}
 	}
-}
-
-// boughtRows gets the answers to rows from a buyer. Many batches wait at the same time.
-type boughtRows struct {
-	part     *partMaker
-	from     *purchase.Buyer
-	layout   *columns.Layout
-	counters *stats.CallCounters
-}
-
-// fill calls onlyWaiting when a call was requested for every row. The next part
-// can start then, so that the concurrency limit stays used while the last
-// answers of this part arrive.
-func (r *boughtRows) fill(ctx context.Context, q *partQueue, onlyWaiting func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	window := semaphore.NewWeighted(windowRows)
-	batches := stream.New().WithMaxGoroutines(windowBatches)
-	for in := range q.batches {
-		weight := int64(min(in.Len(), windowRows))
-		if q.dropped.Load() {
-			q.done(in)
-			continue
-		}
-		if window.Acquire(ctx, weight) != nil {
-			q.done(in)
-			break
-		}
-		b := new(columns.Batch)
-		if err := r.part.begin(b, in); err != nil {
-			cancel(err)
-			q.done(in)
-			break
-		}
-		batches.Go(func() stream.Callback {
-			err := r.ask(ctx, b)
-			return func() {
-				defer window.Release(weight)
-				defer q.done(in)
-				if err == nil && ctx.Err() == nil {
-					err = r.part.write(b)
-				}
-				if err != nil {
-					cancel(err) // the first counts
-				}
-			}
-		})
-	}
-	onlyWaiting()
-	batches.Wait()
-	return context.Cause(ctx)
-}
-
-// answer hands over a batch with its answers.
-func (r *boughtRows) answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
-	if err := r.ask(ctx, b); err != nil {
-		return err
-	}
-	return each(b)
-}
-
-// ask fills Answers, Outcomes, Reasons and Receipts of the rows with a key.
-func (r *boughtRows) ask(ctx context.Context, b *columns.Batch) error {
-	n := b.Len()
-	b.Receipts = make([]outcome.Receipt, n)
-	asked, question := keys.Asked(b)
-	rows := n
-	for _, q := range question {
-		if q < 0 {
-			rows--
-		}
-	}
-	r.counters.Unasked(int64(n - rows))
-	answers, err := r.from.AnswerRows(ctx, asked, rows)
-	if err != nil {
-		return err
-	}
-	b.Answers = &resolution.Answers{Companies: resolution.CompanyCodes{Table: r.layout.Companies()}}
-	for i, q := range question {
-		if q < 0 {
-			b.Answers.AddMiss("")
-			continue
-		}
-		a := answers[q]
-		b.Outcomes[i], b.Reasons[i], b.Receipts[i] = a.Outcome, a.Reason, a.Receipt
-		b.Answers.AddLead(a.Lead)
-	}
-	r.layout.CleanPhones(b.Answers)
-	return nil
 }

@@ -1,29 +1,52 @@
-package pipeline
+package rows
 
 import (
 	"context"
 	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"sync"
 
 	"github.com/sourcegraph/conc"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// searchedRows runs the searches of a part. Several searches run at a time,
-// each one page after another. Results are written in the order of the searches
+// Searches says which searches the rows of a part are, and who makes them.
+type Searches struct {
+	Operation resolution.Operation
+	Reader    keys.SearchReader
+	Layout    *columns.Layout
+	Kept      int             // columns of the input that are kept
+	Buyer     *purchase.Buyer // nil if Searcher makes the searches
+	Searcher  resolution.Searcher
+	Asking    *semaphore.Weighted // bounds the questions to Searcher
+	Log       *slog.Logger
+	Done      func() // is called for each search whose rows are all written
+}
+
+// searched runs the searches of a part. Several searches run at a time,
+// each one page after another. Results are handed over in the order of the searches
 // and their pages. A search that is ahead of its turn waits after a few pages,
 // so that memory is bounded whatever searches find.
-type searchedRows struct {
-	part   *partMaker
+type searched struct {
+	Searches
+	in     Input
 	finder searchFinder
-	reader keys.SearchReader
+
+	begin   sync.Once
+	working conc.WaitGroup // one goroutine starts the searches, and each of these has one
+	cancel  context.CancelCauseFunc
+	next    func() (*columns.Batch, error, bool)
+	stop    func()
 }
 
 // searchFinder finds the pages of one search and passes them to emit in order.
@@ -51,77 +74,75 @@ type foundPage struct {
 	ends string
 }
 
-// searchTurn is the next thing to write: the start of a batch, or the result of
-// one of its searches.
+// searchTurn is one search, of which the rows are handed over when it is its turn.
 type searchTurn struct {
 	in     *sources.Batch
-	row    int // -1 at the start of the batch
+	row    int
 	query  search.Query
 	reason string // why the search is not made
 	pages  chan foundPage
-	last   bool // nothing else of the batch follows
 }
 
-func newSearchedRows(m *partMaker) *searchedRows {
-	s := &searchedRows{part: m, finder: &engineSearches{m.decision.run, m.work.asking}, reader: m.decision.newSearchReader()}
-	if m.work.buyer != nil {
-		s.finder = &boughtSearches{m.work.buyer, m.decision.run.Job.Operation}
+// FromSearches gives the rows that searches find. When its ctx ends, the searches end too:
+// one may take as long as a whole part of other rows.
+func FromSearches(in Input, of Searches) Source {
+	s := &searched{Searches: of, in: in, finder: &engineSearches{of}}
+	if of.Buyer != nil {
+		s.finder = &boughtSearches{of.Buyer, of.Operation}
 	}
 	return s
 }
 
-// fill starts the searches and writes what they find. One goroutine writes, one
-// watches for the end of the run, and each running search has one.
-func (s *searchedRows) fill(ctx context.Context, q *partQueue, _ func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	searches, _ := s.finder.ahead()
-	turns := make(chan *searchTurn, searches)
-	written := make(chan struct{})
-	var working conc.WaitGroup
-	working.Go(func() {
-		defer close(written)
-		s.writeTurns(ctx, cancel, q, turns)
+func (s *searched) Next(ctx context.Context) (*columns.Batch, error) {
+	s.begin.Do(func() {
+		ctx, s.cancel = context.WithCancelCause(ctx)
+		searches, _ := s.finder.ahead()
+		turns := make(chan *searchTurn, searches)
+		s.working.Go(func() { s.startSearches(ctx, turns) })
+		s.next, s.stop = iter.Pull2(s.takeTurns(ctx, turns))
 	})
-	working.Go(func() { s.watchEnd(ctx, cancel, q) })
-	s.startSearches(ctx, cancel, q, turns, &working)
-	<-written
-	err := context.Cause(ctx)
-	cancel(nil)
-	if err != nil {
-		s.part.work.stopBuying(err) // no row waits for the service any more
+	b, err, more := s.next()
+	if !more {
+		return nil, io.EOF
 	}
-	working.Wait()
-	if q.dropped.Load() {
-		return nil
-	}
-	return err
+	return b, err
+}
+
+func (s *searched) Close() {
+	s.cancel(nil)
+	s.stop()
+	s.working.Wait()
 }
 
 // startSearches starts the searches of all batches, then closes turns.
-func (s *searchedRows) startSearches(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue, turns chan<- *searchTurn, working *conc.WaitGroup) {
+func (s *searched) startSearches(ctx context.Context, turns chan<- *searchTurn) {
 	defer close(turns)
 	_, pages := s.finder.ahead()
-	for in := range q.batches {
-		if ctx.Err() != nil {
-			q.done(in)
-			continue
+	for {
+		in, err := s.in.Next(ctx)
+		if err != nil {
+			if err != io.EOF {
+				s.cancel(err)
+			}
+			return
 		}
-		turns <- &searchTurn{in: in, row: -1, last: in.Len() == 0}
 		for row := range in.Len() {
-			t := &searchTurn{in: in, row: row, last: row == in.Len()-1, pages: make(chan foundPage, pages)}
-			if t.query, t.reason = s.reader.Read(in, row); t.reason == "" && ctx.Err() == nil {
-				working.Go(func() { s.search(ctx, cancel, t) })
+			t := &searchTurn{in: in, row: row, pages: make(chan foundPage, pages)}
+			if t.query, t.reason = s.Reader.Read(in, row); t.reason == "" && ctx.Err() == nil {
+				s.working.Go(func() { s.search(ctx, t) })
 			} else {
 				close(t.pages)
 			}
 			turns <- t
 		}
+		if in.Len() == 0 {
+			s.in.Done(in)
+		}
 	}
 }
 
 // search finds the pages of one search.
-func (s *searchedRows) search(ctx context.Context, cancel context.CancelCauseFunc, t *searchTurn) {
+func (s *searched) search(ctx context.Context, t *searchTurn) {
 	defer close(t.pages)
 	err := s.finder.find(ctx, t.query, func(p foundPage) error {
 		select {
@@ -134,67 +155,65 @@ func (s *searchedRows) search(ctx context.Context, cancel context.CancelCauseFun
 	if err == nil {
 		return
 	}
-	cancel(err)
+	s.cancel(err)
 	if !errors.Is(err, context.Canceled) {
-		s.part.work.stopBuying(err) // otherwise the writer waits for the service
+		s.stopBuying(err) // otherwise the next turn waits for the service
 	}
 }
 
-// watchEnd cancels the searches when the rest of the part will not come, and
-// when the run has to stop: one search may take as long as a whole part of
-// other rows. A buyer ends its searches itself, with its own reason.
-func (s *searchedRows) watchEnd(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue) {
-	ended := s.part.work.ended
-	if s.part.work.buyer != nil {
-		ended = nil
-	}
-	select {
-	case <-q.gone:
-		cancel(nil)
-	case <-ended:
-		cancel(nil)
-	case <-ctx.Done():
+// stopBuying ends the calls of a run that has failed.
+func (s *searched) stopBuying(cause error) {
+	if s.Buyer != nil {
+		s.Buyer.Stop(cause)
 	}
 }
 
-// writeTurns writes the turns in their order.
-func (s *searchedRows) writeTurns(ctx context.Context, cancel context.CancelCauseFunc, q *partQueue, turns <-chan *searchTurn) {
-	m := s.part
-	found := newFoundRows(m.write, m.decision.columns.Layout, m.decision.columns.Kept, m.decision.run.Job.Operation, m.work.buyer != nil)
-	for t := range turns {
-		if ctx.Err() == nil {
-			if err := s.writeTurn(ctx, t, found); err != nil {
-				cancel(err)
+// takeTurns yields the rows of the turns in their order. It takes all turns, also when
+// no further rows are wanted.
+func (s *searched) takeTurns(ctx context.Context, turns <-chan *searchTurn) iter.Seq2[*columns.Batch, error] {
+	return func(yield func(*columns.Batch, error) bool) {
+		closed := false
+		found := newFoundRows(func(b *columns.Batch) error {
+			if closed = !yield(b, nil); closed {
+				return context.Canceled
+			}
+			return nil
+		}, s.Layout, s.Kept, s.Operation, s.Buyer != nil)
+		for t := range turns {
+			if ctx.Err() == nil {
+				if err := s.takeTurn(ctx, t, found); err != nil {
+					s.cancel(err)
+				}
+			}
+			if t.row == t.in.Len()-1 {
+				s.in.Done(t.in)
 			}
 		}
-		if t.last {
-			q.done(t.in)
+		if ctx.Err() == nil {
+			if err := found.flush(); err != nil {
+				s.cancel(err)
+			}
 		}
-	}
-	if ctx.Err() == nil {
-		if err := found.flush(); err != nil {
-			cancel(err)
+		if err := context.Cause(ctx); err != nil && !closed {
+			s.stopBuying(err) // no row waits for the service any more
+			yield(nil, err)
 		}
 	}
 }
 
-func (s *searchedRows) writeTurn(ctx context.Context, t *searchTurn, found *foundRows) error {
-	if t.row < 0 {
-		return s.part.take(t.in)
-	}
-	defer s.part.add(sinks.Totals{Searches: 1})
+func (s *searched) takeTurn(ctx context.Context, t *searchTurn, found *foundRows) error {
+	defer s.Done()
 	if t.reason != "" {
-		s.part.noteReject(t.in.Source, t.in.Rows[t.row], t.reason)
 		return found.add(t.in, t.row, foundRow{answer: purchase.Answer{Outcome: outcome.Rejected, Reason: t.reason}})
 	}
 	w := searchWriter{turn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}
 	for p := range t.pages {
 		if p.beyond > 0 {
-			s.part.decision.run.Log.Warn("a search has more leads than its pages can hold; narrow it by days or places",
+			s.Log.Warn("a search has more leads than its pages can hold; narrow it by days or places",
 				"source", t.in.Source, "row", t.in.Rows[t.row], "leads", p.beyond, "most", search.DefaultLimits().Depth)
 		}
 		if p.ends != "" {
-			s.part.decision.run.Log.Warn("a search ended before its last page: "+p.ends, "source", t.in.Source, "row", t.in.Rows[t.row], "page", p.number)
+			s.Log.Warn("a search ended before its last page: "+p.ends, "source", t.in.Source, "row", t.in.Rows[t.row], "page", p.number)
 		}
 		if err := w.page(p); err != nil {
 			return err
@@ -206,11 +225,8 @@ func (s *searchedRows) writeTurn(ctx context.Context, t *searchTurn, found *foun
 	return w.end()
 }
 
-// engineSearches calls the run's Searcher.
-type engineSearches struct {
-	run    *Run
-	asking *semaphore.Weighted
-}
+// engineSearches calls a Searcher.
+type engineSearches struct{ of Searches }
 
 // ahead is small: a page may hold megabytes, several cores make one page, and
 // other parts run too.
@@ -218,8 +234,8 @@ func (e *engineSearches) ahead() (searches, pages int) { return 2, 0 }
 
 func (e *engineSearches) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
 	which, page := purchase.SearchOf(q)
-	which.Edition = e.run.Searcher.Edition()
-	if e.run.Job.Operation == resolution.KeywordToLeadCount {
+	which.Edition = e.of.Searcher.Edition()
+	if e.of.Operation == resolution.KeywordToLeadCount {
 		count, err := e.counted(ctx, which, page.HEMs)
 		if err != nil {
 			return err
@@ -247,19 +263,19 @@ func (e *engineSearches) find(ctx context.Context, q search.Query, emit func(fou
 }
 
 func (e *engineSearches) found(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
-	if err := e.asking.Acquire(ctx, 1); err != nil {
+	if err := e.of.Asking.Acquire(ctx, 1); err != nil {
 		return resolution.SearchResult{}, err
 	}
-	defer e.asking.Release(1)
-	return e.run.Searcher.Search(ctx, s, p)
+	defer e.of.Asking.Release(1)
+	return e.of.Searcher.Search(ctx, s, p)
 }
 
 func (e *engineSearches) counted(ctx context.Context, s resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
-	if err := e.asking.Acquire(ctx, 1); err != nil {
+	if err := e.of.Asking.Acquire(ctx, 1); err != nil {
 		return resolution.SearchCount{}, err
 	}
-	defer e.asking.Release(1)
-	return e.run.Searcher.Count(ctx, s, hems)
+	defer e.of.Asking.Release(1)
+	return e.of.Searcher.Count(ctx, s, hems)
 }
 
 // boughtSearches gets the pages of searches from a buyer.

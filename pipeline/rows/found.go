@@ -1,4 +1,4 @@
-package pipeline
+package rows
 
 import (
 	"slices"
@@ -49,7 +49,7 @@ func (w *searchWriter) page(p foundPage) (err error) {
 	leads = newLeads(leads, w.seen)
 	for i := range leads {
 		r := foundRow{answer: p.answer, lead: &leads[i], find: columns.Find{Page: int32(p.number)}}
-		r.answer.Receipt = share(p.answer.Receipt, i, len(leads))
+		r.answer.Receipt = p.answer.Receipt.Share(i, len(leads))
 		if err := w.add(r); err != nil {
 			return err
 		}
@@ -159,17 +159,6 @@ func (f *foundRows) flush() error {
 	f.batch.Reset(0)
 	f.batch.Rows = f.batch.Rows[:0]
 	return err
-}
-
-// share returns share i of n of a page's cost. The first share includes the
-// remainder.
-func share(whole outcome.Receipt, i, n int) outcome.Receipt {
-	part := whole
-	part.Credits = whole.Credits / int32(n)
-	if i == 0 {
-		part.Credits += whole.Credits % int32(n)
-	}
-	return part
 }
 
 // newLeads returns the leads of a page that were not on an earlier page.

@@ -1,0 +1,172 @@
+package rows
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/sourcegraph/conc"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
+)
+
+const (
+	// windowRows and windowBatches bound the rows of a part that wait for a
+	// service. They are enough for some seconds of calls, so that the
+	// concurrency limit stays used while the slowest row of a batch is awaited.
+	windowRows    = 1 << 14
+	windowBatches = 64
+)
+
+// bought gets the answers to rows from a service. Many batches wait at the same time.
+type bought struct {
+	in          Input
+	keys        *keys.Maker
+	answers     *Bought
+	onlyWaiting func()
+
+	begin   sync.Once
+	working conc.WaitGroup
+	ctx     context.Context // of the work
+	cancel  context.CancelCauseFunc
+	window  *semaphore.Weighted // of rows
+	waiting chan *awaited       // in the order of the input
+	last    *awaited            // its rows were handed over
+}
+
+// awaited is a batch that waits for its answers.
+type awaited struct {
+	in       *sources.Batch
+	weight   int64
+	rows     columns.Batch
+	answered chan struct{}
+	err      error // set before answered is closed
+}
+
+// FromService gives rows that a service answers. It calls onlyWaiting when a call was
+// requested for every row. The next part can start then, so that the concurrency limit
+// stays used while the last answers of this part arrive.
+func FromService(in Input, maker *keys.Maker, service *Bought, onlyWaiting func()) Source {
+	return &bought{
+		in: in, keys: maker, answers: service, onlyWaiting: onlyWaiting,
+		window: semaphore.NewWeighted(windowRows), waiting: make(chan *awaited, windowBatches),
+	}
+}
+
+func (r *bought) Next(ctx context.Context) (*columns.Batch, error) {
+	r.begin.Do(func() {
+		r.ctx, r.cancel = context.WithCancelCause(ctx)
+		r.working.Go(r.ask)
+	})
+	r.freeLast()
+	a, more := <-r.waiting
+	if !more {
+		if err := context.Cause(r.ctx); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	r.last = a
+	<-a.answered
+	if a.err != nil {
+		r.cancel(a.err) // the first counts
+	}
+	return &a.rows, context.Cause(r.ctx)
+}
+
+// freeLast frees the batch whose rows were handed over last.
+func (r *bought) freeLast() {
+	if r.last != nil {
+		r.in.Done(r.last.in)
+		r.window.Release(r.last.weight)
+		r.last = nil
+	}
+}
+
+func (r *bought) Close() {
+	r.cancel(nil)
+	r.freeLast()
+	for r.last = range r.waiting {
+		<-r.last.answered
+		r.freeLast()
+	}
+	r.working.Wait()
+}
+
+// ask requests the answers to all batches.
+func (r *bought) ask() {
+	defer close(r.waiting)
+	defer r.onlyWaiting()
+	for {
+		in, err := r.in.Next(r.ctx)
+		if err != nil {
+			if err != io.EOF {
+				r.cancel(err)
+			}
+			return
+		}
+		a := &awaited{in: in, weight: int64(min(in.Len(), windowRows)), answered: make(chan struct{})}
+		if r.window.Acquire(r.ctx, a.weight) != nil {
+			r.in.Done(in)
+			return
+		}
+		r.keys.Fill(&a.rows, in)
+		r.waiting <- a // the part reads all of them
+		r.working.Go(func() {
+			defer close(a.answered)
+			a.err = r.answers.ask(r.ctx, &a.rows)
+		})
+	}
+}
+
+// Bought is an Answerer that asks a Buyer.
+type Bought struct {
+	From     *purchase.Buyer
+	Layout   *columns.Layout
+	Counters *stats.CallCounters
+}
+
+// Answer hands over a batch with its answers.
+func (r *Bought) Answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
+	if err := r.ask(ctx, b); err != nil {
+		return err
+	}
+	return each(b)
+}
+
+// ask fills Answers, Outcomes, Reasons and Receipts of the rows with a key.
+func (r *Bought) ask(ctx context.Context, b *columns.Batch) error {
+	n := b.Len()
+	b.Receipts = make([]outcome.Receipt, n)
+	asked, question := keys.Asked(b)
+	rows := n
+	for _, q := range question {
+		if q < 0 {
+			rows--
+		}
+	}
+	r.Counters.Unasked(int64(n - rows))
+	answers, err := r.From.AnswerRows(ctx, asked, rows)
+	if err != nil {
+		return err
+	}
+	b.Answers = &resolution.Answers{Companies: resolution.CompanyCodes{Table: r.Layout.Companies()}}
+	for i, q := range question {
+		if q < 0 {
+			b.Answers.AddMiss("")
+			continue
+		}
+		a := answers[q]
+		b.Outcomes[i], b.Reasons[i], b.Receipts[i] = a.Outcome, a.Reason, a.Receipt
+		b.Answers.AddLead(a.Lead)
+	}
+	r.Layout.CleanPhones(b.Answers)
+	return nil
+}

@@ -85,11 +85,15 @@ var siblings = map[[2]string]string{
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 	{"pipeline/journal/journaltest", "pipeline/journal"}:                     "it tests implementations of its interface",
-	{"resolution/service/wire", "resolution/service/request"}:                "ids and problems of fields are written as requests have them",
 	{"resolution/service/backup", "resolution/service/sqlite"}:               "it copies that state",
-	{"resolution/service/dashboard", "resolution/service/credential"}:        "it makes keys",
-	{"resolution/service/dashboard", "resolution/service/request"}:           "ids are written as in answers",
-	{"resolution/service/operator", "resolution/service/request"}:            "bodies of operators are read as those of callers",
+	{"resolution/service/account", "resolution/service/callback"}:            "callbacks are signed with the secrets of an account",
+	{"resolution/service/admission", "resolution/service/account"}:           "callers are found among accounts",
+	{"resolution/service/answering", "resolution/service/account"}:           "answers are paid by an account",
+	{"resolution/service/answering", "resolution/service/admission"}:         "it answers calls that were admitted",
+	{"resolution/service/answering", "resolution/service/callback"}:          "callback addresses are checked before an answer is made",
+	{"resolution/service/dashboard", "resolution/service/account"}:           "it shows an account",
+	{"resolution/service/dashboard", "resolution/service/admission"}:         "visitors sign in as callers do",
+	{"resolution/service/operator", "resolution/service/account"}:            "operators change accounts",
 }
 
 // leaves lists the packages that their siblings, and the families above, may
@@ -98,10 +102,14 @@ var siblings = map[[2]string]string{
 var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
 
-	"resolution/service/state": "what stores of a service keep",
-	"resolution/service/wire":  "the JSON of the interface",
-	"pipeline/stats":           "what a run has done so far",
-	"pipeline/report":          "what a run and its calls are reported as",
+	"resolution/service/state":      "what stores of a service keep",
+	"resolution/service/wire":       "the JSON of the interface",
+	"resolution/service/request":    "what callers may ask",
+	"resolution/service/credential": "keys, tokens and the pepper",
+	"resolution/service/limit":      "rates and stored bytes",
+	"resolution/service/metrics":    "what a service counts",
+	"pipeline/stats":                "what a run has done so far",
+	"pipeline/report":               "what a run and its calls are reported as",
 
 	"sinks/schema": "what a column of a dataset is",
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
@@ -69,7 +70,7 @@ func serve(t *testing.T) (url, key string) {
 	engine := embedded.New(sample(t), embedded.Options{})
 	o.State, o.Pepper, o.Resolver, o.Searcher = kept, pepper, engine, engine
 	o.Callbacks = &callback.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	o.Limits = service.Limits{}
+	o.Limits = admission.Limits{}
 	s, err := service.New(o)
 	must(t, err)
 	run(t, s)

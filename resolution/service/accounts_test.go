@@ -31,20 +31,20 @@ func sealElsewhere(t *testing.T) []byte {
 func TestSecretUnderAnotherPepper(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	rosters, kept := f.service.rosters, f.store
+	roster, kept := f.service.roster, f.store
 	foreign, err := kept.CreateOrganization(t.Context(), "Foreign Customer", plenty, sealElsewhere(t), time.Now())
 	f.must(err)
 	for range 3 {
-		f.must(rosters.refresh(t.Context()))
+		f.must(roster.Refresh(t.Context()))
 	}
-	f.must(rosters.check())
+	f.must(roster.Check())
 	if said := log.String(); strings.Count(said, "not sealed under this pepper") != 1 || !strings.Contains(said, foreign.Public) {
 		t.Errorf("logged:\n%s", said)
 	}
-	if got := rosters.callbackSecrets(foreign.ID); len(got) != 0 {
+	if got := roster.CallbackSecrets(foreign.ID); len(got) != 0 {
 		t.Errorf("%d secrets of the one", len(got))
 	}
-	if got := rosters.callbackSecrets(f.organization.ID); len(got) != 1 {
+	if got := roster.CallbackSecrets(f.organization.ID); len(got) != 1 {
 		t.Errorf("%d secrets of the other", len(got))
 	}
 
@@ -54,15 +54,15 @@ func TestSecretUnderAnotherPepper(t *testing.T) {
 	keys, err := kept.Keys(t.Context(), f.organization.ID)
 	f.must(err)
 	f.must(kept.RevokeKey(t.Context(), keys[0].Public, time.Now()))
-	f.must(rosters.refresh(t.Context())) // as Serve does every 250 ms
+	f.must(roster.Refresh(t.Context())) // as Serve does every 250 ms
 	if a := f.post(enrichment, askAda); a.status != http.StatusUnauthorized {
 		t.Errorf("a revoked key: %d %s", a.status, a.raw)
 	}
 
 	now := time.Now()
 	f.must(kept.RotateSecret(t.Context(), foreign.ID, f.options.Pepper.Seal([]byte(f.secret.Reveal())), now, now.Add(time.Hour)))
-	f.must(rosters.refresh(t.Context()))
-	if got := rosters.callbackSecrets(foreign.ID); len(got) != 1 || got[0].Reveal() != f.secret.Reveal() {
+	f.must(roster.Refresh(t.Context()))
+	if got := roster.CallbackSecrets(foreign.ID); len(got) != 1 || got[0].Reveal() != f.secret.Reveal() {
 		t.Errorf("after a rotation: %d secrets", len(got))
 	}
 }

@@ -73,8 +73,8 @@ func TestKeptBytes(t *testing.T) {
 // TestKeptIsCounted: everything that is left counts, by about its size.
 func TestKeptIsCounted(t *testing.T) {
 	f := newFixture(t)
-	f.must(f.service.rosters.refresh(t.Context()))
-	account := f.service.rosters.present.Load().byID[f.organization.ID]
+	f.must(f.service.roster.Refresh(t.Context()))
+	account := f.service.roster.ByID(f.organization.ID)
 	note := strings.Repeat("x", 10_000)
 	with := func(body string) string { return strings.Replace(body, "}", `,"note":"`+note+`"}`, 1) }
 	called := `{"network_url":"` + stranger + `","callback_url":"` + anywhere + `"}`
@@ -92,7 +92,7 @@ func TestKeptIsCounted(t *testing.T) {
 		{list, `{"keywords":["x"]}`, true, 4},
 		{enrichment, `{"network_url":"::"}`, true, 0},
 	} {
-		before := retainedBytes(&account.retained, time.Now())
+		before := retainedBytes(&account.Retained, time.Now())
 		headers := []string{}
 		if c.key {
 			headers = append(headers, "Idempotency-Key", string(rune('a'+i)))
@@ -102,13 +102,13 @@ func TestKeptIsCounted(t *testing.T) {
 			id = a.text("resolution", "id")
 		}
 		size := c.copies * int64(len(note))
-		if got := retainedBytes(&account.retained, time.Now()) - before; got < size || got > size+c.copies*1000 {
+		if got := retainedBytes(&account.Retained, time.Now()) - before; got < size || got > size+c.copies*1000 {
 			t.Errorf("%s %.80s, key %t: %d bytes, want about %d", c.path, c.body, c.key, got, size)
 		}
 	}
-	before := retainedBytes(&account.retained, time.Now())
+	before := retainedBytes(&account.Retained, time.Now())
 	f.post(listResult, `{"resolution_id":"`+id+`"}`, "Idempotency-Key", "unfinished")
-	if got := retainedBytes(&account.retained, time.Now()) - before; got != 0 {
+	if got := retainedBytes(&account.Retained, time.Now()) - before; got != 0 {
 		t.Errorf("an unfinished result: %d bytes", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,51 +121,9 @@ func TestFloodOfBadKeys(t *testing.T) {
 	if a := f.post(enrichment, askAda, "Authorization", "Bearer "+fresh); a.status == http.StatusOK {
 		t.Error("the database was read again")
 	}
-	f.must(f.service.rosters.refresh(t.Context())) // as Serve does every 250 ms
+	f.must(f.service.roster.Refresh(t.Context())) // as Serve does every 250 ms
 	if a := f.post(enrichment, askAda, "Authorization", "Bearer "+fresh); a.status != http.StatusOK {
 		t.Errorf("after a refresh: %d %s", a.status, a.raw)
-	}
-}
-
-func TestClientAddress(t *testing.T) {
-	s := &Service{options: Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}}
-	for _, c := range []struct {
-		peer, forwarded string
-		want            string
-	}{
-		{"192.0.2.1:5", "", "192.0.2.1"},
-		{"192.0.2.1:5", "198.51.100.7", "192.0.2.1"}, // nobody we trust says so
-		{"[::ffff:192.0.2.1]:5", "", "192.0.2.1"},
-		{"[fe80::1%eth0]:5", "", "fe80::1"},
-		{"10.0.0.1:5", "", "10.0.0.1"},
-		{"10.0.0.1:5", "198.51.100.7", "198.51.100.7"},
-		{"10.0.0.1:5", "203.0.113.9, 198.51.100.7", "198.51.100.7"}, // the first is what the caller made up
-		{"10.0.0.1:5", "198.51.100.7, 10.2.3.4", "198.51.100.7"},
-		{"10.0.0.1:5", "198.51.100.7:4711,10.2.3.4", "198.51.100.7"},
-		{"10.0.0.1:5", "[2001:db8::1]:80", "2001:db8::1"},
-		{"[fd00::1]:5", "2001:db8::1", "2001:db8::1"},
-		{"10.0.0.1:5", "10.9.9.9", "10.9.9.9"},
-		{"10.0.0.1:5", "198.51.100.7, unknown", "10.0.0.1"},
-	} {
-		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{}}
-		if c.forwarded != "" {
-			r.Header.Set("X-Forwarded-For", c.forwarded)
-		}
-		if got := s.clientAddress(r); got.String() != c.want {
-			t.Errorf("peer %s, X-Forwarded-For %q: %s, want %s", c.peer, c.forwarded, got, c.want)
-		}
-	}
-}
-
-func TestAddressKey(t *testing.T) {
-	for _, c := range []struct{ address, want string }{
-		{"192.0.2.1", "192.0.2.1"},
-		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
-		{"2001:db8:1:2:ffff::", "2001:db8:1:2::/64"},
-	} {
-		if got := addressKey(netip.MustParseAddr(c.address)); got != c.want {
-			t.Errorf("%s: %s, want %s", c.address, got, c.want)
-		}
 	}
 }
 
@@ -247,20 +204,19 @@ func TestTokens(t *testing.T) {
 // of credentials.
 func TestRosterKeepsAccounts(t *testing.T) {
 	f := newFixture(t)
-	f.must(f.service.rosters.refresh(t.Context()))
-	before := f.service.rosters.present.Load()
-	f.newKey(state.Key{Organization: f.organization.ID})
+	f.must(f.service.roster.Refresh(t.Context()))
+	before := f.service.roster.ByID(f.organization.ID)
+	key := f.newKey(state.Key{Organization: f.organization.ID})
 	var refreshing sync.WaitGroup
 	for range 4 {
 		refreshing.Go(func() {
-			if err := f.service.rosters.refresh(t.Context()); err != nil {
+			if err := f.service.roster.Refresh(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	refreshing.Wait()
-	after := f.service.rosters.present.Load()
-	if after.version == before.version || after.byID[f.organization.ID] != before.byID[f.organization.ID] || len(after.keys) != 2 {
-		t.Errorf("%+v", after)
+	if caller, found := f.service.roster.ByKey(f.options.Pepper.Hash(key)); !found || caller.Account != before || f.service.roster.ByID(f.organization.ID) != before {
+		t.Errorf("%t, %p and %p, want %p", found, caller.Account, f.service.roster.ByID(f.organization.ID), before)
 	}
 }

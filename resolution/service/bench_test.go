@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
@@ -51,7 +52,7 @@ func (d *discard) Write(p []byte) (int, error) { return io.Discard.Write(p) }
 // BenchmarkCallbacks asks for hashed emails as 16 connections would, with
 // callbacks to receivers in this process, and then waits until all are delivered.
 func BenchmarkCallbacks(b *testing.B) {
-	f := newFixture(b, func(o *Options) { o.Limits = Limits{} })
+	f := newFixture(b, func(o *Options) { o.Limits = admission.Limits{} })
 	_, err := f.store.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.now())
 	f.must(err)
 	var delivered atomic.Int64

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/answering"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 )
@@ -25,7 +26,7 @@ func TestDocumentOfDefaults(t *testing.T) {
 func TestDocumentFollowsSettings(t *testing.T) {
 	f := newFixture(t, func(o *Options) {
 		o.Costs[string(resolution.Enrichment)] = 1234
-		o.Costs[KeywordDeanonymize] = 7
+		o.Costs[answering.KeywordDeanonymize] = 7
 		o.Limits.Single = limit.Rate{Events: 77, Per: time.Second, Burst: 9}
 		o.Limits.ActiveJobs, o.Limits.KeptBytes, o.MaxBody = 0, 0, 3<<10
 		o.Requests.Keywords, o.Requests.DefaultPageLimit, o.Requests.DateSpan = 12, 34, 56

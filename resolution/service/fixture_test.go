@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
@@ -97,7 +98,7 @@ func (f *fixture) prepare(change ...func(*Options)) {
 	f.options.Resolver, f.options.Searcher = embedded.New(sample(f), embedded.Options{}), &searcher{}
 	f.options.Callbacks = &callback.Policy{Allow: loopback}
 	f.options.SystemKey = secret.New("system")
-	f.options.Limits = Limits{ActiveJobs: 5}
+	f.options.Limits = admission.Limits{ActiveJobs: 5}
 	for _, c := range change {
 		c(&f.options)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/answering"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -20,9 +21,9 @@ func TestInterruptedJobs(t *testing.T) {
 		status, code string
 	}{
 		{0, "completed", ""},
-		{maxFailures, "completed", ""},
-		{maxDeaths - 1, "completed", ""},
-		{maxDeaths, "failed", "internal_error"},
+		{answering.MaxFailures, "completed", ""},
+		{answering.MaxDeaths - 1, "completed", ""},
+		{answering.MaxDeaths, "failed", "internal_error"},
 	} {
 		f := newFixture(t)
 		id := f.started(list, `{"keywords":["x"]}`)
@@ -52,7 +53,7 @@ func TestDrainedJobs(t *testing.T) {
 	}
 	f := newFixture(t, func(o *Options) { o.Searcher = s })
 	id := f.started(list, `{"keywords":["x"]}`)
-	for range maxDeaths + 5 {
+	for range answering.MaxDeaths + 5 {
 		var working context.Context
 		working, drain = context.WithCancel(t.Context())
 		now := time.Now()
@@ -60,7 +61,7 @@ func TestDrainedJobs(t *testing.T) {
 		if err != nil || job == nil {
 			t.Fatal(job, err)
 		}
-		f.service.runJob(working, job)
+		f.service.answering.RunJob(working, job)
 		if n, err := f.store.RequeueLeased(t.Context()); n != 0 || err != nil { // as the next process does
 			t.Fatalf("%d jobs were not given back, %v", n, err)
 		}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,7 +32,7 @@ func (f *fixture) attempt(later time.Duration) bool {
 	if job == nil {
 		return false
 	}
-	f.service.runJob(f.Context(), job)
+	f.service.answering.RunJob(f.Context(), job)
 	return true
 }
 
@@ -317,24 +316,3 @@ func TestJobFailures(t *testing.T) {
 }
 
 var errPanicHere = errors.New("panic here")
-
-// TestWorkSurvives: what a job is to do is read back as it was written.
-func TestWorkSurvives(t *testing.T) {
-	asked := work{
-		Search: resolution.KeywordSearch{
-			Keywords: []string{"a", "b"}, Cities: []string{"c"}, States: []string{"CA"}, Zips: []string{"94105"}, LeadType: "b2b",
-			Start: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC),
-			JobTitleInclusions: []string{"x"}, JobTitleExclusions: []string{"y"}, Edition: "e",
-		},
-		Page: resolution.SearchPage{Number: 2, Limit: 3, HEMs: 4, Deanonymize: true, SuperEnrichment: true},
-		Unit: 3,
-	}
-	text, err := json.Marshal(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read work
-	if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, asked) {
-		t.Errorf("%+v, %v", read, err)
-	}
-}

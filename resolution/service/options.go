@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -15,13 +14,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/admission"
+	"github.com/leadetl/leadetl/resolution/service/answering"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/dashboard"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/serving"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
@@ -58,8 +62,8 @@ type Options struct {
 	// system's.
 	CallbackRoots *x509.CertPool
 
-	Limits Limits
-	Costs  Costs
+	Limits admission.Limits
+	Costs  answering.Costs
 	// TrustedProxies are the only peers whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
 	// Retirements are the operations that are deprecated or retired.
@@ -82,7 +86,7 @@ type Options struct {
 	MaxBody int64
 	// ResolveTimeout bounds how long the Resolver has for one answer.
 	ResolveTimeout time.Duration
-	Connections    Connections
+	Connections    serving.Connections
 
 	// LogRequests logs every nth request at info level; 0 logs none. All are
 	// logged at debug level.
@@ -94,23 +98,6 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Limits bound the calls of one organization and the guesses of one address. The
-// zero Rate means no limit.
-type Limits struct {
-	Single limit.Rate // single-record operations, of an organization
-	Create limit.Rate // keyword creations, of an organization
-	Result limit.Rate // result calls, of an organization
-	// FailedAuth limits wrong credentials from one client address.
-	FailedAuth limit.Rate
-	// ActiveJobs is how many unfinished keyword searches an organization may
-	// have; 0 is no limit.
-	ActiveJobs int
-	// KeptBytes is how many bytes an organization may store within a day:
-	// callbacks, keyword searches, and answers under an Idempotency-Key. Beyond it,
-	// calls that would store more are refused; 0 means no limit.
-	KeptBytes int64
-}
-
 const (
 	// lookUpTime is how long the look-up of a callback's receiver may take. It
 	// must match the limit in callback.Policy.
@@ -119,36 +106,6 @@ const (
 	// stored and the answer is written.
 	writeSlack = 3 * time.Second
 )
-
-// Connections bounds the server resources that clients can use.
-type Connections struct {
-	Max           int           // open at once, further ones wait
-	HeaderTimeout time.Duration // to send a request's header
-	ReadTimeout   time.Duration // to send a request
-	// WriteTimeout is from the end of the header to the end of the answer. A call
-	// that is not charged shortly before that is canceled and costs nothing.
-	WriteTimeout   time.Duration
-	IdleTimeout    time.Duration // between requests
-	MaxHeaderBytes int
-	// DrainDelay is how long calls are still accepted after /readyz starts to
-	// answer 503.
-	DrainDelay time.Duration
-	// DrainTimeout is how long requests and jobs in progress have to finish once
-	// Serve is told to stop.
-	DrainTimeout time.Duration
-}
-
-// server makes a server with these limits.
-func (c Connections) server(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: c.HeaderTimeout,
-		ReadTimeout:       c.ReadTimeout,
-		WriteTimeout:      c.WriteTimeout,
-		IdleTimeout:       c.IdleTimeout,
-		MaxHeaderBytes:    c.MaxHeaderBytes,
-	}
-}
 
 // Retirement is the end of an operation. Answers announce it as soon as it is
 // configured. After Sunset, calls are refused.
@@ -169,30 +126,15 @@ func DefaultOptions() Options {
 		Profiles:            profile.DefaultRules(),
 		CallbackConcurrency: 64,
 		CallbackPerReceiver: 4,
-		Limits: Limits{
-			Single:     limit.Rate{Events: 600, Per: time.Minute, Burst: 20},
-			Create:     limit.Rate{Events: 60, Per: time.Minute, Burst: 20},
-			Result:     limit.Rate{Events: 300, Per: time.Minute, Burst: 20},
-			FailedAuth: limit.Rate{Events: 30, Per: time.Minute, Burst: 30},
-			ActiveJobs: 5,
-			KeptBytes:  4 << 30,
-		},
-		Costs:          DefaultCosts(),
-		JobWorkers:     2,
-		Lease:          time.Minute,
-		JobTimeout:     5 * time.Minute,
-		Retention:      state.DefaultRetention(),
-		MaxBody:        1 << 20,
-		ResolveTimeout: 10 * time.Second,
-		Connections: Connections{
-			Max:            16_000, // fits the lowest common limits of file descriptors
-			HeaderTimeout:  10 * time.Second,
-			ReadTimeout:    30 * time.Second,
-			WriteTimeout:   60 * time.Second,
-			IdleTimeout:    2 * time.Minute,
-			MaxHeaderBytes: 16 << 10,
-			DrainTimeout:   30 * time.Second,
-		},
+		Limits:              admission.DefaultLimits(),
+		Costs:               answering.DefaultCosts(),
+		JobWorkers:          2,
+		Lease:               time.Minute,
+		JobTimeout:          5 * time.Minute,
+		Retention:           state.DefaultRetention(),
+		MaxBody:             1 << 20,
+		ResolveTimeout:      10 * time.Second,
+		Connections:         serving.DefaultConnections(),
 	}
 }
 
@@ -212,20 +154,8 @@ func (o Options) Validate() error {
 		errs = append(errs, err)
 	}
 	wrong(o.CallbackConcurrency < 1 || o.CallbackPerReceiver < 1, "callbacks under way: less than 1")
-	for _, l := range []struct {
-		name string
-		rate limit.Rate
-	}{
-		{"single-record operations", o.Limits.Single}, {"creations", o.Limits.Create},
-		{"results", o.Limits.Result}, {"failed authentications", o.Limits.FailedAuth},
-	} {
-		if err := l.rate.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("limit of %s: %w", l.name, err))
-		}
-	}
-	wrong(o.Limits.ActiveJobs < 0, "unfinished jobs of an organization: less than 0")
-	wrong(o.Limits.KeptBytes < 0, "bytes kept of an organization: less than 0")
-	errs = append(errs, o.Costs.validate()...)
+	errs = append(errs, o.Limits.Validate()...)
+	errs = append(errs, o.Costs.Validate()...)
 	for operation, r := range o.Retirements {
 		wrong(!isOperation(operation), "retirement of %q: no such operation", operation)
 		wrong(r.Deprecated.IsZero() || r.Sunset.IsZero(), "retirement of %s: it has two dates", operation)
@@ -239,13 +169,10 @@ func (o Options) Validate() error {
 	wrong(o.MaxBody < 1, "largest body: less than a byte")
 	wrong(o.ResolveTimeout <= 0, "time to resolve: none")
 	c := o.Connections
-	wrong(c.Max < 1, "connections: less than 1")
-	wrong(c.HeaderTimeout <= 0 || c.ReadTimeout <= 0 || c.WriteTimeout <= 0 || c.IdleTimeout <= 0 || c.DrainTimeout <= 0 || c.DrainDelay < 0,
-		"connections: every time has to be positive")
+	errs = append(errs, c.Validate()...)
 	least := c.ReadTimeout + o.ResolveTimeout + lookUpTime + writeSlack
 	wrong(c.WriteTimeout <= least, "time to write: %s is not more than the %s that reading (%s), resolving (%s), the look-up of a callback's receiver (%s) and writing (%s) may take",
 		c.WriteTimeout, least, c.ReadTimeout, o.ResolveTimeout, lookUpTime, writeSlack)
-	wrong(c.MaxHeaderBytes < 1<<10, "largest header: less than 1 KiB")
 	if len(errs) > 0 {
 		return errors.Join(append([]error{fmt.Errorf("service options: %w", resolution.ErrInvalid)}, errs...)...)
 	}
@@ -260,85 +187,6 @@ func isAbsolute(link string) bool {
 	}
 	u, err := url.Parse(link)
 	return err == nil && u.IsAbs() && (u.Host != "" || u.Opaque != "")
-}
-
-// Costs are prices in credits, by name: of an operation, or of a part of one.
-type Costs map[string]int64
-
-// The prices of parts of operations.
-const (
-	// DeanonymizationCompany is a deanonymization that found the company alone.
-	DeanonymizationCompany = "deanonymization_company"
-	// KeywordDeanonymize and KeywordSuperEnrichment are added to the price of
-	// a delivered lead (keyword_to_lead) that asks for them.
-	KeywordDeanonymize     = "keyword_to_lead_deanonymize"
-	KeywordSuperEnrichment = "keyword_to_lead_super_enrichment"
-)
-
-// maxCost keeps every product of prices far from overflowing.
-const maxCost = 1_000_000
-
-// DefaultCosts returns the default prices.
-func DefaultCosts() Costs {
-	return Costs{
-		string(resolution.EmailToHEM):         1,
-		string(resolution.NetworkToHEM):       1,
-		string(resolution.NetworkToPhone):     3,
-		string(resolution.IPToCompany):        1,
-		string(resolution.Enrichment):         2,
-		string(resolution.Deanonymization):    3,
-		DeanonymizationCompany:                1,
-		string(resolution.KeywordToLead):      1,
-		KeywordDeanonymize:                    1,
-		KeywordSuperEnrichment:                1,
-		string(resolution.KeywordToLeadCount): 1,
-	}
-}
-
-func (c Costs) validate() (errs []error) {
-	known := DefaultCosts()
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		if _, ok := known[name]; !ok {
-			errs = append(errs, fmt.Errorf("cost of %q: there is no such price; prices are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
-		} else if c[name] < 0 || c[name] > maxCost {
-			errs = append(errs, fmt.Errorf("cost of %s: not from 0 to %d", name, maxCost))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if _, ok := c[name]; !ok {
-			errs = append(errs, fmt.Errorf("cost of %s: missing", name))
-		}
-	}
-	if c[DeanonymizationCompany] > c[string(resolution.Deanonymization)] {
-		errs = append(errs, fmt.Errorf("cost of %s: more than deanonymization", DeanonymizationCompany))
-	}
-	return errs
-}
-
-// of returns the full price of an operation.
-func (c Costs) of(o resolution.Operation) int64 { return c[string(o)] }
-
-// found returns the price of an answer.
-func (c Costs) found(o resolution.Operation, a resolution.Answer) int64 {
-	switch {
-	case !a.Matched():
-		return 0
-	case o == resolution.Deanonymization && a.Lead.MatchLevel != "person":
-		return c[DeanonymizationCompany]
-	}
-	return c.of(o)
-}
-
-// lead returns the price of one delivered lead of a keyword search.
-func (c Costs) lead(p resolution.SearchPage) int64 {
-	price := c.of(resolution.KeywordToLead)
-	if p.Deanonymize {
-		price += c[KeywordDeanonymize]
-	}
-	if p.SuperEnrichment {
-		price += c[KeywordSuperEnrichment]
-	}
-	return price
 }
 
 // described returns the options that the OpenAPI document shows.
@@ -390,4 +238,22 @@ func bytesInWords(n int64) string {
 		}
 	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+// shown returns the limits and prices that operators see.
+func (o Options) shown() (limits, prices []dashboard.Setting) {
+	limits = []dashboard.Setting{
+		{Name: "single-record calls of an organization", Value: o.Limits.Single.String()},
+		{Name: "new keyword searches of an organization", Value: o.Limits.Create.String()},
+		{Name: "results and account calls of an organization", Value: o.Limits.Result.String()},
+		{Name: "wrong credentials from an address", Value: o.Limits.FailedAuth.String()},
+		{Name: "unfinished keyword searches of an organization", Value: strconv.Itoa(o.Limits.ActiveJobs)},
+		{Name: "bytes kept of an organization in a day", Value: figures.Size(o.Limits.KeptBytes)},
+		{Name: "keyword searches at work", Value: strconv.Itoa(o.JobWorkers)},
+		{Name: "callbacks at work, and to one receiver", Value: strconv.Itoa(o.CallbackConcurrency) + ", " + strconv.Itoa(o.CallbackPerReceiver)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Costs)) {
+		prices = append(prices, dashboard.Setting{Name: name, Value: strconv.FormatInt(o.Costs[name], 10)})
+	}
+	return limits, prices
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/answering"
 )
 
 func TestValidate(t *testing.T) {
@@ -26,11 +27,11 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Requests.Keywords = 0 }, "keywords"},
 		{func(o *Options) { o.Limits.Single.Events = -1 }, "limit of single-record operations"},
 		{func(o *Options) { o.Limits.ActiveJobs = -1 }, "unfinished jobs"},
-		{func(o *Options) { o.Costs = o.Costs.with(Costs{"enrichments": 1}) }, `"enrichments": there is no such price`},
-		{func(o *Options) { o.Costs = o.Costs.with(Costs{"enrichment": -1}) }, "enrichment: not from 0"},
+		{func(o *Options) { o.Costs = changed(o.Costs, answering.Costs{"enrichments": 1}) }, `"enrichments": there is no such price`},
+		{func(o *Options) { o.Costs = changed(o.Costs, answering.Costs{"enrichment": -1}) }, "enrichment: not from 0"},
 		{func(o *Options) { o.Limits.KeptBytes = -1 }, "bytes kept"},
-		{func(o *Options) { o.Costs = Costs{} }, "enrichment: missing"},
-		{func(o *Options) { o.Costs = o.Costs.with(Costs{DeanonymizationCompany: 4}) }, "more than deanonymization"},
+		{func(o *Options) { o.Costs = answering.Costs{} }, "enrichment: missing"},
+		{func(o *Options) { o.Costs = changed(o.Costs, answering.Costs{answering.DeanonymizationCompany: 4}) }, "more than deanonymization"},
 		{func(o *Options) { o.JobWorkers = 0 }, "job workers"},
 		{func(o *Options) { o.Lease = 0 }, "lease"},
 		{func(o *Options) { o.MaxBody = 0 }, "largest body"},
@@ -67,33 +68,8 @@ func linked(link string) map[resolution.Operation]Retirement {
 	return map[resolution.Operation]Retirement{resolution.Enrichment: {Deprecated: time.Unix(1, 0), Sunset: time.Unix(1, 0).Add(noticePeriod), Link: link}}
 }
 
-// TestPrices are those of the interface's guide.
-func TestPrices(t *testing.T) {
-	c := DefaultCosts()
-	person, company := &resolution.Lead{MatchLevel: "person"}, &resolution.Lead{MatchLevel: "company"}
-	for _, f := range []struct {
-		operation resolution.Operation
-		lead      *resolution.Lead
-		want      int64
-	}{
-		{resolution.EmailToHEM, person, 1},
-		{resolution.NetworkToHEM, person, 1},
-		{resolution.NetworkToPhone, person, 3},
-		{resolution.IPToCompany, person, 1},
-		{resolution.Enrichment, person, 2},
-		{resolution.Deanonymization, person, 3},
-		{resolution.Deanonymization, company, 1},
-		{resolution.Deanonymization, nil, 0},
-		{resolution.NetworkToPhone, nil, 0},
-	} {
-		if got := c.found(f.operation, resolution.Answer{Lead: f.lead}); got != f.want {
-			t.Errorf("%s of %+v: %d credits, want %d", f.operation, f.lead, got, f.want)
-		}
-	}
-}
-
-// with returns the prices of c with some of them changed.
-func (c Costs) with(changes Costs) Costs {
+// changed returns the prices of c with some of them changed.
+func changed(c, changes answering.Costs) answering.Costs {
 	all := maps.Clone(c)
 	maps.Copy(all, changes)
 	return all

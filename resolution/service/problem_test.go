@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/answering"
 	"github.com/leadetl/leadetl/resolution/service/limit"
+	"github.com/leadetl/leadetl/resolution/service/serving"
 )
 
 const (
@@ -71,7 +73,7 @@ func TestProblems(t *testing.T) {
 		{name: "no credentials", headers: []string{"Authorization", ""}, status: 401, code: "missing_credentials", header: `WWW-Authenticate: Bearer realm="leadetl"`},
 		{name: "another scheme", headers: []string{"Authorization", "Basic YTpi"}, status: 401, code: "missing_credentials", header: `WWW-Authenticate: Bearer realm="leadetl"`},
 		{name: "the system key", headers: []string{"Authorization", "", "X-Sys-Key", "system"}, status: 401, code: "missing_credentials"},
-		{name: "a wrong key", headers: []string{"Authorization", "Bearer x"}, status: 401, code: "invalid_credentials", header: "WWW-Authenticate: " + challengeInvalid},
+		{name: "a wrong key", headers: []string{"Authorization", "Bearer x"}, status: 401, code: "invalid_credentials", header: "WWW-Authenticate: " + `Bearer realm="leadetl", error="invalid_token", error_description="The credentials are not valid"`},
 
 		{name: "too large", body: `{"network_url":"` + strings.Repeat("x", 1<<20) + `"}`, status: 413, code: "payload_too_large"},
 		{name: "no JSON type", headers: []string{"Content-Type", "text/plain"}, status: 415, code: "unsupported_media_type"},
@@ -89,7 +91,7 @@ func TestProblems(t *testing.T) {
 		{name: "a field", body: `{"network_url":"::"}`, status: 400, code: "validation_error"},
 		{name: "a callback to the inside", path: "/lead/resolution/email_to_hem", body: `{"email":"a@b.example","callback_url":"https://10.0.0.1/"}`,
 			status: 400, code: "callback_url_not_allowed"},
-		{name: "too few credits", change: func(o *Options) { o.Costs = o.Costs.with(Costs{"enrichment": plenty + 1}) },
+		{name: "too few credits", change: func(o *Options) { o.Costs = changed(o.Costs, answering.Costs{"enrichment": plenty + 1}) },
 			status: 400, code: "insufficient_credits"},
 		{name: "an unknown resolution", path: "/resolve/keyword_to_lead/result", body: `{"resolution_id":"res_` + strings.Repeat("0", 32) + `"}`,
 			status: 404, code: "resolution_not_found"},
@@ -179,7 +181,7 @@ func TestCheckOrder(t *testing.T) {
 			}},
 		{code: "validation_error", body: `{"network_url":"::","callback_url":"https://10.0.0.1/"}`},
 		{code: "callback_url_not_allowed", body: `{"network_url":"` + ada + `","callback_url":"https://10.0.0.1/"}`},
-		{code: "insufficient_credits", change: func(o *Options) { o.Costs = o.Costs.with(Costs{"network_to_hem": plenty + 1}) }},
+		{code: "insufficient_credits", change: func(o *Options) { o.Costs = changed(o.Costs, answering.Costs{"network_to_hem": plenty + 1}) }},
 		{code: "unavailable", change: failing(resolution.ErrUnavailable)},
 	}
 	for i, second := range faults[1:] {
@@ -285,7 +287,7 @@ func TestRequestID(t *testing.T) {
 	} {
 		a := f.post(enrichment, askAda, "X-Request-Id", c.given)
 		got := a.header.Get("X-Request-Id")
-		if (got == c.given) != c.kept || !isRequestID(got) {
+		if (got == c.given) != c.kept || serving.RequestID(http.Header{"X-Request-Id": {got}}) != got {
 			t.Errorf("X-Request-Id %q: answered %q", c.given, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -8,73 +9,77 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/account"
+	"github.com/leadetl/leadetl/resolution/service/admission"
+	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
-
-// class is the rate limit that a route's calls count against.
-type class uint8
-
-const (
-	single class = iota
-	create
-	result
-	classes
-)
-
-// policies are the names of the classes in the RateLimit headers.
-var policies = [classes]string{single: "single", create: "create", result: "result"}
 
 // route is one path of the interface.
 type route struct {
 	method    string
 	name      string               // in metrics and logs
 	operation resolution.Operation // sets the price and the retirement
-	class     class
-	handle    func(*call) (*wire.Reply, error)
+	class     admission.Class
+	handle    admission.Handler
 	retiring  *retiring // nil without a retirement
 }
 
 // routes are the paths of the interface, without trailing slash.
 func (s *Service) routes() map[string]*route {
-	of := func(operation resolution.Operation, suffix string, class class, handle func(*call) (*wire.Reply, error)) *route {
+	of := func(operation resolution.Operation, suffix string, class admission.Class, handle admission.Handler) *route {
 		return &route{
 			method: http.MethodPost, name: string(operation) + suffix, operation: operation, class: class, handle: handle,
 			retiring: retiringFrom(s.options.Retirements[operation]),
 		}
 	}
-	own := func(method, name string, handle func(*call) (*wire.Reply, error)) *route {
-		return &route{method: method, name: "account_" + name, operation: accountScope, class: result, handle: handle}
+	own := func(method, name string, do func(context.Context, account.Asked) (any, error)) *route {
+		return &route{method: method, name: "account_" + name, operation: admission.AccountScope, class: admission.Result, handle: s.own(do)}
 	}
-	deanonymization := of(resolution.Deanonymization, "", single, s.single)
+	a := s.answering
+	deanonymization := of(resolution.Deanonymization, "", admission.Single, a.Single)
 	return map[string]*route{
-		"/lead/resolution/email_to_hem":         of(resolution.EmailToHEM, "", single, s.single),
-		"/lead/resolution/network_to_hem":       of(resolution.NetworkToHEM, "", single, s.single),
-		"/lead/resolution/network_to_phone":     of(resolution.NetworkToPhone, "", single, s.single),
-		"/lead/resolution/ip_to_company":        of(resolution.IPToCompany, "", single, s.single),
-		"/lead/enrichment":                      of(resolution.Enrichment, "", single, s.single),
+		"/lead/resolution/email_to_hem":         of(resolution.EmailToHEM, "", admission.Single, a.Single),
+		"/lead/resolution/network_to_hem":       of(resolution.NetworkToHEM, "", admission.Single, a.Single),
+		"/lead/resolution/network_to_phone":     of(resolution.NetworkToPhone, "", admission.Single, a.Single),
+		"/lead/resolution/ip_to_company":        of(resolution.IPToCompany, "", admission.Single, a.Single),
+		"/lead/enrichment":                      of(resolution.Enrichment, "", admission.Single, a.Single),
 		"/lead/deanonymization":                 deanonymization,
 		"/lead/resolution/deanonymization":      deanonymization,
-		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", create, s.retaining(s.create)),
-		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", result, s.retaining(s.result)),
-		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", create, s.retaining(s.create)),
-		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", result, s.retaining(s.result)),
+		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", admission.Create, s.gate.Retaining(a.Create)),
+		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", admission.Result, s.gate.Retaining(a.Result)),
+		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", admission.Create, s.gate.Retaining(a.Create)),
+		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", admission.Result, s.gate.Retaining(a.Result)),
 
-		"/account/balance":            own(http.MethodGet, "balance", s.ownBalance),
-		"/account/usage":              own(http.MethodGet, "usage", s.ownUsage),
-		"/account/resolutions":        own(http.MethodGet, "resolutions", s.ownResolutions),
-		"/account/resolutions/cancel": own(http.MethodPost, "cancel", s.cancelOwn),
-		"/account/callbacks":          own(http.MethodGet, "callbacks", s.ownCallbacks),
-		"/account/callbacks/replay":   own(http.MethodPost, "replay", s.replayOwn),
+		"/account/balance":            own(http.MethodGet, "balance", s.desk.Balance),
+		"/account/usage":              own(http.MethodGet, "usage", s.desk.Usage),
+		"/account/resolutions":        own(http.MethodGet, "resolutions", s.desk.Resolutions),
+		"/account/resolutions/cancel": own(http.MethodPost, "cancel", s.desk.CancelResolution),
+		"/account/callbacks":          own(http.MethodGet, "callbacks", s.desk.Callbacks),
+		"/account/callbacks/replay":   own(http.MethodPost, "replay", s.desk.ReplayCallback),
 	}
 }
 
-// accountScope is the key scope that lets a key read and change the account of
-// its organization.
-const accountScope = "account"
+// own makes the handler of a question about the caller's account. The answer to a
+// change is stored under its Idempotency-Key.
+func (s *Service) own(do func(context.Context, account.Asked) (any, error)) admission.Handler {
+	return func(c *admission.Call) (*wire.Reply, error) {
+		ctx := c.Request.Context()
+		answer, err := do(ctx, account.Asked{Caller: c.Caller, Query: c.Request.URL.Query(), Body: c.Body, At: c.Began})
+		if err != nil {
+			return nil, err
+		}
+		wire.WriteJSON(c.Out, answer)
+		if c.Key != nil {
+			_, err = s.state.Settle(ctx, state.Charge{Organization: c.Caller.Account.ID, Reply: c.Key.Reply(c.Out.Bytes()), At: s.now()})
+		}
+		return &wire.Reply{Body: c.Out.Bytes()}, err
+	}
+}
 
 // Scopes returns the scopes that a key can have.
 func Scopes() []string {
-	names := []string{string(resolution.KeywordToLead), string(resolution.KeywordToLeadCount), accountScope}
+	names := []string{string(resolution.KeywordToLead), string(resolution.KeywordToLeadCount), admission.AccountScope}
 	for _, o := range resolution.SingleRecord {
 		names = append(names, string(o))
 	}
@@ -120,7 +125,7 @@ func retiringFrom(r Retirement) *retiring {
 // retired refuses a call after its operation's end. Results of earlier searches
 // can still be fetched.
 func (r *route) retired(now time.Time) error {
-	if r.retiring == nil || r.class == result || now.Before(r.retiring.until) {
+	if r.retiring == nil || r.class == admission.Result || now.Before(r.retiring.until) {
 		return nil
 	}
 	return wire.Refuse(wire.OperationRetired, "The operation was retired on %s.", r.retiring.until.UTC().Format("2 January 2006"))

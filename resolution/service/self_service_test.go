@@ -142,8 +142,8 @@ func TestTestKeys(t *testing.T) {
 	f.must(err)
 	posted, err := f.store.Deliveries(t.Context(), test.ID, "", "", 10)
 	f.must(err)
-	if len(posted) != 4 || len(f.service.rosters.callbackSecrets(test.ID)) != 1 {
-		t.Errorf("%d callbacks, signed with %d secrets", len(posted), len(f.service.rosters.callbackSecrets(test.ID)))
+	if len(posted) != 4 || len(f.service.roster.CallbackSecrets(test.ID)) != 1 {
+		t.Errorf("%d callbacks, signed with %d secrets", len(posted), len(f.service.roster.CallbackSecrets(test.ID)))
 	}
 }
 

@@ -18,13 +18,15 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/google/uuid"
+	"github.com/leadetl/leadetl/resolution/service/account"
+	"github.com/leadetl/leadetl/resolution/service/admission"
+	"github.com/leadetl/leadetl/resolution/service/answering"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/dashboard"
-	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/operator"
+	"github.com/leadetl/leadetl/resolution/service/serving"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -32,32 +34,28 @@ import (
 // Service answers the interface. The handlers work without Serve, but only Serve
 // runs keyword searches and posts callbacks.
 type Service struct {
-	options  Options
-	state    State
-	log      *slog.Logger
-	now      func() time.Time
-	metrics  *metrics.Metrics
-	requests metrics.Requests
+	options Options
+	state   State
+	log     *slog.Logger
+	now     func() time.Time
+	metrics *metrics.Metrics
 
-	paths    map[string]*route
-	rosters  *rosters
-	limits   [classes]*limit.Buckets
-	guesses  *limit.Buckets // failed authentications
-	keys     keysHeld
-	window   []string // header of answers: seconds that keys are remembered
-	sender   *callback.Sender
-	operator *operator.Handler
-	account  *dashboard.Account // nil without a dashboard
-	console  *dashboard.Operator
-	work     chan struct{} // wakes workers
+	roster    *account.Roster
+	desk      *account.Desk
+	gate      *admission.Gate
+	answering *answering.Desk
+	sender    *callback.Sender
+	operator  *operator.Handler
+	dashboard *dashboard.Account // nil without a dashboard
+	console   *dashboard.Operator
+	health    *serving.Health
+	guard     serving.Guard
 
+	paths          map[string]*route
+	window         []string // header of answers: seconds that keys are remembered
 	document, docs func() *wire.Page
-
-	draining   atomic.Bool
-	overTLS    bool          // set before the first request
-	logged     atomic.Uint64 // requests that were counted for the log
-	readiness  readiness
-	complaints *rate.Limiter // bounds the log lines about failed requests
+	overTLS        bool          // set before the first request
+	logged         atomic.Uint64 // requests that were counted for the log
 }
 
 // New makes a service. It opens no file or connection and starts no goroutine.
@@ -69,12 +67,7 @@ func New(o Options) (*Service, error) {
 	s := &Service{
 		options: o, state: o.State, log: o.Log, now: o.Now,
 		metrics: metrics.New(o.State),
-		guesses: limit.New(o.Limits.FailedAuth),
-		keys:    keysHeld{held: map[[32]byte][32]byte{}},
-		work:    make(chan struct{}, o.JobWorkers),
 		window:  []string{strconv.Itoa(int(o.Retention.KeyWindow().Seconds()))},
-
-		complaints: rate.NewLimiter(10, 20),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -82,13 +75,12 @@ func New(o Options) (*Service, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.limits = [classes]*limit.Buckets{
-		single: limit.New(o.Limits.Single), create: limit.New(o.Limits.Create), result: limit.New(o.Limits.Result),
-	}
-	s.rosters = newRosters(o.State, o.Pepper, s.now, s.log)
+	s.health = &serving.Health{Check: o.State.Check, Now: s.now}
+	s.guard = serving.Guard{Log: s.log, Complaints: rate.NewLimiter(10, 20)}
+	s.roster = account.NewRoster(o.State, o.Pepper, s.now, s.log)
 	s.sender = callback.NewSender(callback.Options{
 		Outbox:      o.State,
-		Secrets:     s.rosters.callbackSecrets,
+		Secrets:     s.roster.CallbackSecrets,
 		Policy:      o.Callbacks,
 		Concurrency: o.CallbackConcurrency,
 		PerReceiver: o.CallbackPerReceiver,
@@ -97,16 +89,29 @@ func New(o Options) (*Service, error) {
 		Log:         s.log,
 		Observe:     s.metrics.Attempted,
 	})
-	s.operator = &operator.Handler{
-		State: o.State, Key: o.SystemKey, Now: s.now,
-		Names: s.rosters.names, Credited: s.rosters.credited, Callback: s.finishedCallback, Posted: s.sender.Wake,
-	}
+	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.now, Posted: s.sender.Wake}
+	s.gate = admission.New(admission.Gate{
+		Replies: o.State, Roster: s.roster, Pepper: o.Pepper, Tokens: o.Tokens, Limits: o.Limits, MaxBody: o.MaxBody,
+		Proxies: o.TrustedProxies, Metrics: s.metrics, Log: s.log, Complaints: s.guard.Complaints, Now: s.now,
+	})
+	s.answering = answering.New(answering.Desk{
+		State: o.State, Resolver: o.Resolver, Searcher: o.Searcher, Roster: s.roster, Gate: s.gate, Metrics: s.metrics, Log: s.log, Now: s.now,
+		Requests: o.Requests, Profiles: o.Profiles, Callbacks: o.Callbacks, Costs: o.Costs, ActiveJobs: o.Limits.ActiveJobs,
+		ResolveTimeout: o.ResolveTimeout, JobTimeout: o.JobTimeout, Lease: o.Lease, Results: o.Retention.Results, Posted: s.sender.Wake,
+	}, o.JobWorkers)
+	s.operator = &operator.Handler{State: o.State, Key: o.SystemKey, Now: s.now, Desk: s.desk}
 	described := sync.OnceValue(func() *openapi.Interface { return openapi.New(o.described()) })
 	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Document()) })
 	s.docs = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Page()) })
 	s.paths = s.routes()
 	if o.Dashboard {
-		s.account, s.console = s.newDashboard(), s.newConsole()
+		s.dashboard = dashboard.New(dashboard.Account{
+			State: o.State, Pepper: o.Pepper, Now: s.now, Log: s.log, Scopes: Scopes(), Gate: s.gate, Desk: s.desk,
+		})
+		limits, prices := o.shown()
+		s.console = dashboard.NewOperator(dashboard.Operator{
+			State: o.State, Key: o.SystemKey, Now: s.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
+		})
 	}
 	return s, nil
 }
@@ -131,56 +136,13 @@ type State interface {
 	// Purge removes what is older than the retention.
 	Purge(ctx context.Context, now time.Time, r state.Retention) (state.Purged, error)
 
-	accountState
-	ownState
-	callState
-	jobState
+	account.RosterState
+	account.State
+	admission.Replies
+	answering.State
 	operator.State
 	dashboard.State
 	dashboard.OperatorState
 	metrics.Backlog
 	callback.Outbox
-}
-
-// accountState stores the callers and their credits.
-type accountState interface {
-	// CredentialsVersion rises with every change to Credentials.
-	CredentialsVersion(ctx context.Context) (int64, error)
-	Credentials(ctx context.Context) (state.Credentials, error)
-	Balance(ctx context.Context, organization int64) (state.Balance, error)
-	MoveTestKey(ctx context.Context, public string, now time.Time) error
-}
-
-// ownState counts the requests of organizations.
-type ownState interface {
-	CountRequests(ctx context.Context, counts []state.Requests) error
-}
-
-// callState stores charges, replies and new jobs.
-type callState interface {
-	// Settle stores a charge with its reply and callback in one transaction, and
-	// returns the credits left.
-	Settle(ctx context.Context, c state.Charge) (available int64, err error)
-	// Reply returns the stored reply of a key, nil without one.
-	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
-	// CreateJob queues a job, reserves its credits and stores its reply in one
-	// transaction, and returns the credits left.
-	CreateJob(ctx context.Context, job state.Job, maxActive int, reply *state.Reply) (available int64, err error)
-	FindJob(ctx context.Context, organization int64, id uuid.UUID) (*state.Job, error)
-}
-
-// jobState is the queue of keyword searches.
-type jobState interface {
-	// LeaseJob returns the next job, nil without one.
-	LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error)
-	RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error
-	// PostponeJob puts a job back after a failed attempt, ReturnJob as if it had
-	// not been leased.
-	PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error
-	ReturnJob(ctx context.Context, id uuid.UUID, lease int) error
-	// FinishJob stores the end of a job, its price and its callback in one
-	// transaction.
-	FinishJob(ctx context.Context, f state.Finish) error
-	// RequeueLeased puts all leased jobs back, and counts a death for each.
-	RequeueLeased(ctx context.Context) (int, error)
 }

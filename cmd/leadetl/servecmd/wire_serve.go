@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/answering"
 )
 
 // engine returns the options of the engine.
@@ -27,7 +28,7 @@ func (f *serveFlags) engine(ctx context.Context, log *slog.Logger) (embedded.Opt
 }
 
 // costsOf parses prices, in credits.
-func costsOf(costs service.Costs) *cliflag.Assignments {
+func costsOf(costs answering.Costs) *cliflag.Assignments {
 	return cliflag.NewAssignments("enrichment=3", slices.Sorted(maps.Keys(costs)), func(name, value string) error {
 		credits, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || credits < 0 {

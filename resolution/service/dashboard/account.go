@@ -64,17 +64,17 @@ type overview struct {
 
 func (a *Account) overview(v *visit) error {
 	ctx := v.r.Context()
-	if err := a.Counted(ctx); err != nil {
+	if err := a.Desk.StoreRequests(ctx); err != nil {
 		return err
 	}
 	o := overview{Days: overviewDays}
 	today := a.Now().UTC().Truncate(24 * time.Hour)
 	from := today.AddDate(0, 0, 1-overviewDays)
-	balance, err := a.State.Balance(ctx, v.caller.Organization)
+	balance, err := a.State.Balance(ctx, v.caller.Account.ID)
 	if err != nil {
 		return err
 	}
-	all, err := a.State.Usage(ctx, v.caller.Organization, from, today)
+	all, err := a.State.Usage(ctx, v.caller.Account.ID, from, today)
 	if err != nil {
 		return err
 	}
@@ -112,15 +112,15 @@ func (a *Account) apiAccess(v *visit) error {
 }
 
 func (a *Account) showKeys(v *visit, status int, p *page, content apiAccess) error {
-	keys, err := a.State.Keys(v.r.Context(), v.caller.Owner)
+	keys, err := a.State.Keys(v.r.Context(), v.owner.ID)
 	if err != nil {
 		return err
 	}
-	if v.caller.Test { // test keys must not manage live ones
+	if v.caller.Account.IsTest() { // test keys must not manage live ones
 		keys = slices.DeleteFunc(keys, func(k state.Key) bool { return !k.Test })
 	}
 	slices.Reverse(keys)
-	content.Keys, content.Scopes, content.Own, content.Now, content.Test = keys, a.Scopes, v.caller.Key, a.Now(), v.caller.Test
+	content.Keys, content.Scopes, content.Own, content.Now, content.Test = keys, a.Scopes, v.caller.Key.Public, a.Now(), v.caller.Account.IsTest()
 	p.Title, p.Current, p.Content = "API Access", "/settings/api-access", content
 	return v.showWith("api-access", status, p)
 }
@@ -132,7 +132,7 @@ func (a *Account) makeKey(v *visit) error {
 		return a.showKeys(v, http.StatusBadRequest, &page{Problem: why}, apiAccess{Form: sent})
 	}
 	now := a.Now()
-	k := state.Key{Organization: v.caller.Owner, Label: form.Get("name"), Test: v.caller.Test || form.Get("kind") == "test", Created: now}
+	k := state.Key{Organization: v.owner.ID, Label: form.Get("name"), Test: v.caller.Account.IsTest() || form.Get("kind") == "test", Created: now}
 	if strings.TrimSpace(k.Label) == "" {
 		return refuse("Give the key a name, by which you will know it.")
 	}
@@ -166,31 +166,31 @@ func (a *Account) makeKey(v *visit) error {
 		return refuse("A name has at most 100 characters, all of them printable.")
 	}
 	if err == nil {
-		err = a.Changed(v.r.Context())
+		err = a.Desk.Roster.Refresh(v.r.Context())
 	}
 	if err != nil {
 		return err
 	}
-	a.Log.Info("key made in the dashboard", "organization", v.caller.Public, "key", made.Public, "by", v.caller.Key)
+	a.Log.Info("key made in the dashboard", "organization", v.owner.Public, "key", made.Public, "by", v.caller.Key.Public)
 	return a.showKeys(v, http.StatusOK, &page{}, apiAccess{Made: key, MadeID: made.Public})
 }
 
 func (a *Account) revokeKey(v *visit) error {
 	public := v.r.PostForm.Get("key")
-	keys, err := a.State.Keys(v.r.Context(), v.caller.Owner)
+	keys, err := a.State.Keys(v.r.Context(), v.owner.ID)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(keys, func(k state.Key) bool { return k.Public == public && (k.Test || !v.caller.Test) }) {
+	if !slices.ContainsFunc(keys, func(k state.Key) bool { return k.Public == public && (k.Test || !v.caller.Account.IsTest()) }) {
 		return wire.Refuse(wire.NotFound, "There is no such key.")
 	}
 	if err := a.State.RevokeKey(v.r.Context(), public, a.Now()); err != nil {
 		return err
 	}
-	if err := a.Changed(v.r.Context()); err != nil {
+	if err := a.Desk.Roster.Refresh(v.r.Context()); err != nil {
 		return err
 	}
-	a.Log.Info("key revoked in the dashboard", "organization", v.caller.Public, "key", public, "by", v.caller.Key)
+	a.Log.Info("key revoked in the dashboard", "organization", v.owner.Public, "key", public, "by", v.caller.Key.Public)
 	return redirect(v.w, v.r, "/account/settings/api-access")
 }
 
@@ -211,7 +211,7 @@ func (a *Account) activity(v *visit) error {
 			return wire.ErrNothingHere
 		}
 	}
-	jobs, err := a.State.Jobs(v.r.Context(), v.caller.Organization, "", before, listed+1)
+	jobs, err := a.State.Jobs(v.r.Context(), v.caller.Account.ID, "", before, listed+1)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (a *Account) activity(v *visit) error {
 		content.More = request.FormatID(jobs[listed-1].ID)
 	}
 	if content.IsFirst {
-		if content.Calls, err = a.State.LatestEntries(v.r.Context(), v.caller.Organization, true, listed); err != nil {
+		if content.Calls, err = a.State.LatestEntries(v.r.Context(), v.caller.Account.ID, true, listed); err != nil {
 			return err
 		}
 	}
@@ -229,7 +229,11 @@ func (a *Account) activity(v *visit) error {
 }
 
 func (a *Account) cancel(v *visit) error {
-	if err := a.Cancel(v.r.Context(), v.caller.Organization, v.r.PostForm.Get("resolution")); err != nil {
+	id, ok := request.ParseID(v.r.PostForm.Get("resolution"))
+	if !ok {
+		return wire.ErrNothingHere
+	}
+	if err := a.Desk.CancelOf(v.r.Context(), v.caller.Account.ID, id); err != nil {
 		return err
 	}
 	return redirect(v.w, v.r, "/account/activity")
@@ -252,7 +256,7 @@ func (a *Account) showDeliveries(v *visit, content deliveries) error {
 	default:
 		return wire.ErrNothingHere
 	}
-	all, err := a.State.Deliveries(v.r.Context(), v.caller.Organization, content.Which, query.Get("before"), listed+1)
+	all, err := a.State.Deliveries(v.r.Context(), v.caller.Account.ID, content.Which, query.Get("before"), listed+1)
 	if err != nil {
 		return err
 	}
@@ -264,18 +268,22 @@ func (a *Account) showDeliveries(v *visit, content deliveries) error {
 }
 
 func (a *Account) replay(v *visit) error {
-	if err := a.Replay(v.r.Context(), v.caller.Organization, v.r.PostForm.Get("webhook")); err != nil {
+	if err := a.Desk.Replay(v.r.Context(), v.caller.Account.ID, v.r.PostForm.Get("webhook")); err != nil {
 		return err
 	}
 	return redirect(v.w, v.r, "/account/deliveries")
 }
 
 func (a *Account) secret(v *visit) error {
-	return a.showDeliveries(v, deliveries{Secrets: a.Secrets(v.caller.Owner)})
+	var plain []string
+	for _, secret := range a.Desk.Roster.CallbackSecrets(v.owner.ID) {
+		plain = append(plain, secret.Reveal())
+	}
+	return a.showDeliveries(v, deliveries{Secrets: plain})
 }
 
 func (a *Account) ledger(v *visit) error {
-	entries, err := a.State.LatestEntries(v.r.Context(), v.caller.Organization, false, 2*listed)
+	entries, err := a.State.LatestEntries(v.r.Context(), v.caller.Account.ID, false, 2*listed)
 	if err != nil {
 		return err
 	}
@@ -286,11 +294,11 @@ func (a *Account) ledger(v *visit) error {
 func (a *Account) ledgerFile(v *visit) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="ledger-`+v.caller.Public+`.csv"`)
+	h.Set("Content-Disposition", `attachment; filename="ledger-`+v.owner.Public+`.csv"`)
 	to := csv.NewWriter(v.w)
 	_ = to.Write([]string{"entry", "time", "kind", "credits", "available", "reserved", "operation", "resolution_id", "key", "key_name", "note"})
 	for after := int64(0); ; {
-		entries, err := a.State.Ledger(v.r.Context(), v.caller.Organization, after, 1000)
+		entries, err := a.State.Ledger(v.r.Context(), v.caller.Account.ID, after, 1000)
 		if err != nil {
 			panic(http.ErrAbortHandler) // part of the answer is sent: cut it off
 		}

@@ -23,21 +23,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/resolution/service/account"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
-
-// Caller is the signed-in user of a page.
-type Caller struct {
-	Organization int64 // whose credits and calls are shown
-	Owner        int64 // whose keys and callback secrets are shown: for a test key, the organization that owns it; otherwise the same
-	Public, Name string
-	Test         bool // signed in with a test key
-	Key          string
-	Hash         [32]byte // of the key
-}
 
 // State is what pages show and forms change.
 type State interface {
@@ -57,8 +50,7 @@ type keyState interface {
 	RevokeKey(ctx context.Context, public string, now time.Time) error
 }
 
-// Account are the pages of an organization. Fields that are functions belong to
-// the service; all are required.
+// Account are the pages of an organization. All fields are required.
 type Account struct {
 	State  State
 	Pepper credential.Pepper
@@ -66,27 +58,19 @@ type Account struct {
 	Log    *slog.Logger
 	Scopes []string // that a key can be limited to
 
-	// SignIn returns the caller of a key. It refuses keys that may not see the
-	// account, and further attempts after too many wrong keys from one address.
-	SignIn func(r *http.Request, key string) (Caller, error)
-	// Again returns the caller as it is now, or why it may no longer see the account.
-	Again func(r *http.Request, c Caller) (Caller, error)
-	// Admit refuses requests beyond the rate of an organization.
-	Admit func(c Caller) error
-	// Secrets returns the callback secrets of an organization, the current one first.
-	Secrets func(organization int64) []string
-	// Cancel ends a keyword search; Replay makes a callback due.
-	Cancel func(ctx context.Context, organization int64, resolution string) error
-	Replay func(ctx context.Context, organization int64, webhook string) error
-	// Changed tells the service at once that keys changed. Counted stores the
-	// requests counted so far.
-	Changed, Counted func(ctx context.Context) error
+	Gate *admission.Gate // of signed-in callers too
+	Desk *account.Desk
 
+	pages    *limit.Buckets // that an organization loads
 	sessions *sessions
 }
 
+// pageRate is how often an organization may load pages.
+var pageRate = limit.Rate{Events: 120, Per: time.Minute, Burst: 60}
+
 // New makes the dashboard of a.
 func New(a Account) *Account {
+	a.pages = limit.New(pageRate)
 	a.sessions = &sessions{cookie: "__Host-leadetl-account", secure: true, now: a.Now}
 	return &a
 }
@@ -96,7 +80,8 @@ type visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	session *session
-	caller  Caller
+	caller  account.Caller
+	owner   *account.Account // whose keys and callback secrets are shown: for a test key, the organization that owns it; otherwise the same
 }
 
 // action handles a request to one path.
@@ -141,14 +126,16 @@ func (a *Account) serveVisit(w http.ResponseWriter, r *http.Request, path string
 	if x == nil {
 		return redirect(w, r, "/account/sign-in"+a.sessions.whyNone(r))
 	}
-	caller, err := a.Again(r, x.caller)
+	caller, err := a.Gate.SignedIn(r, x.caller)
 	if p, is := errors.AsType[*wire.Problem](err); is && p.Kind.Status < 500 {
 		a.sessions.end(w, r)
 		return redirect(w, r, "/account/sign-in?ended")
 	}
-	if err == nil {
-		err = a.Admit(caller)
+	if err != nil {
+		return err
 	}
+	owner := a.Desk.Roster.Owner(caller.Account)
+	err = a.admit(owner)
 	if err != nil {
 		return err
 	}
@@ -159,7 +146,18 @@ func (a *Account) serveVisit(w http.ResponseWriter, r *http.Request, path string
 		a.sessions.end(w, r)
 		return redirect(w, r, "/account/sign-in")
 	}
-	return serve(a.actions(), path, &visit{w, r, x, caller})
+	return serve(a.actions(), path, &visit{w, r, x, caller, owner})
+}
+
+// admit refuses pages beyond the rate of an organization.
+func (a *Account) admit(owner *account.Account) error {
+	d := a.pages.Take(owner.Public, a.Now())
+	if d.Allowed {
+		return nil
+	}
+	p := wire.Refuse(wire.RateLimited, "The organization loads pages faster than %s. Wait a moment.", d.Rate)
+	p.RetryAfter = d.RetryAfter
+	return p
 }
 
 // serve calls the action of a path.
@@ -206,7 +204,7 @@ func (a *Account) signIn(w http.ResponseWriter, r *http.Request) error {
 		}
 		return write(w, "sign-in", http.StatusOK, p)
 	}
-	caller, err := a.SignIn(r, strings.TrimSpace(r.PostFormValue("key")))
+	caller, err := a.Gate.SignIn(r, strings.TrimSpace(r.PostFormValue("key")))
 	if problem, is := errors.AsType[*wire.Problem](err); is && problem.Kind.Status < 500 {
 		p.Problem, p.Notice = problem.Detail, ""
 		return write(w, "sign-in", problem.Kind.Status, p)
@@ -217,7 +215,7 @@ func (a *Account) signIn(w http.ResponseWriter, r *http.Request) error {
 	if !a.sessions.start(w, caller) {
 		return wire.Refuse(wire.Unavailable, "Too many people are signed in. Try again in a few minutes.")
 	}
-	a.Log.Info("signed in to the dashboard", "organization", caller.Public, "key", caller.Key)
+	a.Log.Info("signed in to the dashboard", "organization", a.Desk.Roster.Owner(caller.Account).Public, "key", caller.Key.Public)
 	return redirect(w, r, "/account")
 }
 
@@ -245,7 +243,7 @@ func (v *visit) show(name, title, current string, content any) error {
 }
 
 func (v *visit) showWith(name string, status int, p *page) error {
-	p.Base, p.Name, p.Test, p.CSRF = "/account", v.caller.Name, v.caller.Test, v.session.csrf
+	p.Base, p.Name, p.Test, p.CSRF = "/account", v.owner.Name(), v.caller.Account.IsTest(), v.session.csrf
 	return write(v.w, name, status, p)
 }
 

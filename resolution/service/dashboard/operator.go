@@ -11,6 +11,8 @@ import (
 
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/account"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -30,23 +32,15 @@ type OperatorState interface {
 	Stats(ctx context.Context) (state.Stats, error)
 }
 
-// Operator has the pages of operators. Fields that are functions belong to the
-// service. All are required, except Key: without it there are no pages.
+// Operator has the pages of operators. All are required, except Key: without it there are no pages.
 type Operator struct {
 	State OperatorState
 	Key   secret.Text // the x-sys-key
 	Now   func() time.Time
 	Log   *slog.Logger
 
-	// Wrong counts a wrong key. It returns err, or an error that there were too
-	// many.
-	Wrong func(err error) error
-	// Names returns the public ids of all organizations by their ID, as of now.
-	Names func(ctx context.Context) (map[int64]string, error)
-	// Credited is called after an organization's available credits changed.
-	Credited func(organization, available int64)
-	// Replay makes a callback of any organization due.
-	Replay func(ctx context.Context, organization int64, webhook string) error
+	Gate *admission.Gate
+	Desk *account.Desk
 	// Limits and Prices are the settings of the service.
 	Limits, Prices []Setting
 
@@ -100,9 +94,9 @@ func (o *Operator) Serve(w http.ResponseWriter, r *http.Request, path string) er
 func (o *Operator) serveVisit(w http.ResponseWriter, r *http.Request, path string) error {
 	if given := r.Header.Get("X-Sys-Key"); given != "" {
 		if !o.Key.Equal(secret.New(given)) {
-			return o.Wrong(wire.Refuse(wire.InvalidCredentials, "The header x-sys-key does not hold the system key."))
+			return o.Gate.CountSystemKey(wire.Refuse(wire.InvalidCredentials, "The header x-sys-key does not hold the system key."))
 		}
-		return serve(o.actions(), path, &visit{w, r, &session{csrf: "-"}, Caller{}})
+		return serve(o.actions(), path, &visit{w, r, &session{csrf: "-"}, account.Caller{}, nil})
 	}
 	x := o.sessions.of(r)
 	if x == nil {
@@ -115,7 +109,7 @@ func (o *Operator) serveVisit(w http.ResponseWriter, r *http.Request, path strin
 		o.sessions.end(w, r)
 		return redirect(w, r, "/operator/sign-in")
 	}
-	return serve(o.actions(), path, &visit{w, r, x, Caller{}})
+	return serve(o.actions(), path, &visit{w, r, x, account.Caller{}, nil})
 }
 
 func (o *Operator) signIn(w http.ResponseWriter, r *http.Request) error {
@@ -127,11 +121,11 @@ func (o *Operator) signIn(w http.ResponseWriter, r *http.Request) error {
 		return write(w, "operator-sign-in", http.StatusOK, p)
 	}
 	if !o.Key.Equal(secret.New(strings.TrimSpace(r.PostFormValue("key")))) {
-		refused := wire.AsProblem(o.Wrong(wire.Refuse(wire.InvalidCredentials, "That is not the system key.")))
+		refused := wire.AsProblem(o.Gate.CountSystemKey(wire.Refuse(wire.InvalidCredentials, "That is not the system key.")))
 		p.Notice, p.Problem = "", refused.Detail
 		return write(w, "operator-sign-in", refused.Kind.Status, p)
 	}
-	if !o.sessions.start(w, Caller{}) {
+	if !o.sessions.start(w, account.Caller{}) {
 		return wire.Refuse(wire.Unavailable, "Too many people are signed in. Try again in a few minutes.")
 	}
 	o.Log.Info("an operator signed in")
@@ -202,7 +196,7 @@ func (o *Operator) change(v *visit, what string, change func(state.Organization)
 	if err != nil {
 		return err
 	}
-	if _, err := o.Names(v.r.Context()); err != nil {
+	if _, err := o.Desk.Roster.Names(v.r.Context()); err != nil {
 		return err
 	}
 	o.Log.Info("changed on the pages of operators", "organization", found.Public, "what", what)
@@ -217,7 +211,7 @@ func (o *Operator) credits(v *visit) error {
 	return o.change(v, "credits", func(found state.Organization) error {
 		b, err := o.State.ChangeCredits(v.r.Context(), state.CreditChange{Organization: found.ID, Credits: credits, Note: v.r.PostForm.Get("note"), At: o.Now()})
 		if err == nil {
-			o.Credited(found.ID, b.Available)
+			o.Desk.Roster.Credited(found.ID, b.Available)
 		}
 		return err
 	})
@@ -270,14 +264,14 @@ func (o *Operator) queues(v *visit) error {
 	if q.Dead, err = o.State.Deliveries(v.r.Context(), 0, state.Dead, "", 2*listed); err != nil {
 		return err
 	}
-	if q.Names, err = o.Names(v.r.Context()); err != nil {
+	if q.Names, err = o.Desk.Roster.Names(v.r.Context()); err != nil {
 		return err
 	}
 	return v.operate("operator-queues", "Queues", "/queues", q)
 }
 
 func (o *Operator) replay(v *visit) error {
-	if err := o.Replay(v.r.Context(), 0, v.r.PostForm.Get("webhook")); err != nil {
+	if err := o.Desk.Replay(v.r.Context(), 0, v.r.PostForm.Get("webhook")); err != nil {
 		return err
 	}
 	return redirect(v.w, v.r, "/operator/queues")

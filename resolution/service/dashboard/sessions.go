@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/account"
 )
 
 // A session ends some time after its last request, and at the latest some time
@@ -20,7 +22,7 @@ const (
 // session is the session of a signed-in user. Its caller is looked up again for
 // every request.
 type session struct {
-	caller   Caller
+	caller   account.Caller
 	csrf     string // that its forms carry
 	began    time.Time
 	lastUsed time.Time
@@ -38,7 +40,7 @@ type sessions struct {
 
 // start makes a session and sets its cookie. It returns false when there are too
 // many.
-func (s *sessions) start(w http.ResponseWriter, caller Caller) bool {
+func (s *sessions) start(w http.ResponseWriter, caller account.Caller) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()

@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/openapi"
@@ -203,7 +204,7 @@ func serve(t *testing.T) *served {
 	must(err)
 	t.Cleanup(func() { must(kept.Close()) })
 	o.State = kept
-	o.Resolver, o.Searcher, o.Limits = engine, engine, service.Limits{}
+	o.Resolver, o.Searcher, o.Limits = engine, engine, admission.Limits{}
 	o.Callbacks = &callback.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	running, err := service.New(o)
 	must(err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
@@ -44,9 +45,7 @@ type State interface {
 	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
 	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
 	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
-	ReplayDelivery(ctx context.Context, organization int64, webhookID string, now time.Time) error
 	AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error)
-	CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error
 }
 
 // Handler answers operators. All fields are required, except Key. Without Key,
@@ -55,15 +54,7 @@ type Handler struct {
 	State State
 	Key   secret.Text // the x-sys-key
 	Now   func() time.Time
-
-	// Names returns the public ids of all organizations by their ID.
-	Names func(ctx context.Context) (map[int64]string, error)
-	// Credited is called after an organization's available credits changed.
-	Credited func(organization, available int64)
-	// Callback makes the callback of a finished job, nil when none was requested.
-	Callback func(job *state.Job, at time.Time) (*state.Callback, error)
-	// Posted is called after a callback became due.
-	Posted func()
+	Desk  *account.Desk
 }
 
 // Serve answers a request. path is the part after /internal/, escaped. If it
@@ -189,7 +180,7 @@ func (h *Handler) change(r *http.Request, organization string, change func(id in
 	if err := change(found.ID); err != nil {
 		return nil, err
 	}
-	if _, err := h.Names(r.Context()); err != nil {
+	if _, err := h.Desk.Roster.Names(r.Context()); err != nil {
 		return nil, err
 	}
 	return map[string]any{"id": found.Public}, nil
@@ -259,7 +250,7 @@ func (h *Handler) grantCredits(r *http.Request, organization string) (any, error
 	if err != nil {
 		return nil, err
 	}
-	h.Credited(found.ID, b.Available)
+	h.Desk.Roster.Credited(found.ID, b.Available)
 	return view(b), nil
 }
 
@@ -320,7 +311,7 @@ func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := h.Names(r.Context())
+	names, err := h.Desk.Roster.Names(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -341,10 +332,10 @@ func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 }
 
 func (h *Handler) replayDelivery(r *http.Request, webhook string) (any, error) {
-	if err := h.State.ReplayDelivery(r.Context(), 0, webhook, h.Now()); err != nil {
+	if err := h.Desk.State.ReplayDelivery(r.Context(), 0, webhook, h.Now()); err != nil {
 		return nil, err
 	}
-	h.Posted()
+	h.Desk.Posted()
 	return map[string]any{"id": webhook, "state": state.Pending}, nil
 }
 
@@ -358,28 +349,7 @@ func (h *Handler) cancelResolution(r *http.Request, resolution string) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, h.Cancel(r.Context(), job)
-}
-
-// Cancel ends an unfinished job and posts its callback. For a finished job it
-// returns state.ErrFinished.
-func (h *Handler) Cancel(ctx context.Context, job *state.Job) error {
-	at := h.Now()
-	if job.Status.Finished() {
-		return state.ErrFinished
-	}
-	job.Status = state.Cancelled
-	post, err := h.Callback(job, at)
-	if err != nil {
-		return err
-	}
-	if err := h.State.CancelJob(ctx, job.ID, at, post); err != nil {
-		return err
-	}
-	if post != nil {
-		h.Posted()
-	}
-	return nil
+	return map[string]any{"id": request.FormatID(id), "status": state.Cancelled}, h.Desk.Cancel(r.Context(), job)
 }
 
 // maxBody bounds a request's body, in bytes.

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -86,9 +85,16 @@ func (e *Envelope) Write(b *bytes.Buffer) {
 	b.WriteByte('}')
 }
 
-// Event returns the body of a callback: a finished envelope with the kind and
+// Bytes returns the envelope.
+func (e *Envelope) Bytes() []byte {
+	var b bytes.Buffer
+	e.Write(&b)
+	return b.Bytes()
+}
+
+// event returns the body of a callback: a finished envelope with the kind and
 // the time of the event.
-func Event(finished []byte, kind string, at time.Time) []byte {
+func event(finished []byte, kind string, at time.Time) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, len(finished)+80))
 	b.Write(finished[:len(finished)-1])
 	b.WriteString(`,"type":"`)
@@ -97,12 +103,6 @@ func Event(finished []byte, kind string, at time.Time) []byte {
 	b.WriteString(at.UTC().Format(TimeFormat))
 	b.WriteString(`"}`)
 	return b.Bytes()
-}
-
-// WebhookID makes the id of a callback.
-func WebhookID() (string, error) {
-	id, err := uuid.NewV7()
-	return "msg_" + hex.EncodeToString(id[:]), err
 }
 
 // WriteJSON writes a value without HTML escapes. The value must be of one of our

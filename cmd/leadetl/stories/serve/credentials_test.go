@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -102,7 +103,7 @@ func newHandler(t *testing.T) (handler http.Handler, good, revoked string) {
 	live, err := embedded.Follow("", embedded.Options{}, nil)
 	check(err)
 	t.Cleanup(func() { check(live.Close()) })
-	o.State, o.Resolver, o.Searcher, o.Callbacks, o.Limits = kept, live, live, &callback.Policy{}, service.Limits{}
+	o.State, o.Resolver, o.Searcher, o.Callbacks, o.Limits = kept, live, live, &callback.Policy{}, admission.Limits{}
 	s, err := service.New(o)
 	check(err)
 

@@ -1,6 +1,6 @@
-// Package listener serves HTTP on a listener until it is told to stop, and then
+// Package serving serves HTTP on a listener until it is told to stop, and then
 // waits for the requests in flight.
-package listener
+package serving
 
 import (
 	"context"

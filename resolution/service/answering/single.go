@@ -1,4 +1,4 @@
-package service
+package answering
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
@@ -23,28 +24,28 @@ var messages = map[resolution.Operation]struct{ match, noMatch string }{
 	resolution.Deanonymization: {"Visitor identified.", "No visitor or company found."},
 }
 
-// single answers the six single-record operations. It looks up the identifier,
+// Single answers the six single-record operations. It looks up the identifier,
 // and stores the price, the reply and the callback in one transaction before the
 // answer is sent.
-func (s *Service) single(c *call) (*wire.Reply, error) {
-	operation := c.route.operation
-	asked, problems := s.options.Requests.Single(operation, c.object, s.options.Profiles)
+func (d *Desk) Single(c *admission.Call) (*wire.Reply, error) {
+	operation := c.Operation
+	asked, problems := d.Requests.Single(operation, c.Body, d.Profiles)
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
-	if c.key != nil || asked.CallbackURL != "" {
-		if err := s.mayRetain(c); err != nil {
+	if c.Key != nil || asked.CallbackURL != "" {
+		if err := d.Gate.MayRetain(c); err != nil {
 			return nil, err
 		}
 	}
-	receiver, err := s.checkCallback(c.request.Context(), asked.CallbackURL)
+	receiver, err := d.checkCallback(c.Request.Context(), asked.CallbackURL)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.afford(c.request.Context(), c.account, s.options.Costs.of(operation)); err != nil {
+	if err := d.Roster.Afford(c.Request.Context(), c.Caller.Account, d.Costs.of(operation)); err != nil {
 		return nil, err
 	}
-	answer, err := s.resolve(c.request.Context(), resolution.Request{Operation: operation, Key: asked.Key})
+	answer, err := d.resolve(c.Request.Context(), resolution.Request{Operation: operation, Key: asked.Key})
 	if err != nil {
 		return nil, err
 	}
@@ -55,31 +56,31 @@ func (s *Service) single(c *call) (*wire.Reply, error) {
 	}
 	writeSingle(c, id, asked, answer)
 	charge := state.Charge{
-		Organization: c.account.id, Key: c.keyID(), Resolution: id, Operation: operation,
-		Credits: s.options.Costs.found(operation, answer),
-		Reply:   c.key.reply(c.out.Bytes()),
-		At:      s.now(),
+		Organization: c.Caller.Account.ID, Key: c.Caller.KeyID(), Resolution: id, Operation: operation,
+		Credits: d.Costs.found(operation, answer),
+		Reply:   c.Key.Reply(c.Out.Bytes()),
+		At:      d.Now(),
 	}
 	if asked.CallbackURL != "" {
-		charge.Callback, err = newCallback(state.Callback{
-			Organization: c.account.id, Resolution: id, Receiver: receiver, URL: asked.CallbackURL, Due: charge.At,
-		}, c.out.Bytes(), state.Completed)
+		charge.Callback, err = wire.NewCallback(state.Callback{
+			Organization: c.Caller.Account.ID, Resolution: id, Receiver: receiver, URL: asked.CallbackURL, Due: charge.At,
+		}, c.Out.Bytes(), state.Completed)
 		if err != nil {
 			return nil, err
 		}
 	}
-	left, err := s.settle(c, charge)
+	left, err := d.settle(c, charge)
 	if err != nil {
 		return nil, err
 	}
-	s.metrics.Answered(operation, answer.Matched(), charge.Credits)
-	return &wire.Reply{Body: c.out.Bytes(), Billed: true, Spent: charge.Credits, Remaining: left}, nil
+	d.Metrics.Answered(operation, answer.Matched(), charge.Credits)
+	return &wire.Reply{Body: c.Out.Bytes(), Billed: true, Spent: charge.Credits, Remaining: left}, nil
 }
 
-func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolution.Answer) {
-	operation := c.route.operation
-	lead := getBuffer()
-	defer putBuffer(lead)
+func writeSingle(c *admission.Call, id uuid.UUID, asked request.SingleCall, answer resolution.Answer) {
+	operation := c.Operation
+	lead := admission.GetBuffer()
+	defer admission.PutBuffer(lead)
 	l := narrow(operation, answer.Lead)
 	if len(l.HashedEmails) == 0 && (operation == resolution.EmailToHEM || operation == resolution.NetworkToHEM) {
 		lead.WriteString(`{"hashed_emails":[]}`)
@@ -87,7 +88,7 @@ func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolut
 		wire.WriteLead(lead, l)
 	}
 	e := wire.Envelope{
-		Success: true, Message: messages[operation].noMatch, Test: c.account.isTest(), Data: answer.Matched(),
+		Success: true, Message: messages[operation].noMatch, Test: c.Caller.Account.IsTest(), Data: answer.Matched(),
 		Lead: lead.Bytes(), Payload: asked.Payload,
 	}
 	if answer.Matched() {
@@ -97,16 +98,16 @@ func writeSingle(c *call, id uuid.UUID, asked request.SingleCall, answer resolut
 		e.Message = "Company of the visitor identified."
 	}
 	if operation != resolution.IPToCompany {
-		e.Id, e.Status, e.Requested, e.CallbackURL = id, string(state.Completed), c.began, asked.CallbackURL
+		e.Id, e.Status, e.Requested, e.CallbackURL = id, string(state.Completed), c.Began, asked.CallbackURL
 	}
-	e.Write(c.out)
+	e.Write(c.Out)
 }
 
 // resolve asks the Resolver, with a time limit.
-func (s *Service) resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.ResolveTimeout)
+func (d *Desk) resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.ResolveTimeout)
 	defer cancel()
-	answer, err := s.options.Resolver.Resolve(ctx, r)
+	answer, err := d.Resolver.Resolve(ctx, r)
 	if err != nil {
 		return resolution.Answer{}, fmt.Errorf("resolve: %w", err)
 	}
@@ -114,25 +115,25 @@ func (s *Service) resolve(ctx context.Context, r resolution.Request) (resolution
 }
 
 // settle stores a charge, unless it is empty, and returns the credits left.
-func (s *Service) settle(c *call, charge state.Charge) (left int64, err error) {
+func (d *Desk) settle(c *admission.Call, charge state.Charge) (left int64, err error) {
 	if charge.Credits == 0 && charge.Reply == nil && charge.Callback == nil {
-		return s.balance(c.request.Context(), c.account)
+		return d.Roster.Balance(c.Request.Context(), c.Caller.Account)
 	}
-	left, err = s.state.Settle(c.request.Context(), charge)
+	left, err = d.State.Settle(c.Request.Context(), charge)
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		c.account.available.Store(too.Balance)
+		c.Caller.Account.Available.Store(too.Balance)
 		return 0, wire.Insufficient(too.Required, too.Balance)
 	}
 	if err != nil {
 		return 0, err
 	}
-	c.account.available.Store(left)
+	c.Caller.Account.Available.Store(left)
 	if charge.Reply != nil {
-		c.account.retained.Add(int64(len(charge.Reply.Body)), c.began)
+		c.Caller.Account.Retained.Add(int64(len(charge.Reply.Body)), c.Began)
 	}
 	if charge.Callback != nil {
-		c.account.retained.Add(int64(len(charge.Callback.Body)), c.began)
-		s.sender.Wake()
+		c.Caller.Account.Retained.Add(int64(len(charge.Callback.Body)), c.Began)
+		d.Posted()
 	}
 	return left, nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package listener
+package serving
 
 import "golang.org/x/sys/unix"
 

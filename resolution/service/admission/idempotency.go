@@ -1,6 +1,7 @@
-package service
+package admission
 
 import (
+	"context"
 	"crypto/sha256"
 	"net/http"
 	"sync"
@@ -10,14 +11,20 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// heldKey is an Idempotency-Key that a call holds until it is answered.
-type heldKey struct {
+// Replies has the stored answers of calls with an Idempotency-Key.
+type Replies interface {
+	// Reply returns the stored reply of a key, nil without one.
+	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
+}
+
+// Key is an Idempotency-Key that a call holds until it is answered.
+type Key struct {
 	key         [32]byte // hash of organization, path and the key
 	fingerprint [32]byte // hash of the body's meaning
 }
 
-// reply is an answer in the form in which it is stored.
-func (k *heldKey) reply(body []byte) *state.Reply {
+// Reply is an answer in the form in which it is stored.
+func (k *Key) Reply(body []byte) *state.Reply {
 	if k == nil {
 		return nil
 	}
@@ -33,7 +40,7 @@ type keysHeld struct {
 
 // hold returns false, and the fingerprint of the other call, when another call
 // has the key.
-func (h *keysHeld) hold(k heldKey) (fingerprint [32]byte, ok bool) {
+func (h *keysHeld) hold(k Key) (fingerprint [32]byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if fingerprint, taken := h.held[k.key]; taken {
@@ -43,27 +50,27 @@ func (h *keysHeld) hold(k heldKey) (fingerprint [32]byte, ok bool) {
 	return k.fingerprint, true
 }
 
-func (h *keysHeld) release(k heldKey) {
+func (h *keysHeld) release(k Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.held, k.key)
 }
 
-// once calls the handler, unless a call with the same Idempotency-Key was
+// Once calls the handler, unless a call with the same Idempotency-Key was
 // answered before or is in progress.
-func (s *Service) once(c *call) (*wire.Reply, error) {
-	given, ok, err := wire.IdempotencyKey(c.request.Header)
+func (g *Gate) Once(c *Call, handle Handler) (*wire.Reply, error) {
+	given, ok, err := wire.IdempotencyKey(c.Request.Header)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return c.route.handle(c)
+		return handle(c)
 	}
-	k := heldKey{
-		key:         sha256.Sum256([]byte(c.account.public + "\n" + c.path + "\n" + given)),
-		fingerprint: sha256.Sum256(c.object.Canonical()),
+	k := Key{
+		key:         sha256.Sum256([]byte(c.Caller.Account.Public + "\n" + c.Path + "\n" + given)),
+		fingerprint: sha256.Sum256(c.Body.Canonical()),
 	}
-	if other, ok := s.keys.hold(k); !ok {
+	if other, ok := g.keys.hold(k); !ok {
 		if other != k.fingerprint {
 			return nil, wire.ErrKeyReused
 		}
@@ -71,19 +78,19 @@ func (s *Service) once(c *call) (*wire.Reply, error) {
 		p.RetryAfter = time.Second
 		return nil, p
 	}
-	defer s.keys.release(k)
+	defer g.keys.release(k)
 
-	stored, err := s.state.Reply(c.request.Context(), k.key, c.began)
+	stored, err := g.Replies.Reply(c.Request.Context(), k.key, c.Began)
 	switch {
 	case err != nil:
 		return nil, err
 	case stored == nil:
-		c.key = &k
-		return c.route.handle(c)
+		c.Key = &k
+		return handle(c)
 	case stored.Fingerprint != k.fingerprint:
 		return nil, wire.ErrKeyReused
 	}
-	again := &wire.Reply{Body: stored.Body, Replayed: true, Billed: c.route.class != result}
-	again.Remaining, err = s.balance(c.request.Context(), c.account)
+	again := &wire.Reply{Body: stored.Body, Replayed: true, Billed: c.Class != Result}
+	again.Remaining, err = g.Roster.Balance(c.Request.Context(), c.Caller.Account)
 	return again, err
 }

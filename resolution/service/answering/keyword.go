@@ -1,4 +1,4 @@
-package service
+package answering
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
@@ -24,33 +25,33 @@ type work struct {
 	Unit int64
 }
 
-// create accepts a keyword search. Job, reservation and reply are stored in one
+// Create accepts a keyword search. Job, reservation and reply are stored in one
 // transaction before the answer is sent; a worker runs the search later.
-func (s *Service) create(c *call) (*wire.Reply, error) {
-	operation := c.route.operation
-	asked, problems := s.options.Requests.Keyword(operation, c.object, c.began)
+func (d *Desk) Create(c *admission.Call) (*wire.Reply, error) {
+	operation := c.Operation
+	asked, problems := d.Requests.Keyword(operation, c.Body, c.Began)
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
-	receiver, err := s.checkCallback(c.request.Context(), asked.CallbackURL)
+	receiver, err := d.checkCallback(c.Request.Context(), asked.CallbackURL)
 	if err != nil {
 		return nil, err
 	}
 	todo := work{Search: asked.Search, Page: asked.Page}
-	reserved := s.options.Costs.of(operation)
+	reserved := d.Costs.of(operation)
 	if operation == resolution.KeywordToLead {
-		todo.Unit = s.options.Costs.lead(asked.Page)
+		todo.Unit = d.Costs.lead(asked.Page)
 		reserved = todo.Unit * int64(asked.Page.Limit)
 	}
-	if err := s.afford(c.request.Context(), c.account, reserved); err != nil {
+	if err := d.Roster.Afford(c.Request.Context(), c.Caller.Account, reserved); err != nil {
 		return nil, err
 	}
 	job := state.Job{
-		Organization: c.account.id, Key: c.keyID(), Operation: operation, Requested: c.began,
+		Organization: c.Caller.Account.ID, Key: c.Caller.KeyID(), Operation: operation, Requested: c.Began,
 		Payload: asked.Payload, CallbackURL: asked.CallbackURL, Receiver: receiver, Reserved: reserved,
 		// All pages of one search see the same data and the same days.
 		Search: asked.Fingerprint,
-		Sees:   state.Snapshot{Taken: c.began, Start: asked.Search.Start, End: asked.Search.End, Edition: s.options.Searcher.Edition()},
+		Sees:   state.Snapshot{Taken: c.Began, Start: asked.Search.Start, End: asked.Search.End, Edition: d.Searcher.Edition()},
 	}
 	if job.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
@@ -59,24 +60,24 @@ func (s *Service) create(c *call) (*wire.Reply, error) {
 		return nil, err
 	}
 	writeCreated(c, job)
-	left, err := s.state.CreateJob(c.request.Context(), job, s.options.Limits.ActiveJobs, c.key.reply(c.out.Bytes()))
+	left, err := d.State.CreateJob(c.Request.Context(), job, d.ActiveJobs, c.Key.Reply(c.Out.Bytes()))
 	if err != nil {
-		return nil, s.notCreated(c, err)
+		return nil, d.notCreated(c, err)
 	}
-	c.account.available.Store(left)
-	s.wakeWorker()
-	return &wire.Reply{Body: c.out.Bytes(), Billed: true, Remaining: left}, nil
+	c.Caller.Account.Available.Store(left)
+	d.wakeWorker()
+	return &wire.Reply{Body: c.Out.Bytes(), Billed: true, Remaining: left}, nil
 }
 
-func (s *Service) notCreated(c *call, err error) error {
+func (d *Desk) notCreated(c *admission.Call, err error) error {
 	if errors.Is(err, state.ErrTooManyActive) {
-		s.metrics.RateLimited.WithLabelValues(metrics.ActiveLimit).Inc()
-		p := wire.Refuse(wire.TooManyActive, "The organization has %d unfinished resolutions already. Wait until one is finished.", s.options.Limits.ActiveJobs)
+		d.Metrics.RateLimited.WithLabelValues(metrics.ActiveLimit).Inc()
+		p := wire.Refuse(wire.TooManyActive, "The organization has %d unfinished resolutions already. Wait until one is finished.", d.ActiveJobs)
 		p.RetryAfter = pollAfter
 		return p
 	}
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		c.account.available.Store(too.Balance)
+		c.Caller.Account.Available.Store(too.Balance)
 		return wire.Insufficient(too.Required, too.Balance)
 	}
 	return err
@@ -93,21 +94,21 @@ func outward(o resolution.Operation) string {
 
 // writeCreated answers a creation. A count's answer also repeats the request's
 // fields at the top level, because the interface can be read either way.
-func writeCreated(c *call, job state.Job) {
+func writeCreated(c *admission.Call, job state.Job) {
 	e := wire.Envelope{
-		Success: true, Test: c.account.isTest(), Id: job.ID, Status: outward(job.Operation), Requested: job.Requested,
+		Success: true, Test: c.Caller.Account.IsTest(), Id: job.ID, Status: outward(job.Operation), Requested: job.Requested,
 		CallbackURL: job.CallbackURL, Payload: job.Payload,
 	}
 	what := "Keyword to lead resolution"
 	if job.Operation == resolution.KeywordToLeadCount {
 		what = "Keyword to lead count"
-		e.Repeated = c.object.Pick(repeats)
+		e.Repeated = c.Body.Pick(repeats)
 	}
 	e.Message = what + " started. Ask for the result with its resolution_id."
 	if job.CallbackURL != "" {
 		e.Message = what + " started. The result will be sent to the callback URL."
 	}
-	e.Write(c.out)
+	e.Write(c.Out)
 }
 
 // repeats are the fields a count's answer repeats.

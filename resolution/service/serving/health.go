@@ -1,0 +1,53 @@
+package serving
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/wire"
+)
+
+// Health says whether a service can take requests. Its fields are required.
+type Health struct {
+	// Check tests whether the state can be read and written.
+	Check func(ctx context.Context, now time.Time) error
+	Now   func() time.Time
+
+	draining atomic.Bool
+	mu       sync.Mutex
+	checked  time.Time
+	err      error // of the last check
+}
+
+const (
+	// checkEvery bounds how often the state is checked, because anyone may ask.
+	checkEvery = time.Second
+	// checkTimeout is how long a check waits for its turn.
+	checkTimeout = 2 * time.Second
+)
+
+// Draining reports whether later calls should go to another instance.
+func (h *Health) Draining() bool { return h.draining.Load() }
+
+// Ready returns why the service cannot take requests, nil when it can.
+func (h *Health) Ready(ctx context.Context) error {
+	if h.Draining() {
+		return wire.Refuse(wire.Unavailable, "The service is stopping.")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.Now()
+	if age := now.Sub(h.checked); age >= 0 && age < checkEvery {
+		return h.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
+	defer cancel()
+	err := h.Check(ctx, now)
+	if err != nil {
+		err = &wire.Problem{Kind: wire.Unavailable, Detail: "The state cannot be read and written.", RetryAfter: checkEvery, Cause: err}
+	}
+	h.checked, h.err = now, err
+	return err
+}

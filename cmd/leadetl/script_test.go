@@ -176,7 +176,7 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	lock, err := filelock.Folder(ts.MkAbs(args[0]))
 	ts.Check(err)
-	ts.Defer(func() { ts.Check(lock.Close()) })
+	ts.Defer(func() { ts.Check(lock.Release()) })
 }
 
 // interrupt runs a command on an endless standard input that begins with

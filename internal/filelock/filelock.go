@@ -5,18 +5,23 @@
 package filelock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/leadetl/leadetl/internal/lease"
 )
 
 // ErrLocked means that another process holds the lock.
 var ErrLocked = errors.New("in use by another process")
 
-// Lock is a held lock; Close releases it.
+// Lock is a held lock, a lease.Lease.
 type Lock struct{ f *os.File }
+
+var _ lease.Lease = (*Lock)(nil)
 
 // maxTries is how often Folder tries again when the folder is replaced meanwhile.
 const maxTries = 10
@@ -85,8 +90,11 @@ func hasName(f *os.File, dir string) (bool, error) {
 	return err == nil && os.SameFile(held, named), err
 }
 
-// Close releases the lock at once. Closing the file alone would not: a child
+// Renew does nothing: the lock is held as long as the process lives.
+func (l *Lock) Renew(context.Context) error { return nil }
+
+// Release releases the lock at once. Closing the file alone would not: a child
 // process that is just being forked keeps it open until it executes its program.
-func (l *Lock) Close() error {
+func (l *Lock) Release() error {
 	return errors.Join(syscall.Flock(int(l.f.Fd()), syscall.LOCK_UN), l.f.Close())
 }

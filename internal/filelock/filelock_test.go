@@ -16,14 +16,14 @@ func TestFolderIsHeldByOne(t *testing.T) {
 	if _, err := filelock.Folder(dir); !errors.Is(err, filelock.ErrLocked) {
 		t.Errorf("second lock: %v, want ErrLocked", err)
 	}
-	if err := l.Close(); err != nil {
+	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := filelock.Folder(dir)
 	if err != nil {
 		t.Fatalf("lock after release: %v", err)
 	}
-	if err := again.Close(); err != nil {
+	if err := again.Release(); err != nil {
 		t.Error(err)
 	}
 }

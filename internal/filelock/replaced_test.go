@@ -50,7 +50,7 @@ func TestFolderIsTheOneThatHasTheName(t *testing.T) {
 			if _, err := Folder(dir); !errors.Is(err, ErrLocked) {
 				t.Errorf("a second lock of what has the name: %v, want ErrLocked", err)
 			}
-			if err := l.Close(); err != nil {
+			if err := l.Release(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -70,14 +70,14 @@ func TestForkedChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Close(child)
-	if err := l.Close(); err != nil {
+	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Folder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Close(); err != nil {
+	if err := again.Release(); err != nil {
 		t.Error(err)
 	}
 }

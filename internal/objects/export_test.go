@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Renew renews a lock as its clock would.
-func (l *Lock) Renew(ctx context.Context) error { return l.renew(ctx, 0) }
+// Beat renews a lock as its clock would.
+func (l *Lock) Beat(ctx context.Context) error { return l.renew(ctx, 0) }
 
 // What tests have to pass.
 const (

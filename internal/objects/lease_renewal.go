@@ -15,16 +15,16 @@ func (l *Lock) beat(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			_ = l.renew(ctx, 0) // Check reports the error
+			_ = l.renew(ctx, 0) // Renew reports the error
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// Check makes sure that we still hold the lock. A change made right after it is
+// Renew makes sure that we still hold the lock. A change made right after it is
 // safe.
-func (l *Lock) Check(ctx context.Context) error { return l.renew(ctx, l.sure) }
+func (l *Lock) Renew(ctx context.Context) error { return l.renew(ctx, l.sure) }
 
 // renew renews the lock if its last renewal is longer ago than older.
 func (l *Lock) renew(ctx context.Context, older time.Duration) error {

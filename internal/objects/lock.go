@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/lease"
 )
 
 // LockExpires is how long a lock is valid without renewal. After that, another
@@ -40,7 +41,7 @@ type Holder struct {
 func (h Holder) Sure() time.Duration { return min(cmp.Or(h.LostAfter, LockExpires), LockExpires) / 2 }
 
 // Lock is an object that locks out other processes, on this machine and on
-// others. It is renewed until it is released.
+// others, a lease.Lease. It is renewed until it is released.
 type Lock struct {
 	store  *Store
 	at     Location
@@ -53,9 +54,12 @@ type Lock struct {
 	renewed time.Time
 	lost    bool
 
+	ctx  context.Context // never cancelled: the lock is renewed until it is released
 	quit context.CancelFunc
 	done chan struct{}
 }
+
+var _ lease.Lease = (*Lock)(nil)
 
 // lockBody is the content of the lock object.
 type lockBody struct {
@@ -87,7 +91,8 @@ func (s *Store) Share(ctx context.Context, at Location, holder Holder) (*Lock, e
 
 func (s *Store) lock(ctx context.Context, at Location, holder Holder, shared bool) (*Lock, error) {
 	host, _ := os.Hostname() // for people who read the lock
-	l := &Lock{store: s, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
+	ctx = context.WithoutCancel(ctx)
+	l := &Lock{store: s, ctx: ctx, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
 		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
 	}}
 	if err := l.take(ctx); err != nil {
@@ -225,13 +230,13 @@ func (l *Lock) isOurs(held lockBody) bool {
 
 // Release stops the renewals and removes the lock, if we still hold it. A shared
 // lock stays.
-func (l *Lock) Release(ctx context.Context) error {
+func (l *Lock) Release() error {
 	l.quit()
 	<-l.done
 	if l.shared {
 		return nil
 	}
-	return l.remove(ctx)
+	return l.remove(l.ctx)
 }
 
 func (l *Lock) remove(ctx context.Context) error {

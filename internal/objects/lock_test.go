@@ -1,7 +1,6 @@
 package objects_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"os"
@@ -28,12 +27,12 @@ func TestLock(t *testing.T) {
 		t.Errorf("held by another: %v, want %v", err, filelock.ErrLocked)
 	}
 	for range 3 {
-		if err := mine.Renew(t.Context()); err != nil {
+		if err := mine.Beat(t.Context()); err != nil {
 			t.Errorf("renewed: %v", err)
 		}
 	}
 	proxy.Do(once(1, s3test.IsWrite, s3test.Fault{Kind: s3test.Lose}))
-	if err := mine.Renew(t.Context()); err != nil {
+	if err := mine.Beat(t.Context()); err != nil {
 		t.Errorf("renewed, and the answer lost: %v", err)
 	}
 	proxy.Do(nil)
@@ -44,16 +43,16 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := mine.Renew(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+	if err := mine.Beat(t.Context()); !errors.Is(err, objects.ErrLockLost) {
 		t.Errorf("the process before: %v, want %v", err, objects.ErrLockLost)
 	}
-	if err := mine.Check(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+	if err := mine.Renew(t.Context()); !errors.Is(err, objects.ErrLockLost) {
 		t.Errorf("the process before, asked again: %v, want %v", err, objects.ErrLockLost)
 	}
-	if err := mine.Release(context.Background()); err != nil {
+	if err := mine.Release(); err != nil {
 		t.Error(err)
 	}
-	if err := next.Check(t.Context()); err != nil {
+	if err := next.Renew(t.Context()); err != nil {
 		t.Errorf("the release of a lost lock released another's: %v", err)
 	}
 
@@ -66,10 +65,10 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := next.Renew(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+	if err := next.Beat(t.Context()); !errors.Is(err, objects.ErrLockLost) {
 		t.Errorf("after it expired: %v, want %v", err, objects.ErrLockLost)
 	}
-	if err := errors.Join(next.Release(context.Background()), theirs.Release(context.Background())); err != nil {
+	if err := errors.Join(next.Release(), theirs.Release()); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(server.Dir, bucket, "out/_lock")); !os.IsNotExist(err) {
@@ -94,7 +93,7 @@ func TestSharedLock(t *testing.T) {
 	}
 	for range 2 {
 		for i, l := range ours { // each finds that another has renewed it
-			if err := l.Renew(t.Context()); err != nil {
+			if err := l.Beat(t.Context()); err != nil {
 				t.Errorf("process %d: %v", i, err)
 			}
 		}
@@ -102,7 +101,7 @@ func TestSharedLock(t *testing.T) {
 	if _, err := share("theirs"); !errors.Is(err, filelock.ErrLocked) {
 		t.Errorf("shared by others: %v, want %v", err, filelock.ErrLocked)
 	}
-	if err := ours[0].Release(context.Background()); err != nil {
+	if err := ours[0].Release(); err != nil {
 		t.Error(err)
 	}
 	if _, err := store.Lock(t.Context(), at("out/_lock"), objects.Holder{Name: "theirs"}); !errors.Is(err, filelock.ErrLocked) {
@@ -117,14 +116,14 @@ func TestSharedLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, l := range ours[1:] {
-		if err := l.Renew(t.Context()); !errors.Is(err, objects.ErrLockLost) {
+		if err := l.Beat(t.Context()); !errors.Is(err, objects.ErrLockLost) {
 			t.Errorf("process %d after it expired: %v, want %v", i+1, err, objects.ErrLockLost)
 		}
-		if err := l.Release(context.Background()); err != nil {
+		if err := l.Release(); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := theirs.Release(context.Background()); err != nil {
+	if err := theirs.Release(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(server.Dir, bucket, "out/_lock")); !os.IsNotExist(err) {
@@ -145,7 +144,7 @@ func TestLockUnderFaults(t *testing.T) {
 			if _, err := store.Lock(t.Context(), at("_lock"), objects.Holder{Name: "two"}); !errors.Is(err, filelock.ErrLocked) {
 				t.Errorf("%s of request %d: %v, want %v", fault.Kind, n, err, filelock.ErrLocked)
 			}
-			if err := one.Release(context.Background()); err != nil {
+			if err := one.Release(); err != nil {
 				t.Error(err)
 			}
 		}

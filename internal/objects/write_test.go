@@ -2,7 +2,6 @@ package objects_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -221,10 +220,10 @@ func TestStoreWithoutConditions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lock.Renew(t.Context()); err != nil {
+	if err := lock.Beat(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := lock.Release(context.Background()); err != nil {
+	if err := lock.Release(); err != nil {
 		t.Error(err)
 	}
 	if n := strings.Count(log.String(), "conditional writes"); n != 1 {

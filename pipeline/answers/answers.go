@@ -194,7 +194,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.reads.Close())
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+		errs = append(errs, s.lock.Release())
 	}
 	return errors.Join(errs...)
 }

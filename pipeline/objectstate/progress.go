@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -20,8 +21,8 @@ type Progress struct {
 	state *State
 	ctx   context.Context // never cancelled
 	at    objects.Location
-	lease *Lease // nil: nothing is written
-	next  int64  // number of the next object
+	lease lease.All // nil: nothing is written
+	next  int64     // number of the next object
 }
 
 // Progress opens the progress of the dataset at out. Without look, no other
@@ -40,10 +41,7 @@ func (s *State) Progress(ctx context.Context, out string, look bool) (*Progress,
 
 // Release lets other processes work on the dataset.
 func (p *Progress) Release() error {
-	if p.lease == nil {
-		return nil
-	}
-	return p.lease.Release(p.ctx)
+	return p.lease.Release()
 }
 
 // Close does nothing.
@@ -101,7 +99,7 @@ func (p *Progress) Begin(lines []byte) error {
 		if !errors.Is(err, objects.ErrLockLost) {
 			return err
 		}
-		if err := p.lease.Check(p.ctx); err != nil {
+		if err := p.lease.Renew(p.ctx); err != nil {
 			return err
 		}
 		p.next++

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -42,7 +43,7 @@ func (f *RunFolder) Store() *objects.Store { return f.state.store }
 // Claim keeps other processes from beginning, finishing or running the same
 // dataset. It waits for one that may be dead. If one is alive, the error is
 // filelock.ErrLocked.
-func (f *RunFolder) Claim(ctx context.Context) (*Lease, error) {
+func (f *RunFolder) Claim(ctx context.Context) (lease.All, error) {
 	return f.state.claimFrom(ctx, "run "+f.id)
 }
 

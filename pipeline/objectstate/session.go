@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -23,7 +24,7 @@ type Session struct {
 	of      answers.Scope
 	urgent  func() bool // of Linger; may be nil
 	closing bool        // the log ends with this session
-	lease   *Lease      // nil: nothing is written
+	lease   lease.All   // nil: nothing is written
 	log     *logWriter  // nil: nothing is written
 
 	sealing  sync.Mutex
@@ -322,7 +323,7 @@ func (x *Session) seal(ctx context.Context) error {
 
 func (x *Session) closeOn(ctx context.Context, err *error) {
 	if *err != nil {
-		*err = errors.Join(*err, x.release(context.WithoutCancel(ctx)))
+		*err = errors.Join(*err, x.release())
 	}
 }
 
@@ -337,16 +338,13 @@ func (x *Session) Close(ctx context.Context) error {
 			err = x.seal(ctx)
 		}
 	}
-	return errors.Join(err, x.release(ctx))
+	return errors.Join(err, x.release())
 }
 
-func (x *Session) release(ctx context.Context) error {
+func (x *Session) release() error {
 	var errs []error
 	if x.Answers != nil {
 		errs = append(errs, x.Answers.Close())
 	}
-	if x.lease != nil {
-		errs = append(errs, x.lease.Release(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, x.lease.Release())...)
 }

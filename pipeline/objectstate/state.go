@@ -35,6 +35,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -147,17 +148,14 @@ func (s *State) Scopes(ctx context.Context) (scopes []answers.Scope, err error) 
 	return scopes, nil
 }
 
-// Lease keeps other processes from writing answers of some services.
-type Lease struct{ locks []*objects.Lock }
-
 // Claim takes the leases of services. If another process holds one of them, and is not
 // one that this one follows, the error is filelock.ErrLocked.
-func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err error) {
+func (s *State) Claim(ctx context.Context, services ...string) (_ lease.All, err error) {
 	ctx = context.WithoutCancel(ctx) // a lease is renewed until it is released
-	l := &Lease{}
+	var held lease.All
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.Release(ctx))
+			err = errors.Join(err, held.Release())
 		}
 	}()
 	slices.Sort(services) // a fixed order, so that two claims cannot block each other
@@ -170,12 +168,12 @@ func (s *State) Claim(ctx context.Context, services ...string) (_ *Lease, err er
 		if err != nil {
 			return nil, err
 		}
-		l.locks = append(l.locks, taken)
+		held = append(held, taken)
 		if err := taken.RequireConditions(); err != nil {
 			return nil, err
 		}
 	}
-	return l, nil
+	return held, nil
 }
 
 // removeGone removes a lease whose process ran on this host and is gone.
@@ -191,12 +189,12 @@ func (s *State) removeGone(ctx context.Context, at objects.Location) error {
 	if err != nil {
 		return err
 	}
-	return lock.Release(ctx)
+	return lock.Release()
 }
 
 // claimFrom is Claim for a run. It waits while the holder of the lease shows no
 // sign of life, until the holder does or the lease has expired.
-func (s *State) claimFrom(ctx context.Context, name string) (*Lease, error) {
+func (s *State) claimFrom(ctx context.Context, name string) (lease.All, error) {
 	at, first := s.leaseOf(name), ""
 	for {
 		l, err := s.Claim(ctx, name)
@@ -226,25 +224,6 @@ func (s *State) claimFrom(ctx context.Context, name string) (*Lease, error) {
 
 func (s *State) leaseOf(name string) objects.Location {
 	return s.at.Below("lease/" + shortHash(name) + ".json")
-}
-
-// Check verifies that this process still holds the lease.
-func (l *Lease) Check(ctx context.Context) error {
-	for _, lock := range l.locks {
-		if err := lock.Check(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Release releases the lease.
-func (l *Lease) Release(ctx context.Context) error {
-	var errs []error
-	for _, lock := range l.locks {
-		errs = append(errs, lock.Release(ctx))
-	}
-	return errors.Join(errs...)
 }
 
 func (s *State) readJSON(ctx context.Context, at objects.Location, into any) error {

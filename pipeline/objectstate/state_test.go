@@ -353,7 +353,7 @@ func TestCopyUnderFaults(t *testing.T) {
 	}
 	local := openFolder(t)
 	copyScope(t, t.Context(), s, local, people)
-	must(t, lease.Release(t.Context()))
+	must(t, lease.Release())
 	b.proxy.Do(nil)
 	got := contentOf(t, t.Context(), local, people)
 	want := slices.SortedFunc(slices.Values(some), func(a, b answers.Item) int { return a.Hash.Compare(b.Hash) })
@@ -378,8 +378,8 @@ func TestLease(t *testing.T) {
 	}
 	free, err := theirs.Claim(t.Context(), "https://third.example")
 	must(t, err)
-	must(t, free.Release(t.Context()))
-	must(t, lease.Check(t.Context()))
+	must(t, free.Release())
+	must(t, lease.Renew(t.Context()))
 
 	// In the middle of a copy, the other one publishes.
 	between := func(yield func(answers.Item, error) bool) {
@@ -393,10 +393,10 @@ func TestLease(t *testing.T) {
 	if got := contentOf(t, t.Context(), mine, people); len(got.Items) != 1 || got.Items[0].Key != "theirs" {
 		t.Errorf("got %+v", got)
 	}
-	must(t, lease.Release(t.Context()))
+	must(t, lease.Release())
 	lease, err = theirs.Claim(t.Context(), people.Service)
 	must(t, err)
-	must(t, lease.Release(t.Context()))
+	must(t, lease.Release())
 }
 
 // A store that knows no conditional writes is refused, whether it says so or

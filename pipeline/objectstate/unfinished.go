@@ -75,7 +75,7 @@ func (s *State) Discard(ctx context.Context, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lease.Release(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, lease.Release()) }()
 	return s.removeAll(ctx, at)
 }
 

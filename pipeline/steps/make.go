@@ -44,7 +44,7 @@ func (r *Run) Finish(ctx context.Context) (result *pipeline.Result, err error) {
 	}
 	lease, claimErr := r.folder.Claim(ctx)
 	if claimErr == nil {
-		defer func() { err = errors.Join(err, lease.Release(context.WithoutCancel(ctx))) }()
+		defer func() { err = errors.Join(err, lease.Release()) }()
 	}
 	// Another process may have finished it in the meantime.
 	switch again, err := Join(ctx, r.run, r.state); {

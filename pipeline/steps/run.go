@@ -90,7 +90,7 @@ func OpenSized(ctx context.Context, run *pipeline.Run, state *objectstate.State,
 	if r, err = openOrReplace(ctx, run, state); errors.Is(err, ErrNotBegun) { // no other process was faster
 		err = r.begin(ctx, windowBytes)
 	}
-	return r, errors.Join(err, lease.Release(context.WithoutCancel(ctx)))
+	return r, errors.Join(err, lease.Release())
 }
 
 // openOrReplace is open. With Overwrite, an unfinished run of another job, or with

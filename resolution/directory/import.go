@@ -51,7 +51,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	}
 	defer func() { // in this order, so that the next holder of the lock finds a whole folder or none
 		made.RemoveEmpty()
-		lock.Close()
+		lock.Release()
 	}()
 
 	old, begun, err := readOrBeginManifest(dir)

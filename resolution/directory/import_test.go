@@ -385,7 +385,7 @@ func TestTwoImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
+	defer lock.Release()
 	if _, err := Import(t.Context(), dir, sampleFiles(t), DefaultOptions()); !errors.Is(err, resolution.ErrUnavailable) {
 		t.Errorf("a second import: %v", err)
 	}

@@ -90,10 +90,10 @@ func (b *bucket) Close() error {
 	if b.lock == nil {
 		return nil
 	}
-	if b.store.SentInPieces() && b.lock.Check(b.ctx) == nil { // else they may be those of who took over
+	if b.store.SentInPieces() && b.lock.Renew(b.ctx) == nil { // else they may be those of who took over
 		b.abortUploads()
 	}
-	err := b.lock.Release(b.ctx)
+	err := b.lock.Release()
 	if err != nil {
 		b.log.Warn("the dataset's lock could not be removed; the next run with the same --state takes it over", "reason", err.Error())
 	}
@@ -201,7 +201,7 @@ func (b *bucket) Write(name string, data []byte) error {
 
 // put writes an object if the lock is still ours.
 func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
-	if err := b.lock.Check(b.ctx); err != nil {
+	if err := b.lock.Renew(b.ctx); err != nil {
 		return objects.Info{}, err
 	}
 	defer b.changed()
@@ -220,7 +220,7 @@ func (b *bucket) Remove(names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if err := b.lock.Check(b.ctx); err != nil {
+	if err := b.lock.Renew(b.ctx); err != nil {
 		return err
 	}
 	defer b.changed()

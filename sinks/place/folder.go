@@ -58,7 +58,7 @@ func (f *folder) Close() error {
 	if f.lock == nil {
 		return nil
 	}
-	return f.lock.Close()
+	return f.lock.Release()
 }
 
 func (f *folder) URI() string             { return f.dir }

@@ -79,7 +79,7 @@ func openWorkFolder(stateDir, uri string) (*workFolder, error) {
 		return nil, err
 	}
 	if err := w.begin(); err != nil {
-		return nil, errors.Join(err, w.lock.Close())
+		return nil, errors.Join(err, w.lock.Release())
 	}
 	return w, nil
 }
@@ -115,5 +115,5 @@ func (w *workFolder) close(unused bool) error {
 		_ = os.Remove(filepath.Join(w.dir, holderName)) // a leftover is harmless
 		_ = os.Remove(w.dir)
 	}
-	return w.lock.Close()
+	return w.lock.Release()
 }

@@ -87,7 +87,7 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, release()) }()
 	var all answers.Taken
 	for _, of := range scopes {
 		if !f.Selects(of) {
@@ -135,10 +135,10 @@ func (s *stored) open(ctx context.Context, std cli.Streams, name string, o answe
 
 // claim keeps other processes from writing answers of the services of scopes.
 // An open folder does that by itself.
-func claim(ctx context.Context, to keeper, scopes []answers.Scope, f answers.Filter) (release func(context.Context) error, err error) {
+func claim(ctx context.Context, to keeper, scopes []answers.Scope, f answers.Filter) (release func() error, err error) {
 	state, onS3 := to.(*objectstate.State)
 	if !onS3 {
-		return func(context.Context) error { return nil }, nil
+		return func() error { return nil }, nil
 	}
 	var services []string
 	for _, of := range scopes {
@@ -190,7 +190,7 @@ func (s *stored) compact(ctx context.Context, std cli.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, release()) }()
 	before, after := 0, 0
 	for _, of := range scopes {
 		if !f.Selects(of) {

@@ -47,7 +47,7 @@ func (f *forgetFlags) forgetOnS3(ctx context.Context, std cli.Streams) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, release()) }()
 	for _, of := range scopes {
 		c := choose(of)
 		c.EvenOpen, c.Versions = f.evenOpen, keeps

@@ -174,7 +174,7 @@ func replacePage(folder *sinks.Reader, page []byte) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.Write(folder.Path(sinks.ReportPageName), page), lock.Close())
+	return errors.Join(atomicfile.Write(folder.Path(sinks.ReportPageName), page), lock.Release())
 }
 
 // openInBrowser opens a file in the browser. If that fails, it is not an error:

@@ -105,7 +105,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 			if err != nil {
 				return nil, nil, wire.UnlessUnavailable(err)
 			}
-			opened.Add(func() error { return lease.Release(context.WithoutCancel(ctx)) })
+			opened.Add(lease.Release)
 		}
 	case state.Objects != nil:
 		var release func() error

@@ -80,7 +80,7 @@ func (d *demo) open(ctx context.Context, s *sqlite.Store, pepper credential.Pepp
 	return err
 }
 
-func (d *demo) remove() error { return errors.Join(os.RemoveAll(d.folder), d.lock.Close()) }
+func (d *demo) remove() error { return errors.Join(os.RemoveAll(d.folder), d.lock.Release()) }
 
 // demoPrefix is the prefix of the folder names of demos.
 const demoPrefix = "leadetl-demo-"
@@ -99,7 +99,7 @@ func removeKilled(temporary string) {
 			continue
 		}
 		if lock, err := filelock.Folder(folder); err == nil {
-			_ = errors.Join(os.RemoveAll(folder), lock.Close()) // the next demo removes what stays
+			_ = errors.Join(os.RemoveAll(folder), lock.Release()) // the next demo removes what stays
 		}
 	}
 }

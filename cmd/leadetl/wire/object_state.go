@@ -53,7 +53,7 @@ func OpenState(uri string, store *objects.Store) (s State, closeState func() err
 		return s, nil, errors.Join(err, os.RemoveAll(s.Folder))
 	}
 	s.Objects.Scratch = s.Folder
-	return s, func() error { return errors.Join(os.RemoveAll(s.Folder), lock.Close()) }, nil
+	return s, func() error { return errors.Join(os.RemoveAll(s.Folder), lock.Release()) }, nil
 }
 
 // workPattern is the name pattern of working folders of runs, readPattern that
@@ -75,7 +75,7 @@ func removeAbandoned() {
 			continue
 		}
 		if lock, err := filelock.Folder(folder); err == nil {
-			_ = errors.Join(os.RemoveAll(folder), lock.Close())
+			_ = errors.Join(os.RemoveAll(folder), lock.Release())
 		}
 	}
 }

@@ -50,7 +50,7 @@ func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, 
 	if err != nil {
 		return Restored{}, err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	made := filepath.Join(dir, ".restore") // a killed restore may have left it
 	if err := errors.Join(os.RemoveAll(made), os.Mkdir(made, 0o700)); err != nil {
 		return Restored{}, err

@@ -88,7 +88,7 @@ func Serve(dir string) (*Store, error) {
 	}
 	s, err := create(dir)
 	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, lock.Release())
 	}
 	s.lock = lock
 	if err := s.makeIncremental(context.Background()); err != nil {
@@ -218,7 +218,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.reads.Close())
 	}
 	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+		errs = append(errs, s.lock.Release())
 	}
 	return errors.Join(errs...)
 }

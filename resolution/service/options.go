@@ -26,6 +26,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/serving"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
@@ -34,8 +35,9 @@ import (
 // their comment says otherwise.
 type Options struct {
 	// State stores organizations, credits, jobs and callbacks. The caller closes
-	// it after Serve has returned.
-	State State
+	// it after Serve has returned. Each package here knows the part it reads and
+	// changes, as an interface of its own.
+	State *sqlite.Store
 	// Resolver answers the single-record operations.
 	Resolver resolution.Resolver
 	// Searcher answers the keyword searches.

@@ -8,7 +8,6 @@
 package service
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -27,7 +26,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/openapi"
 	"github.com/leadetl/leadetl/resolution/service/operator"
 	"github.com/leadetl/leadetl/resolution/service/serving"
-	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
@@ -35,7 +34,7 @@ import (
 // runs keyword searches and posts callbacks.
 type Service struct {
 	options Options
-	state   State
+	state   *sqlite.Store
 	log     *slog.Logger
 	now     func() time.Time
 	metrics *metrics.Metrics
@@ -125,24 +124,3 @@ func (s *Service) Metrics() http.Handler { return http.HandlerFunc(s.serveMetric
 // Internal is the handler for operators and other services of the same owner.
 // Nobody else may reach it.
 func (s *Service) Internal() http.Handler { return http.HandlerFunc(s.serveInternal) }
-
-// State is the store of a service. Every method is safe for concurrent use, and
-// a change is durable when its method returns. Errors are those of package
-// state, resolution.ErrInvalid and resolution.ErrUnavailable; an error means
-// that nothing was changed.
-type State interface {
-	// Check tests whether the state can be read and written.
-	Check(ctx context.Context, now time.Time) error
-	// Purge removes what is older than the retention.
-	Purge(ctx context.Context, now time.Time, r state.Retention) (state.Purged, error)
-
-	account.RosterState
-	account.State
-	admission.Replies
-	answering.State
-	operator.State
-	dashboard.State
-	dashboard.OperatorState
-	metrics.Backlog
-	callback.Outbox
-}

@@ -191,8 +191,8 @@ func (t *tx) writeUsage() error {
 
 // CountRequests adds to the requests that Usage returns. Counts of an
 // organization that is gone are dropped.
-func (s *Store) CountRequests(ctx context.Context, counts []state.Requests) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Credits) CountRequests(ctx context.Context, counts []state.Requests) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		for _, c := range counts {
 			known, err := t.sql.Row("SELECT 1 FROM organizations WHERE id = ?", []any{c.Organization}, new(int))
 			if err != nil {
@@ -208,14 +208,14 @@ func (s *Store) CountRequests(ctx context.Context, counts []state.Requests) erro
 
 // Usage reads what an organization used between two days, both included, by day,
 // operation and key.
-func (s *Store) Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error) {
+func (s *Credits) Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error) {
 	scan := func(row interface{ Scan(...any) error }) (u state.Usage, err error) {
 		var day int64
 		err = row.Scan(&day, &u.Operation, &u.Key, &u.KeyLabel, &u.Requests, &u.Limited, &u.Charges, &u.Credits)
 		u.Day = time.Unix(day*24*60*60, 0).UTC()
 		return u, err
 	}
-	return collect(ctx, s.reads, scan, `SELECT u.day, u.operation, coalesce(k.public, ''), coalesce(k.label, ''), u.requests, u.limited, u.charges, u.credits
+	return collect(ctx, s.db.reads, scan, `SELECT u.day, u.operation, coalesce(k.public, ''), coalesce(k.label, ''), u.requests, u.limited, u.charges, u.credits
 		FROM usage u LEFT JOIN keys k ON k.id = u.key WHERE u.organization = ? AND u.day BETWEEN ? AND ? ORDER BY u.day, u.operation, u.key`,
 		organization, day(from), day(to))
 }

@@ -21,7 +21,7 @@ import (
 // CreateOrganization makes an organization with its callback secret and, when
 // credits are not 0, a first grant. Errors: ErrExists for a name that is taken,
 // resolution.ErrInvalid for an invalid name.
-func (s *Store) CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error) {
+func (s *Accounts) CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error) {
 	name, err := cleanName(name)
 	if err != nil {
 		return state.Organization{}, err
@@ -32,7 +32,7 @@ func (s *Store) CreateOrganization(ctx context.Context, name string, credits int
 		}
 	}
 	o := state.Organization{Public: publicID("org_"), Name: name, Created: moment(millis(now))}
-	err = s.writer.Write(ctx, func(t *tx) error {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
 		if err := t.nameIsFree(name); err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ const testCredits = 1_000_000
 
 // TestOrganization returns the organization that holds the ledger of another
 // organization's test keys. It creates it if it is missing.
-func (s *Store) TestOrganization(ctx context.Context, organization int64, now time.Time) (test state.Organization, err error) {
-	err = s.writer.Write(ctx, func(t *tx) error {
+func (s *Accounts) TestOrganization(ctx context.Context, organization int64, now time.Time) (test state.Organization, err error) {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
 		id, err := t.testOf(organization, now)
 		test.ID = id
 		return err
@@ -79,7 +79,7 @@ func (s *Store) TestOrganization(ctx context.Context, organization int64, now ti
 	if err != nil {
 		return state.Organization{}, err
 	}
-	a, err := scanAccount(s.reads.QueryRowContext(ctx, accountColumns+" WHERE id = ?", test.ID))
+	a, err := scanAccount(s.db.reads.QueryRowContext(ctx, accountColumns+" WHERE id = ?", test.ID))
 	return a.Organization, unavailable(err)
 }
 
@@ -106,12 +106,12 @@ func (t *tx) testOf(organization int64, now time.Time) (id int64, err error) {
 
 // RenameOrganization gives an organization another name. Errors: ErrNotFound,
 // ErrExists for a name that is taken, resolution.ErrInvalid for an invalid one.
-func (s *Store) RenameOrganization(ctx context.Context, organization int64, name string) error {
+func (s *Accounts) RenameOrganization(ctx context.Context, organization int64, name string) error {
 	name, err := cleanName(name)
 	if err != nil {
 		return err
 	}
-	return s.writer.Write(ctx, func(t *tx) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.account(organization); err != nil {
 			return err
 		}
@@ -132,8 +132,8 @@ func (s *Store) RenameOrganization(ctx context.Context, organization int64, name
 // SuspendOrganization makes the service refuse an organization's calls from the
 // given time on. The zero time ends the suspension. Jobs and callbacks continue.
 // An unknown organization is ErrNotFound.
-func (s *Store) SuspendOrganization(ctx context.Context, organization int64, from time.Time) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Accounts) SuspendOrganization(ctx context.Context, organization int64, from time.Time) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.account(organization); err != nil {
 			return err
 		}
@@ -148,8 +148,8 @@ func (s *Store) SuspendOrganization(ctx context.Context, organization int64, fro
 // results and callbacks, and those of its test keys. Unfinished jobs are
 // cancelled. The ledger and the usage are kept, under the public id alone. An
 // unknown organization is ErrNotFound.
-func (s *Store) DeleteOrganization(ctx context.Context, organization int64, now time.Time) error {
-	err := s.writer.Write(ctx, func(t *tx) error {
+func (s *Accounts) DeleteOrganization(ctx context.Context, organization int64, now time.Time) error {
+	err := s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.account(organization); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (s *Store) DeleteOrganization(ctx context.Context, organization int64, now 
 		return t.raiseCredentials()
 	})
 	if err == nil {
-		_, err = s.purgeDeleted(ctx, now)
+		_, err = s.db.purgeDeleted(ctx, now)
 	}
 	return err
 }
@@ -206,16 +206,16 @@ func scanAccount(row interface{ Scan(...any) error }) (a state.Account, err erro
 }
 
 // Organizations lists all organizations by name, without those of test keys.
-func (s *Store) Organizations(ctx context.Context) ([]state.Account, error) {
-	return collect(ctx, s.reads, scanAccount, accountColumns+" WHERE deleted IS NULL AND test_of IS NULL ORDER BY name")
+func (s *Accounts) Organizations(ctx context.Context) ([]state.Account, error) {
+	return collect(ctx, s.db.reads, scanAccount, accountColumns+" WHERE deleted IS NULL AND test_of IS NULL ORDER BY name")
 }
 
 // FindOrganization finds an organization by its public id or its name. It does
 // not find those of test keys.
-func (s *Store) FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error) {
+func (s *Accounts) FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error) {
 	given := strings.TrimSpace(nameOrPublic)
 	// No name looks like a public id, so at most one row matches.
-	a, err := scanAccount(s.reads.QueryRowContext(ctx, accountColumns+" WHERE (public = ?1 OR name = ?1) AND deleted IS NULL AND test_of IS NULL", given))
+	a, err := scanAccount(s.db.reads.QueryRowContext(ctx, accountColumns+" WHERE (public = ?1 OR name = ?1) AND deleted IS NULL AND test_of IS NULL", given))
 	if errors.Is(err, sql.ErrNoRows) {
 		return state.Organization{}, fmt.Errorf("organization %q: %w", given, state.ErrNotFound)
 	}

@@ -29,7 +29,7 @@ func audit(t testing.TB, s *Store, organizations ...int64) (lines int) {
 func auditOutbox(t testing.TB, s *Store) {
 	t.Helper()
 	var counts, bodies, lanes int
-	err := s.reads.QueryRowContext(t.Context(), `SELECT
+	err := s.db.reads.QueryRowContext(t.Context(), `SELECT
 		(SELECT count(*) FROM undelivered WHERE count <> (`+countOutbox+`)),
 		(SELECT count(*) FROM outbox WHERE kept = 1 AND id NOT IN (SELECT delivery FROM bodies)),
 		(SELECT count(*) FROM (SELECT organization, receiver, min(due) AS due FROM outbox WHERE state = 'pending' GROUP BY 1, 2) p
@@ -42,7 +42,7 @@ func auditOutbox(t testing.TB, s *Store) {
 func auditOne(t testing.TB, s *Store, id int64) (lines int) {
 	t.Helper()
 	var available, reserved, sumAvailable, sumReserved, given, captured, open int64
-	err := s.reads.QueryRowContext(t.Context(), `
+	err := s.db.reads.QueryRowContext(t.Context(), `
 		SELECT o.available, o.reserved, count(l.seq), coalesce(sum(l.available), 0), coalesce(sum(l.reserved), 0),
 			coalesce(sum(l.credits) FILTER (WHERE l.kind IN ('grant', 'adjust')), 0),
 			coalesce(sum(l.credits) FILTER (WHERE l.kind = 'capture'), 0),
@@ -60,7 +60,7 @@ func auditOne(t testing.TB, s *Store, id int64) (lines int) {
 		t.Errorf("organization %d: %d given − %d captured − %d open = %d available (%d reserved)", id, given, captured, open, available, reserved)
 	}
 	var charges, spent, counted, used int64
-	err = s.reads.QueryRowContext(t.Context(), `SELECT
+	err = s.db.reads.QueryRowContext(t.Context(), `SELECT
 		(SELECT count(*) FROM ledger WHERE organization = ?1 AND kind = 'capture'), (SELECT coalesce(sum(credits), 0) FROM ledger WHERE organization = ?1 AND kind = 'capture'),
 		coalesce(sum(charges), 0), coalesce(sum(credits), 0) FROM usage WHERE organization = ?1`, id).Scan(&charges, &spent, &counted, &used)
 	if err != nil || charges != counted || spent != used {

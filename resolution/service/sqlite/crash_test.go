@@ -180,7 +180,7 @@ func checkCrashed(t *testing.T, dir string, org int64, acknowledged map[uuid.UUI
 // column reads values, which are different ones.
 func column(t *testing.T, s *Store, query string) map[string]bool {
 	t.Helper()
-	all, err := collect(t.Context(), s.reads, func(row interface{ Scan(...any) error }) (v string, err error) {
+	all, err := collect(t.Context(), s.db.reads, func(row interface{ Scan(...any) error }) (v string, err error) {
 		err = row.Scan(&v)
 		return v, err
 	}, query)
@@ -269,7 +269,7 @@ func TestChildErrs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = s.writer.Write(t.Context(), func(t *tx) error {
+	_ = s.db.writer.Write(t.Context(), func(t *tx) error {
 		if err := t.enter(entry{organization: 1, kind: state.Grant, credits: 1, at: noon}); err != nil {
 			return err
 		}

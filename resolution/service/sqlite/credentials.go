@@ -17,13 +17,13 @@ import (
 // ErrNotFound for an unknown organization, ErrExists for a known hash,
 // resolution.ErrInvalid for a label of more than 100 characters or with
 // unprintable ones.
-func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
+func (s *Accounts) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 	k.Label = strings.TrimSpace(k.Label)
 	if !printable(k.Label) {
 		return state.Key{}, fmt.Errorf("%w: a label must have at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
 	}
 	k.Public = publicID("key_")
-	err := s.writer.Write(ctx, func(t *tx) error {
+	err := s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.available(k.Organization); err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ func (s *Store) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 
 // RevokeKey revokes a key by its public id. Revoking it again changes nothing and
 // is no error. An unknown id is ErrNotFound.
-func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Accounts) RevokeKey(ctx context.Context, public string, now time.Time) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		var revoked *int64
 		found, err := t.sql.Row("SELECT revoked FROM keys WHERE public = ?", []any{public}, &revoked)
 		switch {
@@ -84,8 +84,8 @@ func (s *Store) RevokeKey(ctx context.Context, public string, now time.Time) err
 
 // MoveTestKey makes a key one of the test keys of its organization, by its public
 // id. Moving it again changes nothing. An unknown id is ErrNotFound.
-func (s *Store) MoveTestKey(ctx context.Context, public string, now time.Time) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Accounts) MoveTestKey(ctx context.Context, public string, now time.Time) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		var organization int64
 		var isTest bool
 		found, err := t.sql.Row("SELECT o.id, o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization WHERE k.public = ?",
@@ -143,15 +143,15 @@ func splitNetworks(text string) (networks []netip.Prefix, err error) {
 
 // Keys lists the keys of an organization and its test keys, the oldest first,
 // with expired and revoked ones.
-func (s *Store) Keys(ctx context.Context, organization int64) ([]state.Key, error) {
-	return collect(ctx, s.reads, scanKey, keyColumns+" WHERE ?1 IN (k.organization, o.test_of) ORDER BY k.id", organization)
+func (s *Accounts) Keys(ctx context.Context, organization int64) ([]state.Key, error) {
+	return collect(ctx, s.db.reads, scanKey, keyColumns+" WHERE ?1 IN (k.organization, o.test_of) ORDER BY k.id", organization)
 }
 
 // RotateSecret gives an organization a new callback secret. The previous one stays
 // valid until oldUntil, which may be now. An older one ends now, so there are
 // never more than two. An unknown organization is ErrNotFound.
-func (s *Store) RotateSecret(ctx context.Context, organization int64, sealed []byte, now, oldUntil time.Time) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Accounts) RotateSecret(ctx context.Context, organization int64, sealed []byte, now, oldUntil time.Time) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.available(organization); err != nil {
 			return err
 		}
@@ -187,14 +187,14 @@ func scanSecret(row interface{ Scan(...any) error }) (x state.Secret, err error)
 
 // Secrets lists the valid callback secrets of an organization, the current one
 // first.
-func (s *Store) Secrets(ctx context.Context, organization int64, now time.Time) ([]state.Secret, error) {
-	return collect(ctx, s.reads, scanSecret, secretColumns+" WHERE organization = ? AND (expires IS NULL OR expires > ?) ORDER BY id DESC", organization, millis(now))
+func (s *Accounts) Secrets(ctx context.Context, organization int64, now time.Time) ([]state.Secret, error) {
+	return collect(ctx, s.db.reads, scanSecret, secretColumns+" WHERE organization = ? AND (expires IS NULL OR expires > ?) ORDER BY id DESC", organization, millis(now))
 }
 
 // CredentialsVersion rises with every change to organizations, keys and secrets.
 // While it is the same, Credentials returns the same.
-func (s *Store) CredentialsVersion(ctx context.Context) (version int64, err error) {
-	err = s.reads.QueryRowContext(ctx, credentialsVersion).Scan(&version)
+func (s *Accounts) CredentialsVersion(ctx context.Context) (version int64, err error) {
+	err = s.db.reads.QueryRowContext(ctx, credentialsVersion).Scan(&version)
 	return version, unavailable(err)
 }
 
@@ -206,9 +206,9 @@ func (t *tx) raiseCredentials() error {
 }
 
 // Credentials reads all organizations, keys and secrets.
-func (s *Store) Credentials(ctx context.Context) (c state.Credentials, err error) {
+func (s *Accounts) Credentials(ctx context.Context) (c state.Credentials, err error) {
 	// In one transaction, so that the version belongs to what is read.
-	reading, err := s.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	reading, err := s.db.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return state.Credentials{}, unavailable(err)
 	}

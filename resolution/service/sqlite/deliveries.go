@@ -13,7 +13,7 @@ import (
 // first. Organization 0 selects all organizations, and an empty state selects
 // all states. If before is not empty, only deliveries older than that webhook id
 // are listed.
-func (s *Store) Deliveries(ctx context.Context, organization int64, which, before string, limit int) ([]state.Delivery, error) {
+func (s *Outbox) Deliveries(ctx context.Context, organization int64, which, before string, limit int) ([]state.Delivery, error) {
 	const older = " AND (?3 = '' OR id < (SELECT id FROM outbox WHERE webhook = ?3))"
 	ids := "SELECT id FROM outbox WHERE (?2 = '' OR state = ?2)" + older
 	switch {
@@ -31,7 +31,7 @@ func (s *Store) Deliveries(ctx context.Context, organization int64, which, befor
 		ids = strings.Join(parts, " UNION ALL ")
 	}
 	scan := func(row interface{ Scan(...any) error }) (state.Delivery, error) { return scanDelivery(row) }
-	return collect(ctx, s.reads, scan, "SELECT "+deliveryColumns+" FROM outbox WHERE id IN ("+ids+" ORDER BY id DESC LIMIT ?4) ORDER BY id DESC",
+	return collect(ctx, s.db.reads, scan, "SELECT "+deliveryColumns+" FROM outbox WHERE id IN ("+ids+" ORDER BY id DESC LIMIT ?4) ORDER BY id DESC",
 		organization, which, before, max(limit, 0))
 }
 
@@ -42,8 +42,8 @@ const replayed = "state = 'pending', attempts = 0, due = ?1, status = NULL, fail
 // tried, under its old webhook id. It may be dead, delivered or pending.
 // Organization 0 selects deliveries of all organizations. Errors: ErrNotFound
 // for an unknown webhook id, ErrGone when the body is no longer kept.
-func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookID string, now time.Time) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Outbox) ReplayDelivery(ctx context.Context, organization int64, webhookID string, now time.Time) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
 		var kept bool
 		var current string
@@ -59,8 +59,8 @@ func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookI
 		if err := t.sql.Exec("UPDATE outbox SET "+replayed+" WHERE webhook = ?2", millis(now), webhookID); err != nil {
 			return err
 		}
-		t.moved(current, state.Pending)
-		t.updateLane(l)
+		t.outbox.moved(current, state.Pending)
+		t.outbox.updateLane(l)
 		return nil
 	})
 }
@@ -68,12 +68,12 @@ func (s *Store) ReplayDelivery(ctx context.Context, organization int64, webhookI
 // ReplayDead replays every dead delivery of an organization in many small steps.
 // It returns how many it replayed, even with an error. A delivery that dies
 // again meanwhile is not replayed twice.
-func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Time) (n int, err error) {
+func (s *Outbox) ReplayDead(ctx context.Context, organization int64, now time.Time) (n int, err error) {
 	for last := int64(0); ; {
 		var end *int64
 		var replays int64
-		err := s.writer.Write(ctx, func(t *tx) (err error) {
-			end, replays, err = t.replayDead(organization, last, now)
+		err := s.db.writer.Write(ctx, func(t *tx) (err error) {
+			end, replays, err = t.outbox.replayDead(organization, last, now)
 			return err
 		})
 		if err != nil || end == nil {
@@ -85,21 +85,21 @@ func (s *Store) ReplayDead(ctx context.Context, organization int64, now time.Tim
 
 // replayDead replays one step of dead deliveries whose id is greater than after.
 // end is the last id of the step, nil without one.
-func (t *tx) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
+func (o *outboxChanges) replayDead(organization, after int64, now time.Time) (end *int64, replays int64, err error) {
 	const these = " WHERE organization = ?2 AND state = 'dead' AND id > ?3 AND id <= ?4"
-	_, err = t.sql.Row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",
+	_, err = o.sql.Row("SELECT max(id) FROM (SELECT id FROM outbox WHERE organization = ? AND state = 'dead' AND id > ? ORDER BY id LIMIT ?)",
 		[]any{organization, after, stepRows}, &end)
 	if err != nil || end == nil {
 		return nil, 0, err
 	}
 	args := []any{millis(now), organization, after, *end}
-	err = t.sql.Exec("INSERT INTO lanes(organization, receiver, due) SELECT DISTINCT organization, receiver, ?1 FROM outbox"+these+
+	err = o.sql.Exec("INSERT INTO lanes(organization, receiver, due) SELECT DISTINCT organization, receiver, ?1 FROM outbox"+these+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	replays, err = t.sql.Update("UPDATE outbox SET "+replayed+these, args...)
-	t.undelivered[state.Dead] -= replays
-	t.undelivered[state.Pending] += replays
+	replays, err = o.sql.Update("UPDATE outbox SET "+replayed+these, args...)
+	o.undelivered[state.Dead] -= replays
+	o.undelivered[state.Pending] += replays
 	return end, replays, err
 }

@@ -18,9 +18,9 @@ import (
 // next is when the first delivery that was not returned becomes due. It is zero
 // without one, and in the past when more deliveries are due than were
 // returned.
-func (s *Store) DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error) {
+func (s *Outbox) DueDeliveries(ctx context.Context, now time.Time, limit int, scope state.Scope) (due []state.Delivery, next time.Time, err error) {
 	// One transaction, so that lanes and deliveries agree.
-	reading, err := s.reads.BeginTx(ctx, nil)
+	reading, err := s.db.reads.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, time.Time{}, unavailable(err)
 	}

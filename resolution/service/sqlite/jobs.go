@@ -20,11 +20,11 @@ import (
 // An organization may have maxActive unfinished jobs; 0 is no limit. Errors:
 // ErrTooManyActive above it, *InsufficientError without enough credits,
 // ErrNotFound for an unknown organization, ErrExists for a known id.
-func (s *Store) CreateJob(ctx context.Context, job state.Job, maxActive int, reply *state.Reply) (available int64, err error) {
+func (s *Queue) CreateJob(ctx context.Context, job state.Job, maxActive int, reply *state.Reply) (available int64, err error) {
 	if job.Reserved < 0 {
 		return 0, fmt.Errorf("%w: a job cannot reserve %d credits", resolution.ErrInvalid, job.Reserved)
 	}
-	err = s.writer.Write(ctx, func(t *tx) error {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
 		if err := t.mayCreate(job, maxActive); err != nil {
 			return err
 		}
@@ -89,20 +89,20 @@ func (t *tx) queue(j state.Job, seen state.Snapshot) error {
 // FindJob returns a job of an organization. Errors: ErrNotFound for an unknown id
 // and for a job of another organization, ErrExpired after Purge removed its
 // result. Purge later removes the rest too, and then it is ErrNotFound again.
-func (s *Store) FindJob(ctx context.Context, organization int64, id uuid.UUID) (*state.Job, error) {
+func (s *Queue) FindJob(ctx context.Context, organization int64, id uuid.UUID) (*state.Job, error) {
 	return s.findJob(ctx, "id = ? AND organization = ?", id[:], organization)
 }
 
 // AnyonesJob is FindJob for administrators: it finds the jobs of all
 // organizations.
-func (s *Store) AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error) {
+func (s *Queue) AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error) {
 	return s.findJob(ctx, "id = ?", id[:])
 }
 
 // Jobs lists at most limit jobs of an organization, the newest first, without
 // their contents. It starts after the job before; uuid.Nil starts with the
 // newest. An empty status selects all.
-func (s *Store) Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error) {
+func (s *Queue) Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error) {
 	scan := func(row interface{ Scan(...any) error }) (state.Job, error) {
 		j, _, err := scanJob(row.Scan)
 		return j, err
@@ -110,15 +110,15 @@ func (s *Store) Jobs(ctx context.Context, organization int64, status state.Statu
 	if before == uuid.Nil {
 		before = uuid.Max
 	}
-	return collect(ctx, s.reads, scan, "SELECT "+listedJobColumns+" FROM resolutions WHERE organization = ?1 AND id < ?2 AND (?3 = '' OR status = ?3) ORDER BY id DESC LIMIT ?4",
+	return collect(ctx, s.db.reads, scan, "SELECT "+listedJobColumns+" FROM resolutions WHERE organization = ?1 AND id < ?2 AND (?3 = '' OR status = ?3) ORDER BY id DESC LIMIT ?4",
 		organization, before[:], string(status), max(limit, 0))
 }
 
 // listedJobColumns are jobColumns without what a job contains.
 var listedJobColumns = strings.NewReplacer("work, payload,", "NULL, NULL,", " result,", " NULL,").Replace(jobColumns)
 
-func (s *Store) findJob(ctx context.Context, which string, args ...any) (*state.Job, error) {
-	job, expired, err := scanJob(s.reads.QueryRowContext(ctx, "SELECT "+jobColumns+" FROM resolutions WHERE "+which, args...).Scan)
+func (s *Queue) findJob(ctx context.Context, which string, args ...any) (*state.Job, error) {
+	job, expired, err := scanJob(s.db.reads.QueryRowContext(ctx, "SELECT "+jobColumns+" FROM resolutions WHERE "+which, args...).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, fmt.Errorf("resolution: %w", state.ErrNotFound)

@@ -241,7 +241,7 @@ func (m *jobModel) requeue(r *rapid.T) {
 }
 
 func (m *jobModel) check(r *rapid.T) {
-	stored, err := collect(m.t.Context(), m.reads, func(row interface{ Scan(...any) error }) (state.Job, error) {
+	stored, err := collect(m.t.Context(), m.db.reads, func(row interface{ Scan(...any) error }) (state.Job, error) {
 		j, _, err := scanJob(row.Scan)
 		return j, err
 	}, "SELECT "+jobColumns+" FROM resolutions WHERE rowid > ? ORDER BY rowid", m.before)
@@ -257,7 +257,7 @@ func (m *jobModel) check(r *rapid.T) {
 			r.Fatalf("%+v ended %d times", j, j.ends)
 		}
 	}
-	balances, err := collect(m.t.Context(), m.reads, scanAccount, accountColumns+" WHERE id IN (?, ?)", m.first, m.second)
+	balances, err := collect(m.t.Context(), m.db.reads, scanAccount, accountColumns+" WHERE id IN (?, ?)", m.first, m.second)
 	if err != nil || len(balances) != 2 {
 		r.Fatalf("%+v, %v", balances, err)
 	}

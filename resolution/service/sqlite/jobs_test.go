@@ -107,7 +107,7 @@ func (d *desk) callback(receiver string) *state.Callback {
 // count counts the rows of a table.
 func (d *desk) count(from string) (n int) {
 	d.t.Helper()
-	if err := d.reads.QueryRowContext(d.t.Context(), "SELECT count(*) FROM "+from).Scan(&n); err != nil {
+	if err := d.db.reads.QueryRowContext(d.t.Context(), "SELECT count(*) FROM "+from).Scan(&n); err != nil {
 		d.t.Fatal(err)
 	}
 	return n
@@ -494,7 +494,7 @@ func TestPlans(t *testing.T) {
 		oldDeliveries("state = 'dead' AND kept = 1"),
 	} {
 		query = strings.NewReplacer("?1", "1", "?2", "1").Replace(strings.Trim(query, "()"))
-		plan, err := collect(t.Context(), d.reads, func(row interface{ Scan(...any) error }) (step string, err error) {
+		plan, err := collect(t.Context(), d.db.reads, func(row interface{ Scan(...any) error }) (step string, err error) {
 			err = row.Scan(new(int), new(int), new(int), &step)
 			return step, err
 		}, "EXPLAIN QUERY PLAN "+query)

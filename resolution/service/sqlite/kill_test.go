@@ -244,7 +244,7 @@ func (d *desk) checkKilled(told map[uuid.UUID]string) {
 	}
 	b := d.balance(d.first)
 	spent := 0
-	if err := d.reads.QueryRowContext(d.t.Context(), "SELECT coalesce(sum(spent), 0) FROM resolutions").Scan(&spent); err != nil {
+	if err := d.db.reads.QueryRowContext(d.t.Context(), "SELECT coalesce(sum(spent), 0) FROM resolutions").Scan(&spent); err != nil {
 		d.t.Fatal(err)
 	}
 	open := int64(d.count("resolutions WHERE finished IS NULL")) * killReserve

@@ -48,9 +48,9 @@ const firstOfAll = `WITH RECURSIVE active(organization) AS (
 // The next job is the oldest one of the organizations with the fewest running
 // jobs, so that slow searches of one organization never occupy all workers while
 // others wait.
-func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error) {
+func (s *Queue) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job, error) {
 	var job *state.Job
-	err := s.writer.Write(ctx, func(t *tx) error {
+	err := s.db.writer.Write(ctx, func(t *tx) error {
 		t.sql.Wrote, job = true, nil // t.Row writes here
 		var found bool
 		leased, _, err := scanJob(func(into ...any) (err error) {
@@ -71,8 +71,8 @@ func (s *Store) LeaseJob(ctx context.Context, now, until time.Time) (*state.Job,
 // RequeueLeased puts every leased job back into the queue, at its old place, and
 // returns how many there were. Call it when a service starts: no worker of an
 // earlier process is left then, so each of these attempts counts as a death.
-func (s *Store) RequeueLeased(ctx context.Context) (n int, err error) {
-	err = s.writer.Write(ctx, func(t *tx) error {
+func (s *Queue) RequeueLeased(ctx context.Context) (n int, err error) {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
 		rows, err := t.sql.Update("UPDATE resolutions SET status = 'queued', held = NULL, deaths = deaths + 1 WHERE status = 'processing'")
 		n = int(rows)
 		return err
@@ -85,8 +85,8 @@ func (s *Store) RequeueLeased(ctx context.Context) (n int, err error) {
 
 // RenewLease extends the lease of a job. The worker must stop on ErrLeaseLost,
 // and on ErrFinished, which a cancelled job returns too.
-func (s *Store) RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Queue) RenewLease(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.leased(id, lease); err != nil {
 			return err
 		}
@@ -96,19 +96,19 @@ func (s *Store) RenewLease(ctx context.Context, id uuid.UUID, lease int, until t
 
 // PostponeJob puts a job whose attempt failed back into the queue, at its old
 // place. It is not leased again before until. Errors are those of RenewLease.
-func (s *Store) PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
+func (s *Queue) PostponeJob(ctx context.Context, id uuid.UUID, lease int, until time.Time) error {
 	return s.requeue(ctx, id, lease, millis(until), 1)
 }
 
 // ReturnJob puts a job back into the queue, at its old place, as if it had not
 // been leased. A worker that has to stop uses it, so that no attempt is counted.
 // Errors are those of RenewLease.
-func (s *Store) ReturnJob(ctx context.Context, id uuid.UUID, lease int) error {
+func (s *Queue) ReturnJob(ctx context.Context, id uuid.UUID, lease int) error {
 	return s.requeue(ctx, id, lease, nil, 0)
 }
 
-func (s *Store) requeue(ctx context.Context, id uuid.UUID, lease int, held any, failures int) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Queue) requeue(ctx context.Context, id uuid.UUID, lease int, held any, failures int) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.leased(id, lease); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (t *tx) leased(id uuid.UUID, lease int) (unfinishedJob, error) {
 // organization and resolution. Errors: ErrLeaseLost when another worker holds the
 // job or it is queued again, ErrFinished when it was finished or cancelled
 // before. An expired lease still counts until another worker leases the job.
-func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
+func (s *Queue) FinishJob(ctx context.Context, f state.Finish) error {
 	if f.Status != state.Completed && f.Status != state.Failed {
 		return fmt.Errorf("%w: a job cannot finish as %q", resolution.ErrInvalid, f.Status)
 	}
@@ -140,7 +140,7 @@ func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
 		packed.Body = pack(packed.Body)
 		f.Callback = &packed
 	}
-	return s.writer.Write(ctx, func(t *tx) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		j, err := t.leased(f.ID, f.Lease)
 		if err != nil {
 			return err
@@ -155,8 +155,8 @@ func (s *Store) FinishJob(ctx context.Context, f state.Finish) error {
 // CancelJob ends a job without a result, even while a worker holds it, and
 // releases its whole reservation. Errors: ErrNotFound for an unknown id,
 // ErrFinished for a finished job.
-func (s *Store) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error {
-	return s.writer.Write(ctx, func(t *tx) error {
+func (s *Queue) CancelJob(ctx context.Context, id uuid.UUID, at time.Time, callback *state.Callback) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		j, err := t.unfinished(id)
 		if err != nil {
 			return err
@@ -208,5 +208,5 @@ func (t *tx) finish(j unfinishedJob, f state.Finish) error {
 	}
 	c := *f.Callback
 	c.Organization, c.Resolution = j.organization, f.ID
-	return t.post(c)
+	return t.outbox.post(c)
 }

@@ -89,7 +89,7 @@ func BenchmarkLeaseJob(b *testing.B) {
 			d := newDesk(b)
 			for i := range c.organizations {
 				o := d.organization(fmt.Sprint(i), 0)
-				err := d.writer.Write(b.Context(), func(t *tx) error {
+				err := d.db.writer.Write(b.Context(), func(t *tx) error {
 					for range c.jobs {
 						j := d.job(o)
 						if err := t.queue(j, j.Sees); err != nil {

@@ -17,7 +17,7 @@ const creditLimit = 1_000_000_000_000
 
 // Grant adds at least one credit to an organization. The note is shown in the
 // ledger.
-func (s *Store) Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
+func (s *Credits) Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
 	if err := checkGrant(credits); err != nil {
 		return state.Balance{}, err
 	}
@@ -26,7 +26,7 @@ func (s *Store) Grant(ctx context.Context, organization, credits int64, note str
 
 // Adjust adds to or subtracts from the available credits of an organization.
 // Subtracting more than is available returns an *InsufficientError.
-func (s *Store) Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
+func (s *Credits) Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
 	if err := checkAdjustment(credits); err != nil {
 		return state.Balance{}, err
 	}
@@ -36,7 +36,7 @@ func (s *Store) Adjust(ctx context.Context, organization, credits int64, note st
 // ChangeCredits makes a grant, or an adjustment when the credits are negative,
 // and stores its reply in the same transaction. Errors, with nothing changed:
 // those of Grant and Adjust, and ErrReplyStored.
-func (s *Store) ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error) {
+func (s *Credits) ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error) {
 	kind, check := state.Grant, checkGrant
 	if c.Credits < 0 {
 		kind, check = state.Adjust, checkAdjustment
@@ -63,8 +63,8 @@ func checkGrant(credits int64) error {
 
 // enter writes one entry and stores a reply, if there is one, with the body made
 // from the new balance.
-func (s *Store) enter(ctx context.Context, e entry, reply *state.Reply, body func(state.Balance) []byte) (b state.Balance, err error) {
-	err = s.writer.Write(ctx, func(t *tx) error {
+func (s *Credits) enter(ctx context.Context, e entry, reply *state.Reply, body func(state.Balance) []byte) (b state.Balance, err error) {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
 		if err := t.mayStore(reply, e.at); err != nil {
 			return err
 		}
@@ -90,8 +90,8 @@ func (s *Store) enter(ctx context.Context, e entry, reply *state.Reply, body fun
 }
 
 // Balance reads the credits of an organization.
-func (s *Store) Balance(ctx context.Context, organization int64) (b state.Balance, err error) {
-	err = s.reads.QueryRowContext(ctx, selectBalance, organization).Scan(&b.Available, &b.Reserved)
+func (s *Credits) Balance(ctx context.Context, organization int64) (b state.Balance, err error) {
+	err = s.db.reads.QueryRowContext(ctx, selectBalance, organization).Scan(&b.Available, &b.Reserved)
 	if errors.Is(err, sql.ErrNoRows) {
 		return state.Balance{}, fmt.Errorf("organization: %w", state.ErrNotFound)
 	}
@@ -100,15 +100,15 @@ func (s *Store) Balance(ctx context.Context, organization int64) (b state.Balanc
 
 // Ledger reads up to limit entries of an organization in order, starting after
 // the entry with number after; 0 starts with the first.
-func (s *Store) Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error) {
-	return collect(ctx, s.reads, scanEntry,
+func (s *Credits) Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error) {
+	return collect(ctx, s.db.reads, scanEntry,
 		entryColumns+" WHERE l.organization = ? AND l.seq > ? ORDER BY l.seq LIMIT ?", organization, after, limit)
 }
 
 // LatestEntries reads up to limit entries of an organization, the newest first:
 // all, or only the charges of single-record calls.
-func (s *Store) LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error) {
-	return collect(ctx, s.reads, scanEntry,
+func (s *Credits) LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error) {
+	return collect(ctx, s.db.reads, scanEntry,
 		entryColumns+" WHERE l.organization = ?1 AND (NOT ?2 OR l.kind = 'capture' AND l.reserved = 0) ORDER BY l.seq DESC LIMIT ?3", organization, charges, limit)
 }
 
@@ -132,7 +132,7 @@ func scanEntry(row interface{ Scan(...any) error }) (e state.Entry, err error) {
 //
 // Errors, with nothing changed: *InsufficientError, ErrReplyStored, ErrNotFound
 // for an unknown organization.
-func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, err error) {
+func (s *Credits) Settle(ctx context.Context, c state.Charge) (available int64, err error) {
 	if c.Credits < 0 || c.Credits > creditLimit {
 		return 0, fmt.Errorf("%w: a charge must be 0 to %d credits", resolution.ErrInvalid, int64(creditLimit))
 	}
@@ -143,7 +143,7 @@ func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, er
 		b, err := s.Balance(ctx, c.Organization)
 		return b.Available, err
 	}
-	err = s.writer.Write(ctx, func(t *tx) error {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
 		a, err := t.account(c.Organization)
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func (s *Store) Settle(ctx context.Context, c state.Charge) (available int64, er
 		}
 		t.store(c.Reply, c.At)
 		if c.Callback != nil {
-			if err := t.post(*c.Callback); err != nil {
+			if err := t.outbox.post(*c.Callback); err != nil {
 				return err
 			}
 		}

@@ -21,7 +21,7 @@ type script struct {
 }
 
 func (x script) change(t *testing.T, apply func(*tx) error) error {
-	return x.s.writer.Write(t.Context(), apply)
+	return x.s.db.writer.Write(t.Context(), apply)
 }
 
 func TestLedgerArithmetic(t *testing.T) {
@@ -124,14 +124,14 @@ func TestReservationsAreApart(t *testing.T) {
 	s := serve(t, t.TempDir())
 	org := organization(t, s, "Acme", 10)
 	one, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
-	err := s.writer.Write(t.Context(), func(tx *tx) error {
+	err := s.db.writer.Write(t.Context(), func(tx *tx) error {
 		return tx.enter(entry{organization: org, kind: state.Reserve, credits: 5, resolution: one, at: noon})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]uuid.UUID{"another": other, "none": uuid.Nil} {
-		err := s.writer.Write(t.Context(), func(tx *tx) error {
+		err := s.db.writer.Write(t.Context(), func(tx *tx) error {
 			return tx.enter(entry{organization: org, kind: state.Release, credits: 1, resolution: of, at: noon})
 		})
 		if !errors.Is(err, resolution.ErrInvalid) {
@@ -250,7 +250,7 @@ func TestSettleRefuses(t *testing.T) {
 
 func rowsOf(t *testing.T, s *Store, table string) (n int) {
 	t.Helper()
-	if err := s.reads.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+	if err := s.db.reads.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

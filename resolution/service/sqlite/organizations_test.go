@@ -188,7 +188,7 @@ func TestDeleteOrganization(t *testing.T) {
 	}
 	for _, table := range []string{"resolutions", "outbox", "lanes"} {
 		var gone, stays int
-		if err := d.reads.QueryRowContext(t.Context(), "SELECT coalesce(sum(organization = ?), 0), coalesce(sum(organization = ?), 0) FROM "+table, org, other).Scan(&gone, &stays); err != nil || gone != 0 || stays == 0 {
+		if err := d.db.reads.QueryRowContext(t.Context(), "SELECT coalesce(sum(organization = ?), 0), coalesce(sum(organization = ?), 0) FROM "+table, org, other).Scan(&gone, &stays); err != nil || gone != 0 || stays == 0 {
 			t.Errorf("%s: %d rows left, %d of the other (%v)", table, gone, stays, err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestPurgeFinishesDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.writer.Write(t.Context(), func(t *tx) error {
+	if err := d.db.writer.Write(t.Context(), func(t *tx) error {
 		return t.sql.Exec("UPDATE organizations SET deleted = ? WHERE id = ?", millis(d.now), org)
 	}); err != nil {
 		t.Fatal(err)

@@ -4,66 +4,101 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
+// outboxChanges are the changes of a group to callbacks and their lanes.
+type outboxChanges struct {
+	sql          *groupcommit.Tx
+	rows, bodies *groupcommit.Batch   // of new callbacks
+	webhooks     map[string]bool      // of rows
+	lastDelivery int64                // the highest id; 0 while it is not known
+	undelivered  map[string]int64     // by how much the number of deliveries in a state changed
+	posted       map[state.Lane]int64 // lanes that got deliveries, and when the first is due
+	changed      map[state.Lane]bool  // lanes with a delivery that changed
+}
+
+func newOutboxChanges(t *groupcommit.Tx) outboxChanges {
+	return outboxChanges{
+		sql:         t,
+		rows:        groupcommit.NewBatch("INSERT INTO outbox(id, webhook, organization, resolution, receiver, url, created, state, due) VALUES ", 9, ""),
+		bodies:      groupcommit.NewBatch("INSERT INTO bodies(delivery, body) VALUES ", 2, ""),
+		webhooks:    map[string]bool{},
+		undelivered: map[string]int64{},
+		posted:      map[state.Lane]int64{},
+		changed:     map[state.Lane]bool{},
+	}
+}
+
+// reset starts a group.
+func (o *outboxChanges) reset() {
+	o.rows.Reset()
+	o.bodies.Reset()
+	o.lastDelivery = 0
+	clear(o.webhooks)
+	clear(o.undelivered)
+	clear(o.posted)
+	clear(o.changed)
+}
+
 // post puts a callback into the outbox, unless its webhook id is there already.
 // The organization has to exist.
-func (t *tx) post(c state.Callback) error {
-	found := t.webhooks[c.WebhookID]
+func (o *outboxChanges) post(c state.Callback) error {
+	found := o.webhooks[c.WebhookID]
 	if !found {
 		var err error
-		if found, err = t.sql.Row("SELECT 1 FROM outbox WHERE webhook = ?", []any{c.WebhookID}, new(int)); err != nil {
+		if found, err = o.sql.Row("SELECT 1 FROM outbox WHERE webhook = ?", []any{c.WebhookID}, new(int)); err != nil {
 			return err
 		}
 	}
 	if found {
 		return nil
 	}
-	if t.lastDelivery == 0 {
-		if _, err := t.sql.Row("SELECT coalesce(max(id), 0) FROM outbox", nil, &t.lastDelivery); err != nil {
+	if o.lastDelivery == 0 {
+		if _, err := o.sql.Row("SELECT coalesce(max(id), 0) FROM outbox", nil, &o.lastDelivery); err != nil {
 			return err
 		}
 	}
-	t.sql.Wrote = true
-	t.lastDelivery++
-	t.webhooks[c.WebhookID] = true
+	o.sql.Wrote = true
+	o.lastDelivery++
+	o.webhooks[c.WebhookID] = true
 	due := millis(c.Due)
-	t.outbox.Add(t.lastDelivery, c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due, state.Pending, due)
-	t.bodies.Add(t.lastDelivery, nonNil(pack(c.Body)))
-	t.undelivered[state.Pending]++
+	o.rows.Add(o.lastDelivery, c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due, state.Pending, due)
+	o.bodies.Add(o.lastDelivery, nonNil(pack(c.Body)))
+	o.undelivered[state.Pending]++
 	l := state.Lane{Organization: c.Organization, Receiver: c.Receiver}
-	if first, known := t.posted[l]; !known || due < first {
-		t.posted[l] = due
+	if first, known := o.posted[l]; !known || due < first {
+		o.posted[l] = due
 	}
 	return nil
 }
 
 // moved counts a delivery that changes from one state to another.
-func (t *tx) moved(from, to string) {
-	t.sql.Wrote = true
-	t.undelivered[from]--
-	t.undelivered[to]++
+func (o *outboxChanges) moved(from, to string) {
+	o.sql.Wrote = true
+	o.undelivered[from]--
+	o.undelivered[to]++
 }
 
-// writeOutbox writes the group's callbacks, how many are undelivered, and when
+// write writes the group's callbacks, how many are undelivered, and when
 // lanes are due.
-func (t *tx) writeOutbox() error {
-	if err := t.outbox.Flush(t.sql); err != nil {
+func (o *outboxChanges) write() error {
+	if err := o.rows.Flush(o.sql); err != nil {
 		return err
 	}
-	if err := t.bodies.Flush(t.sql); err != nil {
+	if err := o.bodies.Flush(o.sql); err != nil {
 		return err
 	}
 	for _, which := range []string{state.Pending, state.Dead} { // the delivered are not counted
-		if n := t.undelivered[which]; n != 0 {
-			if err := t.sql.Exec("UPDATE undelivered SET count = count + ? WHERE state = ?", n, which); err != nil {
+		if n := o.undelivered[which]; n != 0 {
+			if err := o.sql.Exec("UPDATE undelivered SET count = count + ? WHERE state = ?", n, which); err != nil {
 				return err
 			}
 		}
 	}
-	return t.writeLanes()
+	return o.writeLanes()
 }
 
 // nonNil turns a missing body into an empty one.
@@ -76,47 +111,47 @@ func nonNil(b []byte) []byte {
 
 // updateLane marks a lane of which a delivery changed. When the group ends, the
 // time when the lane is due is computed again.
-func (t *tx) updateLane(l state.Lane) {
-	t.sql.Wrote = true
-	t.changed[l] = true
+func (o *outboxChanges) updateLane(l state.Lane) {
+	o.sql.Wrote = true
+	o.changed[l] = true
 }
 
 // writeLanes writes when the group's lanes are due.
-func (t *tx) writeLanes() error {
-	for l, due := range t.posted {
-		if t.changed[l] {
+func (o *outboxChanges) writeLanes() error {
+	for l, due := range o.posted {
+		if o.changed[l] {
 			continue
 		}
-		if err := t.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+		if err := o.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
 			" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due < due", l.Organization, l.Receiver, due); err != nil {
 			return err
 		}
 	}
-	for l := range t.changed {
-		if err := t.recomputeLane(l); err != nil {
+	for l := range o.changed {
+		if err := o.recomputeLane(l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *tx) recomputeLane(l state.Lane) error {
+func (o *outboxChanges) recomputeLane(l state.Lane) error {
 	var due *int64
-	_, err := t.sql.Row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
+	_, err := o.sql.Row("SELECT min(due) FROM outbox WHERE state = 'pending' AND organization = ? AND receiver = ?",
 		[]any{l.Organization, l.Receiver}, &due)
 	if err != nil {
 		return err
 	}
 	if due == nil {
-		return t.sql.Exec("DELETE FROM lanes WHERE organization = ? AND receiver = ?", l.Organization, l.Receiver)
+		return o.sql.Exec("DELETE FROM lanes WHERE organization = ? AND receiver = ?", l.Organization, l.Receiver)
 	}
-	return t.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
+	return o.sql.Exec("INSERT INTO lanes(organization, receiver, due) VALUES (?, ?, ?)"+
 		" ON CONFLICT(organization, receiver) DO UPDATE SET due = excluded.due WHERE excluded.due <> due", l.Organization, l.Receiver, *due)
 }
 
 // SettleDelivery records an attempt at a pending delivery. Errors: ErrNotFound for
 // an unknown delivery, ErrFinished for one that is delivered or dead.
-func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
+func (s *Outbox) SettleDelivery(ctx context.Context, a state.Attempt) error {
 	var finished any
 	switch a.State {
 	case state.Pending:
@@ -125,7 +160,7 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 	default:
 		return fmt.Errorf("%w: %q is not a state of a delivery", resolution.ErrInvalid, a.State)
 	}
-	return s.writer.Write(ctx, func(t *tx) error {
+	return s.db.writer.Write(ctx, func(t *tx) error {
 		var l state.Lane
 		var current string
 		var due int64
@@ -146,8 +181,8 @@ func (s *Store) SettleDelivery(ctx context.Context, a state.Attempt) error {
 		if err != nil {
 			return err
 		}
-		t.moved(state.Pending, a.State)
-		t.updateLane(l)
+		t.outbox.moved(state.Pending, a.State)
+		t.outbox.updateLane(l)
 		return nil
 	})
 }

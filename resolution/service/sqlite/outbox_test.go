@@ -17,9 +17,9 @@ import (
 // post posts callbacks in one change.
 func (d *desk) post(callbacks ...*state.Callback) {
 	d.t.Helper()
-	err := d.writer.Write(d.t.Context(), func(t *tx) error {
+	err := d.db.writer.Write(d.t.Context(), func(t *tx) error {
 		for _, c := range callbacks {
-			if err := t.post(*c); err != nil {
+			if err := t.outbox.post(*c); err != nil {
 				return err
 			}
 		}
@@ -376,7 +376,7 @@ func flood(t testing.TB, d *desk, receiver string, n int) {
 	t.Helper()
 	first := d.callbacks(receiver, 1, -100*time.Hour)
 	d.post(first...)
-	err := d.writer.Write(t.Context(), func(t *tx) error {
+	err := d.db.writer.Write(t.Context(), func(t *tx) error {
 		err := t.sql.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 			INSERT INTO outbox(webhook, organization, resolution, receiver, url, created, state, due)
 			SELECT 'msg_' || i, organization, resolution, receiver, url, created, state, due + i FROM n, outbox WHERE webhook = ?`,

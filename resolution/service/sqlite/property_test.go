@@ -93,7 +93,7 @@ func do(t *testing.T, s *Store, org int64, of uuid.UUID, a act) error {
 	case a.kind == state.Capture && a.direct:
 		b.Available, err = s.Settle(t.Context(), state.Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
 	default:
-		err = s.writer.Write(t.Context(), func(tx *tx) error {
+		err = s.db.writer.Write(t.Context(), func(tx *tx) error {
 			return tx.enter(entry{organization: org, kind: a.kind, credits: a.credits, reserved: true, resolution: of, operation: op, at: noon})
 		})
 	}

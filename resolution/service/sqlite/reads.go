@@ -57,7 +57,7 @@ func optionalMoment(ms *int64) time.Time {
 // by triggers, so reading them is cheap however many there are.
 func (s *Store) Stats(ctx context.Context) (st state.Stats, err error) {
 	var job, due *int64
-	err = s.reads.QueryRowContext(ctx, `WITH RECURSIVE `+awaiting+` SELECT
+	err = s.db.reads.QueryRowContext(ctx, `WITH RECURSIVE `+awaiting+` SELECT
 		(SELECT count(*) FROM resolutions WHERE finished IS NULL AND status = 'queued'),
 		(SELECT count(*) FROM resolutions WHERE status = 'processing'),
 		(SELECT min(requested) FROM resolutions WHERE finished IS NULL),
@@ -68,7 +68,7 @@ func (s *Store) Stats(ctx context.Context) (st state.Stats, err error) {
 		(SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size)`).
 		Scan(&st.Queued, &st.Processing, &job, &st.Pending, &st.Dead, &due, &st.Bytes, &st.FreeBytes)
 	st.OldestJob, st.OldestDue = optionalMoment(job), optionalMoment(due)
-	if log, err := os.Stat(s.path + "-wal"); err == nil {
+	if log, err := os.Stat(s.db.path + "-wal"); err == nil {
 		st.Bytes += log.Size()
 	}
 	return st, unavailable(err)

@@ -11,7 +11,7 @@ import (
 
 // Reply returns the reply stored under a key in the 24 hours before now, nil
 // without one.
-func (s *Store) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error) {
+func (s *Credits) Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error) {
 	r := state.Reply{Key: key}
 	var fingerprint []byte
 	err := s.reply.QueryRowContext(ctx, key[:], millis(now.Add(-state.ReplyLife))).Scan(&fingerprint, &r.Status, &r.Body)

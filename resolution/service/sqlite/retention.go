@@ -40,30 +40,30 @@ func (s *Store) Purge(ctx context.Context, now time.Time, r state.Retention) (p 
 		{&p.Delivered, r.Delivered, []string{"DELETE FROM outbox WHERE id IN " + oldDeliveries("state = 'delivered' AND kept = 0")}},
 		{&p.Dead, r.Dead, []string{"DELETE FROM outbox WHERE id IN " + oldDeliveries("state = 'dead' AND kept = 1")}},
 	} {
-		*step.count, err = s.purge(ctx, step.statements, millis(now.Add(-step.kept)))
+		*step.count, err = s.db.purge(ctx, step.statements, millis(now.Add(-step.kept)))
 		if err != nil {
 			return p, err
 		}
 	}
-	if p.Deleted, err = s.purgeDeleted(ctx, now); err != nil {
+	if p.Deleted, err = s.db.purgeDeleted(ctx, now); err != nil {
 		return p, err
 	}
 	return p, s.giveBack(ctx)
 }
 
 // purgeDeleted removes the jobs and callbacks of deleted organizations.
-func (s *Store) purgeDeleted(ctx context.Context, now time.Time) (count int, err error) {
+func (db *database) purgeDeleted(ctx context.Context, now time.Time) (count int, err error) {
 	for _, statement := range []string{
 		"DELETE FROM resolutions WHERE rowid IN (SELECT r.rowid FROM organizations o JOIN resolutions r ON r.organization = o.id WHERE o.deleted <= ?1 LIMIT ?2)",
 		"DELETE FROM outbox WHERE id IN (SELECT x.id FROM organizations o JOIN outbox x ON x.organization = o.id WHERE o.deleted <= ?1 LIMIT ?2)",
 	} {
-		n, err := s.purge(ctx, []string{statement}, millis(now))
+		n, err := db.purge(ctx, []string{statement}, millis(now))
 		count += n
 		if err != nil {
 			return count, err
 		}
 	}
-	return count, s.writer.Write(ctx, func(t *tx) error { // few, and none while the organization has deliveries
+	return count, db.writer.Write(ctx, func(t *tx) error { // few, and none while the organization has deliveries
 		return t.sql.Exec("DELETE FROM lanes WHERE organization IN (SELECT id FROM organizations WHERE deleted IS NOT NULL)")
 	})
 }
@@ -76,10 +76,10 @@ func oldDeliveries(which string) string {
 
 // purge repeats a change until it removes less than a full step, and counts the
 // rows of its last statement.
-func (s *Store) purge(ctx context.Context, statements []string, before int64) (count int, err error) {
+func (db *database) purge(ctx context.Context, statements []string, before int64) (count int, err error) {
 	for {
 		var n int64
-		err := s.writer.Write(ctx, func(t *tx) (err error) {
+		err := db.writer.Write(ctx, func(t *tx) (err error) {
 			for _, statement := range statements {
 				if n, err = t.sql.Update(statement, before, stepRows); err != nil {
 					return err
@@ -106,7 +106,7 @@ func (s *Store) purge(ctx context.Context, statements []string, before int64) (c
 func (s *Store) purgeReplies(ctx context.Context, now, before int64) (count int, err error) {
 	for last := int64(0); ; {
 		var end, old, ahead int64
-		err := s.reads.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0), coalesce(sum(at <= ?), 0), coalesce(sum(at > ?), 0)
+		err := s.db.reads.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0), coalesce(sum(at <= ?), 0), coalesce(sum(at > ?), 0)
 			FROM (SELECT seq, at FROM replies WHERE seq > ? ORDER BY seq LIMIT ?)`, before, now, last, stepRows).Scan(&end, &old, &ahead)
 		if err != nil || old+ahead == 0 {
 			return count, unavailable(err)
@@ -123,7 +123,7 @@ func (s *Store) purgeReplies(ctx context.Context, now, before int64) (count int,
 }
 
 func (s *Store) purgeRepliesTo(ctx context.Context, last, end, before int64) (n int, err error) {
-	err = s.writer.Write(ctx, func(t *tx) error {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
 		rows, err := t.sql.Update("DELETE FROM replies WHERE seq > ? AND seq <= ? AND at <= ?", last, end, before)
 		n = int(rows)
 		return err
@@ -151,7 +151,7 @@ const (
 // makeIncremental rebuilds a database that an earlier version made. A kill leaves
 // it as it was. If another process writes or the disk is full, a later start does it.
 func (s *Store) makeIncremental(ctx context.Context) error {
-	conn := s.writer.Conn()
+	conn := s.db.writer.Conn()
 	var mode, pages, size int64
 	err := errors.Join(
 		conn.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&mode),
@@ -174,13 +174,13 @@ func (s *Store) makeIncremental(ctx context.Context) error {
 // giveBack returns free pages to the file system, except those that the next rows need.
 func (s *Store) giveBack(ctx context.Context) error {
 	for free, before := int64(0), int64(-1); ; before = free {
-		if err := s.reads.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free); err != nil {
+		if err := s.db.reads.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free); err != nil {
 			return unavailable(err)
 		}
 		if free <= keptPages || free == before { // or nothing can be given back
 			return nil
 		}
-		err := s.writer.Write(ctx, func(t *tx) error { return t.sql.Exec("PRAGMA incremental_vacuum(256)") })
+		err := s.db.writer.Write(ctx, func(t *tx) error { return t.sql.Exec("PRAGMA incremental_vacuum(256)") })
 		if err != nil {
 			return err
 		}

@@ -128,7 +128,7 @@ func TestPurgeCountsFromTheEnd(t *testing.T) {
 func TestPurgeInSteps(t *testing.T) {
 	d := newDesk(t)
 	const rows = 2*stepRows + 1
-	err := d.writer.Write(t.Context(), func(t *tx) error {
+	err := d.db.writer.Write(t.Context(), func(t *tx) error {
 		for range rows {
 			id := uuid.New()
 			if err := t.sql.Exec("INSERT INTO resolutions(id, organization, operation, status, requested, reserved, finished, taken, day_start, day_end, edition) VALUES (?, ?, 'x', 'completed', 0, 0, 0, 0, 0, 0, '')", id[:], d.first); err != nil {
@@ -146,7 +146,7 @@ func TestPurgeInSteps(t *testing.T) {
 	}
 	for _, state := range []string{state.Delivered, state.Dead} {
 		flood(t, d, state+".example:443", rows)
-		err := d.writer.Write(t.Context(), func(t *tx) error {
+		err := d.db.writer.Write(t.Context(), func(t *tx) error {
 			if err := t.sql.Exec("UPDATE outbox SET state = ?1, finished = 0, webhook = webhook || ?1 WHERE receiver = ?2", state, state+".example:443"); err != nil {
 				return err
 			}
@@ -164,14 +164,14 @@ func TestPurgeInSteps(t *testing.T) {
 	}
 	// The database refuses the third step of the last thing.
 	broken := fmt.Sprintf("CREATE TRIGGER full BEFORE DELETE ON outbox WHEN OLD.state = 'dead' AND (SELECT count(*) FROM outbox) <= %d BEGIN SELECT RAISE(ABORT, 'full'); END", rows-2*stepRows)
-	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec(broken) }); err != nil {
+	if err := d.db.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec(broken) }); err != nil {
 		t.Fatal(err)
 	}
 	want := state.Purged{Results: rows, Tombstones: rows, Replies: rows, Snapshots: rows, DeliveredBodies: rows, Delivered: rows, Dead: 2 * stepRows}
 	if p, err := d.Purge(t.Context(), d.now, state.DefaultRetention()); err == nil || p != want {
 		t.Errorf("before it broke: %+v, %v\nwant %+v", p, err, want)
 	}
-	if err := d.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec("DROP TRIGGER full") }); err != nil {
+	if err := d.db.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec("DROP TRIGGER full") }); err != nil {
 		t.Fatal(err)
 	}
 	want = state.Purged{Dead: rows - 2*stepRows}
@@ -191,7 +191,7 @@ func TestPurgeOfAClockAhead(t *testing.T) {
 	d := newDesk(t)
 	keep := func(at time.Time, n int) {
 		t.Helper()
-		err := d.writer.Write(t.Context(), func(t *tx) error {
+		err := d.db.writer.Write(t.Context(), func(t *tx) error {
 			for range n {
 				id := uuid.New()
 				t.store(&state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200}, at)

@@ -18,7 +18,7 @@ func TestLedgerIsAppendOnly(t *testing.T) {
 		{"INSERT INTO ledger(at, organization, kind, credits, available, reserved) VALUES (0, 9, 'grant', 1, 1, 0)", "FOREIGN KEY"},
 		{"UPDATE organizations SET available = -1", "CHECK"},
 	} {
-		err := s.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec(c.statement) })
+		err := s.db.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec(c.statement) })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.statement, err, c.want)
 		}

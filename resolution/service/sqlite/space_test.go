@@ -49,7 +49,7 @@ func TestSpaceIsGivenBack(t *testing.T) {
 				}
 				do(s, func(statement string) {
 					t.Helper()
-					if _, err := s.writer.Conn().ExecContext(t.Context(), statement); err != nil {
+					if _, err := s.db.writer.Conn().ExecContext(t.Context(), statement); err != nil {
 						t.Fatalf("%s: %v", statement, err)
 					}
 				})

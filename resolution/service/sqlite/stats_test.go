@@ -81,7 +81,7 @@ func BenchmarkStats(b *testing.B) {
 		b.Run(fmt.Sprintf("100000 %s", state), func(b *testing.B) {
 			d := newDesk(b)
 			flood(b, d, "a.example:443", 100_000)
-			if err := d.writer.Write(b.Context(), func(t *tx) error {
+			if err := d.db.writer.Write(b.Context(), func(t *tx) error {
 				if err := t.sql.Exec("UPDATE outbox SET state = ?", state); err != nil {
 					return err
 				}

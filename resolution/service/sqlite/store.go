@@ -60,13 +60,41 @@ var ErrEmpty = errors.New("the state is empty, so its contents were lost; put a 
 
 // Store is an open state folder. It is safe for concurrent use. Nothing may be
 // called after Close.
+//
+// It is four parts over one database, and the upkeep of all.
 type Store struct {
-	path   string         // of the database
-	lock   *filelock.Lock // nil when opened by Administer
+	*Accounts
+	*Credits
+	*Queue
+	*Outbox
+
+	db   *database
+	lock *filelock.Lock // nil when opened by Administer
+}
+
+// database is what the parts of a store share.
+type database struct {
+	path   string
 	reads  *sql.DB
-	due    dueStatements
-	reply  *sql.Stmt // prepared, because it is asked for every call with an Idempotency-Key
 	writer *groupcommit.Writer[*tx]
+}
+
+// Accounts has organizations with their keys and secrets.
+type Accounts struct{ db *database }
+
+// Credits has the ledger, the usage, and the replies that are stored with charges.
+type Credits struct {
+	db    *database
+	reply *sql.Stmt // prepared, because it is asked for every call with an Idempotency-Key
+}
+
+// Queue has the keyword jobs.
+type Queue struct{ db *database }
+
+// Outbox has the callbacks.
+type Outbox struct {
+	db  *database
+	due dueStatements
 }
 
 var errClosed = fmt.Errorf("%w: the state is closed", resolution.ErrUnavailable)
@@ -154,13 +182,14 @@ func open(dir string) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path}
+	db := &database{path: path}
+	s := &Store{db: db, Accounts: &Accounts{db}, Credits: &Credits{db: db}, Queue: &Queue{db}, Outbox: &Outbox{db: db}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // close what is open so far
 		}
 	}()
-	s.writer, err = groupcommit.Open(groupcommit.Options{
+	s.db.writer, err = groupcommit.Open(groupcommit.Options{
 		Path: path, Pragmas: pragmas, Migrations: migrations, Begun: true, Closed: errClosed, Fault: unavailable,
 	}, newTx)
 	if errors.Is(err, groupcommit.ErrEmpty) {
@@ -175,14 +204,14 @@ func open(dir string) (_ *Store, err error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	// cache_size: 4 MiB for each connection.
-	if s.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)", "cache_size(-4096)")); err != nil {
+	if s.db.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)", "cache_size(-4096)")); err != nil {
 		return nil, err
 	}
 	n := min(max(runtime.GOMAXPROCS(0), 2), 8)
-	s.reads.SetMaxOpenConns(n)
-	s.reads.SetMaxIdleConns(n)
-	if s.due, err = prepareDue(s.reads); err == nil {
-		s.reply, err = s.reads.Prepare("SELECT fingerprint, status, body FROM replies WHERE key = ? AND at > ?") // closed with reads
+	s.db.reads.SetMaxOpenConns(n)
+	s.db.reads.SetMaxIdleConns(n)
+	if s.Outbox.due, err = prepareDue(s.db.reads); err == nil {
+		s.Credits.reply, err = s.db.reads.Prepare("SELECT fingerprint, status, body FROM replies WHERE key = ? AND at > ?") // closed with reads
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -211,11 +240,11 @@ func unavailable(err error) error {
 // Close waits for the changes already requested, and releases all resources.
 func (s *Store) Close() error {
 	var errs []error
-	if s.writer != nil {
-		errs = append(errs, s.writer.Close())
+	if s.db.writer != nil {
+		errs = append(errs, s.db.writer.Close())
 	}
-	if s.reads != nil {
-		errs = append(errs, s.reads.Close())
+	if s.db.reads != nil {
+		errs = append(errs, s.db.reads.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Release())
@@ -227,11 +256,11 @@ func (s *Store) Close() error {
 // because SQLite does not write a value that is already there.
 func (s *Store) Check(ctx context.Context, now time.Time) error {
 	var written int64
-	err := s.writer.Write(ctx, func(t *tx) error {
+	err := s.db.writer.Write(ctx, func(t *tx) error {
 		return t.sql.Exec("INSERT OR REPLACE INTO meta VALUES ('checked', ?)", now.UnixNano())
 	})
 	if err != nil {
 		return err
 	}
-	return unavailable(s.reads.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'checked'").Scan(&written))
+	return unavailable(s.db.reads.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'checked'").Scan(&written))
 }

@@ -25,7 +25,7 @@ func hold(s *Store) (release func()) {
 	held, free := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
-		done <- s.writer.Write(context.Background(), func(*tx) error {
+		done <- s.db.writer.Write(context.Background(), func(*tx) error {
 			close(held)
 			<-free
 			return nil
@@ -37,7 +37,7 @@ func hold(s *Store) (release func()) {
 
 // queued returns when n changes wait.
 func queued(s *Store, n int) {
-	for s.writer.Waiting() < n {
+	for s.db.writer.Waiting() < n {
 		runtime.Gosched()
 	}
 }
@@ -100,10 +100,10 @@ func TestFaultIsOneChanges(t *testing.T) {
 	org := organization(t, s, "Acme", 10)
 	for i, err := range together(s, 4, func(i int) error {
 		if i == 1 {
-			return s.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec("INSERT INTO nowhere VALUES (1)") })
+			return s.db.writer.Write(t.Context(), func(t *tx) error { return t.sql.Exec("INSERT INTO nowhere VALUES (1)") })
 		}
 		if i == 2 { // refused when the group ends, for its sums do not fit the ledger's check
-			return s.writer.Write(t.Context(), func(t *tx) error {
+			return s.db.writer.Write(t.Context(), func(t *tx) error {
 				t.sql.Wrote = true
 				t.ledger.Add(0, org, "gift", 1, 1, 0, nil, nil, nil, nil)
 				return nil
@@ -149,7 +149,7 @@ func TestCancelled(t *testing.T) {
 
 	// In its turn: it is made, and the caller is told so.
 	ctx, cancel = context.WithCancel(t.Context())
-	err := s.writer.Write(ctx, func(tx *tx) error {
+	err := s.db.writer.Write(ctx, func(tx *tx) error {
 		cancel()
 		return tx.enter(entry{organization: org, kind: state.Capture, credits: 1, at: noon})
 	})
@@ -225,7 +225,7 @@ func TestClosed(t *testing.T) {
 func TestFaultsPass(t *testing.T) {
 	pragma := func(s *Store, statement string) {
 		// Nothing is under way, so the writer's connection rests.
-		if _, err := s.writer.Conn().ExecContext(context.Background(), statement); err != nil {
+		if _, err := s.db.writer.Conn().ExecContext(context.Background(), statement); err != nil {
 			t.Error(err)
 		}
 	}
@@ -259,7 +259,7 @@ func TestFaultsPass(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				s.writer.Conn().Patience = 5 * time.Millisecond
+				s.db.writer.Conn().Patience = 5 * time.Millisecond
 				c.begin = func(*Store) { run("BEGIN IMMEDIATE") }
 				c.end = func(*Store) { run("ROLLBACK") }
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -24,34 +26,43 @@ const copiedRows = 4 << 20
 // elsewhere: those that are stored before the parts are made, and those that are bought
 // meanwhile. A run whose rows are not questions, or can be read only once, is one group.
 type answerGroups struct {
-	decision *decision
+	decision *begin.Decision
 	parts    int // in a group; 0 for all
 	until    int // the group at work ends before this part; 0 before the first
 }
 
-func (d *decision) newAnswerGroups() *answerGroups {
-	g, remote := &answerGroups{decision: d}, d.run.Remote
-	if remote == nil || !d.asksRows() || d.run.Input.ReadOnce() || remote.Deliveries != nil {
+func newAnswerGroups(d *begin.Decision) *answerGroups {
+	g, remote := &answerGroups{decision: d}, d.Run.Remote
+	if remote == nil || !d.AsksRows() || d.Run.Input.ReadOnce() || remote.Deliveries != nil {
 		return g
 	}
 	if _, elsewhere := remote.Answers.(purchase.Loader); elsewhere {
-		g.parts = max(d.copiedRows()/d.run.Job.RowsPerPart, 1)
+		g.parts = max(copiedRowsOf(d)/d.Run.Job.RowsPerPart, 1)
 	}
 	return g
 }
 
-func (d *decision) copiedRows() int { return cmp.Or(d.run.CopiedRows, copiedRows) }
+func copiedRowsOf(d *begin.Decision) int { return cmp.Or(d.Run.CopiedRows, copiedRows) }
 
-// endsBefore reports whether a part is the first to make of the next group.
-func (g *answerGroups) endsBefore(number int) bool { return g.parts > 0 && number >= g.until }
+// loadAnswers returns the groups of the answers to a run. If there is only one, it is loaded.
+func loadAnswers(ctx context.Context, d *begin.Decision) (*answerGroups, error) {
+	g := newAnswerGroups(d)
+	if g.parts > 0 {
+		return g, nil
+	}
+	return g, g.Load(ctx, 0)
+}
 
-// load loads the stored answers to the questions of the group that begins with a part, in
+// EndsBefore reports whether a part is the first to make of the next group.
+func (g *answerGroups) EndsBefore(number int) bool { return g.parts > 0 && number >= g.until }
+
+// Load loads the stored answers to the questions of the group that begins with a part, in
 // the place of those of the group before. It reads the input first, as a plan does, if that
 // saves loading what others bought. Pages of a search are questions that follow from
 // answers, so a search loads everything; and so does a run whose input can be read only once.
-func (g *answerGroups) load(ctx context.Context, first int) (err error) {
+func (g *answerGroups) Load(ctx context.Context, first int) (err error) {
 	d := g.decision
-	remote := d.run.Remote
+	remote := d.Run.Remote
 	if remote == nil {
 		return nil
 	}
@@ -60,22 +71,22 @@ func (g *answerGroups) load(ctx context.Context, first int) (err error) {
 			return err
 		}
 	}
-	of := Window{First: first, Last: g.parts == 0}
+	of := job.Window{First: first, Last: g.parts == 0}
 	if g.parts > 0 {
 		g.until = first - first%g.parts + g.parts
 		of.Parts = g.until - first
 	}
 	stored := remote.Unloaded()
-	if stored <= int64(min(fewAnswers, d.copiedRows())) || !d.asksRows() || d.run.Input.ReadOnce() {
+	if stored <= int64(min(fewAnswers, copiedRowsOf(d))) || !d.AsksRows() || d.Run.Input.ReadOnce() {
 		return remote.Load(ctx, nil)
 	}
-	d.run.Log.Info("reading the input, to load only those stored answers that it asks for", "stored", stored, "from_part", first)
-	run, questions := *d.run, distinct.New(d.run.StateDir)
+	d.Run.Log.Info("reading the input, to load only those stored answers that it asks for", "stored", stored, "from_part", first)
+	run, questions := *d.Run, distinct.New(d.Run.StateDir)
 	defer func() { err = errors.Join(err, questions.Close()) }()
 	run.Progress = &stats.Progress{} // the rows are not done yet
 	reading := *d
-	reading.run = &run
-	if _, err := reading.planRows(ctx, of, questions, nil); err != nil {
+	reading.Run = &run
+	if _, err := planRows(ctx, &reading, of, questions, nil); err != nil {
 		return err
 	}
 	return remote.Load(ctx, hashesOf(ctx, questions))

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -28,7 +30,6 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 	"go.uber.org/goleak"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -86,16 +87,16 @@ func (s setup) stateDir() string {
 }
 
 // do opens everything as the command does, and runs.
-func (s setup) do(ctx context.Context) (result *pipeline.Result, err error) {
-	err = s.open(ctx, func(run *pipeline.Run) error {
-		result, err = run.Do(ctx)
+func (s setup) do(ctx context.Context) (result *finish.Result, err error) {
+	err = s.open(ctx, func(run *job.Run) error {
+		result, err = pipeline.Do(ctx, run)
 		return err
 	})
 	return result, err
 }
 
 // open opens everything as the command does, for use.
-func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err error) {
+func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 	if s.in == nil {
 		s.in = []string{filepath.Join(s.dir, "in", "*")}
 	}
@@ -109,21 +110,21 @@ func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, output.Close()) }()
-	job := job.Default(resolution.EmailToHEM)
+	settings := job.Default(resolution.EmailToHEM)
 	if s.op != "" {
-		job.Operation = s.op
+		settings.Operation = s.op
 	}
 	if s.rowsPerPart > 0 {
-		job.RowsPerPart = s.rowsPerPart
+		settings.RowsPerPart = s.rowsPerPart
 	}
 	if s.job != nil {
-		s.job(&job)
+		s.job(&settings)
 	}
 	if s.resolver == nil {
 		s.resolver = embedded.New(nil, embedded.Options{})
 	}
-	run := &pipeline.Run{
-		Job: job, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
+	run := &job.Run{
+		Job: settings, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
 		Overwrite: s.overwrite, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}
@@ -131,7 +132,7 @@ func (s setup) open(ctx context.Context, use func(*pipeline.Run) error) (err err
 }
 
 // mustDo runs to the end and checks the whole dataset.
-func (s setup) mustDo(t tb) *pipeline.Result {
+func (s setup) mustDo(t tb) *finish.Result {
 	result, err := s.do(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +321,7 @@ func readManifest(t tb, dir string) *sinks.Manifest {
 
 // checkDataset compares the manifest with the files, every total recounted
 // from their rows.
-func checkDataset(t tb, dir string, result *pipeline.Result) {
+func checkDataset(t tb, dir string, result *finish.Result) {
 	m := readManifest(t, dir)
 	want := []string{"_SUCCESS", "_manifest.json", "_report.html", "_report.json"}
 	files := content(t, dir)

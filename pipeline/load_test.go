@@ -22,6 +22,7 @@ import (
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -113,7 +114,7 @@ func (w *watched) LookupHashes(ctx context.Context, hashes []answers.Hash, f ans
 }
 
 // watch runs or plans offline, and returns what was loaded and asked.
-func (s setup) watch(t tb, elsewhere int64, use func(*pipeline.Run) error) *watched {
+func (s setup) watch(t tb, elsewhere int64, use func(*job.Run) error) *watched {
 	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -131,13 +132,13 @@ func (s setup) watch(t tb, elsewhere int64, use func(*pipeline.Run) error) *watc
 	return w
 }
 
-func do(run *pipeline.Run) error {
-	_, err := run.Do(context.Background())
+func do(run *job.Run) error {
+	_, err := pipeline.Do(context.Background(), run)
 	return err
 }
 
-func planOnly(run *pipeline.Run) error {
-	_, err := run.Plan(context.Background())
+func planOnly(run *job.Run) error {
+	_, err := pipeline.MakePlan(context.Background(), run)
 	return err
 }
 
@@ -214,7 +215,7 @@ func TestLoadsEverything(t *testing.T) {
 		name      string
 		setup     setup
 		elsewhere int64
-		use       func(*pipeline.Run) error
+		use       func(*job.Run) error
 		want      bool
 	}{
 		{"few", setup{}, 100_000, do, true},
@@ -236,7 +237,7 @@ func TestLoadsEverything(t *testing.T) {
 	s := setup{dir: t.TempDir()}
 	s.input(t, "a.csv", emails(0, 10))
 	s.watch(t, 1<<40, do)
-	for _, use := range []func(*pipeline.Run) error{do, planOnly} {
+	for _, use := range []func(*job.Run) error{do, planOnly} {
 		if w := s.watch(t, 1<<40, use); w.all || len(w.loaded)+len(w.asked) > 0 {
 			t.Errorf("a finished dataset: %d questions are loaded", len(w.loaded))
 		}
@@ -254,8 +255,8 @@ func TestLoadsForLongerLists(t *testing.T) {
 			cancel()
 		}
 	}
-	w := s.watch(t, 1<<40, func(run *pipeline.Run) error {
-		if _, err := run.Do(ctx); !errors.Is(err, context.Canceled) {
+	w := s.watch(t, 1<<40, func(run *job.Run) error {
+		if _, err := pipeline.Do(ctx, run); !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("it ends with %w", err)
 		}
 		return nil
@@ -295,7 +296,7 @@ func TestGroups(t *testing.T) {
 	a.rowsPerPart, a.copied, a.workers = 5, copied, 2
 	var mu sync.Mutex
 	most := int64(0)
-	run := func(session *objectstate.Session, change func(*purchase.Remote)) *pipeline.Result {
+	run := func(session *objectstate.Session, change func(*purchase.Remote)) *finish.Result {
 		t.Helper()
 		look := func() {
 			st, err := session.Answers.Store.Contents()

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -68,12 +71,12 @@ func TestLongerLists(t *testing.T) {
 	} {
 		s := setup{dir: t.TempDir(), op: resolution.NetworkToPhone, rowsPerPart: 10, workers: 1}
 		s.input(t, "list.csv", list)
-		do := func(s setup, ctx context.Context, cells []string) (result *pipeline.Result, err error) {
-			err = s.open(ctx, func(run *pipeline.Run) error {
+		do := func(s setup, ctx context.Context, cells []string) (result *finish.Result, err error) {
+			err = s.open(ctx, func(run *job.Run) error {
 				if cells != nil {
 					run.Suppression = listOf(t, cells...)
 				}
-				result, err = run.Do(ctx)
+				result, err = pipeline.Do(ctx, run)
 				return err
 			})
 			return result, err
@@ -92,7 +95,7 @@ func TestLongerLists(t *testing.T) {
 		s.resolver = people{}
 		result, err := do(s, t.Context(), c.now)
 		if c.other {
-			if !errors.Is(err, pipeline.ErrOtherJob) {
+			if !errors.Is(err, begin.ErrOtherJob) {
 				t.Errorf("%s: %v, want ErrOtherJob", c.name, err)
 			}
 			continue
@@ -126,10 +129,10 @@ func TestLongerLists(t *testing.T) {
 func TestLongerListsOfDropAnswers(t *testing.T) {
 	s := five(t, t.TempDir())
 	do := func(ctx context.Context, lists *suppression.Set) (told suppression.Found, err error) {
-		err = s.open(ctx, func(run *pipeline.Run) error {
+		err = s.open(ctx, func(run *job.Run) error {
 			run.Suppression = lists
-			run.TellFound = func(found suppression.Found) error { told = found; return nil }
-			_, err = run.Do(ctx)
+			run.ReportSuppressed = func(found suppression.Found) error { told = found; return nil }
+			_, err = pipeline.Do(ctx, run)
 			return err
 		})
 		return told, err

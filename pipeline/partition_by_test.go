@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/leadetl/leadetl/internal/badservice"
@@ -243,16 +244,16 @@ func TestRefusedPartitions(t *testing.T) {
 			s := setup{dir: t.TempDir(), job: c.job}
 			s.input(t, "in.csv", c.list)
 			_, err := s.do(t.Context())
-			var job *job.Error
-			if !errors.As(err, &job) || !strings.Contains(err.Error(), c.want) {
+			var ofJob *job.Error
+			if !errors.As(err, &ofJob) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 			left, err := filepath.Glob(filepath.Join(s.outDir(), "*=*"))
 			if err != nil || len(left) > 0 {
 				t.Errorf("left %q, %v", left, err)
 			}
-			planErr := s.open(t.Context(), func(run *pipeline.Run) error { _, err := run.Plan(t.Context()); return err })
-			if !errors.As(planErr, &job) || !strings.Contains(planErr.Error(), c.want) {
+			planErr := s.open(t.Context(), func(run *job.Run) error { _, err := pipeline.MakePlan(t.Context(), run); return err })
+			if !errors.As(planErr, &ofJob) || !strings.Contains(planErr.Error(), c.want) {
 				t.Errorf("the plan has the error %v", planErr)
 			}
 		})
@@ -261,7 +262,7 @@ func TestRefusedPartitions(t *testing.T) {
 	s := setup{dir: t.TempDir(), job: func(j *job.Job) { j.PartitionBy, j.RowsPerPart = "n", sinks.MaxPartitions }}
 	s.input(t, "in.csv", many.String())
 	var p *pipeline.Plan
-	if err := s.open(t.Context(), func(run *pipeline.Run) (err error) { p, err = run.Plan(t.Context()); return err }); err != nil {
+	if err := s.open(t.Context(), func(run *job.Run) (err error) { p, err = pipeline.MakePlan(t.Context(), run); return err }); err != nil {
 		t.Fatal(err)
 	}
 	s.mustDo(t)
@@ -347,7 +348,7 @@ func TestStoppedRunOfPartedRows(t *testing.T) {
 
 	// Another column, or none, is another dataset.
 	s.job = nil
-	if _, err := s.do(context.Background()); !errors.Is(err, pipeline.ErrOtherJob) {
+	if _, err := s.do(context.Background()); !errors.Is(err, begin.ErrOtherJob) {
 		t.Errorf("without the column: %v", err)
 	}
 	s.overwrite = true

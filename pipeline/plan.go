@@ -8,7 +8,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/internal/distinct"
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
@@ -121,28 +123,28 @@ type PlannedFiles struct {
 	Rejects int `json:"rejects"`
 }
 
-// Plan finds out what Do would do, and changes nothing. It reads the whole
+// MakePlan finds out what Do would do, and changes nothing. It reads the whole
 // input. It uses neither Service nor Reader of Remote, and only the rate of
 // Pace. A nil Answers counts as an empty store.
-func (r *Run) Plan(ctx context.Context) (*Plan, error) {
-	d, err := r.decide(ctx, true)
+func MakePlan(ctx context.Context, r *job.Run) (*Plan, error) {
+	d, err := begin.Decide(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if d.isComplete() {
-		return d.planOfComplete(), nil
+	if d.IsComplete() {
+		return planOfComplete(d), nil
 	}
-	if err := d.checkAdded(ctx); err != nil {
+	if err := d.CheckAdded(ctx); err != nil {
 		return nil, err
 	}
-	return d.plan(ctx)
+	return plan(ctx, d)
 }
 
 // planOfComplete returns the plan of a run with nothing to do.
-func (d *decision) planOfComplete() *Plan {
-	p := &Plan{Operation: d.run.Job.Operation, Complete: true}
-	p.addRecorded(d.recorded)
-	if d.run.Remote != nil {
+func planOfComplete(d *begin.Decision) *Plan {
+	p := &Plan{Operation: d.Run.Job.Operation, Complete: true}
+	p.addRecorded(d.Recorded)
+	if d.Run.Remote != nil {
 		p.Calls = &PlannedCalls{}
 	}
 	return p
@@ -181,36 +183,36 @@ func (p *Plan) addTotals(t sinks.Totals) {
 }
 
 // plan reads the input, and then looks up its keys in the stored answers.
-func (d *decision) plan(ctx context.Context) (_ *Plan, err error) {
-	keys, later := distinct.New(d.run.StateDir), distinct.New(d.run.StateDir)
+func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
+	keys, later := distinct.New(d.Run.StateDir), distinct.New(d.Run.StateDir)
 	defer func() { err = errors.Join(err, keys.Close(), later.Close()) }()
-	if d.run.Remote != nil && d.run.Job.Operation.IsKeyword() { // pages are looked up while rows are read
-		if err := d.run.Remote.Load(ctx, nil); err != nil {
+	if d.Run.Remote != nil && d.Run.Job.Operation.IsKeyword() { // pages are looked up while rows are read
+		if err := d.Run.Remote.Load(ctx, nil); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := d.planRows(ctx, wholeInput, keys, later)
+	rows, err := planRows(ctx, d, job.WholeInput, keys, later)
 	if err != nil {
 		return nil, err
 	}
-	if d.asksRows() {
-		if err := d.run.Remote.Load(ctx, rows.former.and(hashesOf(ctx, keys))); err != nil {
+	if d.AsksRows() {
+		if err := d.Run.Remote.Load(ctx, rows.former.and(hashesOf(ctx, keys))); err != nil {
 			return nil, err
 		}
 	}
-	p := &Plan{Operation: d.run.Job.Operation}
-	p.addRecorded(d.recorded)
+	p := &Plan{Operation: d.Run.Job.Operation}
+	p.addRecorded(d.Recorded)
 	p.addTotals(rows.totals)
 	p.Special = rows.totals.Reasons["no_match"]
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err
 	}
 	calls := &callPlanner{decision: d, began: rows.began, former: &rows.former}
-	if err := keys.Each(ctx, d.run.Workers, calls.count); err != nil {
+	if err := keys.Each(ctx, d.Run.Workers, calls.count); err != nil {
 		return nil, err
 	}
 	p.Keys = calls.keys
-	if err := later.Each(ctx, d.run.Workers, calls.count); err != nil {
+	if err := later.Each(ctx, d.Run.Workers, calls.count); err != nil {
 		return nil, err
 	}
 	p.Duplicates = rows.totals.Matched - p.Keys
@@ -226,7 +228,7 @@ const sampledBatches = 8
 // one with a single row, which shows the fixed cost of a part, and one with all
 // rows.
 type sample struct {
-	decision *decision
+	decision *begin.Decision
 	engine   *rows.Engine // nil with a Remote
 	mu       sync.Mutex
 	batches  int
@@ -235,10 +237,10 @@ type sample struct {
 	rows     int64
 }
 
-func newSample(d *decision) *sample {
+func newSample(d *begin.Decision) *sample {
 	s := &sample{decision: d}
-	if d.run.Remote == nil {
-		s.engine = d.newEngine(semaphore.NewWeighted(int64(d.run.Workers)))
+	if d.Run.Remote == nil {
+		s.engine = d.NewEngine(semaphore.NewWeighted(int64(d.Run.Workers)))
 	}
 	return s
 }
@@ -257,7 +259,7 @@ func (s *sample) take(ctx context.Context, b *columns.Batch) error {
 // add measures rows with their answers.
 func (s *sample) add(b *columns.Batch) error {
 	if s.builder == nil {
-		columns := s.decision.columns
+		columns := s.decision.Columns
 		s.builder = columns.Layout.NewBuilder()
 		var errOne, errAll error
 		s.one, errOne = columns.Table.NewSizer()
@@ -307,7 +309,7 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 	left := r.totals.Rows
 	switch {
 	case left == 0:
-	case r.decision.run.Job.Operation.IsKeyword():
+	case r.decision.Run.Job.Operation.IsKeyword():
 		f.AtLeast = true
 	case rows > 0:
 		f.Bytes += int64(float64(recorded.Bytes) / float64(rows) * float64(left))
@@ -317,7 +319,7 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 			return PlannedFiles{}, err
 		}
 		f.Bytes += bytes
-		f.AtLeast = r.decision.run.Remote != nil
+		f.AtLeast = r.decision.Run.Remote != nil
 	}
 	return f, nil
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 )
 
 // callPlanner counts the calls that the questions of a run need.
 type callPlanner struct {
-	decision *decision
+	decision *begin.Decision
 	began    time.Time
 	former   *formerKeys
 
@@ -26,7 +27,7 @@ type callPlanner struct {
 // count adds questions, given by their hashes. It is safe for concurrent use.
 func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 	var calls PlannedCalls
-	if run := c.decision.run; run.Remote != nil {
+	if run := c.decision.Run; run.Remote != nil {
 		var hashes []answers.Hash
 		var found []answers.Found
 		for keys := range slices.Chunk(some, purchase.MaxLookups) {
@@ -67,7 +68,7 @@ func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 }
 
 func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
-	remote := c.decision.run.Remote
+	remote := c.decision.Run.Remote
 	if remote.Answers == nil {
 		return append(into, make([]answers.Found, len(hashes))...), nil
 	}
@@ -126,12 +127,12 @@ func (p *PlannedCalls) sum(o PlannedCalls) {
 // bill returns the cost and the duration of the calls. It is nil without a
 // service.
 func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, error) {
-	remote := c.decision.run.Remote
+	remote := c.decision.Run.Remote
 	if remote == nil {
 		return nil, nil
 	}
 	p := &c.calls
-	if c.decision.run.Job.Operation != resolution.KeywordToLead {
+	if c.decision.Run.Job.Operation != resolution.KeywordToLead {
 		p.Price = remote.Price.Max()
 	}
 	p.MorePages = morePages && !remote.Offline
@@ -151,10 +152,10 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 // stopped, as a resumed run does.
 func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
 	var calls, credits int64
-	run := c.decision.run
+	run := c.decision.Run
 	credits = run.Remote.PaidBefore
 	if run.Remote.Answers != nil {
-		spent, err := run.Remote.Spent(ctx, c.decision.header.Run)
+		spent, err := run.Remote.Spent(ctx, c.decision.Header.Run)
 		if err != nil {
 			return nil, nil, err
 		}

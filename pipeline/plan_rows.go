@@ -14,10 +14,13 @@ import (
 
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -29,8 +32,8 @@ import (
 // rowPlanner reads the rows that are not recorded yet and normalizes their
 // identifiers, as a run does. Batches may be processed in any order.
 type rowPlanner struct {
-	decision    *decision
-	of          Window // whose parts are planned
+	decision    *begin.Decision
+	of          job.Window // whose parts are planned
 	keys        *distinct.Set
 	later       *distinct.Set // pages after the first of searches that were begun
 	former      formerKeys
@@ -56,8 +59,8 @@ type plannedBatch struct {
 // planRows reads the whole input. It compares the rows of recorded parts and
 // skips them. It adds keys to keys, and pages after the first of searches that
 // were begun to later.
-func (d *decision) planRows(ctx context.Context, of Window, keys, later *distinct.Set) (r *rowPlanner, err error) {
-	reader, err := d.run.Input.Reader(d.columns.Read)
+func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later *distinct.Set) (r *rowPlanner, err error) {
+	reader, err := d.Run.Input.Reader(d.Columns.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (d *decision) planRows(ctx context.Context, of Window, keys, later *distinc
 	defer stop()
 	r = &rowPlanner{decision: d, of: of, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
 	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
-	for range d.run.Workers {
+	for range d.Run.Workers {
 		workers.Go(func(ctx context.Context) error {
 			err := r.work(ctx)
 			if err != nil {
@@ -76,7 +79,7 @@ func (d *decision) planRows(ctx context.Context, of Window, keys, later *distinc
 			return err
 		})
 	}
-	cutErr := d.cut(reading, wholeInput, reader, r.start, nil)
+	cutErr := d.Cut(reading, job.WholeInput, reader, r.start, nil)
 	close(r.batches)
 	if errors.Is(cutErr, errPlanned) {
 		cutErr = nil
@@ -102,12 +105,12 @@ func (r *rowPlanner) start(_ context.Context, number int) (cut.Sink, error) {
 	if number < r.of.First {
 		return unread{}, nil
 	}
-	if until := r.of.until(); until > 0 && number >= until {
+	if until := r.of.Until(); until > 0 && number >= until {
 		return nil, errPlanned
 	}
 	r.parts++
-	p := &plannedPart{planner: r, folders: newPartitionFolders(r.decision.columns.Layout, number)}
-	if p.folders.isPartitioned() {
+	p := &plannedPart{planner: r, folders: parts.NewFolders(r.decision.Columns.Layout, number)}
+	if p.folders.IsPartitioned() {
 		r.partitioned = append(r.partitioned, p)
 	}
 	return p, nil
@@ -119,18 +122,18 @@ type plannedPart struct {
 	begun, rejects bool
 
 	mu      sync.Mutex
-	folders *partitionFolders
+	folders *parts.Folders
 }
 
 // noteFolders records the folders that the rows of a batch go to.
 func (p *plannedPart) noteFolders(b *columns.Batch) error {
-	if !p.folders.isPartitioned() || b.Len() == 0 {
+	if !p.folders.IsPartitioned() || b.Len() == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, value := range p.planner.decision.columns.Layout.PartitionValues(b) {
-		if _, err := p.folders.add(value); err != nil {
+	for _, value := range p.planner.decision.Columns.Layout.PartitionValues(b) {
+		if _, err := p.folders.Add(value); err != nil {
 			return err
 		}
 	}
@@ -140,7 +143,7 @@ func (p *plannedPart) noteFolders(b *columns.Batch) error {
 // partitionFiles counts the files that partitioned rows go to.
 func (r *rowPlanner) partitionFiles() (n int) {
 	for _, p := range r.partitioned {
-		n += max(len(p.folders.seen), 1)
+		n += p.folders.Files()
 	}
 	return n
 }
@@ -167,9 +170,9 @@ func (p *plannedPart) Abandon()   {}
 // work processes batches until there are no more.
 func (r *rowPlanner) work(ctx context.Context) error {
 	d := r.decision
-	w := &rowWorker{planner: r, run: d.run, maker: d.newKeys(d.newSuppressor()), reader: d.newSearchReader(), hash: d.scope().Hasher()}
-	if d.run.Remote != nil {
-		w.price = int32(d.run.Remote.Price.Max())
+	w := &rowWorker{planner: r, run: d.Run, maker: d.NewKeys(d.NewSuppressor()), reader: d.NewSearchReader(), hash: d.Scope().Hasher()}
+	if d.Run.Remote != nil {
+		w.price = int32(d.Run.Remote.Price.Max())
 	}
 	for in := range r.batches {
 		err := ctx.Err() // another worker failed
@@ -191,7 +194,7 @@ func (r *rowPlanner) work(ctx context.Context) error {
 // rowWorker is the state of one worker.
 type rowWorker struct {
 	planner *rowPlanner
-	run     *Run
+	run     *job.Run
 	maker   *keys.Maker
 	reader  keys.SearchReader
 	hash    func(key []byte) answers.Hash
@@ -218,8 +221,8 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 	if err := in.part.noteFolders(b); err != nil {
 		return err
 	}
-	counted := count(b)
-	counted.Add(countRejects(in.Rejects))
+	counted := parts.Count(b)
+	counted.Add(parts.CountRejects(in.Rejects))
 	w.totals.Add(counted)
 	w.run.Progress.Count(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
 	if err := w.planner.keys.Add(w.asked); err != nil {
@@ -252,7 +255,7 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 func (w *rowWorker) question(key []byte) distinct.Key {
 	k := distinct.Key{Hash: w.hash(key), Cost: w.price}
 	if w.run.Remote != nil && w.run.Job.Operation == resolution.KeywordToLead {
-		k.Cost = int32(w.run.Remote.Price.MaxCost(answers.Question{Scope: w.planner.decision.scope(), Key: string(key)}))
+		k.Cost = int32(w.run.Remote.Price.MaxCost(answers.Question{Scope: w.planner.decision.Scope(), Key: string(key)}))
 	}
 	return k
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/leadetl/leadetl/pipeline"
@@ -20,8 +22,8 @@ import (
 
 // plan opens everything as the command does, and plans.
 func (s setup) plan(ctx context.Context) (plan *pipeline.Plan, err error) {
-	err = s.open(ctx, func(run *pipeline.Run) error {
-		plan, err = run.Plan(ctx)
+	err = s.open(ctx, func(run *job.Run) error {
+		plan, err = pipeline.MakePlan(ctx, run)
 		return err
 	})
 	return plan, err
@@ -148,7 +150,7 @@ func sum(counts map[string]int64) (n int64) {
 }
 
 // requirePlanned compares a plan with what the run after it came to.
-func requirePlanned(t tb, p *pipeline.Plan, r *pipeline.Result) {
+func requirePlanned(t tb, p *pipeline.Plan, r *finish.Result) {
 	reasons := maps.Clone(r.Totals.Reasons)
 	maps.DeleteFunc(reasons, func(outcome string, _ map[string]int64) bool { return outcome != "malformed" && outcome != "rejected" })
 	rows := r.Totals.Rows
@@ -183,7 +185,7 @@ func TestPlanRefuses(t *testing.T) {
 		t.Errorf("changed rows: %v", err)
 	}
 	s.rowsPerPart = 10
-	if _, err := s.plan(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
+	if _, err := s.plan(t.Context()); !errors.Is(err, begin.ErrOtherJob) {
 		t.Errorf("another job: %v", err)
 	}
 	s.out = "elsewhere"

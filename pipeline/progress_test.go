@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/job"
 )
 
 // TestProgressCountsTheWholeInput: a run of many small parts is looked at
@@ -25,11 +27,11 @@ func TestProgressCountsTheWholeInput(t *testing.T) {
 	for name, content := range map[string]string{"list.csv": emails(100_000, all), "list.csv.gz": packed.String()} {
 		s := setup{dir: t.TempDir(), rowsPerPart: 40}
 		s.input(t, name, content)
-		watch := func(asked *hashing, ctx context.Context, during func(n int64)) (*pipeline.Result, error) {
+		watch := func(asked *hashing, ctx context.Context, during func(n int64)) (*finish.Result, error) {
 			t.Helper()
-			var result *pipeline.Result
+			var result *finish.Result
 			s.resolver = asked
-			err := s.open(ctx, func(run *pipeline.Run) (err error) {
+			err := s.open(ctx, func(run *job.Run) (err error) {
 				share := 0.0
 				asked.before = func(n int64) error {
 					now := run.Progress.Snapshot()
@@ -42,7 +44,7 @@ func TestProgressCountsTheWholeInput(t *testing.T) {
 					during(n)
 					return nil
 				}
-				result, err = run.Do(ctx)
+				result, err = pipeline.Do(ctx, run)
 				now, told := run.Progress.Snapshot(), result.Report.Progress
 				if told.Rows != now.InputDone() || told.Of != now.InputRows() || told.Exact != now.AllRead {
 					t.Errorf("%s: the report says %+v; progress says %d of %d", name, told, now.InputDone(), now.InputRows())

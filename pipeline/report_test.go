@@ -21,6 +21,9 @@ import (
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -64,7 +67,7 @@ func newAsking(t *testing.T, n int, o badservice.Options) (*asking, *badservice.
 
 // run runs the job, and looks at the report that is then in the folder: its
 // bytes and what they say.
-func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *report.Report, error) {
+func (a *asking) run(t *testing.T, ctx context.Context) (*finish.Result, *report.Report, error) {
 	t.Helper()
 	store, err := answers.Open(filepath.Join(a.stateDir(), "answers"), answers.Options{})
 	if err != nil {
@@ -93,10 +96,10 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*pipeline.Result, *repo
 	if a.remote != nil {
 		a.remote(remote)
 	}
-	var result *pipeline.Result
-	err = a.open(t.Context(), func(run *pipeline.Run) error {
+	var result *finish.Result
+	err = a.open(t.Context(), func(run *job.Run) error {
 		run.Resolver, run.Remote, run.Answers, run.Progress.Calls = nil, remote, "service "+a.url, meter
-		result, err = run.Do(ctx)
+		result, err = pipeline.Do(ctx, run)
 		return err
 	})
 	return result, readReport(t, a.outDir()), err
@@ -342,7 +345,7 @@ func TestNoReportOfARunThatChangedNothing(t *testing.T) {
 	s.mustDo(t)
 	before := listing(t, s.outDir())
 	s.rowsPerPart = 2
-	if _, err := s.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
+	if _, err := s.do(t.Context()); !errors.Is(err, begin.ErrOtherJob) {
 		t.Fatalf("%v, want ErrOtherJob", err)
 	}
 	if after := listing(t, s.outDir()); !maps.Equal(before, after) {

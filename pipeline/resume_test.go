@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -48,7 +50,7 @@ func undisturbed(t tb, s setup) map[string]string {
 }
 
 // interrupt runs s until the given question is asked and stops it there.
-func interrupt(t tb, s setup, question int64) *pipeline.Result {
+func interrupt(t tb, s setup, question int64) *finish.Result {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s.resolver = &hashing{before: func(n int64) error {
@@ -388,7 +390,7 @@ func TestOtherJobIsRefused(t *testing.T) {
 				other := s
 				c.change(&other)
 				before := listing(t, s.dir)
-				if _, err := other.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
+				if _, err := other.do(t.Context()); !errors.Is(err, begin.ErrOtherJob) {
 					t.Errorf("%v, want ErrOtherJob", err)
 				} else if got := strings.ReplaceAll(err.Error(), s.dir+"/", ""); !strings.Contains(got, c.want) {
 					t.Errorf("%s\nwant %s", got, c.want)
@@ -428,7 +430,7 @@ func TestLostFilesAreMended(t *testing.T) {
 			}
 			other := s
 			other.rowsPerPart = 21
-			if _, err := other.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) || !strings.Contains(err.Error(), "--rows-per-part was 20 and is 21") {
+			if _, err := other.do(t.Context()); !errors.Is(err, begin.ErrOtherJob) || !strings.Contains(err.Error(), "--rows-per-part was 20 and is 21") {
 				t.Errorf("%v, want ErrOtherJob and why", err)
 			}
 			if lost[0] == "_SUCCESS" {
@@ -462,7 +464,7 @@ func TestOtherStateFolderIsRefused(t *testing.T) {
 	before := listing(t, s.outDir())
 	lost := s
 	lost.state = "other"
-	if _, err := lost.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) || !strings.Contains(err.Error(), "--overwrite") {
+	if _, err := lost.do(t.Context()); !errors.Is(err, begin.ErrOtherJob) || !strings.Contains(err.Error(), "--overwrite") {
 		t.Errorf("%v, want ErrOtherJob and what to do", err)
 	}
 	if after := listing(t, s.outDir()); !maps.Equal(after, before) {
@@ -520,7 +522,7 @@ func TestChangedInput(t *testing.T) {
 			for name, from := range map[string]int{"1.csv": 0, "2.csv": 8, "3.csv": 38} {
 				s.input(t, name, strings.Replace(emails(from, 15), "id,email", "email,id", 1))
 			}
-		}, pipeline.ErrOtherJob, pipeline.ErrOtherJob},
+		}, begin.ErrOtherJob, begin.ErrOtherJob},
 		{"another value, time restored", func(t *testing.T, s setup) {
 			rewrite(t, s, "1.csv", strings.Replace(firstFile, "person7@", "persona@", 1))
 		}, nil /* nothing tells */, cut.ErrInputChanged},
@@ -747,9 +749,9 @@ func TestGrownInputIsTold(t *testing.T) {
 	stop(t, s, 35)
 	s.input(t, "3.csv", emails(38, 13))
 	var said bytes.Buffer
-	err := s.open(t.Context(), func(run *pipeline.Run) error {
+	err := s.open(t.Context(), func(run *job.Run) error {
 		run.Log = slog.New(slog.NewTextHandler(&said, nil))
-		_, err := run.Do(t.Context())
+		_, err := pipeline.Do(t.Context(), run)
 		return err
 	})
 	if told := strings.Count(said.String(), "an input has changed since the dataset was begun"); err != nil || told != 1 || !strings.Contains(said.String(), "3.csv bytes=") {

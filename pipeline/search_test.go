@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -281,7 +281,7 @@ func TestDayOfSearches(t *testing.T) {
 		}
 		s.overwrite = false
 		s.job = func(j *job.Job) { j.AsOf = time.Date(1999, 5, 5, 13, 0, 0, 0, time.UTC) }
-		if _, err := s.do(t.Context()); !errors.Is(err, pipeline.ErrOtherJob) {
+		if _, err := s.do(t.Context()); !errors.Is(err, begin.ErrOtherJob) {
 			t.Errorf("as of another day: %v", err)
 		}
 	})

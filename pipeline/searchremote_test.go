@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -22,7 +22,7 @@ import (
 
 // at runs against a desk; nil is no desk, as offline. change, if any, changes
 // how it is asked.
-func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (r *pipeline.Result, calls stats.CallSnapshot, err error) {
+func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (r *finish.Result, calls stats.CallSnapshot, err error) {
 	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
 	if err != nil {
 		return nil, calls, err
@@ -369,7 +369,7 @@ func TestRemoteSearchFailures(t *testing.T) {
 }
 
 // checkFails reconciles a dataset with failed rows.
-func checkFails(t *testing.T, s setup, r *pipeline.Result) {
+func checkFails(t *testing.T, s setup, r *finish.Result) {
 	t.Helper()
 	if r.Manifest == nil {
 		t.Fatal("not finished")

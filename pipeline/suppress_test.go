@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
@@ -35,11 +37,11 @@ func TestFoundOverRestarts(t *testing.T) {
 	s := five(t, t.TempDir())
 	lists := listOf(t, drop(3), drop(12), drop(31), drop(1000))
 	var told []suppression.Found
-	do := func(s setup, ctx context.Context) (result *pipeline.Result, err error) {
-		err = s.open(ctx, func(run *pipeline.Run) error {
+	do := func(s setup, ctx context.Context) (result *finish.Result, err error) {
+		err = s.open(ctx, func(run *job.Run) error {
 			run.Suppression = lists
-			run.TellFound = func(found suppression.Found) error { told = append(told, found); return nil }
-			result, err = run.Do(ctx)
+			run.ReportSuppressed = func(found suppression.Found) error { told = append(told, found); return nil }
+			result, err = pipeline.Do(ctx, run)
 			return err
 		})
 		return result, err
@@ -92,12 +94,12 @@ func TestFoundOverRestarts(t *testing.T) {
 func TestPlanCountsSuppressed(t *testing.T) {
 	s := five(t, t.TempDir())
 	var plan *pipeline.Plan
-	var result *pipeline.Result
-	for _, step := range []func(*pipeline.Run) error{
-		func(run *pipeline.Run) (err error) { plan, err = run.Plan(t.Context()); return err },
-		func(run *pipeline.Run) (err error) { result, err = run.Do(t.Context()); return err },
+	var result *finish.Result
+	for _, step := range []func(*job.Run) error{
+		func(run *job.Run) (err error) { plan, err = pipeline.MakePlan(t.Context(), run); return err },
+		func(run *job.Run) (err error) { result, err = pipeline.Do(t.Context(), run); return err },
 	} {
-		if err := s.open(t.Context(), func(run *pipeline.Run) error {
+		if err := s.open(t.Context(), func(run *job.Run) error {
 			run.Suppression = listOf(t, drop(0), "PERSON1@mail.example", drop(49), "stranger@mail.example")
 			return step(run)
 		}); err != nil {

@@ -12,7 +12,8 @@
 //	cmd         imports everything; it is where parts meet. testdata is the
 //	            sample directory, which it has with it
 //
-// Siblings do not import each other, except a few leaf packages. A folder does
+// Siblings do not import each other, except a few leaf packages. The rooms of pipeline are in
+// an order, and each may import those before it. A folder does
 // not import its parent folder, except resolution. Nothing registers itself:
 // there is no func init, and no package of ours is imported for its side
 // effects. Every package has a package comment. Tests may import anything,

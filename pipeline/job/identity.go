@@ -37,7 +37,7 @@ type Identity struct {
 	AsOf             string               `json:"as_of,omitempty"`
 	Answers          string               `json:"answers,omitempty"`      // fingerprint of the directory
 	Suppression      string               `json:"suppression,omitempty"`  // fingerprint of the lists
-	TellFound        bool                 `json:"drop_answers,omitempty"` // parts remember whom they suppressed
+	ReportSuppressed bool                 `json:"drop_answers,omitempty"` // parts remember whom they suppressed
 	SchemaVersion    int                  `json:"schema_version"`
 	RulesVersion     int                  `json:"rules_version"`
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -15,10 +15,10 @@ var ErrNotDivided = errors.New("the input is not surveyed yet")
 
 // Division says which parts a dataset has, and which of them are made together.
 type Division struct {
-	Rows      int64             `json:"rows"`
-	Malformed int64             `json:"malformed"` // without those of Parquet files, which are not known
-	Parts     int               `json:"parts"`
-	Windows   []pipeline.Window `json:"windows"`
+	Rows      int64        `json:"rows"`
+	Malformed int64        `json:"malformed"` // without those of Parquet files, which are not known
+	Parts     int          `json:"parts"`
+	Windows   []job.Window `json:"windows"`
 }
 
 const divisionName = "windows.json"
@@ -135,7 +135,7 @@ func divide(surveys []sources.Survey, files []sources.File, perPart, windowBytes
 	}
 	d.Parts = int(max((d.Rows+perPart-1)/perPart, 1))
 	all, at := places(surveys, files), 0
-	d.Windows = []pipeline.Window{{Parts: 1, From: all[0].start}} // malformed lines before the first row are in part 0
+	d.Windows = []job.Window{{Parts: 1, From: all[0].start}} // malformed lines before the first row are in part 0
 	begun := all[0].bytes
 	for part := 1; part < d.Parts; part++ {
 		before := int64(part) * perPart
@@ -148,7 +148,7 @@ func divide(surveys []sources.Survey, files []sources.File, perPart, windowBytes
 			d.Windows[len(d.Windows)-1].Parts++
 			continue
 		}
-		w := pipeline.Window{First: part, Parts: 1, From: all[at].start}
+		w := job.Window{First: part, Parts: 1, From: all[at].start}
 		w.From.Skip = before - all[at].rows
 		d.Windows, begun = append(d.Windows, w), all[at].bytes
 	}

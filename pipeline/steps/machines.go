@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/report"
 )
 
 // tally counts what one process has done of a run since it opened it, for the
@@ -68,7 +67,7 @@ func (r *Run) Worked(ctx context.Context, step string, took time.Duration) error
 }
 
 // machines adds up the tallies of each process, in the order in which they began.
-func (r *Run) machines(ctx context.Context) (all []pipeline.Machine, err error) {
+func (r *Run) machines(ctx context.Context) (all []report.Machine, err error) {
 	names, err := r.folder.List(ctx, r.Name(machinesName))
 	if err != nil {
 		return nil, err
@@ -87,16 +86,19 @@ func (r *Run) machines(ctx context.Context) (all []pipeline.Machine, err error) 
 		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Process, b.Process))
 	})
 	number := map[string]int{}
+	var busy []time.Duration
 	for _, f := range files {
 		n, found := number[f.Process]
 		if !found {
 			n, number[f.Process] = len(all), len(all)
-			all = append(all, pipeline.Machine{Steps: map[string]int64{}})
+			all = append(all, report.Machine{Number: len(all) + 1, Steps: map[string]int64{}})
+			busy = append(busy, 0)
 		}
 		for step, done := range f.Steps {
 			all[n].Steps[step] += done
 		}
-		all[n].Busy += f.Busy
+		busy[n] += f.Busy
+		all[n].BusySeconds = report.Seconds(busy[n])
 	}
 	return all, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -29,7 +31,7 @@ func (r *Run) Make(ctx context.Context, window int) (done Done, err error) {
 		return done, fmt.Errorf("window %d of %d does not exist", window, len(d.Windows))
 	}
 	w := d.Windows[window]
-	result, err := r.begun.Make(ctx, w, r.partsIn(ctx, w))
+	result, err := pipeline.MakeWindow(ctx, r.begun, w, r.partsIn(ctx, w))
 	if result != nil {
 		done = Done{Parts: result.Made + result.Skipped, Made: result.Made, Totals: result.Totals}
 	}
@@ -38,9 +40,9 @@ func (r *Run) Make(ctx context.Context, window int) (done Done, err error) {
 
 // Finish publishes the dataset when all parts are made, and removes the objects
 // of the run. If parts are missing, the error is a *MissingError.
-func (r *Run) Finish(ctx context.Context) (result *pipeline.Result, err error) {
+func (r *Run) Finish(ctx context.Context) (result *finish.Result, err error) {
 	if r.Finished() {
-		return r.begun.Tidy()
+		return finish.Tidy(r.begun)
 	}
 	lease, claimErr := r.folder.Claim(ctx)
 	if claimErr == nil {
@@ -49,7 +51,7 @@ func (r *Run) Finish(ctx context.Context) (result *pipeline.Result, err error) {
 	// Another process may have finished it in the meantime.
 	switch again, err := Join(ctx, r.run, r.state); {
 	case err == nil && again.Finished():
-		return again.begun.Tidy()
+		return finish.Tidy(again.begun)
 	case claimErr != nil:
 		return nil, claimErr
 	case err != nil:
@@ -59,8 +61,8 @@ func (r *Run) Finish(ctx context.Context) (result *pipeline.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	storage := r.partsIn(ctx, pipeline.Window{Parts: d.Parts})
-	result, err = r.begun.Finish(ctx, d.Parts, storage, func() (pipeline.Account, error) {
+	storage := r.partsIn(ctx, job.Window{Parts: d.Parts})
+	result, err = pipeline.FinishWindows(ctx, r.begun, d.Parts, storage, func() (pipeline.Account, error) {
 		machines, err := r.machines(ctx)
 		return pipeline.Account{Earlier: r.job.Earlier, Machines: machines}, err
 	})

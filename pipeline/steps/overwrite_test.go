@@ -8,26 +8,28 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sinks"
 )
 
 // TestOverwrite says what --overwrite does about what is there: it replaces a
 // dataset, and an unfinished run of another job, but continues with its own.
 func TestOverwrite(t *testing.T) {
-	other := func(run *pipeline.Run) { run.Job.RowsPerPart = 11 }
+	other := func(run *job.Run) { run.Job.RowsPerPart = 11 }
 	for _, c := range []struct {
 		name     string
-		earlier  func(*pipeline.Run) // the job of the earlier run
+		earlier  func(*job.Run) // the job of the earlier run
 		finished bool
 		input    bool  // the input changes before the second run
 		refused  error // without --overwrite; nil continues
 		again    bool  // with --overwrite all is made again
 	}{
 		{"finished", nil, true, false, nil, true},
-		{"finished, of another job", other, true, false, pipeline.ErrOtherJob, true},
+		{"finished, of another job", other, true, false, begin.ErrOtherJob, true},
 		{"in progress", nil, false, false, nil, false},
-		{"in progress, of another job", other, false, false, pipeline.ErrOtherJob, true},
+		{"in progress, of another job", other, false, false, begin.ErrOtherJob, true},
 		{"in progress, of another input", nil, false, true, cut.ErrInputChanged, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +53,7 @@ func TestOverwrite(t *testing.T) {
 			if _, err := Open(ctx, m.run(nil), m.state()); !errors.Is(err, c.refused) {
 				t.Errorf("without --overwrite: %v, want %v", err, c.refused)
 			}
-			overwrite := func(run *pipeline.Run) { run.Overwrite = true }
+			overwrite := func(run *job.Run) { run.Overwrite = true }
 			second, err := OpenSized(ctx, m.run(overwrite), m.state(), 300)
 			if err != nil || second.Finished() {
 				t.Fatalf("with --overwrite: finished %v, %v", second != nil && second.Finished(), err)
@@ -69,7 +71,7 @@ func TestOverwrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			one := t.TempDir()
-			if _, err := openRun(t, m.uris, one, 10, sinks.Options{}).Do(ctx); err != nil {
+			if _, err := pipeline.Do(ctx, openRun(t, m.uris, one, 10, sinks.Options{})); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := dataset(t, filepath.Join(m.server.Dir, "leads", "out")), dataset(t, one); !maps.Equal(got, want) {

@@ -23,11 +23,12 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
+	"github.com/leadetl/leadetl/pipeline/parts"
 )
 
 // ErrNotBegun means that there is no run for the dataset: neither unfinished nor
@@ -40,10 +41,10 @@ const DefaultWindowBytes = 128 << 20
 // Run is a run whose steps may be taken by many processes. It is safe for
 // concurrent use.
 type Run struct {
-	run    *pipeline.Run
+	run    *job.Run
 	state  *objectstate.State
 	folder *objectstate.RunFolder
-	begun  *pipeline.Begun
+	begun  *begin.Decision
 	job    jobFile
 	tally  tally // of this process
 }
@@ -69,13 +70,13 @@ func Begun(ctx context.Context, folder *objectstate.RunFolder) (bool, error) {
 
 // Open begins the run of a dataset, or joins it. run has no Journal. The caller
 // closes what run consists of.
-func Open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+func Open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, error) {
 	return OpenSized(ctx, run, state, DefaultWindowBytes)
 }
 
 // OpenSized is Open for windows of about so many bytes of input. Only the process
 // that begins the run decides on them.
-func OpenSized(ctx context.Context, run *pipeline.Run, state *objectstate.State, windowBytes int64) (*Run, error) {
+func OpenSized(ctx context.Context, run *job.Run, state *objectstate.State, windowBytes int64) (*Run, error) {
 	r, err := openOrReplace(ctx, run, state)
 	if !errors.Is(err, ErrNotBegun) {
 		return r, err
@@ -95,9 +96,9 @@ func OpenSized(ctx context.Context, run *pipeline.Run, state *objectstate.State,
 
 // openOrReplace is open. With Overwrite, an unfinished run of another job, or with
 // another input, counts as not begun: it is replaced.
-func openOrReplace(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+func openOrReplace(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, error) {
 	r, err := open(ctx, run, state)
-	if run.Overwrite && (errors.Is(err, pipeline.ErrOtherJob) || errors.Is(err, cut.ErrInputChanged)) {
+	if run.Overwrite && (errors.Is(err, begin.ErrOtherJob) || errors.Is(err, cut.ErrInputChanged)) {
 		r.job = jobFile{}
 		return r, ErrNotBegun
 	}
@@ -106,7 +107,7 @@ func openOrReplace(ctx context.Context, run *pipeline.Run, state *objectstate.St
 
 // Join joins the run of a dataset that Open has begun. If the dataset is already
 // finished, the steps do nothing. Without both, the error is ErrNotBegun.
-func Join(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+func Join(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, error) {
 	r, err := open(ctx, run, state)
 	if err != nil && !errors.Is(err, ErrNotBegun) {
 		return nil, err
@@ -114,10 +115,10 @@ func Join(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Ru
 	if err == nil {
 		return r, nil
 	}
-	if r.begun, err = run.Join(ctx, nil); err != nil {
+	if r.begun, err = begin.Join(ctx, run, nil); err != nil {
 		return nil, err
 	}
-	if !r.begun.Finished() {
+	if !r.begun.IsFinished() {
 		return nil, ErrNotBegun
 	}
 	return r, nil
@@ -125,7 +126,7 @@ func Join(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Ru
 
 // open reads the job. If it is missing, the error is ErrNotBegun, and the Run can
 // begin it.
-func open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Run, error) {
+func open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, error) {
 	if run.Job.Sample > 0 {
 		return nil, &job.Error{Err: errors.New("a sample is spread over the whole input, which is read in one piece; leave out --sample, or use leadetl run")}
 	}
@@ -147,25 +148,25 @@ func open(ctx context.Context, run *pipeline.Run, state *objectstate.State) (*Ru
 	if err := decode(r.folder.At(jobName), data, &r.job); err != nil {
 		return nil, err
 	}
-	r.begun, err = run.Join(ctx, &r.job.Header)
+	r.begun, err = begin.Join(ctx, run, &r.job.Header)
 	return r, err
 }
 
 // begin decides what the run makes, and writes the job.
 func (r *Run) begin(ctx context.Context, windowBytes int64) (err error) {
-	if r.begun, err = r.run.Begin(ctx); err != nil || r.begun.Finished() {
+	if r.begun, err = begin.BeginWindows(ctx, r.run); err != nil || r.begun.IsFinished() {
 		return err
 	}
 	if err := r.folder.Remove(ctx, "", ""); err != nil { // what processes of an earlier run wrote after its end
 		return err
 	}
-	r.job = jobFile{Header: r.begun.Header(), WindowBytes: windowBytes}
-	return r.begun.BeginJournal()
+	r.job = jobFile{Header: r.begun.Header, WindowBytes: windowBytes}
+	return parts.New(r.begun).Log.BeginJournal()
 }
 
 // Finished reports whether the dataset is complete, so that all steps but Finish
 // are done.
-func (r *Run) Finished() bool { return r.begun.Finished() }
+func (r *Run) Finished() bool { return r.begun.IsFinished() }
 
 // Header says when the run was begun, and names it.
 func (r *Run) Header() journal.Header { return r.job.Header }
@@ -204,7 +205,7 @@ func decode(at objects.Location, data []byte, into any) error {
 }
 
 // partsIn is the journal of the parts of a window.
-func (r *Run) partsIn(ctx context.Context, w pipeline.Window) *storage {
+func (r *Run) partsIn(ctx context.Context, w job.Window) *storage {
 	return &storage{ctx: context.WithoutCancel(ctx), run: r, first: w.First, parts: w.Parts}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
@@ -49,7 +50,7 @@ func (m *machines) state() *objectstate.State {
 }
 
 // run is what the command opens on a new machine.
-func (m *machines) run(change func(*pipeline.Run)) *pipeline.Run {
+func (m *machines) run(change func(*job.Run)) *job.Run {
 	m.t.Helper()
 	const out = "s3://leads/out/"
 	run := openRun(m.t, m.uris, out, 10, sinks.Options{Objects: m.store, StateDir: m.t.TempDir(), Holder: Holder(m.state(), out), Share: true})
@@ -100,7 +101,7 @@ func (m *machines) left() (names []string) {
 func TestSteps(t *testing.T) {
 	m := newMachines(t)
 	one := t.TempDir()
-	whole, err := openRun(t, m.uris, one, 10, sinks.Options{}).Do(t.Context())
+	whole, err := pipeline.Do(t.Context(), openRun(t, m.uris, one, 10, sinks.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +109,11 @@ func TestSteps(t *testing.T) {
 	if _, err := Join(ctx, m.run(nil), m.state()); !errors.Is(err, ErrNotBegun) {
 		t.Errorf("before the first step: %v", err)
 	}
-	var runs []*pipeline.Run
+	var runs []*job.Run
 	for range 3 {
 		runs = append(runs, m.run(nil))
 	}
-	next := make(chan *pipeline.Run, len(runs))
+	next := make(chan *job.Run, len(runs))
 	for _, run := range runs {
 		next <- run
 	}
@@ -205,12 +206,12 @@ func TestStepsRefuse(t *testing.T) {
 	if _, err := r.Divide(ctx); !errors.Is(err, ErrNotDivided) {
 		t.Errorf("divided before the survey: %v", err)
 	}
-	other := m.run(func(run *pipeline.Run) { run.Job.RowsPerPart = 11 })
-	if _, err := Open(ctx, other, m.state()); !errors.Is(err, pipeline.ErrOtherJob) || !strings.Contains(err.Error(), "--rows-per-part was 10 and is 11") {
+	other := m.run(func(run *job.Run) { run.Job.RowsPerPart = 11 })
+	if _, err := Open(ctx, other, m.state()); !errors.Is(err, begin.ErrOtherJob) || !strings.Contains(err.Error(), "--rows-per-part was 10 and is 11") {
 		t.Errorf("other settings: %v", err)
 	}
 	var wrong *job.Error
-	if _, err := Open(ctx, m.run(func(run *pipeline.Run) { run.Job.Sample = 3 }), m.state()); !errors.As(err, &wrong) {
+	if _, err := Open(ctx, m.run(func(run *job.Run) { run.Job.Sample = 3 }), m.state()); !errors.As(err, &wrong) {
 		t.Errorf("a sample: %v", err)
 	}
 	for file := range len(m.uris) {

@@ -22,8 +22,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -131,12 +134,12 @@ func openEnds(t testing.TB, uris []string, from sources.Options, out string, o s
 }
 
 // openRun opens a run of an input, without a journal.
-func openRun(t testing.TB, uris []string, out string, perPart int, o sinks.Options) *pipeline.Run {
+func openRun(t testing.TB, uris []string, out string, perPart int, o sinks.Options) *job.Run {
 	t.Helper()
 	input, output := openEnds(t, uris, sources.Options{BatchRows: 4, Objects: o.Objects}, out, o)
 	j := job.Default(resolution.EmailToHEM)
 	j.RowsPerPart = perPart
-	return &pipeline.Run{
+	return &job.Run{
 		Job: j, Input: input, Output: output, Resolver: embedded.New(nil, embedded.Options{}), StateDir: t.TempDir(), Workers: 2, Program: "leadetl test",
 		Log: slog.New(slog.DiscardHandler), Progress: &stats.Progress{},
 	}
@@ -218,16 +221,16 @@ func TestWindows(t *testing.T) {
 func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, windowBytes int64) (windows int) {
 	t.Helper()
 	one, many := t.TempDir(), t.TempDir()
-	whole, err := openRun(t, uris, one, perPart, sinks.Options{}).Do(t.Context())
+	whole, err := pipeline.Do(t.Context(), openRun(t, uris, one, perPart, sinks.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := openRun(t, uris, many, perPart, sinks.Options{})
 	journals := &memory{files: map[string][]byte{}}
 	run.Journal = func(string) (journal.Storage, error) { return journals, nil }
-	begun, err := run.Begin(t.Context())
+	begun, err := begin.BeginWindows(t.Context(), run)
 	if err == nil {
-		err = begun.BeginJournal()
+		err = parts.New(begun).Log.BeginJournal()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -242,11 +245,11 @@ func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, wind
 	}
 	d := divide(surveys, run.Input.Files(), int64(perPart), windowBytes)
 	for _, i := range r.Perm(len(d.Windows)) {
-		if _, err := begun.Make(t.Context(), d.Windows[i], journals); err != nil {
+		if _, err := pipeline.MakeWindow(t.Context(), begun, d.Windows[i], journals); err != nil {
 			t.Fatalf("window %+v: %v", d.Windows[i], err)
 		}
 	}
-	result, err := begun.Finish(t.Context(), d.Parts, journals, func() (pipeline.Account, error) { return pipeline.Account{}, nil })
+	result, err := pipeline.FinishWindows(t.Context(), begun, d.Parts, journals, func() (pipeline.Account, error) { return pipeline.Account{}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +280,7 @@ func TestWindowsBetweenMalformedLines(t *testing.T) {
 
 // compareManifests: the records of the parts are the same, digests of the input
 // included.
-func compareManifests(t *testing.T, got, want *pipeline.Result) {
+func compareManifests(t *testing.T, got, want *finish.Result) {
 	t.Helper()
 	if len(got.Manifest.Parts) != len(want.Manifest.Parts) {
 		t.Fatalf("%d parts, not %d", len(got.Manifest.Parts), len(want.Manifest.Parts))
@@ -300,18 +303,18 @@ func TestWindowOfShorterInput(t *testing.T) {
 	if err := os.WriteFile(path, []byte("id,email\n1,a@x.io\n2,b@x.io\n3,c@x.io\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []pipeline.Window{{Parts: 2}, {Parts: 3, Last: true}, {First: 4, Parts: 1, Last: true, From: sources.Start{Skip: 4}}} {
+	for _, w := range []job.Window{{Parts: 2}, {Parts: 3, Last: true}, {First: 4, Parts: 1, Last: true, From: sources.Start{Skip: 4}}} {
 		run := openRun(t, []string{path}, t.TempDir(), 2, sinks.Options{})
 		journals := &memory{files: map[string][]byte{}}
 		run.Journal = func(string) (journal.Storage, error) { return journals, nil }
-		begun, err := run.Begin(t.Context())
+		begun, err := begin.BeginWindows(t.Context(), run)
 		if err == nil {
-			err = begun.BeginJournal()
+			err = parts.New(begun).Log.BeginJournal()
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = begun.Make(context.Background(), w, journals)
+		_, err = pipeline.MakeWindow(context.Background(), begun, w, journals)
 		if err == nil || !strings.Contains(err.Error(), "changed") {
 			t.Errorf("%+v: %v", w, err)
 		}

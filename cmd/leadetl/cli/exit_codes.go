@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,6 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -109,7 +109,7 @@ var exitRules = []exitRule{
 	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitTryAgain, isSQLite(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)},
 	{ExitInterrupted, isAny(context.Canceled)},
-	{ExitUsage, isAny(columnfile.ErrDamaged, pipeline.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, answers.ErrNewer)},
+	{ExitUsage, isAny(columnfile.ErrDamaged, begin.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, answers.ErrNewer)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*objects.RefusedError]},
 	{ExitUsage, isType[*job.Error]},

@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -45,7 +45,7 @@ func TestExitCode(t *testing.T) {
 		{&sources.FormatError{File: "a.csv", Problem: "is empty"}, 2},
 		{&job.Error{Err: errors.New("twice")}, 2},
 		{sources.ErrChanged, 2},
-		{pipeline.ErrOtherJob, 2},
+		{begin.ErrOtherJob, 2},
 		{sinks.ErrNested, 2},
 		{cut.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},

@@ -66,7 +66,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 	}
 	defer func() { err = errors.Join(err, closeRun()) }()
 	stop := f.display(run.Log, std).Plan(run.Progress)
-	plan, err := run.Plan(ctx)
+	plan, err := pipeline.MakePlan(ctx, run)
 	stop()
 	if errors.Is(err, context.Canceled) {
 		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted; nothing was changed"))

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/spf13/cobra"
@@ -23,7 +25,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
@@ -279,7 +280,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 	}
 	started := time.Now()
 	stop := f.display(run.Log, std).Run(ctx, run.Progress, f.remote.timeout)
-	result, err := run.Do(ctx)
+	result, err := pipeline.Do(ctx, run)
 	stop()
 	notClosed := closeRun() // takes time if the state is on S3
 	made = reportOf(result, run)
@@ -297,7 +298,7 @@ func (f *runFlags) display(log *slog.Logger, std cli.Streams) runview.Display {
 }
 
 // close prints the result of the run and chooses its exit code.
-func (f *runFlags) close(result *pipeline.Result, err error, summary runview.Summary, log *slog.Logger, std cli.Streams) error {
+func (f *runFlags) close(result *finish.Result, err error, summary runview.Summary, log *slog.Logger, std cli.Streams) error {
 	if err != nil && !f.log.Quiet {
 		err = errors.Join(err, summary.PrintStopped(std.Err))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/sinks"
@@ -214,7 +215,7 @@ func (f *stepFlags) share(n int) (numbers []int) {
 // opened is a run whose step is to be done.
 type opened struct {
 	*steps.Run
-	run    *pipeline.Run
+	run    *job.Run
 	close  func() error   // the run
 	report *report.Report // set by the step that publishes
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/openlineage"
 	"github.com/leadetl/leadetl/internal/secret"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -40,7 +40,7 @@ const (
 
 // lineage sends events about a run to a collector. A nil lineage sends nothing.
 type lineage struct {
-	run    *pipeline.Run
+	run    *job.Run
 	sender *openlineage.Sender
 	id     openlineage.Run
 	job    openlineage.Job
@@ -67,7 +67,7 @@ func (f *runFlags) checkLineage() error {
 
 // beginLineage sends an event that a run starts, and further events with its
 // progress.
-func (f *runFlags) beginLineage(run *pipeline.Run) (*lineage, error) {
+func (f *runFlags) beginLineage(run *job.Run) (*lineage, error) {
 	if f.openlineageURL == "" {
 		return nil, nil
 	}
@@ -121,7 +121,7 @@ func (f *runFlags) beginLineage(run *pipeline.Run) (*lineage, error) {
 
 // end sends an event with the result of the run, which ended with err. A
 // dataset with problems that --fail-on names counts as complete.
-func (l *lineage) end(result *pipeline.Result, err error) {
+func (l *lineage) end(result *finish.Result, err error) {
 	if l == nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (l *lineage) end(result *pipeline.Result, err error) {
 }
 
 // outputSize returns the size of the dataset.
-func outputSize(r *pipeline.Result) (rows, bytes, files int64) {
+func outputSize(r *finish.Result) (rows, bytes, files int64) {
 	if r.Manifest == nil {
 		return r.Totals.Rows, 0, 0
 	}
@@ -167,7 +167,7 @@ func (l *lineage) event(state string, statistics any) openlineage.Event {
 
 // outputDataset is the dataset without partition folders, so that every night
 // of a job has the same dataset.
-func outputDataset(run *pipeline.Run, layout *columns.Layout) openlineage.Dataset {
+func outputDataset(run *job.Run, layout *columns.Layout) openlineage.Dataset {
 	place := strings.TrimSuffix(run.Output.Dir(), "/")
 	place = cmp.Or(strings.TrimSuffix(place, strings.TrimPrefix(partitionFolder("", run.Job.Partitions), "/")), place)
 	d := named(place)

@@ -17,9 +17,9 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cluster"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -157,7 +157,7 @@ func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation st
 	stop := f.display(log, std).Run(ctx, s.progress, f.remote.timeout)
 	err = s.watch(ctx)
 	stop()
-	result, files := &pipeline.Result{Made: int(s.counted.Parts)}, []sources.File(nil)
+	result, files := &finish.Result{Made: int(s.counted.Parts)}, []sources.File(nil)
 	var made *report.Report
 	if err == nil {
 		result, made, files, err = s.result(ctx, f.out)
@@ -401,7 +401,7 @@ func (s *submitted) show(now cluster.Status) {
 
 // result reads what the workers have published, and the report. The result is nil
 // if that is nothing.
-func (s *submitted) result(ctx context.Context, out string) (*pipeline.Result, *report.Report, []sources.File, error) {
+func (s *submitted) result(ctx context.Context, out string) (*finish.Result, *report.Report, []sources.File, error) {
 	reader, err := sinks.OpenReader(context.WithoutCancel(ctx), out, sinks.Options{Objects: s.store})
 	if err != nil {
 		return nil, nil, nil, err
@@ -410,7 +410,7 @@ func (s *submitted) result(ctx context.Context, out string) (*pipeline.Result, *
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	result := &pipeline.Result{Manifest: manifest, Totals: manifest.Totals, Skipped: len(manifest.Parts)}
+	result := &finish.Result{Manifest: manifest, Totals: manifest.Totals, Skipped: len(manifest.Parts)}
 	var files []sources.File
 	for _, in := range manifest.Inputs {
 		files = append(files, sources.File{URI: in.URI, Size: in.Bytes, ModTime: in.ModifiedAt, ETag: in.ETag})

@@ -14,7 +14,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -28,18 +27,18 @@ import (
 )
 
 // open opens everything that a run needs. closeRun closes it.
-func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *pipeline.Run, closeRun func() error, err error) {
+func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *job.Run, closeRun func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	log, err := f.log.Open(std.Err)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	job, err := f.job(operation)
+	settings, err := f.job(operation)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	if err := f.checkOut(job); err != nil {
+	if err := f.checkOut(settings); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
@@ -58,22 +57,22 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if state.Objects != nil && f.turn.Name != "" {
 		state.Objects.HeldBy(f.turn)
 	}
-	run = &pipeline.Run{
-		Job: job, StateDir: state.Folder, StateName: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
+	run = &job.Run{
+		Job: settings, StateDir: state.Folder, StateName: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
 		Log: log, Progress: &stats.Progress{},
 	}
 	if err := f.openSuppression(ctx, run, store); err != nil {
 		return nil, nil, err
 	}
 	if !f.remote.isRemote() {
-		resolver, answers, closeDirectory, err := f.openResolver(job, run.Suppression, log)
+		resolver, answers, closeDirectory, err := f.openResolver(settings, run.Suppression, log)
 		if err != nil {
 			return nil, nil, cli.UsageError(err)
 		}
 		opened.Add(closeDirectory)
 		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
 	}
-	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Objects: store, Sample: job.Sample}
+	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Objects: store, Sample: settings.Sample}
 	if f.search.isGiven() {
 		if uris, err = f.search.list(&options); err != nil {
 			return nil, nil, err
@@ -126,7 +125,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	}
 	if f.remote.isRemote() {
 		wire.SetGC(wire.RemoteGC)
-		remote, closeRemote, err := f.remote.open(ctx, job, state, f.planning, log)
+		remote, closeRemote, err := f.remote.open(ctx, settings, state, f.planning, log)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -144,14 +143,14 @@ func (f *runFlags) checkOut(j job.Job) error {
 }
 
 // openSuppression opens the lists, and prepares the DROP responses.
-func (f *runFlags) openSuppression(ctx context.Context, run *pipeline.Run, store *objects.Store) (err error) {
+func (f *runFlags) openSuppression(ctx context.Context, run *job.Run, store *objects.Store) (err error) {
 	f.suppress.Reading.Objects = store
 	if f.dropAnswers != "" {
 		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.Lists, f.suppress.Reading); err != nil {
 			return wire.UnlessUnavailable(err)
 		}
-		run.FoundTold = f.drop.present()
-		run.TellFound = func(found suppression.Found) error { return f.drop.write(ctx, found) }
+		run.SuppressedReported = f.drop.present()
+		run.ReportSuppressed = func(found suppression.Found) error { return f.drop.write(ctx, found) }
 	}
 	run.Suppression, err = f.suppress.Open(ctx, run.Job.DefaultRegion, run.Job.NetworkHosts, run.Log)
 	return err
@@ -159,7 +158,7 @@ func (f *runFlags) openSuppression(ctx context.Context, run *pipeline.Run, store
 
 // openProgress opens the progress of the dataset in a state on S3. It returns
 // the name of the journal. release lets other processes use it.
-func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, run *pipeline.Run) (holder string, release func() error, err error) {
+func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, run *job.Run) (holder string, release func() error, err error) {
 	name, err := datasetName(f.out)
 	if err != nil {
 		return "", nil, err

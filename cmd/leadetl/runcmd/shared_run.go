@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/cluster"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -147,7 +148,7 @@ func Buy(ctx context.Context, data []byte, own Own, job cluster.Job, turn cluste
 	}
 	run.ID = job.Submission
 	stop := tellEvery(tellProgress, func() { turn.Tell(statusOf(run.Progress.Snapshot())) })
-	_, err = run.Do(ctx)
+	_, err = pipeline.Do(ctx, run)
 	stop()
 	reached = statusOf(run.Progress.Snapshot())
 	return reached, errors.Join(err, closeRun())

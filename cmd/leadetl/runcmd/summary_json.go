@@ -11,7 +11,8 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
@@ -96,7 +97,7 @@ func unmade(operation, out string, started time.Time, err error) *report.Report 
 
 // reportOf returns the report of a run that ended with result. If there was
 // nothing to do, it returns the report in the dataset's folder.
-func reportOf(result *pipeline.Result, run *pipeline.Run) *report.Report {
+func reportOf(result *finish.Result, run *job.Run) *report.Report {
 	switch {
 	case result == nil:
 		return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/rows"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -27,7 +27,7 @@ type Summary struct {
 	Out       string         // the dataset
 	Report    string         // the page of the report
 	Took      time.Duration
-	Result    *pipeline.Result
+	Result    *finish.Result
 	Progress  stats.Snapshot // when the run ended
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -15,7 +15,7 @@ import (
 )
 
 func TestClosingTable(t *testing.T) {
-	result := &pipeline.Result{
+	result := &finish.Result{
 		Made: 2, Skipped: 1,
 		Fresh: sinks.Totals{Rows: 2_000_000},
 		Totals: sinks.Totals{
@@ -54,9 +54,9 @@ func TestClosingTable(t *testing.T) {
 }
 
 // resultOfService is a result of a run against a service.
-func resultOfService() *pipeline.Result {
+func resultOfService() *finish.Result {
 	most := int64(2_000_000)
-	return &pipeline.Result{
+	return &finish.Result{
 		Made: 1, Skipped: 0,
 		Fresh: sinks.Totals{Rows: 12_000},
 		Totals: sinks.Totals{
@@ -123,7 +123,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 	stopped := func(change func(*Summary)) Summary {
 		c := Summary{
 			Operation: resolution.Enrichment, Files: []sources.File{{URI: "a.csv"}}, Out: "leads", Report: "leads/_report.html", Took: 1234 * time.Millisecond,
-			Result: &pipeline.Result{Report: &report.Report{Service: &report.Service{Calls: stats.CallSnapshot{
+			Result: &finish.Result{Report: &report.Report{Service: &report.Service{Calls: stats.CallSnapshot{
 				Asked: 500, Closed: 100, Matched: 75, Calls: 100, ByClass: map[string]int64{"answered": 100}, Credits: 150,
 			}}}},
 			Progress: stats.Snapshot{
@@ -188,7 +188,7 @@ func TestClosingTableOfALocalRun(t *testing.T) {
 	duplicates, entries := int64(3), int64(1200)
 	c := Summary{
 		Operation: resolution.EmailToHEM, Files: []sources.File{{URI: "a.csv"}}, Out: "hems", Took: time.Second / 2,
-		Result: &pipeline.Result{
+		Result: &finish.Result{
 			Made: 1, Totals: sinks.Totals{Rows: 10, Matched: 9, Rejected: 1, Reasons: map[string]map[string]int64{"rejected": {"empty": 1}}},
 			Manifest: &sinks.Manifest{Parts: []sinks.Part{{}}}, Duplicates: &duplicates, SuppressionEntries: &entries,
 			FirstReject: &sinks.FirstReject{URI: "a.csv", Row: 4, Reason: "empty"},

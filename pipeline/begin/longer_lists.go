@@ -1,4 +1,4 @@
-package pipeline
+package begin
 
 import (
 	"bytes"
@@ -26,23 +26,23 @@ import (
 // addedEntries returns the entries added to the suppression lists since the
 // unfinished dataset was begun, if nothing else in the job changed. Otherwise
 // it returns nil. Searches cannot be resumed with other lists.
-func (d *decision) addedEntries(there earlier) (*suppression.Set, error) {
-	r := d.run
-	if r.Suppression == nil || there.manifest != nil || there.header.JobID == "" || there.header.JobID == d.jobID || r.Job.Operation.IsKeyword() ||
-		!sameButLists(there.header.Job, d.settings) || slices.ContainsFunc(d.inputs, func(in sinks.Input) bool { return in.Bytes < 0 }) {
+func (d *Decision) addedEntries(previous previousRun) (*suppression.Set, error) {
+	r := d.Run
+	if r.Suppression == nil || previous.manifest != nil || previous.header.JobID == "" || previous.header.JobID == d.JobID || r.Job.Operation.IsKeyword() ||
+		!sameButLists(previous.header.Job, d.Settings) || slices.ContainsFunc(d.Inputs, func(in sinks.Input) bool { return in.Bytes < 0 }) {
 		return nil, nil
 	}
 	var begun struct{ Suppression string }
-	if err := json.Unmarshal(there.header.Job, &begun); err != nil {
+	if err := json.Unmarshal(previous.header.Job, &begun); err != nil {
 		return nil, nil
 	}
-	before, err := d.journal.Lists(begun.Suppression)
+	before, err := d.Journal.Lists(begun.Suppression)
 	if err != nil || before == nil {
 		return nil, err
 	}
 	added, err := r.Suppression.Added(before)
 	if err != nil {
-		return nil, fmt.Errorf("beside %s: %w", d.journal, err)
+		return nil, fmt.Errorf("beside %s: %w", d.Journal, err)
 	}
 	return added, nil
 }
@@ -63,40 +63,40 @@ func sameButLists(before, now json.RawMessage) bool {
 // errChecked ends the reading after the last recorded part.
 var errChecked = errors.New("all recorded parts are checked")
 
-// checkAdded reads the rows of the recorded parts if the lists have grown since
+// CheckAdded reads the rows of the recorded parts if the lists have grown since
 // these were made. Parts with people who were added to the lists are made
 // again.
-func (d *decision) checkAdded(ctx context.Context) (err error) {
-	if d.added == nil || len(d.recorded) == 0 {
+func (d *Decision) CheckAdded(ctx context.Context) (err error) {
+	if d.added == nil || len(d.Recorded) == 0 {
 		return nil
 	}
-	reader, err := d.run.Input.Reader(d.columns.Read)
+	reader, err := d.Run.Input.Reader(d.Columns.Read)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	c := &listChecker{decision: d, left: len(d.recorded)}
-	c.suppress = keys.NewSuppressor(d.added, d.run.Job.Operation, false, d.columns.Read[:d.columns.Kept], d.columns.Identifier)
-	c.keys = d.newKeys(c.suppress)
+	c := &listChecker{decision: d, left: len(d.Recorded)}
+	c.suppress = keys.NewSuppressor(d.added, d.Run.Job.Operation, false, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
+	c.keys = d.NewKeys(c.suppress)
 	closeAnswers, err := c.openAnswers(ctx)
 	if err != nil {
 		return err
 	}
 	defer closeAnswers()
-	cutter := cut.Cutter{Reader: reader, RowsPerPart: d.run.Job.RowsPerPart, Start: c.start, Progress: &stats.Progress{}}
+	cutter := cut.Cutter{Reader: reader, RowsPerPart: d.Run.Job.RowsPerPart, Start: c.start, Progress: &stats.Progress{}}
 	if err := cutter.Run(ctx); err != nil && !errors.Is(err, errChecked) {
 		return err
 	}
 	for number, part := range c.listed {
-		d.run.Log.Info("a recorded part has somebody who is listed since, and will be made again", "part", part)
-		delete(d.recorded, number)
+		d.Run.Log.Info("a recorded part has somebody who is listed since, and will be made again", "part", part)
+		delete(d.Recorded, number)
 	}
 	return nil
 }
 
 // listChecker looks for the added entries in recorded parts.
 type listChecker struct {
-	decision *decision
+	decision *Decision
 	suppress *keys.Suppressor
 	keys     *keys.Maker
 	answers  rows.Answerer
@@ -108,9 +108,9 @@ type listChecker struct {
 // from a service. It makes no calls.
 func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err error) {
 	c.listed = map[int]string{}
-	run := c.decision.run
+	run := c.decision.Run
 	if run.Remote == nil {
-		c.answers = c.decision.newEngine(semaphore.NewWeighted(int64(run.Workers)))
+		c.answers = c.decision.NewEngine(semaphore.NewWeighted(int64(run.Workers)))
 		return func() {}, nil
 	}
 	// The rows of recorded parts are not asked about otherwise.
@@ -120,11 +120,11 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	remote := *run.Remote
 	remote.Service, remote.Deliveries, remote.Offline, remote.Keys, remote.RetryUnknown = nil, nil, true, nil, false
 	remote.Counters = &stats.CallCounters{}
-	buyer, _, err := purchase.Open(ctx, &remote, run.Job.Operation, c.decision.header.Run, run.Log)
+	buyer, _, err := purchase.Open(ctx, &remote, run.Job.Operation, c.decision.Header.Run, run.Log)
 	if err != nil {
 		return nil, err
 	}
-	c.answers = &rows.Bought{From: buyer, Layout: c.decision.columns.Layout, Counters: remote.Counters}
+	c.answers = &rows.Bought{From: buyer, Layout: c.decision.Columns.Layout, Counters: remote.Counters}
 	return buyer.Close, nil
 }
 
@@ -133,7 +133,7 @@ func (c *listChecker) start(_ context.Context, number int) (cut.Sink, error) {
 	if c.left == 0 {
 		return nil, errChecked
 	}
-	part, recorded := c.decision.recorded[number]
+	part, recorded := c.decision.Recorded[number]
 	return &checkedPart{checker: c, number: number, name: part.Name, recorded: recorded, skipped: part.Totals.Skipped > 0}, nil
 }
 

@@ -1,4 +1,4 @@
-package pipeline
+package parts
 
 import (
 	"context"
@@ -10,17 +10,19 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// progressLog is what a run has done: the existing parts, and the journal that
+// Log is what a run has done: the existing parts, and the journal that
 // records them. Nothing else changes during a run.
 //
 // A part counts as soon as it is published and recorded. Only the manifest
 // needs the checksum. Where it was not taken while the part was written, it
 // follows when enough parts are waiting to be read in parallel.
-type progressLog struct {
-	decision *decision
+type Log struct {
+	decision *begin.Decision
 	// beginJournalOnce prepares the journal before the first part is begun, and
 	// marks a finished dataset as unfinished. A dataset that is only improved
 	// stays finished until a part is replaced: a run that gets no answers
@@ -38,46 +40,53 @@ type progressLog struct {
 	withdrew bool
 }
 
-func newProgressLog(d *decision) *progressLog {
-	l := &progressLog{decision: d, parts: map[int]sinks.Part{}}
+func newLog(d *begin.Decision) *Log {
+	l := &Log{decision: d, parts: map[int]sinks.Part{}}
 	l.beginJournalOnce = sync.OnceValue(l.beginJournal)
 	l.withdrawOnce = sync.OnceValue(l.withdraw)
 	return l
 }
 
-func (l *progressLog) beginJournal() error {
+// BeginJournal stores the header, and the parts of a finished dataset that need not be
+// made again. From then on the dataset is unfinished. Later calls do nothing.
+func (l *Log) BeginJournal() error { return l.beginJournalOnce() }
+
+func (l *Log) beginJournal() error {
 	d := l.decision
+	if d.Windowed {
+		return nil
+	}
 	fingerprint := ""
-	if lists := d.run.Suppression; lists != nil {
+	if lists := d.Run.Suppression; lists != nil {
 		fingerprint = lists.Fingerprint()
-		if err := d.journal.KeepLists(fingerprint, lists.Encode); err != nil {
+		if err := d.Journal.KeepLists(fingerprint, lists.Encode); err != nil {
 			return err
 		}
 	}
-	if err := d.journal.Begin(d.header, d.recorded); err != nil {
+	if err := d.Journal.Begin(d.Header, d.Recorded); err != nil {
 		return err
 	}
-	if err := d.journal.DropLists(fingerprint); err != nil || d.finished == nil {
+	if err := d.Journal.DropLists(fingerprint); err != nil || d.Finished == nil {
 		return err
 	}
-	if onlyImproved := d.improving && !d.damaged && slices.EqualFunc(d.finished.Inputs, d.inputs, untouched); onlyImproved {
+	if onlyImproved := d.Improving && !d.Damaged && d.SameInputs(); onlyImproved {
 		return nil
 	}
 	return l.withdrawOnce()
 }
 
-func (l *progressLog) withdraw() error {
-	if l.decision.finished == nil {
+func (l *Log) withdraw() error {
+	if l.decision.Finished == nil || l.decision.Windowed {
 		return nil
 	}
 	l.mu.Lock()
 	l.withdrew = true
 	l.mu.Unlock()
-	return l.decision.run.Output.Withdraw()
+	return l.decision.Run.Output.Withdraw()
 }
 
-// keep adds a part that an earlier run made.
-func (l *progressLog) keep(number int, p sinks.Part) {
+// Keep adds a part that an earlier run made.
+func (l *Log) Keep(number int, p sinks.Part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.parts[number] = p
@@ -86,10 +95,19 @@ func (l *progressLog) keep(number int, p sinks.Part) {
 	}
 }
 
+// KeepMade adds a part that another process of this run made.
+func (l *Log) KeepMade(number int, p sinks.Part) {
+	l.Keep(number, p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fresh.Add(p.Totals)
+	l.made++
+}
+
 // publish records a part that this run made.
-func (l *progressLog) publish(ctx context.Context, number int, p sinks.Part) error {
-	run := l.decision.run
-	if err := l.decision.journal.Record(number, p); err != nil {
+func (l *Log) publish(ctx context.Context, number int, p sinks.Part) error {
+	run := l.decision.Run
+	if err := l.decision.Journal.Record(number, p); err != nil {
 		return fmt.Errorf("record %s: %w", p.Name, err)
 	}
 	l.mu.Lock()
@@ -107,7 +125,7 @@ func (l *progressLog) publish(ctx context.Context, number int, p sinks.Part) err
 
 // awaitSum notes a part without a checksum. When enough parts are waiting, it
 // returns them, and the caller sums them.
-func (l *progressLog) awaitSum(number int) (full []int) {
+func (l *Log) awaitSum(number int) (full []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unsummed = append(l.unsummed, number)
@@ -118,9 +136,9 @@ func (l *progressLog) awaitSum(number int) (full []int) {
 	return full
 }
 
-// sumRest sums the remaining parts at the end of a run, unless it was interrupted.
+// SumRest sums the remaining parts at the end of a run, unless it was interrupted.
 // Each worker takes an equal share.
-func (l *progressLog) sumRest(ctx context.Context) error {
+func (l *Log) SumRest(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -129,7 +147,7 @@ func (l *progressLog) sumRest(ctx context.Context) error {
 	l.unsummed = nil
 	l.mu.Unlock()
 	slices.Sort(rest)
-	workers := l.decision.run.Workers
+	workers := l.decision.Run.Workers
 	p := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	share := (len(rest) + workers - 1) / workers
 	for from := 0; from < len(rest); from += share {
@@ -142,7 +160,7 @@ func (l *progressLog) sumRest(ctx context.Context) error {
 // them. The first record does not wait for the checksum: otherwise a kill would
 // lose the waiting parts. With the second record, a resumed run need not read
 // all parts again.
-func (l *progressLog) sum(ctx context.Context, numbers []int) error {
+func (l *Log) sum(ctx context.Context, numbers []int) error {
 	if len(numbers) == 0 {
 		return nil
 	}
@@ -159,11 +177,11 @@ func (l *progressLog) sum(ctx context.Context, numbers []int) error {
 	if err := errors.Join(l.beginJournalOnce(), l.withdrawOnce()); err != nil {
 		return err
 	}
-	if err := l.decision.run.Output.Sum(ctx, files); err != nil {
+	if err := l.decision.Run.Output.Sum(ctx, files); err != nil {
 		return err
 	}
 	for i, number := range numbers {
-		if err := l.decision.journal.Record(number, parts[i]); err != nil {
+		if err := l.decision.Journal.Record(number, parts[i]); err != nil {
 			return err
 		}
 		l.mu.Lock()
@@ -173,19 +191,32 @@ func (l *progressLog) sum(ctx context.Context, numbers []int) error {
 	return nil
 }
 
-// result returns what is done so far.
-func (l *progressLog) result() *Result {
+// Totals returns the rows of the dataset so far, and those of the parts that this run made.
+func (l *Log) Totals() (all, fresh sinks.Totals) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &Result{Fresh: l.fresh, Made: l.made, Skipped: len(l.parts) - l.made}
 	for _, p := range l.parts {
-		r.Totals.Add(p.Totals)
+		all.Add(p.Totals)
 	}
-	return r
+	return all, l.fresh
 }
 
-// inOrder returns the parts, ordered by number.
-func (l *progressLog) inOrder() (parts []sinks.Part) {
+// Parts counts the parts so far.
+func (l *Log) Parts() report.Parts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return report.Parts{Made: l.made, Earlier: len(l.parts) - l.made}
+}
+
+// Numbers returns the numbers of the parts, in order.
+func (l *Log) Numbers() []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.parts))
+}
+
+// InOrder returns the parts, ordered by number.
+func (l *Log) InOrder() (parts []sinks.Part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, number := range slices.Sorted(maps.Keys(l.parts)) {
@@ -194,9 +225,9 @@ func (l *progressLog) inOrder() (parts []sinks.Part) {
 	return parts
 }
 
-// changedDataset reports whether the run has changed the dataset.
-func (l *progressLog) changedDataset() bool {
+// ChangedDataset reports whether the run has changed the dataset.
+func (l *Log) ChangedDataset() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.decision.journal.Begun() && (l.decision.finished == nil || l.withdrew)
+	return l.decision.Journal.Begun() && (l.decision.Finished == nil || l.withdrew)
 }

@@ -1,4 +1,4 @@
-package pipeline
+package parts
 
 import (
 	"fmt"
@@ -91,23 +91,27 @@ func printable(raw []byte) string {
 	return string(out)
 }
 
-// partitionFolders tracks the folders that hold the rows of a part.
-type partitionFolders struct {
+// Folders are the folders that hold the rows of a part.
+type Folders struct {
 	layout *columns.Layout
 	part   int
 	seen   map[string]bool
 }
 
-func newPartitionFolders(layout *columns.Layout, part int) *partitionFolders {
-	return &partitionFolders{layout: layout, part: part, seen: map[string]bool{}}
+// NewFolders returns the folders of a part, of which none is used yet.
+func NewFolders(layout *columns.Layout, part int) *Folders {
+	return &Folders{layout: layout, part: part, seen: map[string]bool{}}
 }
 
-// isPartitioned reports whether rows are partitioned by a column.
-func (f *partitionFolders) isPartitioned() bool { return f.layout.Partition() != "" }
+// IsPartitioned reports whether rows are partitioned by a column.
+func (f *Folders) IsPartitioned() bool { return f.layout.Partition() != "" }
+
+// Files is the number of files that the rows go to.
+func (f *Folders) Files() int { return max(len(f.seen), 1) }
 
 // empty returns the folder of a part without rows.
-func (f *partitionFolders) empty() string {
-	if !f.isPartitioned() {
+func (f *Folders) empty() string {
+	if !f.IsPartitioned() {
 		return ""
 	}
 	folder, _ := sinks.PartitionFolder(f.layout.Partition(), "")
@@ -122,13 +126,13 @@ type folderRows struct {
 
 // split groups the rows of a batch by folder, in an order that depends on the
 // rows alone. Without a partition column, all rows go to the dataset's folder.
-func (f *partitionFolders) split(b *columns.Batch) ([]folderRows, error) {
-	if !f.isPartitioned() {
+func (f *Folders) split(b *columns.Batch) ([]folderRows, error) {
+	if !f.IsPartitioned() {
 		return []folderRows{{"", b}}, nil
 	}
 	var all []folderRows
 	for _, p := range f.layout.ByPartition(b) {
-		folder, err := f.add(p.Value)
+		folder, err := f.Add(p.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -137,8 +141,8 @@ func (f *partitionFolders) split(b *columns.Batch) ([]folderRows, error) {
 	return all, nil
 }
 
-// add returns the folder for a value, and counts it as a folder of the part.
-func (f *partitionFolders) add(value string) (folder string, err error) {
+// Add returns the folder for a value, and counts it as a folder of the part.
+func (f *Folders) Add(value string) (folder string, err error) {
 	column := f.layout.Partition()
 	folder, ok := sinks.PartitionFolder(column, value)
 	if !ok {
@@ -152,6 +156,6 @@ func (f *partitionFolders) add(value string) (folder string, err error) {
 	return folder, nil
 }
 
-func (f *partitionFolders) fail(format string, args ...any) error {
+func (f *Folders) fail(format string, args ...any) error {
 	return &job.Error{Err: fmt.Errorf("part-%05d: %s", f.part, fmt.Sprintf(format, args...))}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package finish
 
 import (
 	"context"
@@ -7,45 +7,50 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// reporter watches a run and makes its report.
-type reporter struct {
-	work     *work
+// Reporter watches a run and makes its report.
+type Reporter struct {
+	work *parts.Work
+	// Machines made the parts in windows.
+	Machines []report.Machine
 	recorder *stats.Recorder
 }
 
-// newReporter starts to watch a run. finished or stopped ends it.
-func newReporter(w *work) *reporter { return &reporter{w, stats.Record(w.decision.run.Progress)} }
+// NewReporter starts to watch a run. Publish or Stopped ends it.
+func NewReporter(w *parts.Work) *Reporter {
+	return &Reporter{work: w, recorder: stats.Record(w.Decision.Run.Progress)}
+}
 
 // finished writes the report of a run that is about to publish its dataset. If
 // the dataset was already complete, it keeps the report of the run that made
 // it.
-func (r *reporter) finished() (*report.Report, error) {
+func (r *Reporter) finished() (*report.Report, error) {
 	r.recorder.Stop()
 	made, err := r.make(nil)
-	if d := r.work.decision; err == nil && (d.finished == nil || !d.hasReport || made.Parts.Made > 0) {
-		err = made.Write(d.run.Output)
+	if d := r.work.Decision; err == nil && (d.Finished == nil || !d.HasReport || made.Parts.Made > 0) {
+		err = made.Write(d.Run.Output)
 	}
 	return made, err
 }
 
-// stopped writes the report of a run that ended with err, if the run changed
+// Stopped writes the report of a run that ended with err, if the run changed
 // anything, and adds it to the result. It does nothing if err is nil. If the
 // report cannot be written, it only warns: why the run ended matters more.
-func (r *reporter) stopped(result *Result, err error) {
+func (r *Reporter) Stopped(result *Result, err error) {
 	r.recorder.Stop()
 	if err == nil || result == nil {
 		return
 	}
 	made, failed := r.make(err)
 	result.Report = made
-	run := r.work.decision.run
-	if failed == nil && r.work.log.changedDataset() {
+	run := r.work.Decision.Run
+	if failed == nil && r.work.Log.ChangedDataset() {
 		failed = made.Write(run.Output)
 	}
 	if failed != nil {
@@ -55,33 +60,31 @@ func (r *reporter) stopped(result *Result, err error) {
 
 // make makes the report of a run that ended with err. If the stored answers
 // cannot be read, the report has no list of unknown calls.
-func (r *reporter) make(stop error) (made *report.Report, err error) {
+func (r *Reporter) make(stop error) (made *report.Report, err error) {
 	began, now := r.recorder.Began(), time.Now()
-	d, result := r.work.decision, r.work.result()
+	d, result := r.work.Decision, ResultOf(r.work)
 	series := r.recorder.Series(now)
-	if r.work.apart { // nothing was recorded over the time of the run
-		began, series = d.header.BegunAt, stats.Series{RowsPerSecond: []float64{}, CallsPerSecond: []float64{}}
+	if d.Windowed { // nothing was recorded over the time of the run
+		began, series = d.Header.BegunAt, stats.Series{RowsPerSecond: []float64{}, CallsPerSecond: []float64{}}
 	}
 	made = &report.Report{
-		Format: report.Format, Program: d.run.Program, Operation: string(d.run.Job.Operation), JobID: d.jobID,
+		Format: report.Format, Program: d.Run.Program, Operation: string(d.Run.Job.Operation), JobID: d.JobID,
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
-		Inputs: d.inputs, Output: d.run.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
+		Inputs: d.Inputs, Output: d.Run.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
 		Duplicates: result.Duplicates, SuppressionEntries: result.SuppressionEntries, FirstReject: result.FirstReject,
-		Parts:    report.Parts{Made: result.Made, Earlier: result.Skipped},
-		Progress: report.ProgressOf(d.run.Progress.Snapshot()),
+		Parts:    r.work.Log.Parts(),
+		Progress: report.ProgressOf(d.Run.Progress.Snapshot()),
 		Series:   series,
 	}
 	if t := result.Totals; t.Rows > 0 {
 		made.MatchRate = math.Round(float64(t.Matched)/float64(t.Rows)*1e4) / 1e4
 	}
-	for _, p := range r.work.log.inOrder() {
+	for _, p := range r.work.Log.InOrder() {
 		made.Files = append(made.Files, p.All()...)
 	}
-	for i, m := range r.work.machines {
-		made.Machines = append(made.Machines, report.Machine{Number: i + 1, Steps: m.Steps, BusySeconds: report.Seconds(m.Busy)})
-	}
-	if r.work.buyer != nil {
+	made.Machines = r.Machines
+	if r.work.Buyer != nil {
 		made.Service, err = r.service()
 	}
 	return made, err
@@ -109,12 +112,12 @@ func stopFor(err error) report.Stop {
 }
 
 // service returns the calls to the service and those that are open.
-func (r *reporter) service() (*report.Service, error) {
-	d := r.work.decision
-	remote := d.run.Remote
-	s := &report.Service{Name: remote.Name, Run: d.header.Run, Offline: remote.Offline}
+func (r *Reporter) service() (*report.Service, error) {
+	d := r.work.Decision
+	remote := d.Run.Remote
+	s := &report.Service{Name: remote.Name, Run: d.Header.Run, Offline: remote.Offline}
 	s.SetCalls(remote.Counters.Snapshot())
-	s.Budget.Calls, s.Budget.Credits = r.work.buyer.Spent()
+	s.Budget.Calls, s.Budget.Credits = r.work.Buyer.Spent()
 	if most := remote.Budget.MaxCalls; most >= 0 {
 		s.Budget.MaxCalls = &most
 	}
@@ -124,5 +127,5 @@ func (r *reporter) service() (*report.Service, error) {
 	if most := remote.Budget.MaxDuration.Seconds(); most > 0 {
 		s.Budget.MaxDurationSeconds = &most
 	}
-	return s, s.SetOpenCalls(context.Background(), remote.Answers, d.scope(), d.header.Run)
+	return s, s.SetOpenCalls(context.Background(), remote.Answers, d.Scope(), d.Header.Run)
 }

@@ -1,4 +1,4 @@
-package pipeline
+package begin
 
 import (
 	"cmp"
@@ -21,9 +21,9 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// earlier is what earlier runs of any job left: the manifest of a finished
+// previousRun is what earlier runs of any job left: the manifest of a finished
 // dataset, the journal of an unfinished one, or both.
-type earlier struct {
+type previousRun struct {
 	manifest   *sinks.Manifest // nil without one
 	lost       bool            // the dataset was finished and has lost its _SUCCESS since
 	header     journal.Header  // zero without a journal
@@ -32,9 +32,9 @@ type earlier struct {
 	journalErr error
 }
 
-// readEarlier reads manifest and journal. resume reports read errors, because a
+// readPrevious reads manifest and journal. resume reports read errors, because a
 // run that overwrites does not need them.
-func readEarlier(output *sinks.Dataset, j *journal.Journal) (e earlier) {
+func readPrevious(output *sinks.Dataset, j *journal.Journal) (e previousRun) {
 	e.manifest, e.err = output.Manifest()
 	e.header, e.parts, e.journalErr = j.Read()
 	if e.err == nil && e.manifest == nil && e.journalErr == nil && e.header.JobID == "" {
@@ -46,7 +46,7 @@ func readEarlier(output *sinks.Dataset, j *journal.Journal) (e earlier) {
 }
 
 // inputNames returns the inputs as the existing dataset names them.
-func (e *earlier) inputNames() (names []string) {
+func (e *previousRun) inputNames() (names []string) {
 	inputs := e.header.Inputs
 	if e.manifest != nil {
 		inputs = e.manifest.Inputs
@@ -59,63 +59,63 @@ func (e *earlier) inputNames() (names []string) {
 
 // isBegun reports whether a job has begun the existing dataset with the same
 // input, and not finished it.
-func (e *earlier) isBegun(jobID string, inputs []sinks.Input) bool {
+func (e *previousRun) isBegun(jobID string, inputs []sinks.Input) bool {
 	return e.err == nil && e.journalErr == nil && e.manifest == nil && e.header.JobID == jobID && slices.EqualFunc(e.header.Inputs, inputs, untouched)
 }
 
 // newHeader returns the journal header of a run that begins a dataset.
-func (d *decision) newHeader() journal.Header {
+func (d *Decision) newHeader() journal.Header {
 	return journal.Header{
-		JobID: d.jobID, Job: d.settings, Run: cmp.Or(d.run.ID, uuid.NewString()), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.asOf),
-		Out: d.run.Output.Dir(), Inputs: d.inputs,
+		JobID: d.JobID, Job: d.Settings, Run: cmp.Or(d.Run.ID, uuid.NewString()), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.AsOf),
+		Out: d.Run.Output.Dir(), Inputs: d.Inputs,
 	}
 }
 
 // resume takes over what earlier runs of this job recorded, from the manifest
 // of a finished dataset or the journal of an unfinished one. If the dataset
 // belongs to another job, it returns ErrOtherJob.
-func (d *decision) resume(there earlier) error {
-	ours := there.header.JobID == d.jobID || d.added != nil
+func (d *Decision) resume(previous previousRun) error {
+	ours := previous.header.JobID == d.JobID || d.added != nil
 	recorded := map[int]sinks.Part{}
-	switch m := there.manifest; {
-	case there.err != nil:
-		return there.err
-	case m != nil && m.JobID != d.jobID:
+	switch m := previous.manifest; {
+	case previous.err != nil:
+		return previous.err
+	case m != nil && m.JobID != d.JobID:
 		return d.otherJob(m.Job)
-	case there.journalErr != nil:
-		return there.journalErr
+	case previous.journalErr != nil:
+		return previous.journalErr
 	case m != nil:
 		for number, p := range m.Parts {
 			recorded[number] = p
 		}
-		if d.toldBefore = d.run.FoundTold; !there.lost {
-			d.finished = m
+		if d.ReportedBefore = d.Run.SuppressedReported; !previous.lost {
+			d.Finished = m
 		}
 	case ours:
-		recorded = there.parts
+		recorded = previous.parts
 	default:
-		if err := d.checkEmpty(there.header); err != nil {
+		if err := d.checkEmpty(previous.header); err != nil {
 			return err
 		}
 	}
-	d.header = d.newHeader()
+	d.Header = d.newHeader()
 	if ours { // a run that has not finished, and may have replaced nothing yet
-		d.header.Run, d.header.BegunAt = cmp.Or(there.header.Run, d.header.Run), there.header.BegunAt
-		d.header.PaidBefore = there.header.PaidBefore
-	} else if m := there.manifest; m != nil {
+		d.Header.Run, d.Header.BegunAt = cmp.Or(previous.header.Run, d.Header.Run), previous.header.BegunAt
+		d.Header.PaidBefore = previous.header.PaidBefore
+	} else if m := previous.manifest; m != nil {
 		if err := d.countOn(m); err != nil {
 			return err
 		}
 	}
 	d.countPaidBefore()
-	d.warnOfChanges(there.header.Inputs, len(recorded))
+	d.warnOfChanges(previous.header.Inputs, len(recorded))
 	return d.checkRecorded(recorded, true)
 }
 
 // countOn has a run that repairs a finished dataset count on from what the dataset has
 // cost. Another state does not know that.
-func (d *decision) countOn(m *sinks.Manifest) error {
-	remote := d.run.Remote
+func (d *Decision) countOn(m *sinks.Manifest) error {
+	remote := d.Run.Remote
 	if remote == nil {
 		return nil
 	}
@@ -130,19 +130,19 @@ func (d *decision) countOn(m *sinks.Manifest) error {
 		known.PaidBefore = 0
 		// More is paid since if a callback has come.
 		if spent, err := known.Spent(context.Background(), run); err != nil || spent.Paid >= paid {
-			d.header.Run = run
+			d.Header.Run = run
 			return err
 		}
 	}
-	d.header.PaidBefore = paid
+	d.Header.PaidBefore = paid
 	return nil
 }
 
 // lastReported is what the report of a dataset says of its payer and credits; zero without
 // one.
-func (d *decision) lastReported(m *sinks.Manifest) (run string, paid int64) {
+func (d *Decision) lastReported(m *sinks.Manifest) (run string, paid int64) {
 	var last report.Report
-	data, err := d.run.Output.Report()
+	data, err := d.Run.Output.Report()
 	if err != nil || json.Unmarshal(data, &last) != nil || last.JobID != m.JobID || last.Service == nil {
 		return "", 0
 	}
@@ -150,64 +150,64 @@ func (d *decision) lastReported(m *sinks.Manifest) (run string, paid int64) {
 }
 
 // countPaidBefore has the budget count what the header says.
-func (d *decision) countPaidBefore() {
-	if d.run.Remote != nil {
-		d.run.Remote.PaidBefore = d.header.PaidBefore
+func (d *Decision) countPaidBefore() {
+	if d.Run.Remote != nil {
+		d.Run.Remote.PaidBefore = d.Header.PaidBefore
 	}
 }
 
 // warnOfChanges warns about inputs that are longer or shorter than when the
 // unfinished dataset was begun. The run compares their recorded rows, and reads
 // the rest as it is now.
-func (d *decision) warnOfChanges(before []sinks.Input, recorded int) {
+func (d *Decision) warnOfChanges(before []sinks.Input, recorded int) {
 	for i, in := range before {
-		if i < len(d.inputs) && recorded > 0 && in.URI == d.inputs[i].URI && in.Bytes >= 0 && in.Bytes != d.inputs[i].Bytes {
-			d.run.Log.Warn("an input has changed since the dataset was begun: rows of recorded parts are compared, the others are read as they are now",
-				"input", in.URI, "bytes", d.inputs[i].Bytes, "bytes_before", in.Bytes)
+		if i < len(d.Inputs) && recorded > 0 && in.URI == d.Inputs[i].URI && in.Bytes >= 0 && in.Bytes != d.Inputs[i].Bytes {
+			d.Run.Log.Warn("an input has changed since the dataset was begun: rows of recorded parts are compared, the others are read as they are now",
+				"input", in.URI, "bytes", d.Inputs[i].Bytes, "bytes_before", in.Bytes)
 		}
 	}
 }
 
 // checkEmpty refuses an output folder with parts of an unknown run. header is
 // the header of the journal, if there is one.
-func (d *decision) checkEmpty(header journal.Header) error {
-	empty, err := d.run.Output.Empty()
+func (d *Decision) checkEmpty(header journal.Header) error {
+	empty, err := d.Run.Output.Empty()
 	switch {
 	case err != nil || empty:
 		return err
 	case header.JobID == "":
-		return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state it was begun with, another --out, or --overwrite", d.run.Output.Dir(), ErrOtherJob, cmp.Or(d.run.StateName, d.run.StateDir))
+		return fmt.Errorf("%s: %w, unfinished, and its progress is not under %s; give the state it was begun with, another --out, or --overwrite", d.Run.Output.Dir(), ErrOtherJob, cmp.Or(d.Run.StateName, d.Run.StateDir))
 	}
 	return d.otherJob(header.Job)
 }
 
 // otherJob returns ErrOtherJob and names the differences from the job of the
 // existing dataset.
-func (d *decision) otherJob(there json.RawMessage) error {
-	return fmt.Errorf("%s: %w (%s); give another --out, or --overwrite to replace it", d.run.Output.Dir(), ErrOtherJob, job.Differences(there, d.settings))
+func (d *Decision) otherJob(there json.RawMessage) error {
+	return fmt.Errorf("%s: %w (%s); give another --out, or --overwrite to replace it", d.Run.Output.Dir(), ErrOtherJob, job.Differences(there, d.Settings))
 }
 
 // checkRecorded separates the recorded parts that are kept from those that are
 // made again, because their files are damaged or, with improve, because their
 // rows can be answered now.
-func (d *decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err error) {
-	r, unknownWait := d.run, false
+func (d *Decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err error) {
+	r, unknownWait := d.Run, false
 	if improve = improve && r.Remote != nil; improve && len(parts) > 0 {
 		if unknownWait, err = r.Remote.UnknownWait(context.Background(), r.Job.Operation); err != nil {
 			return err
 		}
 	}
-	d.recorded = map[int]sinks.Part{}
-	defer func() { d.toldBefore = d.toldBefore && len(d.recorded) == len(parts) }()
+	d.Recorded = map[int]sinks.Part{}
+	defer func() { d.ReportedBefore = d.ReportedBefore && len(d.Recorded) == len(parts) }()
 	for number, p := range parts {
 		err := r.Output.CheckPart(p)
 		switch {
 		case err == nil && improve && mayImprove(r.Remote, p.Totals, unknownWait):
-			d.improving = true
+			d.Improving = true
 		case err == nil:
-			d.recorded[number] = p
+			d.Recorded[number] = p
 		case errors.Is(err, sinks.ErrCorrupt):
-			d.damaged = true
+			d.Damaged = true
 			r.Log.Warn("a recorded part will be made again", "part", p.Name, "reason", err.Error())
 		default:
 			return err
@@ -231,38 +231,38 @@ func mayImprove(r *purchase.Remote, t sinks.Totals, unknownWait bool) bool {
 	return t.Skipped > 0 || t.Failed > waiting
 }
 
-// checkFound reports whether the matches with the suppression lists are known
+// checkSuppressed reports whether the matches with the suppression lists are known
 // for every recorded part.
-func (d *decision) checkFound() error {
-	if d.run.TellFound == nil || d.toldBefore {
+func (d *Decision) checkSuppressed() error {
+	if d.Run.ReportSuppressed == nil || d.ReportedBefore {
 		return nil
 	}
-	for number := range d.recorded {
-		if _, err := d.journal.Found(number); err != nil {
-			return d.foundUnknown(err)
+	for number := range d.Recorded {
+		if _, err := d.Journal.Found(number); err != nil {
+			return d.SuppressedUnknown(err)
 		}
 	}
 	return nil
 }
 
-// foundUnknown is the error if the matches of recorded parts with the lists are
+// SuppressedUnknown is the error if the matches of recorded parts with the lists are
 // unknown.
-func (d *decision) foundUnknown(err error) error {
-	return &job.Error{Err: fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.run.Output.Dir(), err)}
+func (d *Decision) SuppressedUnknown(err error) error {
+	return &job.Error{Err: fmt.Errorf("%s: what its recorded parts suppressed is not known any more: %w; make the dataset again with --overwrite", d.Run.Output.Dir(), err)}
 }
 
 // chooseDay decides which day a keyword job treats as today: the job's own day;
 // or the day on which its dataset was begun, so that a resumed run makes the
 // same searches; or else the current day. It is zero for other jobs.
-func (d *decision) chooseDay(there earlier) (time.Time, error) {
-	job := d.run.Job
+func (d *Decision) chooseDay(previous previousRun) (time.Time, error) {
+	job := d.Run.Job
 	if !job.Operation.IsKeyword() {
 		return time.Time{}, nil
 	}
 	if !job.AsOf.IsZero() {
 		return search.Midnight(job.AsOf), nil
 	}
-	for _, begun := range there.days(d.run.Overwrite) {
+	for _, begun := range previous.days(d.Run.Overwrite) {
 		if _, id, err := d.identity(begun.day).Encode(); err != nil || id == begun.jobID {
 			return begun.day, err
 		}
@@ -278,7 +278,7 @@ type begunOn struct {
 
 // days returns the days of the datasets that earlier runs left. A finished
 // dataset does not count if it is replaced.
-func (e *earlier) days(replaced bool) (days []begunOn) {
+func (e *previousRun) days(replaced bool) (days []begunOn) {
 	add := func(text, jobID string) {
 		if day, err := time.Parse(search.DayFormat, text); err == nil {
 			days = append(days, begunOn{day, jobID})

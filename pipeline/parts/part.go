@@ -1,4 +1,4 @@
-package pipeline
+package parts
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/keys"
@@ -24,13 +25,13 @@ import (
 
 // partMaker makes one part: keys, answers, columns, Parquet.
 type partMaker struct {
-	work     *work
-	decision *decision
+	work     *Work
+	decision *begin.Decision
 	number   int
 	keys     *keys.Maker
 	suppress *keys.Suppressor
 	builder  *columns.Builder
-	folders  *partitionFolders
+	folders  *Folders
 	writer   *sinks.PartFiles
 	counting sync.Mutex // rows are written while others are read
 	totals   sinks.Totals
@@ -39,23 +40,23 @@ type partMaker struct {
 	rejected *rejectsWriter
 }
 
-func newPartMaker(w *work, number int) *partMaker {
-	d := w.decision
-	suppress := d.newSuppressor()
+func newPartMaker(w *Work, number int) *partMaker {
+	d := w.Decision
+	suppress := d.NewSuppressor()
 	return &partMaker{
-		work: w, decision: d, number: number, keys: d.newKeys(suppress), suppress: suppress,
-		builder: d.columns.Layout.NewBuilder(), folders: newPartitionFolders(d.columns.Layout, number),
-		rejected: &rejectsWriter{dataset: d.run.Output, table: d.columns.Rejects, number: number},
+		work: w, decision: d, number: number, keys: d.NewKeys(suppress), suppress: suppress,
+		builder: d.Columns.Layout.NewBuilder(), folders: NewFolders(d.Columns.Layout, number),
+		rejected: &rejectsWriter{dataset: d.Run.Output, table: d.Columns.Rejects, number: number},
 	}
 }
 
 // make processes the batches of a queue and publishes the part. It calls leave
 // when it has freed the part's memory and only waits for the disk.
 func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err error) {
-	if err := m.work.log.beginJournalOnce(); err != nil {
+	if err := m.work.Log.beginJournalOnce(); err != nil {
 		return err
 	}
-	if m.writer, err = m.decision.run.Output.PartFiles(m.number, m.decision.columns.Table, m.folders.empty()); err != nil {
+	if m.writer, err = m.decision.Run.Output.PartFiles(m.number, m.decision.Columns.Table, m.folders.empty()); err != nil {
 		return err
 	}
 	err = m.fill(ctx, q, leave)
@@ -64,7 +65,7 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err e
 
 func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error {
 	err := m.writeRows(ctx, q, leave)
-	if q.dropped.Load() && (err == nil || m.decision.run.Job.Operation.IsKeyword()) {
+	if q.dropped.Load() && (err == nil || m.decision.Run.Job.Operation.IsKeyword()) {
 		return nil // interrupted: the next run makes this part
 	}
 	if err != nil {
@@ -74,7 +75,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 		return err
 	}
 	leave()
-	if err := m.work.log.withdrawOnce(); err != nil {
+	if err := m.work.Log.withdrawOnce(); err != nil {
 		return err
 	}
 	rejects, err := m.rejected.commit()
@@ -86,11 +87,11 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 		return err
 	}
 	if found := m.suppress.Found(); found != nil {
-		if err := m.decision.journal.KeepFound(m.number, found); err != nil {
+		if err := m.decision.Journal.KeepFound(m.number, found); err != nil {
 			return fmt.Errorf("keep what is suppressed: %w", err)
 		}
 	}
-	return m.work.log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
+	return m.work.Log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
 }
 
 // writeRows writes the rows of the part with their answers.
@@ -117,11 +118,11 @@ func (m *partMaker) writeRows(ctx context.Context, q *partQueue, onlyWaiting fun
 // untilEnd ends a part of searches when its rest will not come, and when the run has to
 // stop. A buyer ends its searches itself, with its own reason.
 func (m *partMaker) untilEnd(ctx context.Context, q *partQueue) (_ context.Context, end func()) {
-	if !m.decision.run.Job.Operation.IsKeyword() {
+	if !m.decision.Run.Job.Operation.IsKeyword() {
 		return ctx, func() {}
 	}
 	ended := m.work.ended
-	if m.work.buyer != nil {
+	if m.work.Buyer != nil {
 		ended = nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -139,21 +140,21 @@ func (m *partMaker) untilEnd(ctx context.Context, q *partQueue) (_ context.Conte
 
 // rows chooses who answers the rows of the part.
 func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
-	d, run, in := m.decision, m.decision.run, partInput{m, q}
+	d, run, in := m.decision, m.decision.Run, partInput{m, q}
 	switch {
 	case run.Job.Operation.IsKeyword():
 		return rows.FromSearches(in, rows.Searches{
-			Operation: run.Job.Operation, Reader: d.newSearchReader(), Layout: d.columns.Layout, Kept: d.columns.Kept, Buyer: m.work.buyer, Searcher: run.Searcher,
+			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Buyer: m.work.Buyer, Searcher: run.Searcher,
 			Asking: m.work.asking, Log: run.Log, Done: func() { m.add(sinks.Totals{Searches: 1}) },
 		})
-	case m.work.buyer != nil:
-		return rows.FromService(in, m.keys, &rows.Bought{From: m.work.buyer, Layout: d.columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
+	case m.work.Buyer != nil:
+		return rows.FromService(in, m.keys, &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
 	}
-	engine := d.newEngine(m.work.asking)
-	if m.suppress == nil && !m.folders.isPartitioned() {
+	engine := d.NewEngine(m.work.asking)
+	if m.suppress == nil && !m.folders.IsPartitioned() {
 		engine.InSmallPieces()
 	}
-	return rows.FromEngine(in, m.keys, engine, &m.work.repeats)
+	return rows.FromEngine(in, m.keys, engine, &m.work.Repeats)
 }
 
 // partInput is the queue of a part. It counts what is taken.
@@ -192,7 +193,7 @@ func (m *partMaker) take(in *sources.Batch) error {
 	if len(in.Rejects) > 0 {
 		m.noteReject(in.Source, in.Rejects[0].Row, in.Rejects[0].Reason)
 	}
-	m.add(countRejects(in.Rejects))
+	m.add(CountRejects(in.Rejects))
 	return nil
 }
 
@@ -201,7 +202,7 @@ func (m *partMaker) add(t sinks.Totals) {
 	m.counting.Lock()
 	defer m.counting.Unlock()
 	m.totals.Add(t)
-	m.decision.run.Progress.Count(t)
+	m.decision.Run.Progress.Count(t)
 }
 
 // write writes the rows of a batch, and counts them.
@@ -219,7 +220,7 @@ func (m *partMaker) write(b *columns.Batch) error {
 			return err
 		}
 	}
-	m.add(count(b))
+	m.add(Count(b))
 	return nil
 }
 
@@ -241,8 +242,8 @@ func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
 	return nil
 }
 
-// count counts the rows of a batch by outcome and reason.
-func count(b *columns.Batch) sinks.Totals {
+// Count counts the rows of a batch by outcome and reason.
+func Count(b *columns.Batch) sinks.Totals {
 	t := sinks.Totals{Rows: int64(b.Len())}
 	for i, o := range b.Outcomes {
 		if i < len(b.Emails) && b.Emails[i].IsUnusual() && o != outcome.Suppressed {
@@ -268,7 +269,8 @@ func count(b *columns.Batch) sinks.Totals {
 	return t
 }
 
-func countRejects(rejects []sources.Reject) sinks.Totals {
+// CountRejects counts malformed lines by reason.
+func CountRejects(rejects []sources.Reject) sinks.Totals {
 	t := sinks.Totals{Malformed: int64(len(rejects))}
 	for _, r := range rejects {
 		t.CountReason("malformed", r.Reason, 1)
@@ -290,7 +292,7 @@ const (
 
 // partStarter starts a worker for each part.
 type partStarter struct {
-	work        *work
+	work        *Work
 	workers     *pool.ContextPool
 	stopReading func()
 	ahead       lookAhead
@@ -301,12 +303,12 @@ type partStarter struct {
 // Parts get their places in order: otherwise a later part could hold the place
 // that an earlier part needs.
 func (s *partStarter) start(ctx context.Context, number int) (cut.Sink, error) {
-	if g := s.work.groups; g != nil && g.endsBefore(number) {
+	if g := s.work.Answers; g != nil && g.EndsBefore(number) {
 		if err := s.workers.Wait(); err != nil {
 			return nil, err
 		}
 		s.workers = s.work.newWorkers(ctx)
-		if err := g.load(ctx, number); err != nil {
+		if err := g.Load(ctx, number); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,273 @@
+// Package begin decides what a run will make: it chooses columns, reads the journal and the
+// manifest once, and finds the recorded parts that stay.
+package begin
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/leadetl/leadetl/pipeline/job"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/cut"
+	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/rows"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// ErrOtherJob says that the output folder holds the dataset of a job with
+// other settings, inputs or answers.
+var ErrOtherJob = errors.New("the folder holds another job's dataset")
+
+// Decision is what a run will make, and what already exists. It is made before the
+// first row is read, and never changes.
+type Decision struct {
+	Run     *job.Run
+	Inputs  []sinks.Input
+	Columns job.Columns
+	// AsOf is the day that searches treat as today, at midnight UTC. It is zero
+	// for other operations.
+	AsOf     time.Time
+	Settings []byte // the identity as JSON
+	JobID    string
+	Journal  *journal.Journal
+	Header   journal.Header // of this run
+	// Windowed means that the parts are made a window at a time, by any number of
+	// processes. The first of them has begun the journal.
+	Windowed bool
+	// replaces means that the output folder is to be cleared.
+	replaces bool
+
+	// Recorded are the parts of earlier runs that are unchanged on disk and are
+	// not made again.
+	Recorded map[int]sinks.Part
+	// Improving reports whether some recorded parts are made again because
+	// their rows may get an answer now. Damaged reports whether some recorded
+	// parts no longer match their record.
+	Improving, Damaged bool
+	// added are the entries added to the suppression lists since the unfinished
+	// dataset was begun. It is nil if the lists are the same.
+	added *suppression.Set
+	// ReportedBefore means that an earlier, finished run already reported the
+	// matches of all recorded parts with the suppression lists, and no part is
+	// missing.
+	ReportedBefore bool
+	// Finished is the manifest of the existing dataset. It is nil if there is
+	// no dataset or it is not finished.
+	Finished *sinks.Manifest
+	// HasReport reports whether the report of the last run exists.
+	HasReport bool
+}
+
+// Begin decides what a run will make, and clears the output folder of what Overwrite
+// replaces. Unless the dataset is finished, the parts can be made then.
+func Begin(ctx context.Context, r *job.Run) (*Decision, error) {
+	d, err := Decide(ctx, r)
+	if err != nil || d.IsFinished() {
+		return d, err
+	}
+	if err := d.clear(); err != nil {
+		return nil, err
+	}
+	if err := d.checkSuppressed(); err != nil {
+		return nil, err
+	}
+	return d, purchase.EndOf(ctx, d.CheckAdded(ctx))
+}
+
+// clear clears the output folder of what Overwrite replaces.
+func (d *Decision) clear() error {
+	if !d.replaces {
+		return nil
+	}
+	if err := errors.Join(d.Run.Output.Clear(), d.Journal.Remove()); err != nil {
+		return err
+	}
+	return d.checkEmpty(journal.Header{})
+}
+
+// Decide decides what a run will make, and changes nothing.
+func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
+	if err := r.Job.Validate(); err != nil {
+		return nil, &job.Error{Err: err}
+	}
+	d := &Decision{Run: r}
+	var err error
+	if d.Columns, err = job.ChooseColumns(r.Job, r.Input, job.Source{Remote: r.Remote != nil, Suppress: r.Suppression != nil}); err != nil {
+		return nil, err
+	}
+	if err = r.Input.CheckText(ctx, d.Columns.Read, d.Columns.Read[d.Columns.Identifier]); err != nil {
+		return nil, err
+	}
+	if d.Journal, err = openJournal(r, r.Output.Dir()); err != nil {
+		return nil, err
+	}
+	if d.HasReport, err = r.Output.HasReport(); err != nil {
+		return nil, err
+	}
+	previous := readPrevious(r.Output, d.Journal)
+	if err := refuseNested(r, previous); err != nil {
+		return nil, err
+	}
+	if m := previous.manifest; m != nil && r.ID != "" && m.Run == r.ID {
+		r.Overwrite = false // the process before this one has done it
+	}
+	if previous.manifest == nil || !r.Overwrite { // Overwrite replaces a finished dataset
+		r.Input.Respell(previous.inputNames())
+	}
+	d.Inputs = inputsOf(r.Input)
+	if d.AsOf, err = d.chooseDay(previous); err != nil {
+		return nil, err
+	}
+	if d.Settings, d.JobID, err = d.identity(d.AsOf).Encode(); err != nil {
+		return nil, err
+	}
+	if d.added, err = d.addedEntries(previous); err != nil {
+		return nil, err
+	}
+	begun := previous.isBegun(d.JobID, d.Inputs) || d.added != nil && slices.EqualFunc(previous.header.Inputs, d.Inputs, untouched)
+	if !r.Overwrite || begun {
+		return d, d.resume(previous)
+	}
+	d.replaces, d.Header = true, d.newHeader()
+	return d, nil
+}
+
+// refuseNested keeps a run from mistaking an unfinished dataset in a
+// subfolder, such as dt=2026-11-20, for its own partitions. A folder that holds
+// a dataset itself contains no other dataset.
+func refuseNested(r *job.Run, previous previousRun) error {
+	if previous.manifest != nil || previous.header.JobID != "" {
+		return nil
+	}
+	folders, err := r.Output.Folders()
+	for _, folder := range folders {
+		j, failed := openJournal(r, strings.TrimSuffix(r.Output.Dir(), "/")+"/"+folder)
+		if failed != nil {
+			return failed
+		}
+		if header, _, failed := j.Read(); failed == nil && header.JobID != "" {
+			return r.Output.Nested(folder)
+		}
+	}
+	return err
+}
+
+// openJournal opens the journal of the dataset at out.
+func openJournal(r *job.Run, out string) (*journal.Journal, error) {
+	if r.Journal != nil {
+		storage, err := r.Journal(out)
+		return journal.New(storage), err
+	}
+	folder, err := journal.NewFolder(r.StateDir, out)
+	if err != nil {
+		return nil, err
+	}
+	return journal.New(folder), nil
+}
+
+// identity returns the identity of the run, with asOf as the day of its
+// searches.
+func (d *Decision) identity(asOf time.Time) job.Identity {
+	id := job.NewIdentity(d.Run.Job, d.Columns)
+	id.Answers, id.AsOf, id.ReportSuppressed = d.Run.Answers, formatDay(asOf), d.Run.ReportSuppressed != nil
+	for _, input := range d.Inputs {
+		id.Inputs = append(id.Inputs, input.URI)
+	}
+	if d.Run.Suppression != nil {
+		id.Suppression = d.Run.Suppression.Fingerprint()
+	}
+	return id
+}
+
+// IsFinished reports whether the dataset is complete, with its report.
+func (d *Decision) IsFinished() bool { return d.IsComplete() && d.HasReport }
+
+// IsComplete reports whether all parts of the dataset exist and no input has
+// changed since.
+func (d *Decision) IsComplete() bool {
+	return d.Finished != nil && len(d.Recorded) == len(d.Finished.Parts) && d.SameInputs()
+}
+
+// SameInputs reports whether no input has changed since the dataset was finished.
+func (d *Decision) SameInputs() bool {
+	return slices.EqualFunc(d.Finished.Inputs, d.Inputs, untouched)
+}
+
+// Scope returns the scope of the run's questions. Without a service it only
+// serves to detect duplicates.
+func (d *Decision) Scope() answers.Scope {
+	if d.Run.Remote == nil {
+		return answers.Scope{Operation: d.Run.Job.Operation}
+	}
+	return d.Run.Remote.Scope(d.Run.Job.Operation)
+}
+
+// Cut cuts the rows of reader into the parts of a window. It calls start for each
+// part to make, and keep, if not nil, for each recorded part whose rows are
+// unchanged.
+func (d *Decision) Cut(ctx context.Context, w job.Window, reader *sources.Reader, start func(ctx context.Context, number int) (cut.Sink, error), keep func(int, sinks.Part)) error {
+	d.Run.Progress.Begin(d.Run.Job.Operation.IsKeyword())
+	c := cut.Cutter{
+		Reader: reader, RowsPerPart: d.Run.Job.RowsPerPart, First: w.First, Until: w.Until(), Recorded: d.Recorded, Start: start, Keep: keep,
+		Progress: d.Run.Progress,
+	}
+	return c.Run(ctx)
+}
+
+// NewSuppressor makes the suppressor of a part.
+func (d *Decision) NewSuppressor() *keys.Suppressor {
+	return keys.NewSuppressor(d.Run.Suppression, d.Run.Job.Operation, d.Run.ReportSuppressed != nil, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
+}
+
+// NewKeys makes what makes the keys of rows.
+func (d *Decision) NewKeys(suppress *keys.Suppressor) *keys.Maker {
+	return keys.NewMaker(d.Run.Job.Operation, d.Run.Job.NetworkHosts, d.Columns.Kept, d.Columns.Identifier, suppress)
+}
+
+// NewSearchReader makes what makes searches of rows.
+func (d *Decision) NewSearchReader() keys.SearchReader {
+	j := d.Run.Job
+	return keys.SearchReader{Fields: d.Columns.Fields, Defaults: j.SearchDefaults, Today: d.AsOf, Count: j.Operation == resolution.KeywordToLeadCount}
+}
+
+// NewEngine makes an engine whose questions asking bounds.
+func (d *Decision) NewEngine(asking *semaphore.Weighted) *rows.Engine {
+	return rows.NewEngine(d.Run.Resolver, d.Run.Job.Operation, d.Columns.Layout, asking)
+}
+
+// AsksRows reports whether each row is one question to a service.
+func (d *Decision) AsksRows() bool { return d.Run.Remote != nil && !d.Run.Job.Operation.IsKeyword() }
+
+// untouched reports whether an input appears unchanged. Standard input cannot
+// be compared before it is read.
+func untouched(before, now sinks.Input) bool {
+	return now.Bytes >= 0 && before.URI == now.URI && before.Bytes == now.Bytes && before.ModifiedAt.Equal(now.ModifiedAt) && before.ETag == now.ETag
+}
+
+func inputsOf(list *sources.List) (inputs []sinks.Input) {
+	for _, f := range list.Files() {
+		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC(), ETag: f.ETag})
+	}
+	return inputs
+}
+
+// SuppressionEntries returns the length of the suppression lists; nil without
+// lists.
+func (d *Decision) SuppressionEntries() *int64 {
+	if d.Run.Suppression == nil {
+		return nil
+	}
+	n := d.Run.Suppression.Entries()
+	return &n
+}

@@ -1,0 +1,60 @@
+package job
+
+import (
+	"log/slog"
+
+	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// Run is what is asked of a run of a job, and what it needs. Use it once.
+type Run struct {
+	Job      Job
+	Input    *sources.List
+	Output   *sinks.Dataset
+	Resolver resolution.BatchResolver // nil with Remote, and for keyword operations
+	// Searcher answers keyword operations; nil with Remote, and for the others.
+	Searcher resolution.Searcher
+	// Remote is a service that replaces Resolver and Searcher.
+	Remote *purchase.Remote
+	// Answers identifies the reference data of the answers. It is empty if the
+	// answers depend on the input alone.
+	Answers string
+	// Suppression lists the people who must not be in the dataset. Nil means
+	// nobody.
+	Suppression *suppression.Set
+	// ReportSuppressed receives the entries of Suppression that the whole dataset
+	// matched, before the dataset is published. It may be nil.
+	ReportSuppressed func(suppression.Found) error
+	// SuppressedReported means that a finished run of this job already called ReportSuppressed,
+	// and the result still exists.
+	SuppressedReported bool
+	// StateDir holds the progress of unfinished datasets, and temporary files.
+	StateDir string
+	// Journal returns where the progress of the dataset at out is stored. Nil
+	// means in StateDir.
+	Journal func(out string) (journal.Storage, error)
+	// StateName is the name of the state in messages.
+	StateName string
+	// Overwrite removes any dataset in the output folder, except an unfinished
+	// one of the same job with the same input.
+	Overwrite bool
+	// ID names what a run pays for, if several processes are started to do the run, one
+	// after another: what one of them has finished, the next does not overwrite. Without it,
+	// the name is a new one.
+	ID string
+	// CopiedRows bounds the rows whose answers are copied to StateDir at a time, if they are
+	// stored elsewhere; 0 is some millions.
+	CopiedRows int
+	// Workers, at least 1, bounds the parts in progress and the concurrent
+	// questions. It does not affect the dataset.
+	Workers  int
+	Program  string          // name and version, for the manifest
+	Log      *slog.Logger    // never nil
+	Progress *stats.Progress // never nil
+}

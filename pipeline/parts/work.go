@@ -1,0 +1,84 @@
+// Package parts makes the parts of a dataset: it cuts rows, pulls answered batches, writes
+// them, and records each part in a log of the progress.
+package parts
+
+import (
+	"context"
+	"errors"
+
+	"github.com/leadetl/leadetl/internal/distinct"
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/semaphore"
+)
+
+// Work is a run in progress: what its parts share.
+type Work struct {
+	Decision *begin.Decision
+	Log      *Log
+	Buyer    *purchase.Buyer     // nil without a Remote
+	Answers  Groups              // nil if the answers need no loading
+	asking   *semaphore.Weighted // bounds the questions to the engine
+	ended    <-chan struct{}     // closed when the run is to end
+	Repeats  distinct.Repeats    // keys of rows, without a Remote
+}
+
+// Groups loads the answers to some parts at a time.
+type Groups interface {
+	// EndsBefore reports whether a part is the first to make of the next group.
+	EndsBefore(number int) bool
+	// Load loads the answers to the group that begins with a part.
+	Load(ctx context.Context, first int) error
+}
+
+// New returns the work on what a run will make.
+func New(d *begin.Decision) *Work {
+	return &Work{Decision: d, Log: newLog(d), asking: semaphore.NewWeighted(int64(d.Run.Workers))}
+}
+
+// stopBuying ends the calls of a failed run.
+func (w *Work) stopBuying(cause error) {
+	if w.Buyer != nil {
+		w.Buyer.Stop(cause)
+	}
+}
+
+// Make makes the parts of a window that are not recorded yet, and records them: it reads
+// the rows, cuts them into parts and hands each part
+// to a worker. Up to the same number of further parts may wait for the disk, so
+// that no core is idle.
+func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
+	run := w.Decision.Run
+	w.ended = ctx.Done()
+	reader, err := window.Reader(run.Input, w.Decision.Columns.Read)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+
+	// Reading stops when ctx ends or the first worker fails. Parts whose rows
+	// are all read are finished even after ctx has ended.
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	starter := &partStarter{
+		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(int64(run.Workers)), workers: w.newWorkers(ctx),
+	}
+	if w.Decision.AsksRows() {
+		// The rows of one part are asked about concurrently. A second part
+		// would take memory and save no time.
+		starter.ahead, starter.places = newLookAhead(askedAheadBytes), semaphore.NewWeighted(1)
+	}
+	cutErr := w.Decision.Cut(reading, window, reader, starter.start, w.Log.Keep)
+	inputFailed := cutErr != nil && reading.Err() == nil // the input is the cause, whatever other errors follow
+	if err := starter.workers.Wait(); err != nil && !inputFailed {
+		return err // why reading ended
+	}
+	return cutErr
+}
+
+// newWorkers returns the workers of parts. They go on after ctx has ended.
+func (w *Work) newWorkers(ctx context.Context) *pool.ContextPool {
+	return pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * w.Decision.Run.Workers)
+}

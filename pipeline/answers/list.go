@@ -208,14 +208,14 @@ func (c *Contents) Stat(ctx context.Context) (st Stat, err error) {
 	}
 	for _, a := range c.later.answers {
 		if c.later.latest[a.hash.key()] == a {
-			st.add(c.scopes[a.scope], a.answer)
+			st.count(c.scopes[a.scope], a.answer)
 		}
 	}
 	return st, nil
 }
 
-// add counts one answer.
-func (st *Stat) add(scope Scope, a Answer) {
+// count counts one answer.
+func (st *Stat) count(scope Scope, a Answer) {
 	i := slices.IndexFunc(st.Tallies, func(t Tally) bool { return t.Scope == scope && t.Outcome == a.Outcome })
 	if i < 0 {
 		i = len(st.Tallies)

@@ -96,7 +96,7 @@ func (w *fileWriter) Write(p []byte) (int, error) {
 
 func (w *fileWriter) abort() error { return w.temp.Close() }
 
-func (w *fileWriter) add(i answers.Item) error {
+func (w *fileWriter) write(i answers.Item) error {
 	if w.about.Rows == 0 {
 		w.about.First = i.Hash.String()
 	}
@@ -186,7 +186,7 @@ func (s *State) writeGeneration(ctx context.Context, of answers.Scope, number in
 			w, err = s.newFileWriter(number)
 		}
 		if err == nil {
-			err = w.add(i)
+			err = w.write(i)
 		}
 		if err == nil && w.about.Rows == int64(s.rowsPerFile) {
 			err = finish()

@@ -235,16 +235,16 @@ func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answe
 		return taken, err
 	}
 	next := m.next(s.writer)
-	taken, changed, err := s.add(ctx, of, next, some, calls)
+	taken, changed, err := s.addToManifest(ctx, of, next, some, calls)
 	if err != nil || m.Number > 0 && !changed {
 		return taken, err
 	}
 	return taken, s.publish(ctx, of, next)
 }
 
-// add adds answers and open calls, as Take, to a manifest that is not published
+// addToManifest adds answers and open calls, as Take, to a manifest that is not published
 // yet.
-func (s *State) add(ctx context.Context, of answers.Scope, next *manifest, some items, calls []answers.OpenCall) (taken answers.Taken, changed bool, err error) {
+func (s *State) addToManifest(ctx context.Context, of answers.Scope, next *manifest, some items, calls []answers.OpenCall) (taken answers.Taken, changed bool, err error) {
 	before, err := s.readCalls(ctx, of, next)
 	if err != nil {
 		return taken, false, err

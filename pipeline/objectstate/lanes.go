@@ -79,7 +79,7 @@ func (x *Session) joinLanes(ctx context.Context) error {
 			next.Spent[run] = spent{before.Answers + p.Answers, before.Unpriced + p.Unpriced, before.Credits + p.Credits}
 		}
 	}
-	if _, _, err := s.add(ctx, x.of, next, merge(stored), calls); err != nil {
+	if _, _, err := s.addToManifest(ctx, x.of, next, merge(stored), calls); err != nil {
 		return err
 	}
 	if err := s.publish(ctx, x.of, next); err != nil {

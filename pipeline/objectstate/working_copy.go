@@ -19,7 +19,7 @@ type WorkingCopy struct {
 	session *Session
 	dir     string     // of the copy
 	all     bool       // everything was loaded
-	asked   *loadedSet // the questions that were loaded; nil if none or all were
+	loaded  *loadedSet // the questions that were loaded; nil if none or all were
 }
 
 // ErrNotLoaded means that a question was looked up whose stored answer was not
@@ -29,7 +29,7 @@ var ErrNotLoaded = errors.New("the input has changed since its stored answers we
 // Unloaded is how many stored answers Load can choose from, at most. It is 0 after
 // Load.
 func (c *WorkingCopy) Unloaded() (answers int64) {
-	if c.all || c.asked != nil {
+	if c.all || c.loaded != nil {
 		return 0
 	}
 	c.session.sealing.Lock()
@@ -44,7 +44,7 @@ func (c *WorkingCopy) Load(ctx context.Context, some Hashes) error {
 	if c.all {
 		return nil
 	}
-	if c.asked != nil {
+	if c.loaded != nil {
 		return errors.New("stored answers were loaded before")
 	}
 	x := c.session
@@ -70,7 +70,7 @@ func (c *WorkingCopy) load(ctx context.Context, some Hashes) (err error) {
 	stored := x.state.sorted(ctx, x.of, x.manifest.Files, true)
 	var asked *loadedSet
 	if some != nil {
-		if asked, err = newAsked(c.dir); err != nil {
+		if asked, err = newLoadedSet(c.dir); err != nil {
 			return err
 		}
 		defer func() {
@@ -96,7 +96,7 @@ func (c *WorkingCopy) load(ctx context.Context, some Hashes) (err error) {
 			return err
 		}
 	}
-	x.position, c.all, c.asked = shot.Position, some == nil, asked
+	x.position, c.all, c.loaded = shot.Position, some == nil, asked
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (c *WorkingCopy) check(found []answers.Found, hash func(i int) answers.Hash
 		if f.Stored && f.Fresh {
 			continue
 		}
-		if known, err := c.asked.has(hash(i)); err != nil {
+		if known, err := c.loaded.has(hash(i)); err != nil {
 			return err
 		} else if !known {
 			return ErrNotLoaded
@@ -173,7 +173,7 @@ func (c *WorkingCopy) check(found []answers.Found, hash func(i int) answers.Hash
 }
 
 // Close closes the copy.
-func (c *WorkingCopy) Close() error { return errors.Join(c.Store.Close(), c.asked.close()) }
+func (c *WorkingCopy) Close() error { return errors.Join(c.Store.Close(), c.loaded.close()) }
 
 // loadedSet is a file of hashes in ascending order. It takes no memory, however many
 // they are. A question that is to be bought is searched in it once: with 10 million,
@@ -184,7 +184,7 @@ type loadedSet struct {
 	count int64
 }
 
-func newAsked(dir string) (*loadedSet, error) {
+func newLoadedSet(dir string) (*loadedSet, error) {
 	f, err := atomicfile.Nameless(dir)
 	if err != nil {
 		return nil, err

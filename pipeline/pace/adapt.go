@@ -140,7 +140,7 @@ type meter struct {
 	slot   int64 // the current tenth of a second, since 1970
 }
 
-func (m *meter) add(now time.Time) {
+func (m *meter) countCall(now time.Time) {
 	m.advance(now)
 	m.counts[m.slot%int64(len(m.counts))]++
 }

@@ -194,7 +194,7 @@ func (c *Controller) heeds(now time.Time, o Outcome) bool {
 
 func (c *Controller) answered(now time.Time, call uint64) {
 	c.tally.answered++
-	c.adaption.answers.add(now)
+	c.adaption.answers.countCall(now)
 	if call > c.round { // one that left before the pause says nothing about it
 		c.adaption.answered++
 		c.pause.answered()

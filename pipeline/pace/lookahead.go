@@ -55,12 +55,12 @@ type forecast struct {
 // how long the call took; half of it is assumed for each way.
 func (f *forecast) hear(now time.Time, l LookAhead, latency time.Duration, counted float64, inFlight int) {
 	at := now.Add(-latency / 2)
-	f.used.add(at, counted)
+	f.used.record(at, counted)
 	granted := counted + float64(l.Remaining)
 	if !f.said {
 		f.said, f.granted = true, granted
 		f.maxLeft = l.Remaining + 1
-		f.past.add(at, granted)
+		f.past.record(at, granted)
 		f.open(at, l, latency)
 	} else {
 		f.learn(at, granted, l, latency)
@@ -109,7 +109,7 @@ func (f *forecast) refused() {
 func (f *forecast) learn(at time.Time, granted float64, l LookAhead, latency time.Duration) {
 	rise := granted - f.granted
 	f.granted = max(f.granted, granted)
-	f.past.add(at, f.granted)
+	f.past.record(at, f.granted)
 	dry := f.dry
 	if rise > 0 {
 		f.rises, f.dry = f.rises+1, 0
@@ -234,11 +234,11 @@ const sampling = time.Second / 32
 // begin replaces the history by one of a constant rate.
 func (h *history) begin(at time.Time, granted, rate float64) {
 	*h = history{}
-	h.add(at.Add(-time.Second), granted-rate)
-	h.add(at, granted)
+	h.record(at.Add(-time.Second), granted-rate)
+	h.record(at, granted)
 }
 
-func (h *history) add(at time.Time, granted float64) {
+func (h *history) record(at time.Time, granted float64) {
 	switch {
 	case h.n > 0 && !at.After(h.back(1).at):
 		h.back(1).granted = granted // at is only an estimate

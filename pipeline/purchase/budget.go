@@ -90,8 +90,8 @@ func (a *account) refuse(price int64) error {
 	return nil
 }
 
-// add changes what is counted and held, and wakes the callers of hold.
-func (a *account) add(calls, spent, open, held int64) {
+// adjust changes what is counted and held, and wakes the callers of hold.
+func (a *account) adjust(calls, spent, open, held int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls += calls
@@ -144,7 +144,7 @@ func (c *charge) hold(ctx context.Context) error {
 // reopen holds the price of a booked charge in the place of its cost.
 func (c *charge) reopen() {
 	if c.status == booked {
-		c.account.add(-1, -c.cost, 1, c.price)
+		c.account.adjust(-1, -c.cost, 1, c.price)
 		c.before, c.status = booked, held
 	}
 }
@@ -166,17 +166,17 @@ func (c *charge) settle(cost int64) {
 	case foreign:
 		return
 	case free:
-		c.account.add(1, cost, 0, 0)
+		c.account.adjust(1, cost, 0, 0)
 	case held:
-		c.account.add(1, cost, -1, -c.price)
+		c.account.adjust(1, cost, -1, -c.price)
 	case booked:
-		c.account.add(0, cost-c.cost, 0, 0)
+		c.account.adjust(0, cost-c.cost, 0, 0)
 	}
 	c.status, c.cost = booked, cost
 }
 
 // release ends a request that surely cost nothing and does not count.
 func (c *charge) release() {
-	c.account.add(0, 0, -1, -c.price)
+	c.account.adjust(0, 0, -1, -c.price)
 	c.status = free
 }

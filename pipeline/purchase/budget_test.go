@@ -54,7 +54,7 @@ func TestAccountIsNeverPassed(t *testing.T) {
 
 func TestAccountCountsCalls(t *testing.T) {
 	p := newAccount(Budget{MaxCredits: -1, MaxCalls: 5})
-	p.add(2, 100, 0, 0) // by earlier processes
+	p.adjust(2, 100, 0, 0) // by earlier processes
 	var made atomic.Int64
 	var callers sync.WaitGroup
 	for range 64 {
@@ -127,7 +127,7 @@ func TestAccountWaitsForTheRunAlone(t *testing.T) {
 // A call that is sent again is paid for once.
 func TestAccountRetakes(t *testing.T) {
 	p := newAccount(Budget{MaxCredits: 2, MaxCalls: 1})
-	p.add(1, 2, 0, 0) // unknown, and may have cost its price
+	p.adjust(1, 2, 0, 0) // unknown, and may have cost its price
 	c := charge{account: p, price: 2, status: booked, cost: 2}
 	if err := c.hold(t.Context()); err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 		return nil, nil, err
 	}
 	b.reservedEarlier.price = spent.Open
-	b.account.add(spent.Calls, spent.Credits(), 0, 0)
+	b.account.adjust(spent.Calls, spent.Credits(), 0, 0)
 	b.counters.Earlier(spent.Calls, spent.Paid)
 	cancel := context.CancelFunc(func() {})
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {
@@ -209,7 +209,7 @@ func (b *Buyer) bookDelivered(key string, a answers.Answer) {
 	if a.Credits != nil {
 		cost = *a.Credits
 	}
-	b.account.add(0, cost-price, 0, 0)
+	b.account.adjust(0, cost-price, 0, 0)
 	b.counters.Settled(cost)
 }
 

@@ -118,15 +118,15 @@ func (m *CallCounters) Duplicates(n int64) { m.duplicates.Add(n) }
 // Called counts a request that left, and the time it took. class is one of the constants
 // above, or the resolution.Class of its error.
 func (m *CallCounters) Called(took time.Duration, class string) {
-	m.calls.add(class, 1)
+	m.calls.count(class, 1)
 	switch class {
 	case CallAnswered, CallReplayed, CallPending:
-		m.latency.add(took)
+		m.latency.observe(took)
 	}
 }
 
 // Retried counts a question that is sent again because of an error of class.
-func (m *CallCounters) Retried(class string) { m.retries.add(class, 1) }
+func (m *CallCounters) Retried(class string) { m.retries.count(class, 1) }
 
 // Settled counts the credits of an answer.
 func (m *CallCounters) Settled(credits int64) { m.credits.Add(credits) }
@@ -191,7 +191,7 @@ func (m *CallCounters) Latencies(bounds []time.Duration) (atMost []int64, count 
 // tallies counts by word. There are few words.
 type tallies struct{ words sync.Map } // string → *atomic.Int64
 
-func (t *tallies) add(word string, n int64) {
+func (t *tallies) count(word string, n int64) {
 	count, found := t.words.Load(word)
 	if !found {
 		count, _ = t.words.LoadOrStore(word, new(atomic.Int64))

@@ -48,7 +48,7 @@ func TestLatencyQuantiles(t *testing.T) {
 			var all []time.Duration
 			for range 10_000 {
 				d := c.next()
-				l.add(d)
+				l.observe(d)
 				all = append(all, max(d, 0))
 			}
 			slices.Sort(all)

@@ -24,7 +24,7 @@ type latencies struct {
 	sum     atomic.Int64 // ns
 }
 
-func (l *latencies) add(d time.Duration) {
+func (l *latencies) observe(d time.Duration) {
 	d = max(d, 0)
 	l.buckets[latencyBucket(uint64(d))].Add(1)
 	l.sum.Add(int64(d))

@@ -49,7 +49,7 @@ func Record(p *Progress) *Recorder {
 			select {
 			case now := <-ticker.C:
 				s := p.Snapshot()
-				r.sampler.add(now.Sub(r.began), countsOf(s))
+				r.sampler.sample(now.Sub(r.began), countsOf(s))
 				p.Recent.Note(now, s)
 			case <-quit:
 				return
@@ -97,8 +97,8 @@ func countsOf(s Snapshot) counts {
 // WaitReasons are the reasons that are counted.
 var WaitReasons = [...]pace.Reason{pace.Concurrency, pace.Rate, pace.Spread, pace.RetryAfter, pace.Dead}
 
-// add adds the counts at a time. It ends all steps that are over by then.
-func (s *sampler) add(at time.Duration, c counts) {
+// sample adds the counts at a time. It ends all steps that are over by then.
+func (s *sampler) sample(at time.Duration, c counts) {
 	for at >= time.Duration(len(s.ends)+1)*s.step {
 		if len(s.ends) < maxSteps {
 			s.ends = append(s.ends, c)

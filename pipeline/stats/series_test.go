@@ -12,10 +12,10 @@ import (
 
 func TestSeries(t *testing.T) {
 	s := sampler{step: time.Second}
-	s.add(900*time.Millisecond, counts{rows: 5, calls: 1}) // too early
-	s.add(1000*time.Millisecond, counts{rows: 10, calls: 2})
-	s.add(1900*time.Millisecond, counts{rows: 15, calls: 3}) // of the middle
-	s.add(3100*time.Millisecond, counts{rows: 40, calls: 8}) // two steps late
+	s.sample(900*time.Millisecond, counts{rows: 5, calls: 1}) // too early
+	s.sample(1000*time.Millisecond, counts{rows: 10, calls: 2})
+	s.sample(1900*time.Millisecond, counts{rows: 15, calls: 3}) // of the middle
+	s.sample(3100*time.Millisecond, counts{rows: 40, calls: 8}) // two steps late
 	got := s.series(3500*time.Millisecond, counts{rows: 45, calls: 8})
 	want := Series{StepSeconds: 1, RowsPerSecond: []float64{10, 30, 0, 10}, CallsPerSecond: []float64{2, 6, 0, 0}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -31,9 +31,9 @@ func TestSeries(t *testing.T) {
 func TestSeriesOfWaits(t *testing.T) {
 	const rate, dead = 1, 4 // in waitReasons
 	s := sampler{step: time.Second}
-	s.add(time.Second, counts{calls: 1, waited: [...]time.Duration{rate: 250 * time.Millisecond, dead: 0}})
-	s.add(2*time.Second, counts{calls: 2, waited: [...]time.Duration{rate: 250 * time.Millisecond, dead: 0}})
-	s.add(3*time.Second, counts{calls: 3, waited: [...]time.Duration{rate: 1249 * time.Millisecond, dead: 0}})
+	s.sample(time.Second, counts{calls: 1, waited: [...]time.Duration{rate: 250 * time.Millisecond, dead: 0}})
+	s.sample(2*time.Second, counts{calls: 2, waited: [...]time.Duration{rate: 250 * time.Millisecond, dead: 0}})
+	s.sample(3*time.Second, counts{calls: 3, waited: [...]time.Duration{rate: 1249 * time.Millisecond, dead: 0}})
 	got := s.series(3500*time.Millisecond, counts{calls: 3, waited: [...]time.Duration{rate: 1250 * time.Millisecond, dead: 100 * time.Millisecond}})
 	want := map[string][]float64{"rate": {0.25, 0, 0.999, 0.002}, "dead": {0, 0, 0, 0.2}}
 	if !reflect.DeepEqual(got.Waiting, want) {
@@ -53,7 +53,7 @@ func TestSeriesIsBounded(t *testing.T) {
 		for second := range end {
 			c.rows += int64(second % 7)
 			c.calls++
-			s.add(time.Duration(second+1)*time.Second, c)
+			s.sample(time.Duration(second+1)*time.Second, c)
 		}
 		c.calls += 3
 		got := s.series(time.Duration(end)*time.Second+500*time.Millisecond, c)

@@ -14,13 +14,13 @@ func (c *checker) schema() {
 	columns := c.result.Manifest.Schema
 	own := ownColumns(columns)
 	if own == len(columns) {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: "its schema has no column source, the first of the operation's own"})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: "its schema has no column source, the first of the operation's own"})
 		return
 	}
 	seen := map[string]bool{}
 	for _, column := range columns {
 		if folded := strings.ToLower(column.Name); seen[folded] {
-			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "two columns have this name, ignoring case"})
+			c.found.report(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "two columns have this name, ignoring case"})
 		} else {
 			seen[folded] = true
 		}
@@ -34,23 +34,23 @@ func (c *checker) schema() {
 	}
 	for _, name := range partitions {
 		if seen[strings.ToLower(name)] {
-			c.found.add(Failure{File: sinks.ManifestName, Column: name, Problem: "a partition has this name too, ignoring case"})
+			c.found.report(Failure{File: sinks.ManifestName, Column: name, Problem: "a partition has this name too, ignoring case"})
 		}
 	}
 	for _, kept := range columns[:own] {
 		if kept.Type != "STRING" || !kept.Nullable {
-			c.found.add(Failure{File: sinks.ManifestName, Column: kept.Name, Problem: "a column kept from the input must be a nullable STRING"})
+			c.found.report(Failure{File: sinks.ManifestName, Column: kept.Name, Problem: "a column kept from the input must be a nullable STRING"})
 		}
 	}
 	place := 0
 	for _, column := range columns[own:] {
 		at := slices.IndexFunc(c.rules.Own[place:], func(r sinks.Column) bool { return r.Name == column.Name })
 		if at < 0 {
-			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "the operation has no such column, or has it at another position"})
+			c.found.report(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "the operation has no such column, or has it at another position"})
 			continue
 		}
 		if want := c.rules.Own[place+at]; !want.Equal(column) {
-			c.found.add(Failure{File: sinks.ManifestName, Column: column.Name, Problem: fmt.Sprintf("it is %s; it should be %s", column.Declaration(), want.Declaration())})
+			c.found.report(Failure{File: sinks.ManifestName, Column: column.Name, Problem: fmt.Sprintf("it is %s; it should be %s", column.Declaration(), want.Declaration())})
 		}
 		place += at + 1
 	}

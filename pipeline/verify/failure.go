@@ -52,8 +52,8 @@ type findings struct {
 
 func newFindings() *findings { return &findings{} }
 
-// add keeps failures while there is room.
-func (f *findings) add(failures ...Failure) {
+// report keeps failures while there is room.
+func (f *findings) report(failures ...Failure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	room := min(len(failures), 4*maxFailures-len(f.list)) // more than are listed, so that the first ones are among them
@@ -80,8 +80,8 @@ type rowFindings struct {
 	list     []Failure
 }
 
-// add keeps a problem of row i of the row group.
-func (f *rowFindings) add(i int, column, problem string) {
+// report keeps a problem of row i of the row group.
+func (f *rowFindings) report(i int, column, problem string) {
 	for j := range f.list {
 		if known := &f.list[j]; known.Column == column && known.Problem == problem {
 			known.Rows++

@@ -73,9 +73,9 @@ func (g *groupFacts) join(fork *groupFacts) {
 	}
 }
 
-// add adds a leaf column, in the order of the file. It reports whether g keeps the
+// addLeaf adds a leaf column, in the order of the file. It reports whether g keeps the
 // leaf.
-func (g *groupFacts) add(path string, l *leaf) (kept bool) {
+func (g *groupFacts) addLeaf(path string, l *leaf) (kept bool) {
 	column, _, nested := strings.Cut(path, ".")
 	facts := g.columns[column]
 	if facts == nil {
@@ -240,7 +240,7 @@ func (c *checker) addFile(sum *partSum, f *parquetFile, last *inputRow) *inputRo
 				sum.inputs--
 			}
 			if problem := c.order(last, g.first); problem != "" {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: "source_row", Row: g.found.before + 1, Problem: problem})
+				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: "source_row", Row: g.found.before + 1, Problem: problem})
 			}
 		}
 		if g.last != nil {
@@ -266,14 +266,14 @@ func orderProblem(sameSource bool, before, after int64, several bool) string {
 func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 	got := sum.totals
 	fail := func(format string, args ...any) {
-		c.found.add(Failure{File: name, Column: "outcome", Problem: fmt.Sprintf(format, args...)})
+		c.found.report(Failure{File: name, Column: "outcome", Problem: fmt.Sprintf(format, args...)})
 	}
 	counted := got.ByOutcome()
 	for _, outcome := range slices.Sorted(maps.Keys(counted)) {
 		if n, wanted := *counted[outcome], *want.ByOutcome()[outcome]; n != wanted {
 			fail("%d rows are %s; the manifest says %d", n, outcome, wanted)
 		} else if !maps.Equal(want.Reasons[outcome], got.Reasons[outcome]) {
-			c.found.add(Failure{File: name, Column: "reason", Problem: "the counts of reasons of " + outcome + " rows differ from the manifest"})
+			c.found.report(Failure{File: name, Column: "reason", Problem: "the counts of reasons of " + outcome + " rows differ from the manifest"})
 		}
 	}
 	most := want.Searches
@@ -292,7 +292,7 @@ func (c *checker) compareMalformed(f *parquetFile, want sinks.Totals) {
 		got.Add(g.totals)
 	}
 	if !maps.Equal(want.Reasons["malformed"], got.Reasons["malformed"]) {
-		c.found.add(Failure{File: f.Name, Column: "reason", Problem: "the counts of reasons of malformed lines differ from the manifest"})
+		c.found.report(Failure{File: f.Name, Column: "reason", Problem: "the counts of reasons of malformed lines differ from the manifest"})
 	}
 }
 

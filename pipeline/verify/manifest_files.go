@@ -36,21 +36,21 @@ func (c *checker) manifest(ctx context.Context) error {
 		return err
 	}
 	if !slices.Contains(names, sinks.SuccessName) {
-		c.found.add(Failure{Problem: sinks.SuccessName + " is missing: the run did not finish"})
+		c.found.report(Failure{Problem: sinks.SuccessName + " is missing: the run did not finish"})
 	}
 	if broken != nil {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: "not readable: " + broken.Err.Error()})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: "not readable: " + broken.Err.Error()})
 		return nil
 	}
 	c.result.Manifest = m
 	if err := m.Reconcile(); err != nil {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: err.Error()})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: err.Error()})
 	}
 	c.rules, c.ruled = c.options.Rules(m.Operation, m.SchemaVersion)
 	if c.ruled {
 		c.schema()
 	} else {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the rules of operation %q, schema version %d, are not known to this version", m.Operation, m.SchemaVersion)})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the rules of operation %q, schema version %d, are not known to this version", m.Operation, m.SchemaVersion)})
 	}
 	c.listed()
 	c.strangers(names)
@@ -87,7 +87,7 @@ func (c *checker) listed() {
 		}
 	}
 	if len(m.Parts) == 0 {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: "it lists no parts; a dataset without rows has one empty part"})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: "it lists no parts; a dataset without rows has one empty part"})
 	}
 }
 
@@ -98,10 +98,10 @@ func (c *checker) parted(p *sinks.Part, want, which string) {
 		folder, base := path.Split(f.Name)
 		switch {
 		case !sinks.IsPartitionFolder(c.result.Manifest.PartitionBy, strings.TrimSuffix(folder, "/")):
-			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("a file of %s is not in a folder of a value of %s", which, c.result.Manifest.PartitionBy)})
+			c.found.report(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("a file of %s is not in a folder of a value of %s", which, c.result.Manifest.PartitionBy)})
 			c.entry(f, f.Name, "a file of "+which)
 		case f.Name <= before:
-			c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the files of %s are not sorted by name, or one is listed twice", which)})
+			c.found.report(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("the files of %s are not sorted by name, or one is listed twice", which)})
 			c.entry(f, f.Name, "a file of "+which)
 		default:
 			c.entry(f, strings.TrimSuffix(f.Name, base)+want, "a file of "+which)
@@ -109,16 +109,16 @@ func (c *checker) parted(p *sinks.Part, want, which string) {
 		before = f.Name
 	}
 	if p.Name != want {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s should be called %s", which, want)})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s should be called %s", which, want)})
 	}
 }
 
 func (c *checker) entry(f sinks.File, want, which string) {
 	if f.Name != want {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s should be called %s", which, want)})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: fmt.Sprintf("%s should be called %s", which, want)})
 	}
 	if !hexSHA256.MatchString(f.SHA256) {
-		c.found.add(Failure{File: sinks.ManifestName, Problem: which + " has no SHA-256"})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: which + " has no SHA-256"})
 	}
 	c.result.Files++
 	c.result.Bytes += f.Bytes
@@ -138,7 +138,7 @@ func (c *checker) strangers(names []string) {
 		if known[name] || isHidden(path.Base(name)) || isHiddenFolder(name) {
 			continue
 		}
-		c.found.add(Failure{File: name, Problem: "unexpected file; readers would load it as data"})
+		c.found.report(Failure{File: name, Problem: "unexpected file; readers would load it as data"})
 	}
 }
 
@@ -156,7 +156,7 @@ func isHiddenFolder(name string) bool {
 func (c *checker) intact(ctx context.Context, f sinks.File) (*sinks.OpenFile, error) {
 	opened, err := c.dataset.Open(f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		c.found.add(Failure{File: f.Name, Problem: "it is missing"})
+		c.found.report(Failure{File: f.Name, Problem: "it is missing"})
 		return nil, nil
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *checker) intact(ctx context.Context, f sinks.File) (*sinks.OpenFile, er
 	if problem == "" {
 		return opened, nil
 	}
-	c.found.add(Failure{File: f.Name, Problem: problem})
+	c.found.report(Failure{File: f.Name, Problem: problem})
 	return nil, opened.Close()
 }
 

@@ -125,7 +125,7 @@ func (c *checker) forms() map[string]string {
 // each other and the manifest. It reports whether the rows can be read.
 func (c *checker) footers(f *parquetFile) bool {
 	fail := func(column, format string, args ...any) {
-		c.found.add(Failure{File: f.Name, Column: column, Problem: fmt.Sprintf(format, args...)})
+		c.found.report(Failure{File: f.Name, Column: column, Problem: fmt.Sprintf(format, args...)})
 	}
 	var err error
 	if f.readers.one, err = openArrow(f.opened); err == nil {
@@ -149,7 +149,7 @@ func (c *checker) footers(f *parquetFile) bool {
 		sum += g.rows
 		for _, chunk := range g.chunks {
 			if chunk.values < g.rows {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "it has fewer values and nulls than there are rows"})
+				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "it has fewer values and nulls than there are rows"})
 				return false
 			}
 		}
@@ -190,16 +190,16 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 	leaves := leavesOf(f.foot.columns)
 	for i, g := range f.foot.groups {
 		if len(g.chunks) != len(leaves) {
-			c.found.add(Failure{File: f.Name, RowGroup: i + 1, Problem: fmt.Sprintf("it has %d column chunks; the schema has %d leaf columns", len(g.chunks), len(leaves))})
+			c.found.report(Failure{File: f.Name, RowGroup: i + 1, Problem: fmt.Sprintf("it has %d column chunks; the schema has %d leaf columns", len(g.chunks), len(leaves))})
 			return false
 		}
 		for j, chunk := range g.chunks {
 			if chunk.path != leaves[j].name {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j].name, Problem: "another column is in its place"})
+				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j].name, Problem: "another column is in its place"})
 				return false
 			}
 			if chunk.physical != leaves[j].physical {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "its type is not that of the schema"})
+				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "its type is not that of the schema"})
 				return false
 			}
 		}
@@ -236,7 +236,7 @@ func (c *checker) about(f *parquetFile, fail func(column, format string, args ..
 	for i, g := range f.foot.groups {
 		for _, chunk := range g.chunks {
 			if chunk.hasBounds && c.isText(chunk.path) {
-				c.found.add(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "text columns must not have statistics, which are values in clear text"})
+				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "text columns must not have statistics, which are values in clear text"})
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 		leaves: map[string]*leaf{}, bytes: map[string][]int64{}, columns: map[string]*ColumnFacts{},
 	}
 	if problems := c.readGroup(g, f, i); len(problems) > 0 {
-		c.found.add(problems...)
+		c.found.report(problems...)
 		return nil
 	}
 	switch {
@@ -268,7 +268,7 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 		g.countMalformed()
 	case c.ruled:
 		g.check(c.rules)
-		c.found.add(g.found.list...)
+		c.found.report(g.found.list...)
 	}
 	g.release(&c.spare)
 	c.options.Progress.Add(g.rows)
@@ -323,7 +323,7 @@ func (c *checker) readColumn(g *groupFacts, rowGroup int, leaves []int) (problem
 		case chunk.statistics.problem(l) != "":
 			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Problem: chunk.statistics.problem(l)})
 		default:
-			kept := g.add(path, l)
+			kept := g.addLeaf(path, l)
 			if g.file.isPart && c.ruled {
 				g.checkColumn(path, l, c.rules)
 			}

@@ -77,7 +77,7 @@ func (g *groupFacts) checkForm(column string, l *leaf, form string) {
 		}
 		next++
 		if !ok {
-			g.found.add(i, column, problem)
+			g.found.report(i, column, problem)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (g *groupFacts) checkBounds(lower, upper string) {
 	most, hasMost := g.numbers(upper)
 	for i := range min(len(least), len(most)) {
 		if hasLeast[i] && hasMost[i] && least[i] > most[i] {
-			g.found.add(i, lower, "it is larger than "+upper)
+			g.found.report(i, lower, "it is larger than "+upper)
 		}
 	}
 }
@@ -112,9 +112,9 @@ func (g *groupFacts) countRows(outcomes []parquet.ByteArray) {
 		}
 		switch matched := string(outcome) == "matched"; {
 		case matched && reason != nil:
-			g.found.add(i, "reason", "a matched row has no reason")
+			g.found.report(i, "reason", "a matched row has no reason")
 		case !matched && reason == nil:
-			g.found.add(i, "reason", "a row that is not matched needs a reason")
+			g.found.report(i, "reason", "a row that is not matched needs a reason")
 		case !matched:
 			t.CountReason(string(outcome), string(reason), 1)
 		}
@@ -140,7 +140,7 @@ func (g *groupFacts) checkOrder(several bool) {
 		g.inputs++
 		for i := from + 1; i < to; i++ {
 			if problem := orderProblem(true, rows[i-1], rows[i], several); problem != "" {
-				g.found.add(i, "source_row", problem)
+				g.found.report(i, "source_row", problem)
 			}
 			if rows[i] != rows[i-1] {
 				g.inputs++
@@ -182,7 +182,7 @@ func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 			continue
 		}
 		if row++; definition > 0 && g.suppressed[row] {
-			g.found.add(row, column, "a suppressed row has no value here")
+			g.found.report(row, column, "a suppressed row has no value here")
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 func (g *groupFacts) checkFolder(outcomes []parquet.ByteArray) {
 	for i := 0; g.file.valued && i < len(outcomes); i++ {
 		if string(outcomes[i]) == "suppressed" {
-			g.found.add(i, "outcome", "a suppressed row is in the folder of a value")
+			g.found.report(i, "outcome", "a suppressed row is in the folder of a value")
 		}
 	}
 }
@@ -203,9 +203,9 @@ func (g *groupFacts) checkKeys(outcomes []parquet.ByteArray) {
 		switch outcome := string(outcomes[i]); {
 		case outcome == "suppressed": // checkSuppressed checks it
 		case outcome == "rejected" && keys[i] != nil:
-			g.found.add(i, "key", "a rejected row has no key")
+			g.found.report(i, "key", "a rejected row has no key")
 		case outcome != "rejected" && keys[i] == nil:
-			g.found.add(i, "key", "the key is missing; only rejected rows have none")
+			g.found.report(i, "key", "the key is missing; only rejected rows have none")
 		}
 	}
 }
@@ -219,10 +219,10 @@ func (g *groupFacts) checkAnswers(outcomes []parquet.ByteArray) {
 			continue
 		}
 		if string(outcomes[i]) == "matched" {
-			g.found.add(i, "answered_by", "a matched row needs to say who answered")
+			g.found.report(i, "answered_by", "a matched row needs to say who answered")
 		}
 		if i < len(priced) && priced[i] {
-			g.found.add(i, "credits", "a row without an answer has a price")
+			g.found.report(i, "credits", "a row without an answer has a price")
 		}
 	}
 }
@@ -234,10 +234,10 @@ func (g *groupFacts) checkPhones() {
 	valid := g.leaves["phone_valid"]
 	for i, phone := range phones {
 		if phone != nil && i < len(raw) && raw[i] == nil {
-			g.found.add(i, "phone", "phone_raw is missing")
+			g.found.report(i, "phone", "phone_raw is missing")
 		}
 		if valid != nil && i < len(valid.definition) && (valid.definition[i] > 0) != (phone != nil) {
-			g.found.add(i, "phone_valid", "exactly the rows with a phone have a value")
+			g.found.report(i, "phone_valid", "exactly the rows with a phone have a value")
 		}
 	}
 }
@@ -280,7 +280,7 @@ func (g *groupFacts) checkHashes(d digestColumn, values []parquet.ByteArray) {
 		d.hash(digests, data, offsets)
 		for i := from; i < to; i++ {
 			if problem := d.problem(keys[i], values[i], digests[(i-from)*d.hex:]); problem != "" {
-				g.found.add(i, d.name, problem)
+				g.found.report(i, d.name, problem)
 			}
 		}
 		from = to
@@ -310,7 +310,7 @@ func (d digestColumn) problem(key, value, digest []byte) string {
 func (g *groupFacts) checkHashed(outcomes []parquet.ByteArray) {
 	for i := range min(len(outcomes), len(g.hashed)) {
 		if string(outcomes[i]) == "matched" && !g.hashed[i] {
-			g.found.add(i, g.hashColumn(), "a matched row needs at least one hash")
+			g.found.report(i, g.hashColumn(), "a matched row needs at least one hash")
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (d *Directory) peopleFile() *people.File {
 }
 
 // AppendPeople appends the people of rows to a; see people.File.AppendAll.
-func (d *Directory) AppendPeople(rows []uint32, urls []string, a *resolution.Answers, part people.Part, limit int) (n int, err error) {
+func (d *Directory) AppendPeople(rows []uint32, urls []string, a *resolution.Answers, part people.Fields, limit int) (n int, err error) {
 	err = guarded(People, func() { n = d.peopleFile().AppendAll(rows, urls, a, part, limit) })
 	return n, err
 }
@@ -46,7 +46,7 @@ func (d *Directory) FillPerson(row uint32, arena *records.Arena, e *people.Entry
 // FillPeopleByDigest reads people by raw digests of their emails into entries. addresses
 // are those of the digests, "" if unknown. It sets emails to the person's email with the digest; see
 // people.File.PersonByEmail.
-func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, part people.Part) error {
+func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, part people.Fields) error {
 	clear(emails)
 	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, part) })
 }

@@ -101,7 +101,7 @@ func resize[T any](s []T, n int) []T {
 
 // part is what is read of a person: all of them if there is a list of suppressed
 // people to compare them with.
-func (b *batch) part(wanted people.Part) people.Part {
+func (b *batch) part(wanted people.Fields) people.Fields {
 	if b.engine.options.Listed != nil {
 		return people.Whole
 	}

@@ -78,7 +78,7 @@ func (b *batch) findPeople(keys []string, rows []uint32) error {
 
 // complete adds hashes and companies to people, and leaves out what is no answer to the
 // operation.
-func (b *batch) complete(to *resolution.Answers, part people.Part) error {
+func (b *batch) complete(to *resolution.Answers, part people.Fields) error {
 	switch part {
 	case people.Emails:
 		b.hashes.lists(to)

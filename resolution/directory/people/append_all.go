@@ -33,7 +33,7 @@ func (f *File) Start(a *resolution.Answers) {
 // Reasons, Matched, Hashes, Companies, match levels and Confidences. It ends early when a,
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
 // Call it under columnfile.Guard.
-func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Part, limit int) int {
+func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Fields, limit int) int {
 	first, lines := f.firstPhones(), uint64(touchedLines)
 	if part != Whole {
 		lines = partLines
@@ -80,7 +80,7 @@ const (
 const hashesBytes = 32 + 40 + 64
 
 // appendNobody appends an empty row to the columns that the people of a part have.
-func appendNobody(a *resolution.Answers, url string, part Part) {
+func appendNobody(a *resolution.Answers, url string, part Fields) {
 	switch part {
 	case Phones:
 		appendNoPhone(a)

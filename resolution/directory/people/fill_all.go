@@ -4,14 +4,14 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
-// Part is what a look-up needs of a person.
-type Part int
+// Fields is what a look-up needs of a person.
+type Fields int
 
 // The parts of a person, each with NetworkURL.
 const (
-	Whole  Part = iota
-	Emails      // EmailKeys
-	Phones      // the first phone; AppendAll only
+	Whole  Fields = iota
+	Emails        // EmailKeys
+	Phones        // the first phone; AppendAll only
 )
 
 // together is how many keys are looked up at a time.
@@ -20,7 +20,7 @@ const together = 256
 // FillAllByDigest fills the entries of the raw digests of people's emails, and sets emails
 // to those emails. addresses are those of the digests, "" if unknown. It skips empty
 // digests. part is Whole or Emails. Call it under columnfile.Guard.
-func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string, part Part) {
+func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string, part Fields) {
 	var hashes [together]records.Hash
 	var rows [together]uint32
 	for len(digests) > 0 {
@@ -41,7 +41,7 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 
 // fillByDigest fills an entry with the person who has an email with the digest, and returns
 // that email; "" without one. See FillAllByDigest for part.
-func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry, part Part) (email string) {
+func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry, part Fields) (email string) {
 	for row := range f.digests.Rows(h) {
 		f.fillEmails(row, arena, e)
 		at := e.Person.emailOf(digest, address)

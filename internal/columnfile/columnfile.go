@@ -116,6 +116,19 @@ func Column[T Fixed](w *Writer, name string, values []T) {
 	Put(w, values...)
 }
 
+// PutEach writes a section of n values, which are made in order.
+func PutEach[T Fixed](w *Writer, name string, n int, value func(i int) T) {
+	Begin[T](w, name)
+	var some [256]T
+	for at := 0; at < n; at += len(some) {
+		k := min(len(some), n-at)
+		for i := range k {
+			some[i] = value(at + i)
+		}
+		Put(w, some[:k]...)
+	}
+}
+
 // Finish writes checksums and the table of contents. It does not close the
 // file.
 func (w *Writer) Finish() error {

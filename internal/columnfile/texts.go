@@ -18,12 +18,6 @@ func (t Texts) Len() int { return len(t.Offsets) - 1 }
 // At returns a text. It is valid as long as the source of t.
 func (t Texts) At(i uint32) []byte { return t.Bytes[t.Offsets[i]:t.Offsets[i+1]] }
 
-// With returns t and one more text.
-func (t Texts) With(text []byte) Texts {
-	t.Bytes = append(t.Bytes, text...)
-	return Texts{append(t.Offsets, uint64(len(t.Bytes))), t.Bytes}
-}
-
 // Lists are lists of codes stored one after another, like Texts.
 type Lists struct {
 	Offsets []uint64
@@ -40,6 +34,21 @@ func (l Lists) At(i uint32) []uint32 { return l.Members[l.Offsets[i]:l.Offsets[i
 func PutTexts(w *Writer, name string, t Texts) {
 	Column(w, name+"_offsets", t.Offsets)
 	Column(w, name, t.Bytes)
+}
+
+// PutEachText writes the two sections of n texts.
+func PutEachText(w *Writer, name string, n int, text func(i int) []byte) {
+	end := uint64(0)
+	PutEach(w, name+"_offsets", n+1, func(i int) uint64 {
+		if i > 0 {
+			end += uint64(len(text(i - 1)))
+		}
+		return end
+	})
+	Begin[uint8](w, name)
+	for i := range n {
+		Put(w, text(i)...)
+	}
 }
 
 // PutLists writes the two sections of lists.

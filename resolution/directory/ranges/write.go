@@ -134,16 +134,15 @@ func (s *segments) write(w *columnfile.Writer) error {
 	if err != nil {
 		return err
 	}
-	columnfile.Begin[uint32](w, "v4_first")
-	i := 0
-	for prefix := range uint64(1<<16 + 1) {
-		for i < len(v4) && v4[i]>>48 < prefix {
-			i++
+	first := 0
+	columnfile.PutEach(w, "v4_first", 1<<16+1, func(prefix int) uint32 {
+		for first < len(v4) && v4[first]>>48 < uint64(prefix) {
+			first++
 		}
-		columnfile.Put(w, uint32(i))
-	}
-	putPart(w, "v4_low", v4, func(start uint64) uint16 { return uint16(start >> 32) })
-	putPart(w, "v4", v4, func(start uint64) uint32 { return uint32(start) })
+		return uint32(first)
+	})
+	columnfile.PutEach(w, "v4_low", len(v4), func(i int) uint16 { return uint16(v4[i] >> 32) })
+	columnfile.PutEach(w, "v4", len(v4), func(i int) uint32 { return uint32(v4[i]) })
 	high, errHigh := s.v6High.Read()
 	low, errLow := s.v6Low.Read()
 	v6, err := s.v6.Read()
@@ -151,18 +150,6 @@ func (s *segments) write(w *columnfile.Writer) error {
 	columnfile.Column(w, "v6_low", low)
 	columnfile.Column(w, "v6", v6)
 	return errors.Join(errHigh, errLow, err)
-}
-
-// putPart writes a section with a part of each start.
-func putPart[T columnfile.Fixed](w *columnfile.Writer, name string, starts []uint64, part func(uint64) T) {
-	columnfile.Begin[T](w, name)
-	var parts [1024]T
-	for some := range slices.Chunk(starts, len(parts)) {
-		for i, start := range some {
-			parts[i] = part(start)
-		}
-		columnfile.Put(w, parts[:len(some)]...)
-	}
 }
 
 func (t *table) writeOwners(w *columnfile.Writer) error {
@@ -181,32 +168,16 @@ func (t *table) writeOwners(w *columnfile.Writer) error {
 	for _, w := range t.words.List() {
 		orgTypes = append(orgTypes, w.Word)
 	}
-	columnfile.Begin[uint8](w, "org_type")
-	for i := range owners.Len() {
+	columnfile.PutEach(w, "org_type", owners.Len(), func(i int) uint8 {
 		code := slices.Index(orgTypes, string(cell(i, 2)))
 		if code < 0 { // one of too many words
 			code = len(orgtype.Kinds)
 		}
-		columnfile.Put(w, uint8(code))
-	}
-	writeTexts(w, "domain", owners.Len(), func(i int) []byte { return cell(i, 0) })
-	writeTexts(w, "name", owners.Len(), func(i int) []byte { return cell(i, 1) })
+		return uint8(code)
+	})
+	columnfile.PutEachText(w, "domain", owners.Len(), func(i int) []byte { return cell(i, 0) })
+	columnfile.PutEachText(w, "name", owners.Len(), func(i int) []byte { return cell(i, 1) })
 	words := orgTypes[len(orgtype.Kinds):]
-	writeTexts(w, "word", len(words), func(i int) []byte { return []byte(words[i]) })
+	columnfile.PutEachText(w, "word", len(words), func(i int) []byte { return []byte(words[i]) })
 	return nil
-}
-
-// writeTexts writes a column of n texts.
-func writeTexts(w *columnfile.Writer, name string, n int, text func(i int) []byte) {
-	end := uint64(0)
-	columnfile.Begin[uint64](w, name+"_offsets")
-	columnfile.Put(w, end)
-	for i := range n {
-		end += uint64(len(text(i)))
-		columnfile.Put(w, end)
-	}
-	columnfile.Begin[uint8](w, name)
-	for i := range n {
-		columnfile.Put(w, text(i)...)
-	}
 }

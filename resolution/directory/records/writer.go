@@ -113,19 +113,17 @@ func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 	if err := w.offsets.Close(); err != nil {
 		return 0, err
 	}
-	all := columnfile.Texts{Offsets: []uint64{0}}
+	var all []string
 	sizes := make([]uint32, len(w.dictionaries))
 	for i, d := range w.dictionaries {
 		if d == nil {
 			continue
 		}
 		sizes[i] = uint32(len(d.texts))
-		for _, text := range d.texts {
-			all = all.With([]byte(text))
-		}
+		all = append(all, d.texts...)
 	}
 	columnfile.Column(w.Columns, "dictionary_sizes", sizes)
-	columnfile.PutTexts(w.Columns, "dictionary", all)
+	columnfile.PutEachText(w.Columns, "dictionary", len(all), func(i int) []byte { return []byte(all[i]) })
 	w.lost = make([]uint64, (len(offsets)+63)/64)
 	keys, err = w.keys.Write(ctx, w.Columns, "keys", nil, func(row uint32) { w.lost[row/64] |= 1 << (row % 64) })
 	return keys, errors.Join(err, w.keys.Close())

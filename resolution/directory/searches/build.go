@@ -227,22 +227,11 @@ func (b *builder) writeLeads(w *columnfile.Writer) (ranks []uint32, err error) {
 	}
 	slices.SortFunc(leads, func(a, b lead) int { return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low)) })
 	ranks = make([]uint32, len(ids))
-	columnfile.Begin[[16]byte](w, "lead_id")
 	for rank, l := range leads {
 		ranks[l.code] = uint32(rank)
-		columnfile.Put(w, ids[l.code])
 	}
-	var end uint64
-	columnfile.Begin[uint64](w, "lead_key_offsets")
-	columnfile.Put(w, end)
-	for _, l := range leads {
-		end += uint64(len(keys.At(l.code)))
-		columnfile.Put(w, end)
-	}
-	columnfile.Begin[uint8](w, "lead_key")
-	for _, l := range leads {
-		columnfile.Put(w, keys.At(l.code)...)
-	}
+	columnfile.PutEach(w, "lead_id", len(leads), func(i int) [16]byte { return ids[leads[i].code] })
+	columnfile.PutEachText(w, "lead_key", len(leads), func(i int) []byte { return keys.At(leads[i].code) })
 	return ranks, nil
 }
 
@@ -268,14 +257,8 @@ func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) 
 		}
 		return cmp.Or(cmp.Compare(a.lead, b.lead), cmp.Compare(a.row, b.row))
 	})
-	columnfile.Begin[int64](w, "searched_at")
-	for _, p := range places {
-		columnfile.Put(w, p.at)
-	}
-	columnfile.Begin[uint32](w, "lead")
-	for _, p := range places {
-		columnfile.Put(w, p.lead)
-	}
+	columnfile.PutEach(w, "searched_at", len(places), func(i int) int64 { return places[i].at })
+	columnfile.PutEach(w, "lead", len(places), func(i int) uint32 { return places[i].lead })
 	order := make([]uint32, len(places))
 	for i, p := range places {
 		order[i] = p.row
@@ -290,14 +273,12 @@ func gather[T uint8 | uint16 | uint32](w *columnfile.Writer, name string, from *
 	if err != nil {
 		return err
 	}
-	columnfile.Begin[T](w, name)
-	for _, row := range order {
-		code := column[row]
+	columnfile.PutEach(w, name, len(order), func(i int) T {
 		if ranks != nil {
-			code = ranks[code]
+			return ranks[column[order[i]]]
 		}
-		columnfile.Put(w, code)
-	}
+		return column[order[i]]
+	})
 	return from.Close()
 }
 
@@ -319,14 +300,11 @@ func writeDictionary(w *columnfile.Writer, name string, l *columnfile.Lexicon) (
 		return cmp.Or(strings.Compare(a.folded, b.folded), bytes.Compare(raw.At(a.code), raw.At(b.code)))
 	})
 	ranks = make([]uint32, len(terms))
-	sorted, folded := columnfile.Texts{Offsets: []uint64{0}}, columnfile.Texts{Offsets: []uint64{0}}
 	for rank, t := range terms {
 		ranks[t.code] = uint32(rank)
-		sorted = sorted.With(raw.At(t.code))
-		folded = folded.With([]byte(t.folded))
 	}
-	columnfile.PutTexts(w, name+"_text", sorted)
-	columnfile.PutTexts(w, name+"_folded", folded)
+	columnfile.PutEachText(w, name+"_text", len(terms), func(i int) []byte { return raw.At(terms[i].code) })
+	columnfile.PutEachText(w, name+"_folded", len(terms), func(i int) []byte { return []byte(terms[i].folded) })
 	return ranks, l.Close()
 }
 
@@ -353,17 +331,15 @@ func (b *builder) writeKeywords(w *columnfile.Writer) error {
 		forward.Offsets = append(forward.Offsets, uint64(len(forward.Members)))
 	}
 	sorted := slices.Sorted(slices.Values(met))
-	vocabularyTexts := columnfile.Texts{Offsets: []uint64{0}}
 	for rank, word := range sorted {
 		vocabulary[word] = uint32(rank)
-		vocabularyTexts = vocabularyTexts.With([]byte(word))
 	}
 	for i, code := range forward.Members {
 		forward.Members[i] = vocabulary[met[code]]
 	}
 	columnfile.PutTexts(w, "keyword_text", keywords)
 	columnfile.PutLists(w, "keyword_words", forward)
-	columnfile.PutTexts(w, "word_text", vocabularyTexts)
+	columnfile.PutEachText(w, "word_text", len(sorted), func(i int) []byte { return []byte(sorted[i]) })
 	columnfile.PutLists(w, "word_keywords", inverted(forward, len(sorted)))
 	return nil
 }

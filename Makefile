@@ -89,7 +89,7 @@ in-module = cd $(1) && if ! go list -test -deps ./... > /dev/null 2>&1; then ech
 	else $(2); fi
 with-duckdb = if ! command -v g++ > /dev/null; then echo "NOT RUN $@: there is no g++"; else $(in-module); fi
 
-# -count=1 because these tests build the program, which the test cache does not see.
+# -count=1 because these tests run the program, which the test cache does not see.
 load-check: ## load what every operation writes into DuckDB, with the statements of leadetl schema
 	@$(call with-duckdb,internal/duckdbtest,go vet . && go test -count=1 . && cd ../../bench && go vet ./duckdb)
 

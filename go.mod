@@ -124,4 +124,7 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-tool honnef.co/go/tools/cmd/staticcheck
+tool (
+	github.com/leadetl/leadetl/cmd/leadetl
+	honnef.co/go/tools/cmd/staticcheck
+)

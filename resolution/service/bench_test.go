@@ -20,6 +20,7 @@ func BenchmarkEnrichment(b *testing.B) {
 	f := newFixture(b, func(o *Options) { o.Limits.Single = limit.Rate{Events: 1e6, Per: time.Second, Burst: 1e6} })
 	_, err := f.store.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.now())
 	f.must(err)
+	f.must(f.service.roster.Refresh(b.Context())) // as Serve does; so many new callers at once would not all be looked for
 	handler := f.service.Public()
 	b.ReportAllocs()
 	b.SetParallelism(32) // of 2 cores, 64

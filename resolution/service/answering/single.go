@@ -85,7 +85,7 @@ func writeSingle(c *admission.Call, id uuid.UUID, asked request.SingleCall, answ
 	if len(l.HashedEmails) == 0 && (operation == resolution.EmailToHEM || operation == resolution.NetworkToHEM) {
 		lead.WriteString(`{"hashed_emails":[]}`)
 	} else {
-		wire.WriteLead(lead, l)
+		wire.WriteJSON(lead, l)
 	}
 	e := wire.Envelope{
 		Success: true, Message: messages[operation].noMatch, Test: c.Caller.Account.IsTest(), Data: answer.Matched(),

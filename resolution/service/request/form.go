@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
@@ -23,7 +24,7 @@ func (f *form) problem(pointer, code, format string, a ...any) {
 
 // optional returns the value of a field; empty when the field is missing or of
 // another kind.
-func (f *form) optional(name string, want kind) value {
+func (f *form) optional(name string, want jsontext.Kind) value {
 	v := f.object.get(name)
 	if v == "" {
 		return ""

@@ -9,21 +9,18 @@ import (
 // value is a JSON value of a parsed body, as compact text; empty if it is missing.
 type value string
 
-// kind is the type of a value.
-type kind uint8
-
+// The kinds of values that fields are asked for.
 const (
-	nullKind kind = iota
-	booleanKind
-	numberKind
-	stringKind
-	arrayKind
-	objectKind
+	nullKind    jsontext.Kind = 'n'
+	booleanKind jsontext.Kind = 't' // true and false
+	numberKind  jsontext.Kind = '0'
+	stringKind  jsontext.Kind = '"'
+	arrayKind   jsontext.Kind = '['
+	objectKind  jsontext.Kind = '{'
 )
 
 // expected is the detail of a problem with a value of another kind.
-var expected = [...]string{
-	nullKind:    "must be null",
+var expected = map[jsontext.Kind]string{
 	booleanKind: "must be true or false",
 	numberKind:  "must be a number",
 	stringKind:  "must be a string",
@@ -31,20 +28,11 @@ var expected = [...]string{
 	objectKind:  "must be an object",
 }
 
-func (v value) kind() kind {
-	switch v[0] {
-	case 'n':
-		return nullKind
-	case 't', 'f':
+func (v value) kind() jsontext.Kind {
+	if v[0] == 'f' {
 		return booleanKind
-	case '"':
-		return stringKind
-	case '[':
-		return arrayKind
-	case '{':
-		return objectKind
 	}
-	return numberKind
+	return jsontext.Value(v[:1]).Kind()
 }
 
 // text is the content of a string.

@@ -42,7 +42,7 @@ func (e *Envelope) Write(b *bytes.Buffer) {
 	b.WriteString(`{"success":`)
 	writeBool(b, e.Success)
 	b.WriteString(`,"message":`)
-	writeString(b, e.Message)
+	WriteJSON(b, e.Message)
 	if e.Test {
 		b.WriteString(`,"test":true`)
 	}
@@ -60,7 +60,7 @@ func (e *Envelope) Write(b *bytes.Buffer) {
 		b.WriteByte('"')
 		if e.CallbackURL != "" {
 			b.WriteString(`,"callback_url":`)
-			writeString(b, e.CallbackURL)
+			WriteJSON(b, e.CallbackURL)
 		}
 		b.WriteByte('}')
 	}
@@ -114,13 +114,6 @@ func WriteJSON(b *bytes.Buffer, v any) {
 		panic(err)
 	}
 	b.Truncate(b.Len() - 1) // the line end
-}
-
-// writeString is WriteJSON for strings.
-func writeString(b *bytes.Buffer, s string) {
-	o := object{b.AvailableBuffer()}
-	o.string(s)
-	b.Write(o.b)
 }
 
 func writeBool(b *bytes.Buffer, v bool) {

@@ -11,7 +11,7 @@
 //   - batch: up to 8,192 rows that are read together. Batches begin anew in each file.
 //   - part: consecutive rows, --rows-per-part of them, and the files made of them:
 //     part-00003.parquet has the rows from 3,000,001 to 4,000,000. A part is published
-//     whole and then recorded. What is recorded is not made again.
+//     whole and then recorded. A rerun makes only the parts that are missing in the record.
 //   - row group: rows of a file of a part that are encoded together.
 //   - window: consecutive parts whose rows are read in one go, from a place in the input.
 //     leadetl part --index 3 makes one; a whole run is one window.

@@ -53,13 +53,14 @@ var (
 )
 
 // BatchResolver answers many keys at once, in columns, without a request or an allocation a
-// row.
+// row. A run asks it for a Batch for each part that is made, from several goroutines.
 type BatchResolver interface {
 	// NewBatch returns memory for the look-ups of an operation on one record.
 	NewBatch(Operation) Batch
 }
 
-// Batch answers many keys at once. It is used by one goroutine.
+// Batch answers many keys at once. One goroutine uses it, once for every few thousand rows;
+// nothing has to be closed.
 type Batch interface {
 	// Resolve makes to the answers that Resolver.Resolve gives to each key. It answers fewer
 	// keys, at least one, if the columns would have more than limit bytes, and returns their

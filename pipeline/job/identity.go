@@ -122,7 +122,7 @@ func Differences(before, now json.RawMessage) string {
 	return strings.Join(all, "; ")
 }
 
-// otherSettings is what is said when the differences are not known.
+// otherSettings is the message if the differences are unknown.
 const otherSettings = "other settings, inputs, directory or suppression lists"
 
 // isService reports whether answers come from a service. Others have a

@@ -325,7 +325,7 @@ func positionsOf(columns []int) (at positions) {
 	return at
 }
 
-// itemOf returns a row. What was not read stays empty.
+// itemOf returns a row. Columns that were skipped stay empty.
 func itemOf(rec arrow.Record, row int, at positions) (i answers.Item) {
 	column := func(number int) arrow.Array {
 		if at[number] < 0 {

@@ -139,8 +139,8 @@ type Loader interface {
 	// order and may be read twice; nil loads all. It comes before the first change, and
 	// does nothing if all are loaded.
 	Load(ctx context.Context, questions iter.Seq2[answers.Hash, error]) error
-	// Renew makes room for other answers: what was loaded or bought is not there any more
-	// until it is loaded. Nothing else uses the Store meanwhile.
+	// Renew makes room for other answers: it drops all answers, and Load brings them
+	// again. Nothing else uses the Store meanwhile.
 	Renew(ctx context.Context) error
 }
 

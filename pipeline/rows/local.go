@@ -191,7 +191,7 @@ func (a *Engine) Answer(ctx context.Context, b *columns.Batch, each func(*column
 	return nil
 }
 
-// questions are the keys of a batch, without those of rows that are not asked about.
+// questions are the keys of a batch; rows without a question have an empty one.
 func (a *Engine) questions(b *columns.Batch) resolution.Questions {
 	q := resolution.Questions{Keys: b.Keys, Addrs: b.Addrs}
 	if !slices.Contains(b.Outcomes, outcome.Suppressed) {

@@ -337,8 +337,8 @@ func (k *Asked) compare(kind resolution.Identifier, key, said string) naming {
 }
 
 // compareEmails compares addresses, and digests of them, by the forms of all profiles.
-// A digest says nothing about one of another algorithm, nor does an address with stars
-// for what is not to be seen.
+// Digests are compared if they are of one algorithm, and an address with stars by its
+// visible letters.
 func compareEmails(key, said string) naming {
 	mine, err := email.Parse([]byte(key))
 	if err != nil {

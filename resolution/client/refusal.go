@@ -121,7 +121,7 @@ func isNotReady(body value) bool {
 	return says(text(body.get("message")), "not ready", "still processing", "in progress", "try again later", "retry later")
 }
 
-// isTooEarly reports whether a 404 says that what was asked for is not there yet: in
+// isTooEarly reports whether a 404 says that the answer will come later: in
 // words, or by when to ask again.
 func (in envelope) isTooEarly() bool {
 	a := in.answer

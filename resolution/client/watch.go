@@ -145,7 +145,7 @@ type watch struct {
 }
 
 // begin is called with the connection for a request, perhaps again with another one.
-// It closes one that is not to be used, so that nothing can be written to it.
+// It closes an unwanted one, so that all writes to it fail.
 func (w *watch) begin(info httptrace.GotConnInfo) {
 	w.done()
 	c, encrypted := info.Conn, false

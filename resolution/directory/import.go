@@ -82,7 +82,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	return report, next.sweep(dir)
 }
 
-// Report says what was imported and what was not.
+// Report counts imported and rejected rows.
 type Report struct {
 	Kinds []KindReport // in the order of Kinds
 }

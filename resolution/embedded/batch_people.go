@@ -76,7 +76,7 @@ func (b *batch) findPeople(keys []string, rows []uint32) error {
 	return nil
 }
 
-// complete adds hashes and companies to people, and leaves out what is no answer to the
+// complete adds hashes and companies to people, and leaves out columns that do not answer the
 // operation.
 func (b *batch) complete(to *resolution.Answers, part people.Fields) error {
 	switch part {

@@ -23,7 +23,7 @@ func (s *Set) Encode(w io.Writer) error {
 	return b.Flush()
 }
 
-// errEncoded says that bytes are not those of a Set.
+// errEncoded says that bytes do not encode a Set.
 var errEncoded = errors.New("the kept suppression list is damaged; remove it to begin again")
 
 // Added returns what s holds more than the Set that was encoded; nil if that

@@ -6,7 +6,7 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Report says what was imported of a kind and what was not. It has places and reasons,
+// Report counts the imported and the rejected rows of a kind. It has places and reasons,
 // never values.
 type Report struct {
 	Source string // the files, as given

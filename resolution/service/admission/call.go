@@ -46,7 +46,7 @@ type Call struct {
 // Handler answers a call that was admitted.
 type Handler func(*Call) (*wire.Reply, error)
 
-// Gate holds what calls are checked against. New fills in what is not exported.
+// Gate holds what calls are checked against. New fills in the unexported fields.
 type Gate struct {
 	Replies Replies
 	Roster  *account.Roster

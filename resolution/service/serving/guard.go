@@ -106,7 +106,7 @@ func RequestID(h http.Header) string {
 	return newRequestID()
 }
 
-// headerOfRefusal returns the headers of an answer to what is no request.
+// headerOfRefusal returns the headers of an answer to a malformed request.
 func headerOfRefusal() http.Header {
 	h := http.Header{}
 	wire.CommonHeader(h, newRequestID())

@@ -22,7 +22,7 @@ type Server struct {
 }
 
 // New makes a server from config, which it changes. header returns the headers of
-// an answer to what is no request. If secure is not nil, the server speaks TLS.
+// an answer to a malformed request. If secure is not nil, the server speaks TLS.
 func New(name string, l net.Listener, config *http.Server, header func() http.Header, secure *tls.Config) *Server {
 	s := &Server{name: name, listener: l, http: config}
 	handler := config.Handler

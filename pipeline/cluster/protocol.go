@@ -3,6 +3,8 @@ package cluster
 import (
 	"strconv"
 	"time"
+
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // protocol is the version of the workflows and of what they send. Code of a
@@ -61,30 +63,16 @@ type Division struct {
 	Windows int   `json:"windows"`
 }
 
-// Counts are the rows of parts, by outcome.
+// Counts are the rows of parts, without reasons.
 type Counts struct {
-	Parts      int64 `json:"parts,omitempty"`
-	Rows       int64 `json:"rows,omitempty"`
-	Matched    int64 `json:"matched,omitempty"`
-	NoMatch    int64 `json:"no_match,omitempty"`
-	Rejected   int64 `json:"rejected,omitempty"`
-	Failed     int64 `json:"failed,omitempty"`
-	Suppressed int64 `json:"suppressed,omitempty"`
-	Skipped    int64 `json:"skipped,omitempty"`
-	Malformed  int64 `json:"malformed,omitempty"`
+	Parts int64 `json:"parts,omitempty"`
+	sinks.Totals
 }
 
 // Add adds the rows of other parts.
 func (c *Counts) Add(other Counts) {
 	c.Parts += other.Parts
-	c.Rows += other.Rows
-	c.Matched += other.Matched
-	c.NoMatch += other.NoMatch
-	c.Rejected += other.Rejected
-	c.Failed += other.Failed
-	c.Suppressed += other.Suppressed
-	c.Skipped += other.Skipped
-	c.Malformed += other.Malformed
+	c.Totals.Add(other.Totals)
 }
 
 // Calls are what the calls of a run have come to.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/sinks"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -67,10 +68,10 @@ func (s *small) Divide(context.Context) (Division, error) {
 	return d, s.step("divide", 0)
 }
 func (s *small) Finish(context.Context) (Counts, error) {
-	return Counts{Rows: 100, Matched: 60, NoMatch: 40, Parts: int64(s.windows)}, s.step("finish", 0)
+	return Counts{Parts: int64(s.windows), Totals: sinks.Totals{Rows: 100, Matched: 60, NoMatch: 40}}, s.step("finish", 0)
 }
 func (s *small) Make(_ context.Context, window int) (Counts, error) {
-	return Counts{Parts: 1, Rows: 10}, s.step("make", window)
+	return Counts{Parts: 1, Totals: sinks.Totals{Rows: 10}}, s.step("make", window)
 }
 
 // Buy does a run that asks a service.
@@ -81,7 +82,7 @@ func (s *small) Buy(_ context.Context, _ Job, turn Turn) (Status, error) {
 	for _, b := range s.beats {
 		turn.Tell(b)
 	}
-	return Status{Rows: 100, Made: Counts{Rows: 100, Matched: 60}, Calls: Calls{Asked: 7, Closed: 7, Credits: 14}}, s.step("buy", 0)
+	return Status{Rows: 100, Made: Counts{Totals: sinks.Totals{Rows: 100, Matched: 60}}, Calls: Calls{Asked: 7, Closed: 7, Credits: 14}}, s.step("buy", 0)
 }
 
 // does runs the workflow of a run on these steps, and returns its environment

@@ -18,16 +18,14 @@ type Progress struct {
 	// Recent is filled by a Recorder.
 	Recent Recent
 
-	workers                                                                  atomic.Int64
-	rows, matched, noMatch, rejected, failed, suppressed, skipped, malformed atomic.Int64
+	workers atomic.Int64
 
-	searching            atomic.Bool
-	searches             atomic.Int64
-	known, knownRejected atomic.Int64
-	parts                atomic.Int64
-
-	mu   sync.Mutex
-	read reading
+	mu                   sync.Mutex
+	searching            bool
+	done                 sinks.Totals // without reasons
+	known, knownRejected int64
+	parts                int64
+	read                 reading
 	// minDone and minShare are the most that was seen done: estimates
 	// change, but what is done stays done.
 	minDone  int64
@@ -42,16 +40,14 @@ type reading struct {
 
 // Snapshot is a look at a Progress.
 type Snapshot struct {
-	// Rows are those that are done, by outcome; the rows of parts that earlier
-	// runs made are among them, and Known counts those.
-	Rows, Matched, NoMatch, Rejected, Failed, Suppressed, Skipped int64
-	Malformed                                                     int64
-	Known, KnownRejected                                          int64
+	// Done are the lines that are done, without reasons; those of parts that earlier
+	// runs made are among them, and Known counts their rows.
+	Done                 sinks.Totals
+	Known, KnownRejected int64
 	// Searching says that the input rows are keyword searches, of which each
-	// makes rows of its own. Searches counts those that are done.
+	// makes rows of its own.
 	Searching bool
-	Searches  int64
-	// RowsRead runs ahead of Rows: rows wait for their answers. AllRead says
+	// RowsRead runs ahead of Done: rows wait for their answers. AllRead says
 	// that it is all of them.
 	RowsRead              int64
 	AllRead               bool
@@ -72,19 +68,15 @@ type Snapshot struct {
 
 // Snapshot looks at the run as it is now.
 func (p *Progress) Snapshot() Snapshot {
-	s := Snapshot{
-		Rows: p.rows.Load(), Matched: p.matched.Load(), NoMatch: p.noMatch.Load(), Rejected: p.rejected.Load(),
-		Failed: p.failed.Load(), Suppressed: p.suppressed.Load(), Skipped: p.skipped.Load(), Malformed: p.malformed.Load(),
-		Known: p.known.Load(), KnownRejected: p.knownRejected.Load(), Searching: p.searching.Load(), Searches: p.searches.Load(),
-		Parts: p.parts.Load(), BytesTotal: -1, Workers: int(p.workers.Load()),
-	}
+	s := Snapshot{BytesTotal: -1, Workers: int(p.workers.Load())}
 	if p.Calls != nil {
 		s.Unasked, s.Withheld = p.Calls.unasked.Load(), p.Calls.withheld.Load()
 		calls := p.Calls.Snapshot()
 		s.Calls = &calls
 	}
-	p.mu.Lock() // last: no row is counted as done before it is counted as read
+	p.mu.Lock()
 	defer p.mu.Unlock()
+	s.Done, s.Known, s.KnownRejected, s.Searching, s.Parts = p.done, p.known, p.knownRejected, p.searching, p.parts
 	if p.read.begun {
 		s.RowsRead, s.AllRead, s.BytesRead, s.BytesTotal = p.read.rows, p.read.all, p.read.bytes, p.read.total
 	}
@@ -98,10 +90,10 @@ func (p *Progress) Snapshot() Snapshot {
 // one, and Rows grows when the last of them is there. It is exact when nothing
 // is under way, and never shrinks.
 func (s Snapshot) InputDone() int64 {
-	done := s.Rows
+	done := s.Done.Rows
 	switch c := s.Calls; {
 	case s.Searching:
-		done = s.Searches
+		done = s.Done.Searches
 	case c != nil && c.Asked > 0:
 		perQuestion := float64(c.Asked+c.Duplicates) / float64(c.Asked)
 		done = max(done, min(s.withoutQuestion()+int64(float64(c.Closed)*perQuestion), s.RowsRead))
@@ -112,7 +104,7 @@ func (s Snapshot) InputDone() int64 {
 // withoutQuestion counts the rows that ask nothing: those of earlier runs, and those
 // without a key. The others may share questions.
 func (s Snapshot) withoutQuestion() int64 {
-	return s.Known + max(s.Rejected-s.KnownRejected, s.Unasked)
+	return s.Known + max(s.Done.Rejected-s.KnownRejected, s.Unasked)
 }
 
 // CallsLeft estimates how many questions wait for a call: those that are open, and
@@ -123,7 +115,7 @@ func (s Snapshot) CallsLeft(share float64) float64 {
 	if c == nil || c.Asked == 0 || s.Searching {
 		return 0
 	}
-	rows := s.InputRows() - max(s.Rows, s.withoutQuestion()+c.Asked+c.Duplicates)
+	rows := s.InputRows() - max(s.Done.Rows, s.withoutQuestion()+c.Asked+c.Duplicates)
 	perRow := float64(c.Asked) / float64(c.Asked+c.Duplicates+s.Unasked)
 	return float64(max(c.Asked-c.Closed, 0)) + float64(max(rows, 0))*perRow*share
 }
@@ -157,7 +149,11 @@ func (s Snapshot) Share() float64 {
 func (p *Progress) SetWorkers(n int) { p.workers.Store(int64(n)) }
 
 // Begin says before the first row whether the rows are keyword searches.
-func (p *Progress) Begin(searches bool) { p.searching.Store(searches) }
+func (p *Progress) Begin(searches bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.searching = searches
+}
 
 // CountRead counts rows that were read, up to a position in the bytes of the
 // input.
@@ -176,24 +172,34 @@ func (p *Progress) CountAllRead() {
 }
 
 // CountPart counts a part that is published and recorded.
-func (p *Progress) CountPart() { p.parts.Add(1) }
+func (p *Progress) CountPart() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parts++
+}
 
 // CountEarlier counts the lines of a part that an earlier run made.
 func (p *Progress) CountEarlier(t sinks.Totals) {
-	p.known.Add(t.Rows)
-	p.knownRejected.Add(t.Rejected)
+	p.mu.Lock()
+	p.known += t.Rows
+	p.knownRejected += t.Rejected
+	p.mu.Unlock()
 	p.Count(t)
 }
 
 // Count counts lines that are done.
 func (p *Progress) Count(t sinks.Totals) {
-	p.rows.Add(t.Rows)
-	p.matched.Add(t.Matched)
-	p.noMatch.Add(t.NoMatch)
-	p.rejected.Add(t.Rejected)
-	p.failed.Add(t.Failed)
-	p.suppressed.Add(t.Suppressed)
-	p.skipped.Add(t.Skipped)
-	p.malformed.Add(t.Malformed)
-	p.searches.Add(t.Searches)
+	t.Reasons = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done.Add(t)
+}
+
+// Reached sets what other processes have done of the run, unless it was more before.
+func (p *Progress) Reached(done sinks.Totals, parts int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if done.Rows >= p.done.Rows {
+		p.done, p.parts = done, parts
+	}
 }

@@ -84,7 +84,7 @@ type counts struct {
 }
 
 func countsOf(s Snapshot) counts {
-	c := counts{rows: s.Rows - s.Known}
+	c := counts{rows: s.Done.Rows - s.Known}
 	if s.Calls != nil {
 		c.calls = s.Calls.Calls
 		for i, reason := range WaitReasons {

@@ -8,34 +8,22 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
-	"github.com/leadetl/leadetl/sinks"
 )
 
-// Done is what became of the rows of a step.
-type Done struct {
-	Parts  int          // made, or made before
-	Made   int          // made by this call
-	Totals sinks.Totals // of Parts
-}
-
-// Make makes the parts of a window.
-func (r *Run) Make(ctx context.Context, window int) (done Done, err error) {
+// Make makes the parts of a window. The result is that of the window; it may be nil after an error.
+func (r *Run) Make(ctx context.Context, window int) (*finish.Result, error) {
 	if r.Finished() {
-		return done, nil
+		return &finish.Result{}, nil
 	}
 	d, err := r.Division(ctx)
 	if err != nil {
-		return done, err
+		return nil, err
 	}
 	if window < 0 || window >= len(d.Windows) {
-		return done, fmt.Errorf("window %d of %d does not exist", window, len(d.Windows))
+		return nil, fmt.Errorf("window %d of %d does not exist", window, len(d.Windows))
 	}
 	w := d.Windows[window]
-	result, err := pipeline.MakeWindow(ctx, r.begun, w, r.partsIn(ctx, w))
-	if result != nil {
-		done = Done{Parts: result.Made + result.Skipped, Made: result.Made, Totals: result.Totals}
-	}
-	return done, err
+	return pipeline.MakeWindow(ctx, r.begun, w, r.partsIn(ctx, w))
 }
 
 // Finish publishes the dataset when all parts are made, and removes the objects

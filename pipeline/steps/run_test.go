@@ -155,7 +155,7 @@ func TestSteps(t *testing.T) {
 		return nil
 	})
 	for window, w := range d.Windows {
-		if done, err := m.join().Make(ctx, window); err != nil || done.Made != 0 || done.Parts != w.Parts || done.Totals.Rows == 0 {
+		if done, err := m.join().Make(ctx, window); err != nil || done.Made != 0 || done.Made+done.Skipped != w.Parts || done.Totals.Rows == 0 {
 			t.Errorf("window %d again: %+v, %v", window, done, err)
 		}
 	}

@@ -113,7 +113,7 @@ func (f *runFlags) beginLineage(run *job.Run) (*lineage, error) {
 			case <-time.After(wait):
 			}
 			wait = runningEvery
-			l.sender.Send(l.event(openlineage.Running, openlineage.OutputStatistics(run.Progress.Snapshot().Rows, 0, 0)))
+			l.sender.Send(l.event(openlineage.Running, openlineage.OutputStatistics(run.Progress.Snapshot().Done.Rows, 0, 0)))
 		}
 	})
 	return l, nil

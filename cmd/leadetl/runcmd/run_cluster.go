@@ -118,9 +118,8 @@ type submitted struct {
 	progress *stats.Progress
 	log      *slog.Logger
 
-	counted cluster.Counts
-	called  cluster.Calls
-	read    int64
+	called cluster.Calls
+	read   int64
 }
 
 // ClusterFolder is where the settings of a run are, and the texts of its
@@ -157,7 +156,7 @@ func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation st
 	stop := f.display(log, std).Run(ctx, s.progress, f.remote.timeout)
 	err = s.watch(ctx)
 	stop()
-	result, files := &finish.Result{Made: int(s.counted.Parts)}, []sources.File(nil)
+	result, files := &finish.Result{Made: int(s.progress.Snapshot().Parts)}, []sources.File(nil)
 	var made *report.Report
 	if err == nil {
 		result, made, files, err = s.result(ctx, f.out)
@@ -375,17 +374,7 @@ func (s *submitted) show(now cluster.Status) {
 		}
 		s.read = now.Rows
 	}
-	if made := now.Made; made.Rows >= s.counted.Rows {
-		was := s.counted
-		s.progress.Count(sinks.Totals{
-			Rows: made.Rows - was.Rows, Matched: made.Matched - was.Matched, NoMatch: made.NoMatch - was.NoMatch, Rejected: made.Rejected - was.Rejected,
-			Failed: made.Failed - was.Failed, Suppressed: made.Suppressed - was.Suppressed, Skipped: made.Skipped - was.Skipped, Malformed: made.Malformed - was.Malformed,
-		})
-		for range made.Parts - was.Parts {
-			s.progress.CountPart()
-		}
-		s.counted = made
-	}
+	s.progress.Reached(now.Made.Totals, now.Made.Parts)
 	if c, was := s.progress.Calls, s.called; c != nil && now.Calls.Asked >= was.Asked && now.Calls.Closed >= was.Closed {
 		c.Asked(now.Calls.Asked - was.Asked)
 		for n := range now.Calls.Closed - was.Closed {

@@ -119,13 +119,11 @@ func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	for outcome, n := range map[string]int64{
-		"matched": s.Matched, "no_match": s.NoMatch, "rejected": s.Rejected, "failed": s.Failed, "suppressed": s.Suppressed, "skipped": s.Skipped,
-	} {
-		counter(m.rows, float64(n), outcome)
+	for outcome, n := range s.Done.ByOutcome() {
+		counter(m.rows, float64(*n), outcome)
 	}
 	counter(m.known, float64(s.Known))
-	counter(m.malformed, float64(s.Malformed))
+	counter(m.malformed, float64(s.Done.Malformed))
 	counter(m.rowsRead, float64(s.RowsRead))
 	counter(m.bytesRead, float64(s.BytesRead))
 	if s.BytesTotal >= 0 {

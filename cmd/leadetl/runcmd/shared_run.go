@@ -16,10 +16,10 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/cluster"
+	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/pipeline/steps"
-	"github.com/leadetl/leadetl/sinks"
 )
 
 // sharing says that other processes work on a run too.
@@ -180,10 +180,7 @@ func tellEvery(pause time.Duration, tell func()) (stop func()) {
 func statusOf(s stats.Snapshot) cluster.Status {
 	now := cluster.Status{
 		Rows: s.RowsRead, Read: cluster.Read{Bytes: s.BytesRead, Total: s.BytesTotal, All: s.AllRead},
-		Made: cluster.Counts{
-			Parts: s.Parts, Rows: s.Rows, Matched: s.Matched, NoMatch: s.NoMatch, Rejected: s.Rejected, Failed: s.Failed,
-			Suppressed: s.Suppressed, Skipped: s.Skipped, Malformed: s.Malformed,
-		},
+		Made: cluster.Counts{Parts: s.Parts, Totals: s.Done},
 	}
 	if c := s.Calls; c != nil {
 		now.Calls = cluster.Calls{
@@ -209,8 +206,8 @@ func (s sharedSteps) Divide(ctx context.Context) (cluster.Division, error) {
 
 // Make makes the parts of a window.
 func (s sharedSteps) Make(ctx context.Context, window int) (cluster.Counts, error) {
-	done, err := s.run.Make(ctx, window)
-	return countsOf(done.Totals, done.Parts), err
+	result, err := s.run.Make(ctx, window)
+	return countsOf(result), err
 }
 
 // Finish publishes the dataset.
@@ -219,12 +216,14 @@ func (s sharedSteps) Finish(ctx context.Context) (cluster.Counts, error) {
 	if err != nil {
 		return cluster.Counts{}, err
 	}
-	return countsOf(result.Totals, result.Made+result.Skipped), nil
+	return countsOf(result), nil
 }
 
-func countsOf(t sinks.Totals, parts int) cluster.Counts {
-	return cluster.Counts{
-		Parts: int64(parts), Rows: t.Rows, Matched: t.Matched, NoMatch: t.NoMatch, Rejected: t.Rejected, Failed: t.Failed,
-		Suppressed: t.Suppressed, Skipped: t.Skipped, Malformed: t.Malformed,
+func countsOf(r *finish.Result) cluster.Counts {
+	if r == nil {
+		return cluster.Counts{}
 	}
+	c := cluster.Counts{Parts: int64(r.Made + r.Skipped), Totals: r.Totals}
+	c.Reasons = nil // workflows pass on counts alone
+	return c
 }

@@ -51,10 +51,10 @@ func (d Display) Plan(p *stats.Progress) (stop func()) {
 	if !isTerminal(d.Terminal) {
 		return every(logEvery, func() {
 			s := p.Snapshot()
-			d.Log.Info("planning", "rows", s.Rows, "read", figures.Share(s.BytesRead, s.BytesTotal))
+			d.Log.Info("planning", "rows", s.Done.Rows, "read", figures.Share(s.BytesRead, s.BytesTotal))
 		})
 	}
-	return drawBar(d.Terminal, 24, func(int) string { return figures.Plural(p.Snapshot().Rows, "row") },
+	return drawBar(d.Terminal, 24, func(int) string { return figures.Plural(p.Snapshot().Done.Rows, "row") },
 		func() (done, of int64) { s := p.Snapshot(); return s.BytesRead, s.BytesTotal })
 }
 

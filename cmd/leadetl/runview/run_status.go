@@ -60,7 +60,7 @@ func (s status) line() []said {
 // rows returns the number of rows done, including those of unfinished batches.
 func (s status) rows() int64 {
 	if s.snapshot.Searching {
-		return s.snapshot.Rows
+		return s.snapshot.Done.Rows
 	}
 	return s.snapshot.InputDone()
 }
@@ -68,10 +68,10 @@ func (s status) rows() int64 {
 // matched returns the share of rows that matched, or of questions while no rows
 // are complete.
 func (s status) matched() string {
-	if s.snapshot.Rows == 0 && s.snapshot.Calls != nil {
+	if s.snapshot.Done.Rows == 0 && s.snapshot.Calls != nil {
 		return figures.Share(s.snapshot.Calls.Matched, s.snapshot.Calls.Closed)
 	}
-	return figures.Share(s.snapshot.Matched, s.snapshot.Rows)
+	return figures.Share(s.snapshot.Done.Matched, s.snapshot.Done.Rows)
 }
 
 // shareSteps is the length of the full bar.
@@ -92,7 +92,7 @@ func (s status) done() string {
 
 // rowRate returns how many rows per second this run makes.
 func (s status) rowRate() int64 {
-	return int64(float64(s.snapshot.Rows-s.snapshot.Known) / max(s.elapsed.Seconds(), 1e-9))
+	return int64(float64(s.snapshot.Done.Rows-s.snapshot.Known) / max(s.elapsed.Seconds(), 1e-9))
 }
 
 // callRate returns the recent number of calls per second.

@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 func TestProgressInWords(t *testing.T) {
@@ -19,9 +20,9 @@ func TestProgressInWords(t *testing.T) {
 		done, left, perSecond string
 	}{
 		{"nothing yet", stats.Snapshot{BytesTotal: 100}, "0%", "", "0"},
-		{"a quarter", stats.Snapshot{BytesRead: 25, BytesTotal: 100, RowsRead: 100_000, Rows: 100_000}, "25%", "1m left", "5,000"},
-		{"a quarter, of which half was there", stats.Snapshot{BytesRead: 25, BytesTotal: 100, RowsRead: 100_000, Rows: 100_000, Known: 50_000}, "25%", "2m left", "2,500"},
-		{"all", stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 400, Rows: 400}, "100%", "0s left", "20"},
+		{"a quarter", stats.Snapshot{BytesRead: 25, BytesTotal: 100, RowsRead: 100_000, Done: sinks.Totals{Rows: 100_000}}, "25%", "1m left", "5,000"},
+		{"a quarter, of which half was there", stats.Snapshot{BytesRead: 25, BytesTotal: 100, RowsRead: 100_000, Done: sinks.Totals{Rows: 100_000}, Known: 50_000}, "25%", "2m left", "2,500"},
+		{"all", stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 400, Done: sinks.Totals{Rows: 400}}, "100%", "0s left", "20"},
 		{"standard input", stats.Snapshot{BytesRead: 2_500_000, BytesTotal: -1}, "2.5 MB", "", "0"},
 		{"an empty file", stats.Snapshot{}, "0 B", "", "0"},
 		{"years", stats.Snapshot{BytesRead: 1, BytesTotal: 1e9}, "0%", "", "0"},
@@ -37,7 +38,7 @@ func TestProgressInWords(t *testing.T) {
 		},
 		{
 			"searches",
-			stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 10, Rows: 5000, Searching: true, Searches: 5, Calls: &stats.CallSnapshot{Asked: 70, Closed: 60}},
+			stats.Snapshot{BytesRead: 100, BytesTotal: 100, AllRead: true, RowsRead: 10, Done: sinks.Totals{Rows: 5000, Searches: 5}, Searching: true, Calls: &stats.CallSnapshot{Asked: 70, Closed: 60}},
 			"50%", "20s left", "250",
 		},
 		{
@@ -49,7 +50,7 @@ func TestProgressInWords(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			started := time.Now()
 			var recent stats.Recent
-			none := stats.Snapshot{Rows: c.s.Known, Known: c.s.Known, BytesTotal: c.s.BytesTotal}
+			none := stats.Snapshot{Done: sinks.Totals{Rows: c.s.Known}, Known: c.s.Known, BytesTotal: c.s.BytesTotal}
 			recent.Note(time.Now(), none)
 			time.Sleep(20 * time.Second)
 			recent.Note(time.Now(), c.s)
@@ -69,9 +70,9 @@ func TestTimeLeftForgetsWhatIsOver(t *testing.T) {
 	for second := range 200 {
 		switch {
 		case second < 5:
-			s.Rows += 10_000 // from the store
+			s.Done.Rows += 10_000 // from the store
 		case second < 105:
-			s.Rows += 20
+			s.Done.Rows += 20
 			s.Calls.Calls += 25
 		}
 		h.Note(now.Add(time.Duration(second)*time.Second), s)
@@ -138,7 +139,7 @@ func TestTimeLeftIsOfCalls(t *testing.T) {
 			calls.Stored, s.Withheld, calls.Closed = calls.Stored+stored, s.Withheld+withheld, calls.Closed+stored+withheld
 			if n < c.begun-1 { // all calls of the batch in this second, before the last minute
 				calls.Closed += batch - duplicates - unasked - stored - withheld
-				s.Rows += batch
+				s.Done.Rows += batch
 			}
 			note()
 		}
@@ -169,13 +170,13 @@ func TestLiveLineFits(t *testing.T) {
 	big := func(reason pace.Reason, more func(*stats.CallSnapshot)) status {
 		l := status{
 			snapshot: stats.Snapshot{
-				Rows: 12_345_678, Matched: 10_000_000, RowsRead: 99_000_000, BytesRead: 1, BytesTotal: 1,
+				Done: sinks.Totals{Rows: 12_345_678, Matched: 10_000_000}, RowsRead: 99_000_000, BytesRead: 1, BytesTotal: 1,
 				Calls: &stats.CallSnapshot{Credits: 23_456_789, Calls: 1_000_000, Rate: 1234, Reason: string(reason), InFlight: 64, Until: now.Add(3000 * time.Second)},
 			},
 			now: now, recent: &stats.Recent{},
 		}
 		from := l.snapshot
-		from.Rows -= 100_000
+		from.Done.Rows -= 100_000
 		from.Calls = &stats.CallSnapshot{Calls: 900_000}
 		l.recent.Note(now.Add(-10*time.Second), from)
 		l.recent.Note(now, l.snapshot)
@@ -229,7 +230,7 @@ func TestLiveLineFits(t *testing.T) {
 			}, 80, "25%  1 row  100.0% matched  0 calls/s  1 credit",
 		},
 		{
-			"no service", status{snapshot: stats.Snapshot{Rows: 5, RowsRead: 5, Matched: 4, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, recent: &stats.Recent{}},
+			"no service", status{snapshot: stats.Snapshot{Done: sinks.Totals{Rows: 5, Matched: 4}, RowsRead: 5, BytesRead: 1, BytesTotal: 2}, elapsed: time.Second, recent: &stats.Recent{}},
 			80, "50%  5 rows  80.0% matched  5 rows/s",
 		},
 	} {

@@ -97,14 +97,14 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	p := s.Progress
 	t := Table{Title: string(s.Operation) + ", not finished"}
 	t.Count("rows", p.InputDone(), s.ofAll())
-	if p.Rows > 0 {
-		t.Count("matched", p.Matched, figures.Share(p.Matched, p.Rows))
+	if p.Done.Rows > 0 {
+		t.Count("matched", p.Done.Matched, figures.Share(p.Done.Matched, p.Done.Rows))
 	} else { // no batch is complete
 		t.Count("matched", service.Calls.Matched, fmt.Sprintf("of %s answered", figures.Plural(service.Calls.Closed, "question")))
 	}
-	t.CountIfAny("failed", p.Failed, "")
-	t.CountIfAny("suppressed", p.Suppressed, "")
-	t.CountIfAny("skipped", p.Skipped, "")
+	t.CountIfAny("failed", p.Done.Failed, "")
+	t.CountIfAny("suppressed", p.Done.Suppressed, "")
+	t.CountIfAny("skipped", p.Done.Skipped, "")
 	s.addCalls(&t)
 	t.Text("took", s.Took.Round(10*time.Millisecond).String())
 	s.addTimes(&t)

@@ -152,7 +152,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   report      leads/_report.html
 `},
 		{"later, with much unread", func(c *Summary) {
-			c.Progress.Rows, c.Progress.Matched, c.Progress.Failed, c.Progress.BytesTotal, c.Progress.AllRead = 90, 60, 2, 90, false
+			c.Progress.Done.Rows, c.Progress.Done.Matched, c.Progress.Done.Failed, c.Progress.BytesTotal, c.Progress.AllRead = 90, 60, 2, 90, false
 			c.Result.Made = 1
 		}, `enrichment, not finished
   rows        100  of about 10,000 from a.csv, 9,900 left

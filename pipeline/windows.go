@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,9 +15,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 )
-
-// ErrMissingParts says that not all parts of a dataset are made yet.
-var ErrMissingParts = errors.New("parts are missing")
 
 // MakeWindow makes the parts of a window that are not recorded yet, and records them.
 // storage is the journal; it may have other parts too. The result is that of the window.
@@ -58,18 +54,18 @@ type Account struct {
 	Machines []report.Machine
 }
 
-// FinishWindows publishes the dataset of so many parts, with its report, and removes the
+// FinishWindows publishes the dataset of all windows, with its report, and removes the
 // journal. The error is a *MissingError if some are not recorded, or no longer
 // match their record. One process at a time may call it. account is called if
 // none is missing.
-func FinishWindows(ctx context.Context, begun *begin.Decision, count int, storage journal.Storage, account func() (Account, error)) (result *finish.Result, err error) {
+func FinishWindows(ctx context.Context, begun *begin.Decision, windows []job.Window, storage journal.Storage, account func() (Account, error)) (result *finish.Result, err error) {
 	d, err := begun.InWindows(storage)
 	if err != nil {
 		return nil, err
 	}
 	w := parts.New(d)
-	if missing := (&MissingError{}); missing.among(d.Recorded, count) {
-		return finish.ResultOf(w), missing
+	if err := checkComplete(d.Recorded, windows); err != nil {
+		return finish.ResultOf(w), err
 	}
 	of, err := account()
 	if err != nil {
@@ -93,20 +89,36 @@ func FinishWindows(ctx context.Context, begun *begin.Decision, count int, storag
 	return reporter.Publish(ctx)
 }
 
-// MissingError is ErrMissingParts with the numbers of the parts.
-type MissingError struct{ Numbers []int }
+// MissingError says that not all parts of a dataset are made yet.
+type MissingError struct {
+	Parts   int   // how many are missing
+	Windows []int // the numbers of their windows, in order
+}
 
-func (e *MissingError) Error() string { return fmt.Sprintf("%d %v", len(e.Numbers), ErrMissingParts) }
+func (e *MissingError) Error() string {
+	shown, more := e.Windows, ""
+	if len(shown) > 10 {
+		shown, more = shown[:10], fmt.Sprintf(" and %d more", len(e.Windows)-10)
+	}
+	return fmt.Sprintf("%d parts are missing, of windows %v%s", e.Parts, shown, more)
+}
 
-// Is makes it ErrMissingParts.
-func (e *MissingError) Is(target error) bool { return target == ErrMissingParts }
-
-// among finds the parts that are not recorded.
-func (e *MissingError) among(recorded map[int]sinks.Part, parts int) bool {
-	for number := range parts {
-		if _, ok := recorded[number]; !ok {
-			e.Numbers = append(e.Numbers, number)
+// checkComplete reports the parts of windows that are not recorded.
+func checkComplete(recorded map[int]sinks.Part, windows []job.Window) error {
+	missing := &MissingError{}
+	for i, w := range windows {
+		before := missing.Parts
+		for number := w.First; number < w.First+w.Parts; number++ {
+			if _, ok := recorded[number]; !ok {
+				missing.Parts++
+			}
+		}
+		if missing.Parts > before {
+			missing.Windows = append(missing.Windows, i)
 		}
 	}
-	return len(e.Numbers) > 0
+	if missing.Parts > 0 {
+		return missing
+	}
+	return nil
 }

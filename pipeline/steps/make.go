@@ -27,7 +27,7 @@ func (r *Run) Make(ctx context.Context, window int) (*finish.Result, error) {
 }
 
 // Finish publishes the dataset when all parts are made, and removes the objects
-// of the run. If parts are missing, the error is a *MissingError.
+// of the run. If parts are missing, the error is a *pipeline.MissingError.
 func (r *Run) Finish(ctx context.Context) (result *finish.Result, err error) {
 	if r.Finished() {
 		return finish.Tidy(r.begun)
@@ -49,44 +49,8 @@ func (r *Run) Finish(ctx context.Context) (result *finish.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	storage := r.partsIn(ctx, job.Window{Parts: d.Parts})
-	result, err = pipeline.FinishWindows(ctx, r.begun, d.Parts, storage, func() (pipeline.Account, error) {
+	return pipeline.FinishWindows(ctx, r.begun, d.Windows, r.partsIn(ctx, job.Window{Parts: d.Parts}), func() (pipeline.Account, error) {
 		machines, err := r.machines(ctx)
 		return pipeline.Account{Earlier: r.job.Earlier, Machines: machines}, err
 	})
-	var missing *pipeline.MissingError
-	if errors.As(err, &missing) {
-		err = d.missing(missing)
-	}
-	return result, err
-}
-
-// MissingError is pipeline.ErrMissingParts with the windows to make.
-type MissingError struct {
-	Windows []int // the numbers of the windows, in order
-	err     error
-}
-
-func (e *MissingError) Error() string {
-	shown, more := e.Windows, ""
-	if len(shown) > 10 {
-		shown, more = shown[:10], fmt.Sprintf(" and %d more", len(e.Windows)-10)
-	}
-	return fmt.Sprintf("%v, of windows %v%s", e.err, shown, more)
-}
-
-func (e *MissingError) Unwrap() error { return e.err }
-
-// missing finds the windows of the parts.
-func (d Division) missing(parts *pipeline.MissingError) error {
-	e := &MissingError{err: parts}
-	for i, w := range d.Windows {
-		for _, number := range parts.Numbers {
-			if number >= w.First && number < w.First+w.Parts {
-				e.Windows = append(e.Windows, i)
-				break
-			}
-		}
-	}
-	return e
 }

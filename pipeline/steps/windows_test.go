@@ -249,7 +249,7 @@ func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, wind
 			t.Fatalf("window %+v: %v", d.Windows[i], err)
 		}
 	}
-	result, err := pipeline.FinishWindows(t.Context(), begun, d.Parts, journals, func() (pipeline.Account, error) { return pipeline.Account{}, nil })
+	result, err := pipeline.FinishWindows(t.Context(), begun, d.Windows, journals, func() (pipeline.Account, error) { return pipeline.Account{}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

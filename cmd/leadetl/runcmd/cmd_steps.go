@@ -244,7 +244,7 @@ func (f *stepFlags) do(ctx context.Context, operation string, std cli.Streams, d
 		err = cli.UsageError(fmt.Errorf("%s: %w; begin with leadetl survey and the same flags", f.out, err))
 	case errors.Is(err, steps.ErrNotDivided):
 		err = cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %w; wait until leadetl survey has ended", f.out, err))
-	case errors.Is(err, pipeline.ErrMissingParts):
+	case errors.As(err, new(*pipeline.MissingError)):
 		err = cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %w; make them with leadetl part, then run the same command", f.out, err))
 	}
 	return r.report, err
@@ -311,7 +311,7 @@ func (f *stepFlags) part(ctx context.Context, r *opened, std cli.Streams) error 
 func (f *stepFlags) finish(ctx context.Context, r *opened, std cli.Streams) error {
 	started := time.Now()
 	result, err := r.Finish(ctx)
-	if errors.Is(err, pipeline.ErrMissingParts) {
+	if errors.As(err, new(*pipeline.MissingError)) {
 		return err
 	}
 	r.report = reportOf(result, r.run)

@@ -3,6 +3,11 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
+
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
 
 	"github.com/leadetl/leadetl/internal/codes"
 )
@@ -51,6 +56,24 @@ func (d *dictionary) value(number uint32) []byte {
 }
 
 func (d *dictionary) len() int { return len(d.starts) }
+
+// bits is the number of bits of a number.
+func (d *dictionary) bits() int { return max(1, bits.Len(uint(d.len()-1))) }
+
+// pays reports whether the dictionary and so many numbers are clearly smaller than the values,
+// which compression makes smaller too.
+func (d *dictionary) pays(numbers, plain int) bool {
+	return numbers > 0 && 4*(len(d.data)+numbers*d.bits()/8) <= 3*plain
+}
+
+// writeTo writes the values as a page.
+func (d *dictionary) writeTo(out file.PageWriter, g *rowGroup) error {
+	page := file.NewDictionaryPage(memory.NewBufferBytes(d.data), int32(d.len()), parquet.Encodings.PlainDict)
+	defer page.Release()
+	_, err := out.WriteDictionaryPage(page)
+	g.bytes += int64(len(d.data))
+	return err
+}
 
 // reset forgets the values and keeps the memory.
 func (d *dictionary) reset() {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
 )
@@ -187,20 +186,16 @@ func (c *pairsSecond) flush(g *rowGroup) error {
 	if err != nil {
 		return err
 	}
-	width := max(1, bits.Len(uint(c.words.len()-1)))
+	width := c.words.bits()
 	plain := 0
 	for _, number := range c.there {
 		plain += lengthBytes + len(c.words.value(number))
 	}
-	pays := plain > 0 && len(c.words.data) <= dictionaryBytes && 4*(len(c.words.data)+len(c.there)*width/8) <= 3*plain
+	pays := len(c.words.data) <= dictionaryBytes && c.words.pays(len(c.there), plain)
 	if pays {
-		words := file.NewDictionaryPage(memory.NewBufferBytes(c.words.data), int32(c.words.len()), parquet.Encodings.PlainDict)
-		_, err := out.WriteDictionaryPage(words)
-		words.Release()
-		if err != nil {
+		if err := c.words.writeTo(out, g); err != nil {
 			return err
 		}
-		g.bytes += int64(len(c.words.data))
 	}
 	for levels, there := c.levels, c.there; len(levels) > 0; {
 		n, values := c.pageOf(levels, there, width, pays)

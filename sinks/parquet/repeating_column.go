@@ -2,12 +2,10 @@ package parquet
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
 )
@@ -313,21 +311,13 @@ func (c *repeatingColumn) reset() {
 	c.rows = c.rows[:0]
 }
 
-// pays reports whether the dictionary and the numbers are clearly smaller than
-// the values, which compression makes smaller too.
-func (c *repeatingColumn) pays() bool {
-	there, plain := c.count()
-	return there > 0 && 4*(len(c.values.data)+there*c.width()/8) <= 3*plain
-}
-
-// width is the number of bits of a number.
-func (c *repeatingColumn) width() int { return max(1, bits.Len(uint(c.values.len()-1))) }
-
 func (c *repeatingColumn) flush(g *rowGroup) error {
 	defer c.reset()
 	c.settle()
-	if !c.gaveUp && !c.pays() {
-		c.giveUp()
+	if !c.gaveUp {
+		if there, plain := c.count(); !c.values.pays(there, plain) {
+			c.giveUp()
+		}
 	}
 	if c.gaveUp && c.numbers != nil {
 		return c.numbers.flush(g)
@@ -343,13 +333,9 @@ func (c *repeatingColumn) flush(g *rowGroup) error {
 		c.numbers.bounds.takeNulls(c.sharedNulls())
 		c.numbers.bounds.publish(chunk, c.numbers.width)
 	}
-	values := file.NewDictionaryPage(memory.NewBufferBytes(c.values.data), int32(c.values.len()), parquet.Encodings.PlainDict)
-	_, err = out.WriteDictionaryPage(values)
-	values.Release()
-	if err != nil {
+	if err := c.values.writeTo(out, g); err != nil {
 		return err
 	}
-	g.bytes += int64(len(c.values.data))
 	for at, all := 0, max(c.shared.end, len(c.rows)); at < all; {
 		end := min(at+c.pageRows(), all)
 		if err := c.writePage(g, out, c.rowsOf(g, at, end)); err != nil {
@@ -372,7 +358,7 @@ func (c *repeatingColumn) rowsOf(g *rowGroup, from, end int) []uint32 {
 // pageRows is how many rows a page of numbers has.
 func (c *repeatingColumn) pageRows() int {
 	limit := c.plain.limit
-	return min(limit.values, limit.bytes*8/c.width())
+	return min(limit.values, limit.bytes*8/c.values.bits())
 }
 
 // writePage writes a page of numbers.
@@ -381,8 +367,8 @@ func (c *repeatingColumn) writePage(g *rowGroup, out file.PageWriter, rows []uin
 	p := c.plain.pool.get()
 	defer c.plain.pool.put(p)
 	numbers := p.markRows(rows) // these rows are not used again
-	p.data = append(p.data, byte(c.width()))
-	p.data = appendNumbers(p.data, numbers, c.width())
+	p.data = append(p.data, byte(c.values.bits()))
+	p.data = appendNumbers(p.data, numbers, c.values.bits())
 	plain, stored := c.plain.pack(g, p)
 	return g.writePage(out, stored, plain, p.n, parquet.Encodings.PlainDict)
 }

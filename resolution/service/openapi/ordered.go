@@ -1,9 +1,7 @@
 package openapi
 
 import (
-	"bytes"
 	"errors"
-	"io"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -90,61 +88,46 @@ func (o *object) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteToken(jsontext.EndObject)
 }
 
-// parse reads one JSON object. A name that occurs twice is an error.
-func parse(text []byte) (*object, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(text))
-	v, err := parseValue(d)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return nil, errors.New("there is data after the object")
-	}
-	o, is := v.(*object)
-	if !is {
-		return nil, errors.New("not an object")
-	}
-	return o, nil
-}
-
-func parseValue(d *jsontext.Decoder) (any, error) {
-	t, err := d.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch t.Kind() {
+// ordered reads objects as *object, and numbers as they are written.
+var ordered = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) (err error) {
+	switch d.PeekKind() {
 	case '{':
 		o := &object{}
-		for d.PeekKind() != '}' {
-			name, err := d.ReadToken()
-			if err != nil {
-				return nil, err
-			}
-			m := member{name: name.String()}
-			if m.value, err = parseValue(d); err != nil {
-				return nil, err
-			}
-			o.members = append(o.members, m)
-		}
-		_, err = d.ReadToken()
-		return o, err
-	case '[':
-		list := []any{}
-		for d.PeekKind() != ']' {
-			v, err := parseValue(d)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err = d.ReadToken()
-		return list, err
+		*v, err = o, json.UnmarshalDecode(d, o)
 	case '0':
-		return jsontext.Value(t.String()), nil
-	case '"':
-		return t.String(), nil
-	case 't', 'f':
-		return t.Bool(), nil
+		var number jsontext.Value
+		number, err = d.ReadValue()
+		*v = number.Clone()
+	default:
+		return errors.ErrUnsupported
 	}
-	return nil, nil
+	return err
+}))
+
+// UnmarshalJSONFrom reads the members in order.
+func (o *object) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if kind := d.PeekKind(); kind != '{' {
+		return errors.New("not an object")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		var m member
+		if err := json.UnmarshalDecode(d, &m.name); err != nil {
+			return err
+		}
+		if err := json.UnmarshalDecode(d, &m.value); err != nil {
+			return err
+		}
+		o.members = append(o.members, m)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// parse reads one JSON object. A name that occurs twice is an error.
+func parse(text []byte) (*object, error) {
+	o := &object{}
+	return o, json.Unmarshal(text, o, ordered)
 }

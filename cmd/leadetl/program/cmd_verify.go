@@ -40,8 +40,10 @@ func newVerifyCommand(std cli.Streams) *cobra.Command {
 		Long: `Read a finished dataset back and check it.
 
 Every file of the manifest must exist with its size and SHA-256, and no other
-file that readers would load as data. Two independent implementations of Parquet
-read every column chunk and must agree on columns, types, values and nulls.
+file that readers would load as data. Arrow, which wrote the files, and parquet-go,
+which shares no code with it, must read the same columns and types in each footer.
+Every value and null that Arrow reads must be in the pages that parquet-go unpacks,
+and parquet-go decodes the first page of each column in the first row group itself.
 Outcomes and reasons are counted from the rows and compared with the manifest.
 Rows must be in the order of the input, hashes must be those of their keys, and
 hashes, phones and IP ranges must be well formed.

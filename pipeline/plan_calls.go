@@ -42,7 +42,7 @@ func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
 			hashes = hashes[:0]
 			for i, f := range found {
 				decided := run.Remote.Decide(run.Job.Operation, f, c.began, c.began)
-				calls.add(f, decided, int64(keys[i].Cost))
+				calls.count(f, decided, int64(keys[i].Cost))
 				if decided == purchase.GiveUp && run.Remote.Keys != nil {
 					calls.TooOld++
 				}
@@ -75,9 +75,9 @@ func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []an
 	return remote.Answers.LookupHashes(ctx, hashes, remote.Freshness(c.began), into)
 }
 
-// add counts one question by its stored answer or call and the decision that
+// count counts one question by its stored answer or call and the decision that
 // follows.
-func (p *PlannedCalls) add(f answers.Found, s purchase.Decision, price int64) {
+func (p *PlannedCalls) count(f answers.Found, s purchase.Decision, price int64) {
 	switch {
 	case f.Stored && s == purchase.UseStored:
 		p.Stored++

@@ -245,7 +245,7 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 		w.asked = append(w.asked, q)
 		if b.Typed != nil && bytes.IndexByte(b.Keys.At(i), '?') >= 0 {
 			if former, changed := profile.Former(string(b.Keys.At(i))); changed {
-				w.planner.former.add(q.Hash, w.hash([]byte(former)))
+				w.planner.former.pair(q.Hash, w.hash([]byte(former)))
 			}
 		}
 	}
@@ -321,7 +321,7 @@ type formerKeys struct {
 	more bool // than maxFormer
 }
 
-func (f *formerKeys) add(now, former answers.Hash) {
+func (f *formerKeys) pair(now, former answers.Hash) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.of == nil {

@@ -13,7 +13,7 @@ func TestFormerKeys(t *testing.T) {
 	h := func(n byte) answers.Hash { return answers.Hash{n} }
 	var f formerKeys
 	for now, former := range map[byte]byte{1: 5, 2: 5, 3: 4, 6: 9, 7: 0} {
-		f.add(h(now), h(former))
+		f.pair(h(now), h(former))
 	}
 	damaged := errors.New("damaged")
 	for _, c := range []struct {

@@ -241,9 +241,9 @@ func (d *Decision) NewSearchReader() keys.SearchReader {
 	return keys.SearchReader{Fields: d.Columns.Fields, Defaults: j.SearchDefaults, Today: d.AsOf, Count: j.Operation == resolution.KeywordToLeadCount}
 }
 
-// NewEngine makes an engine whose questions asking bounds.
-func (d *Decision) NewEngine(asking *semaphore.Weighted) *rows.Engine {
-	return rows.NewEngine(d.Run.Resolver, d.Run.Job.Operation, d.Columns.Layout, asking)
+// NewEngine makes an engine whose questions take engineSlots.
+func (d *Decision) NewEngine(engineSlots *semaphore.Weighted) *rows.Engine {
+	return rows.NewEngine(d.Run.Resolver, d.Run.Job.Operation, d.Columns.Layout, engineSlots)
 }
 
 // AsksRows reports whether each row is one question to a service.

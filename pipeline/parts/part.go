@@ -145,12 +145,12 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 	case run.Job.Operation.IsKeyword():
 		return rows.FromSearches(in, rows.Searches{
 			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Buyer: m.work.Buyer, Searcher: run.Searcher,
-			Asking: m.work.asking, Log: run.Log, Done: func() { m.add(sinks.Totals{Searches: 1}) },
+			EngineSlots: m.work.engineSlots, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1}) },
 		})
 	case m.work.Buyer != nil:
 		return rows.FromService(in, m.keys, &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
 	}
-	engine := d.NewEngine(m.work.asking)
+	engine := d.NewEngine(m.work.engineSlots)
 	if m.suppress == nil && !m.folders.IsPartitioned() {
 		engine.InSmallPieces()
 	}
@@ -193,12 +193,12 @@ func (m *partMaker) take(in *sources.Batch) error {
 	if len(in.Rejects) > 0 {
 		m.noteReject(in.Source, in.Rejects[0].Row, in.Rejects[0].Reason)
 	}
-	m.add(CountRejects(in.Rejects))
+	m.addTotals(CountRejects(in.Rejects))
 	return nil
 }
 
-// add adds t to the totals of the part and the run.
-func (m *partMaker) add(t sinks.Totals) {
+// addTotals adds t to the totals of the part and the run.
+func (m *partMaker) addTotals(t sinks.Totals) {
 	m.counting.Lock()
 	defer m.counting.Unlock()
 	m.totals.Add(t)
@@ -220,7 +220,7 @@ func (m *partMaker) write(b *columns.Batch) error {
 			return err
 		}
 	}
-	m.add(Count(b))
+	m.addTotals(Count(b))
 	return nil
 }
 

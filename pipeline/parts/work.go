@@ -16,13 +16,13 @@ import (
 
 // Work is a run in progress: what its parts share.
 type Work struct {
-	Decision *begin.Decision
-	Log      *Log
-	Buyer    *purchase.Buyer     // nil without a Remote
-	Answers  Groups              // nil if the answers need no loading
-	asking   *semaphore.Weighted // bounds the questions to the engine
-	ended    <-chan struct{}     // closed when the run is to end
-	Repeats  distinct.Repeats    // keys of rows, without a Remote
+	Decision    *begin.Decision
+	Log         *Log
+	Buyer       *purchase.Buyer     // nil without a Remote
+	Answers     Groups              // nil if the answers need no loading
+	engineSlots *semaphore.Weighted // bounds the questions to the engine
+	ended       <-chan struct{}     // closed when the run is to end
+	Repeats     distinct.Repeats    // keys of rows, without a Remote
 }
 
 // Groups loads the answers to some parts at a time.
@@ -35,7 +35,7 @@ type Groups interface {
 
 // New returns the work on what a run will make.
 func New(d *begin.Decision) *Work {
-	return &Work{Decision: d, Log: newLog(d), asking: semaphore.NewWeighted(int64(d.Run.Workers))}
+	return &Work{Decision: d, Log: newLog(d), engineSlots: semaphore.NewWeighted(int64(d.Run.Workers))}
 }
 
 // stopBuying ends the calls of a failed run.

@@ -128,10 +128,10 @@ const peopleTogether = 2048
 
 // Engine gets the answers of the engine to the keys of batches.
 type Engine struct {
-	batch    resolution.Batch
-	asking   *semaphore.Weighted // shared by all parts
-	people   bool
-	together int // rows about people
+	batch       resolution.Batch
+	engineSlots *semaphore.Weighted // shared by all parts
+	people      bool
+	together    int // rows about people
 
 	// answers take turns: some are written while others are looked up.
 	answers [2]resolution.Answers
@@ -141,10 +141,10 @@ type Engine struct {
 	addrs   []netip.Addr
 }
 
-// NewEngine makes an Engine for one goroutine at a time. Engines share asking, which bounds
+// NewEngine makes an Engine for one goroutine at a time. Engines share engineSlots, which bounds
 // their questions.
-func NewEngine(of resolution.BatchResolver, op resolution.Operation, layout *columns.Layout, asking *semaphore.Weighted) *Engine {
-	return &Engine{batch: of.NewBatch(op), asking: asking, people: op.FindsPeople(), together: math.MaxInt, table: layout.Companies}
+func NewEngine(of resolution.BatchResolver, op resolution.Operation, layout *columns.Layout, engineSlots *semaphore.Weighted) *Engine {
+	return &Engine{batch: of.NewBatch(op), engineSlots: engineSlots, people: op.FindsPeople(), together: math.MaxInt, table: layout.Companies}
 }
 
 // InSmallPieces has the Engine hand over the rows about people in small pieces.
@@ -162,14 +162,14 @@ func (a *Engine) Answer(ctx context.Context, b *columns.Batch, each func(*column
 		if a.people {
 			to = min(to, from+min(a.together, to))
 		}
-		if err := a.asking.Acquire(ctx, 1); err != nil {
+		if err := a.engineSlots.Acquire(ctx, 1); err != nil {
 			return err
 		}
 		found := &a.answers[a.turn%len(a.answers)]
 		a.turn++
 		found.Companies.Table = a.table()
 		n, err := a.batch.Resolve(ctx, questions.Slice(from, to), columns.RecordBytes, found)
-		a.asking.Release(1)
+		a.engineSlots.Release(1)
 		if err != nil {
 			return err
 		}

@@ -22,15 +22,15 @@ import (
 
 // Searches says which searches the rows of a part are, and who makes them.
 type Searches struct {
-	Operation resolution.Operation
-	Reader    keys.SearchReader
-	Layout    *columns.Layout
-	Kept      int             // columns of the input that are kept
-	Buyer     *purchase.Buyer // nil if Searcher makes the searches
-	Searcher  resolution.Searcher
-	Asking    *semaphore.Weighted // bounds the questions to Searcher
-	Log       *slog.Logger
-	Done      func() // is called for each search whose rows are all written
+	Operation   resolution.Operation
+	Reader      keys.SearchReader
+	Layout      *columns.Layout
+	Kept        int             // columns of the input that are kept
+	Buyer       *purchase.Buyer // nil if Searcher makes the searches
+	Searcher    resolution.Searcher
+	EngineSlots *semaphore.Weighted // bounds the questions to Searcher
+	Log         *slog.Logger
+	Done        func() // is called for each search whose rows are all written
 }
 
 // searched runs the searches of a part. Several searches run at a time,
@@ -263,18 +263,18 @@ func (e *engineSearches) find(ctx context.Context, q search.Query, emit func(fou
 }
 
 func (e *engineSearches) found(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
-	if err := e.of.Asking.Acquire(ctx, 1); err != nil {
+	if err := e.of.EngineSlots.Acquire(ctx, 1); err != nil {
 		return resolution.SearchResult{}, err
 	}
-	defer e.of.Asking.Release(1)
+	defer e.of.EngineSlots.Release(1)
 	return e.of.Searcher.Search(ctx, s, p)
 }
 
 func (e *engineSearches) counted(ctx context.Context, s resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
-	if err := e.of.Asking.Acquire(ctx, 1); err != nil {
+	if err := e.of.EngineSlots.Acquire(ctx, 1); err != nil {
 		return resolution.SearchCount{}, err
 	}
-	defer e.of.Asking.Release(1)
+	defer e.of.EngineSlots.Release(1)
 	return e.of.Searcher.Count(ctx, s, hems)
 }
 

@@ -249,7 +249,7 @@ func (q *asked) isPromisedOther(r resolution.Reply) bool {
 	if r.Pending {
 		q.known.mu.Lock()
 		defer q.known.mu.Unlock()
-		q.known.add(maphash.String(q.known.seed, r.ID), q.self())
+		q.known.addName(maphash.String(q.known.seed, r.ID), q.self())
 	}
 	return false
 }
@@ -264,11 +264,11 @@ func (q *asked) register() {
 	q.known.mu.Lock()
 	defer q.known.mu.Unlock()
 	for _, name := range names {
-		q.known.add(maphash.String(q.known.seed, name), self)
+		q.known.addName(maphash.String(q.known.seed, name), self)
 	}
 	for _, name := range []string{q.call.ClientRef, q.id} {
 		if name != "" {
-			q.known.add(maphash.String(q.known.seed, name), self)
+			q.known.addName(maphash.String(q.known.seed, name), self)
 		}
 	}
 }
@@ -283,8 +283,8 @@ func (q *asked) digests() []string {
 	return q.sums
 }
 
-// add makes a name known. The caller holds the lock.
-func (k *Asked) add(name, question uint64) {
+// addName makes a name known. The caller holds the lock.
+func (k *Asked) addName(name, question uint64) {
 	if len(k.recent) >= maxNames {
 		k.recent, k.older = map[uint64]uint64{}, k.recent
 	}
@@ -303,7 +303,7 @@ func (k *Asked) isOfAnother(name string, self uint64) bool {
 	question, known := k.recent[hash]
 	if !known {
 		if question, known = k.older[hash]; known {
-			k.add(hash, question)
+			k.addName(hash, question)
 		}
 	}
 	return known && question != self

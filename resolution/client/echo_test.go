@@ -172,9 +172,9 @@ func TestSearchesOfOthers(t *testing.T) {
 // TestNamesAreBounded: the last names are known, however many there were.
 func TestNamesAreBounded(t *testing.T) {
 	k := NewAsked(nil)
-	k.add(1, 7)
+	k.addName(1, 7)
 	for n := range uint64(2 * maxNames) {
-		k.add(n+2, 7)
+		k.addName(n+2, 7)
 	}
 	if n := len(k.recent) + len(k.older); n > 2*maxNames || k.recent[2*maxNames+1] != 7 || k.older[1] != 0 {
 		t.Errorf("%d names", n)

@@ -102,7 +102,7 @@ func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 	defer done()
 	switch err = r.options.Deliver(ctx, d); {
 	case err == nil:
-		r.stored.add(id)
+		r.stored.remember(id)
 		r.options.Log.Debug("a callback was stored", "webhook", id)
 		return http.StatusNoContent
 	case errors.Is(err, resolution.ErrNotAsked):
@@ -130,7 +130,7 @@ func (m *memory) has(id string) bool {
 	return m.known[id]
 }
 
-func (m *memory) add(id string) {
+func (m *memory) remember(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {

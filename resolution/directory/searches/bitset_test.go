@@ -38,7 +38,7 @@ func TestBits(t *testing.T) {
 			}
 			news := make(bitset, len(match))
 			for w, of := range match {
-				news[w] = add(seen, column[w*64:min(w*64+64, rows)], of)
+				news[w] = addMatching(seen, column[w*64:min(w*64+64, rows)], of)
 			}
 			if got := members(news); !slices.Equal(got, fresh) || seen.count() != len(met) {
 				t.Errorf("%d rows, share %v: new are %v of %d, want %v of %d", rows, share, got, seen.count(), fresh, len(met))

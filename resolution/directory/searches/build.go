@@ -102,8 +102,8 @@ func (b *builder) close() error {
 	return errors.Join(errs...)
 }
 
-// add adds a search.
-func (b *builder) add(s cells) error {
+// addSearch adds a search.
+func (b *builder) addSearch(s cells) error {
 	if b.at.Len() == math.MaxInt32 {
 		return errTooMany
 	}

@@ -143,7 +143,7 @@ func (f *File) leads(ctx context.Context, s *scratch, m matching, each func(n in
 			continue
 		}
 		base := m.base + w*64
-		if fresh := add(seen, f.lead[base:min(base+64, len(f.lead))], left); fresh != 0 {
+		if fresh := addMatching(seen, f.lead[base:min(base+64, len(f.lead))], left); fresh != 0 {
 			each(n, fresh, base)
 			n += int64(bits.OnesCount64(fresh))
 		}

@@ -27,7 +27,7 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, pat
 	sum := imports.NewContent()
 	if err := imports.Read(ctx, options, r, Columns, parser(options), func(s cells) error {
 		sum.Add(s.keyword, fmt.Sprint(s.at), s.person, s.email, s.city, s.state, s.zip, s.jobTitle, s.leadType)
-		return b.add(s)
+		return b.addSearch(s)
 	}); err != nil {
 		return imports.Result{}, err
 	}

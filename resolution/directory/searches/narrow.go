@@ -71,12 +71,12 @@ func narrowBy[T uint8 | uint16 | uint32](match bitset, column []T, t table) {
 	}
 }
 
-// add adds the codes of the rows of column whose bit is in of. The result has a bit for each new
+// addMatching adds the codes of the rows of column whose bit is in of. The result has a bit for each new
 // code. column has at most 64 rows.
 //
 // It does not branch on what it reads, because the processor cannot predict whether a lead is
 // new.
-func add(set bitset, column []uint32, of uint64) (fresh uint64) {
+func addMatching(set bitset, column []uint32, of uint64) (fresh uint64) {
 	if of == ^uint64(0) {
 		for _, code := range column {
 			word := set[code>>6]

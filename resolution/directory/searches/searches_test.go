@@ -29,7 +29,7 @@ func searched(tb testing.TB, dir string, all []cells) *File {
 		tb.Fatal(err)
 	}
 	for _, s := range all {
-		if err := b.add(s); err != nil {
+		if err := b.addSearch(s); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -89,7 +89,7 @@ func (b *Buckets) decide(key string, now time.Time, take bool) Decision {
 		if !take {
 			return Decision{Allowed: true, Rate: b.rate, Remaining: b.rate.Burst}
 		}
-		known = s.add(key, b.rate, b.maxKeys, now)
+		known = s.newBucket(key, b.rate, b.maxKeys, now)
 	}
 	if now.Before(known.latest) {
 		now = known.latest
@@ -97,8 +97,8 @@ func (b *Buckets) decide(key string, now time.Time, take bool) Decision {
 	return known.decide(b.rate, now, take)
 }
 
-// add makes a bucket for a new key, and room for it.
-func (s *shard) add(key string, r Rate, maxKeys int, now time.Time) *bucket {
+// newBucket makes a bucket for a new key, and room for it.
+func (s *shard) newBucket(key string, r Rate, maxKeys int, now time.Time) *bucket {
 	if s.room == 0 {
 		s.sweep(r, now)
 	}

@@ -45,7 +45,8 @@ type verificationKey struct {
 // which keyfunc/v3 is made of, accept EC points that are not on the curve, RSA moduli
 // of 1024 and 8193 bits, even moduli, and exponents of 1 and 4; jwx accepts Ed25519
 // keys of 33 bytes. A key type that they do not know fails the whole set. Everything
-// they decode would have to be checked again.
+// they decode would have to be checked again: of the 163 lines here 56
+// decode keys, and half of those are such checks.
 type keySet map[string]verificationKey
 
 // errUnused says that a key is valid but for another purpose or algorithm.

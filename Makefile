@@ -33,8 +33,8 @@ test: ## run the tests that one waits for, in random order
 	go test -short -vet=off -shuffle=on -timeout 10m ./... # vet is part of check
 
 # The number of a suite is how many seconds it may take on two cores with empty caches.
-test-ci: ## after make test: the race detector where goroutines start, a few kills, DuckDB, workers
-	@.ci/suites kills=90 shown=60 race=300 foreign-set=150 load-check=90 cluster-story=300
+test-ci: ## after make test: the race detector where goroutines start, a few kills, the commands of the documents, DuckDB, workers
+	@.ci/suites race=300 kills=90 shown=60 foreign-set=120 load-check=90 cluster-story=240
 
 LONG_KILLS ?= 30
 

@@ -57,13 +57,6 @@ func (d *Directory) AppendProfiles(addresses *resolution.Texts, sums []byte, pro
 	return guarded(People, func() { d.people.AppendProfiles(addresses, sums, profiles) })
 }
 
-// FindCompanies sets found to the companies of domains; see
-// companies.File.FindAll. They stay valid, and must not be changed.
-func (d *Directory) FindCompanies(domains []string, found []*resolution.Company) error {
-	clear(found)
-	return guarded(Companies, func() { d.companies.FindAll(domains, found) })
-}
-
 // Owners sets owners to the owner of the range of each address; see ranges.File.Owners.
 func (d *Directory) Owners(addrs []netip.Addr, owners []uint32) error {
 	clear(owners)
@@ -82,16 +75,6 @@ func (d *Directory) OrgTypesOf(owners []uint32, orgTypes []string) error {
 	return guarded(IPRanges, func() { d.ranges.OrgTypes(owners, orgTypes) })
 }
 
-// CompaniesOf sets found to the company of each owner but 0, nil without one. Companies stay
-// valid, and must not be changed.
-func (d *Directory) CompaniesOf(owners []uint32, found []*resolution.Company) error {
-	clear(found)
-	if d.ranges == nil {
-		return nil
-	}
-	return guarded(IPRanges, func() { d.ranges.Companies(owners, found) })
-}
-
 // FillCompanyOf reads the company of an owner into an entry; see ranges.File.FillCompany.
 func (d *Directory) FillCompanyOf(owner uint32, arena *records.Arena, e *companies.Entry) (there bool, err error) {
 	err = guarded(IPRanges, func() { there = d.ranges.FillCompany(owner, arena, e) })
@@ -102,7 +85,7 @@ func (d *Directory) FillCompanyOf(owner uint32, arena *records.Arena, e *compani
 // for an empty domain. It loads the records of the rows, which FillCompany reads.
 func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
 	return guarded(Companies, func() {
-		d.companies.File.FindAll(domains, rows)
+		d.companies.FindAll(domains, rows)
 		d.companies.Touch(rows, 2, 4)
 	})
 }

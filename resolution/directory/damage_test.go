@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
@@ -24,19 +23,19 @@ func TestDamagedCompaniesOfRanges(t *testing.T) {
 	if err := mustOpen(t, dir).Owners(addrs, owners); err != nil || owners[0] == 0 {
 		t.Fatal(owners, err)
 	}
+	fillOwner := func(d *Directory) error {
+		_, err := d.FillCompanyOf(owners[0], &records.Arena{}, &companies.Entry{})
+		return err
+	}
 	for _, f := range []struct {
 		damaged Kind
 		look    string
 		ask     func(*Directory) error
 	}{
 		{Companies, "Range", func(d *Directory) error { _, err := d.Range(addrs[0]); return err }},
-		{Companies, "CompaniesOf", func(d *Directory) error { return d.CompaniesOf(owners, make([]*resolution.Company, 1)) }},
-		{Companies, "FillCompanyOf", func(d *Directory) error {
-			_, err := d.FillCompanyOf(owners[0], &records.Arena{}, &companies.Entry{})
-			return err
-		}},
+		{Companies, "FillCompanyOf", fillOwner},
 		{IPRanges, "Range", func(d *Directory) error { _, err := d.Range(addrs[0]); return err }},
-		{IPRanges, "CompaniesOf", func(d *Directory) error { return d.CompaniesOf(owners, make([]*resolution.Company, 1)) }},
+		{IPRanges, "FillCompanyOf", fillOwner},
 	} {
 		d := mustOpen(t, dir)
 		path := filepath.Join(dir, d.manifest.Kinds[f.damaged].File)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -45,11 +44,8 @@ func TestOwnersAreScan(t *testing.T) {
 					addrs[i] = address()
 				}
 			}
-			owners, found := make([]uint32, size), make([]*resolution.Company, size)
+			owners := make([]uint32, size)
 			if err := d.Owners(addrs, owners); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.CompaniesOf(owners, found); err != nil {
 				t.Fatal(err)
 			}
 			for i, a := range addrs {
@@ -60,11 +56,8 @@ func TestOwnersAreScan(t *testing.T) {
 					}
 				}
 				got := ""
-				if found[i] != nil {
-					got = found[i].Domain
-				}
-				if one := filled(t, d, owners[i]); !reflect.DeepEqual(one, found[i]) {
-					t.Errorf("owner %d has the company %+v, and %+v in an entry", owners[i], found[i], one)
+				if found := filled(t, d, owners[i]); found != nil {
+					got = found.Domain
 				}
 				if got != want {
 					t.Errorf("%d ranges, %d at a time: %v belongs to %q, want %q", n, size, a, got, want)

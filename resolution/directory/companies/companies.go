@@ -4,7 +4,6 @@ package companies
 import (
 	"runtime/debug"
 	"strconv"
-	"strings"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
@@ -56,11 +55,6 @@ func (f *File) Company(domain string) (c *resolution.Company, err error) {
 		return nil, nil
 	}
 	return f.Shared(row), nil
-}
-
-// unknown is a company of which nothing but the domain is known.
-func unknown(domain string) *resolution.Company {
-	return &resolution.Company{Domain: strings.Clone(domain)}
 }
 
 // Entry is a company and what it points to.

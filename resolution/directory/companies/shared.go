@@ -62,26 +62,3 @@ func (f *File) Shared(row uint32) *resolution.Company {
 		return &one.Company
 	})
 }
-
-// FindAll sets found to the companies of the domains; an empty domain has none.
-// Where no company has a domain, it is one with the domain and nothing else. Call
-// it under columnfile.Guard.
-func (f *File) FindAll(domains []string, found []*resolution.Company) {
-	var rows [together]uint32
-	for len(domains) > 0 {
-		n := min(together, len(domains))
-		f.File.FindAll(domains[:n], rows[:n])
-		for i, row := range rows[:n] {
-			switch {
-			case row != records.None:
-				found[i] = f.Shared(row)
-			case domains[i] != "":
-				found[i] = unknown(domains[i])
-			}
-		}
-		domains, found = domains[n:], found[n:]
-	}
-}
-
-// together is how many domains are looked up side by side.
-const together = 256

@@ -3,8 +3,6 @@ package ranges
 import (
 	"encoding/binary"
 	"net/netip"
-
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // together is how many addresses are looked up at a time. Each step of a binary search is done
@@ -111,15 +109,6 @@ func (f *File) OrgTypes(owners []uint32, to []string) {
 				to[index[k]] = f.words[code]
 			}
 			n = 0
-		}
-	}
-}
-
-// Companies sets found to the Company of each owner but 0. Call it under columnfile.Guard.
-func (f *File) Companies(owners []uint32, found []*resolution.Company) {
-	for i, owner := range owners {
-		if owner != 0 {
-			found[i] = f.Company(owner)
 		}
 	}
 }

@@ -42,32 +42,6 @@ type Answers struct {
 // NotSeen stands for an unknown time.
 const NotSeen = -1 << 63
 
-// Field is a text that an answer has at most one of.
-type Field int
-
-// The fields of Answers.Texts.
-const (
-	FieldNetworkURL Field = iota
-	FieldPhone            // the first number
-	FieldPhoneRaw         // the same as the source has it, "" if that is FieldPhone
-	FieldFirstName
-	FieldLastName
-	FieldFullName
-	FieldHeadline
-	FieldJobTitle
-	FieldSeniority
-	FieldDepartment
-	FieldEmail // the first plain address
-	FieldStreet
-	FieldZipCode
-	FieldCity
-	FieldState
-	FieldMatchLevel
-	FieldLeadID
-	FieldLeadType
-	Fields
-)
-
 // HashTypes are the types of hashed emails, by their codes.
 var HashTypes = newTextTable("md5", "sha1", "sha256")
 
@@ -126,58 +100,6 @@ func (a *Answers) AddMiss(reason string) {
 func (a *Answers) AddMatch() (row int) {
 	a.Matched, a.Reasons = append(a.Matched, true), append(a.Reasons, "")
 	return a.Len() - 1
-}
-
-// AddLead adds the answer that is a lead; none without a match.
-func (a *Answers) AddLead(l *Lead) {
-	if l == nil {
-		a.AddMiss("")
-		return
-	}
-	i := a.AddMatch()
-	for _, t := range []struct {
-		field Field
-		text  string
-	}{
-		{FieldNetworkURL, l.NetworkURL}, {FieldPhone, l.Phone}, {FieldPhoneRaw, l.PhoneRaw}, {FieldFirstName, l.FirstName},
-		{FieldLastName, l.LastName}, {FieldFullName, l.FullName}, {FieldHeadline, l.Headline}, {FieldJobTitle, l.JobTitle},
-		{FieldSeniority, l.Seniority}, {FieldDepartment, l.Department}, {FieldEmail, l.Email}, {FieldStreet, l.Address.Street},
-		{FieldZipCode, l.Address.ZipCode}, {FieldCity, l.Address.City}, {FieldState, l.Address.State}, {FieldMatchLevel, l.MatchLevel},
-	} {
-		a.Texts[t.field].Set(i, []byte(t.text))
-	}
-	for _, e := range l.Emails {
-		a.Emails.Put(i, []byte(e.Email), []byte(e.Type))
-	}
-	for _, p := range l.Phones {
-		a.Phones.Put(i, []byte(p.Phone), []byte(p.Type))
-	}
-	for _, h := range l.HashedEmails {
-		a.Hashes.Put(i, []byte(h.Email), []byte(h.Type))
-	}
-	if l.LastSeenAt != nil {
-		a.SetTime(&a.LastSeen, *l.LastSeenAt)
-	}
-	if l.Confidence != nil {
-		a.SetConfidence(*l.Confidence)
-	}
-	if l.Company != nil {
-		a.SetCompany(a.Companies.Table.AddShared(l.Company))
-	}
-}
-
-// AddFound adds a lead that a search has found.
-func (a *Answers) AddFound(l *FoundLead) {
-	a.AddLead(&l.Lead)
-	i := a.Len() - 1
-	a.Texts[FieldLeadID].Set(i, []byte(l.LeadID))
-	a.Texts[FieldLeadType].Set(i, []byte(l.LeadType))
-	for _, k := range l.MatchedKeywords {
-		a.Keywords.Put(i, []byte(k))
-	}
-	if !l.SearchedAt.IsZero() {
-		a.SetTime(&a.SearchedAt, l.SearchedAt)
-	}
 }
 
 // SetTime sets the last row of LastSeen or SearchedAt.

@@ -1,6 +1,9 @@
 package resolution
 
-import "time"
+import (
+	"time"
+	"unsafe"
+)
 
 // HashedEmail is one hash of one email address.
 type HashedEmail struct {
@@ -83,3 +86,84 @@ type Lead struct {
 	// Confidence is from 0 to 1; deanonymization only.
 	Confidence *float64 `json:"confidence,omitempty"`
 }
+
+// Field is a text that an answer has at most one of.
+type Field int
+
+// The fields of Answers.Texts.
+const (
+	FieldNetworkURL Field = iota
+	FieldPhone            // the first number
+	FieldPhoneRaw         // the same as the source has it, "" if that is FieldPhone
+	FieldFirstName
+	FieldLastName
+	FieldFullName
+	FieldHeadline
+	FieldJobTitle
+	FieldSeniority
+	FieldDepartment
+	FieldEmail // the first plain address
+	FieldStreet
+	FieldZipCode
+	FieldCity
+	FieldState
+	FieldMatchLevel
+	FieldLeadID
+	FieldLeadType
+	Fields
+)
+
+// AddLead adds the answer that is a lead; none without a match.
+func (a *Answers) AddLead(l *Lead) {
+	if l == nil {
+		a.AddMiss("")
+		return
+	}
+	i := a.AddMatch()
+	for _, t := range []struct {
+		field Field
+		text  string
+	}{
+		{FieldNetworkURL, l.NetworkURL}, {FieldPhone, l.Phone}, {FieldPhoneRaw, l.PhoneRaw}, {FieldFirstName, l.FirstName},
+		{FieldLastName, l.LastName}, {FieldFullName, l.FullName}, {FieldHeadline, l.Headline}, {FieldJobTitle, l.JobTitle},
+		{FieldSeniority, l.Seniority}, {FieldDepartment, l.Department}, {FieldEmail, l.Email}, {FieldStreet, l.Address.Street},
+		{FieldZipCode, l.Address.ZipCode}, {FieldCity, l.Address.City}, {FieldState, l.Address.State}, {FieldMatchLevel, l.MatchLevel},
+	} {
+		a.Texts[t.field].Set(i, bytesOf(t.text))
+	}
+	for _, e := range l.Emails {
+		a.Emails.Put(i, bytesOf(e.Email), bytesOf(e.Type))
+	}
+	for _, p := range l.Phones {
+		a.Phones.Put(i, bytesOf(p.Phone), bytesOf(p.Type))
+	}
+	for _, h := range l.HashedEmails {
+		a.Hashes.Put(i, bytesOf(h.Email), bytesOf(h.Type))
+	}
+	if l.LastSeenAt != nil {
+		a.SetTime(&a.LastSeen, *l.LastSeenAt)
+	}
+	if l.Confidence != nil {
+		a.SetConfidence(*l.Confidence)
+	}
+	if l.Company != nil {
+		a.SetCompany(a.Companies.Table.AddShared(l.Company))
+	}
+}
+
+// AddFound adds a lead that a search has found.
+func (a *Answers) AddFound(l *FoundLead) {
+	a.AddLead(&l.Lead)
+	i := a.Len() - 1
+	a.Texts[FieldLeadID].Set(i, bytesOf(l.LeadID))
+	a.Texts[FieldLeadType].Set(i, bytesOf(l.LeadType))
+	for _, k := range l.MatchedKeywords {
+		a.Keywords.Put(i, bytesOf(k))
+	}
+	if !l.SearchedAt.IsZero() {
+		a.SetTime(&a.SearchedAt, l.SearchedAt)
+	}
+}
+
+// bytesOf is a text without a copy of it, to be copied.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }

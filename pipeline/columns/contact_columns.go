@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/phone"
 )
 
@@ -27,6 +28,16 @@ func (f *fieldsFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 		to = append(to, f.tables.column(&b.Answers.Texts[field], b.Len()))
 	}
 	return to
+}
+
+func contactColumns() []schema.Column {
+	return []schema.Column{
+		repeating("first_name"), repeating("last_name"), repeating("full_name"), repeating("headline"),
+		repeating("job_title"), repeating("seniority"), repeating("department"),
+		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),
+		repeating("street"), repeating("zip_code"), repeating("city"), repeating("state"),
+		repeats(of("last_seen_at", instantType)),
+	}
 }
 
 // contactFiller builds the contact block.
@@ -56,6 +67,13 @@ func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	}
 	to = append(f.before.fill(b, to), f.emails.array(&a.Emails, n), f.phones.array(&a.Phones, n))
 	return append(f.after.fill(b, to), f.lastSeen.NewArray())
+}
+
+func phoneColumns() []schema.Column {
+	return []schema.Column{
+		repeating("phone"), repeating("phone_raw"), repeating("phone_region"), repeating("phone_type"),
+		of("phone_valid", arrow.FixedWidthTypes.Boolean),
+	}
 }
 
 // phoneFiller builds the phone block from numbers in E.164.

@@ -278,13 +278,6 @@ func profileColumnName(p email.Profile) string {
 	return "hem_" + p.String() + "_sha256"
 }
 
-func phoneColumns() []schema.Column {
-	return []schema.Column{
-		repeating("phone"), repeating("phone_raw"), repeating("phone_region"), repeating("phone_type"),
-		of("phone_valid", arrow.FixedWidthTypes.Boolean),
-	}
-}
-
 func findColumns() []schema.Column {
 	return []schema.Column{
 		number("search_row", arrow.PrimitiveTypes.Int64), number("page", arrow.PrimitiveTypes.Int32),
@@ -314,15 +307,5 @@ func companyColumns() []schema.Column {
 		repeats(number("company_year_founded", arrow.PrimitiveTypes.Int32)),
 		repeating("company_street"), repeating("company_zip_code"), repeating("company_city"),
 		repeating("company_state"), repeating("company_about"),
-	}
-}
-
-func contactColumns() []schema.Column {
-	return []schema.Column{
-		repeating("first_name"), repeating("last_name"), repeating("full_name"), repeating("headline"),
-		repeating("job_title"), repeating("seniority"), repeating("department"),
-		text("email"), of("emails", emailsType), of("phones", phonesType), text("network_url"),
-		repeating("street"), repeating("zip_code"), repeating("city"), repeating("state"),
-		repeats(of("last_seen_at", instantType)),
 	}
 }

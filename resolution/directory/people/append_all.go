@@ -8,14 +8,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
-// answerFields are the texts of answers that are fields of the file as they are.
-var answerFields = [fields]resolution.Field{
-	firstName: resolution.FieldFirstName, lastName: resolution.FieldLastName, headline: resolution.FieldHeadline,
-	jobTitle: resolution.FieldJobTitle, seniority: resolution.FieldSeniority, department: resolution.FieldDepartment,
-	phoneRaw: resolution.FieldPhoneRaw,
-	street:   resolution.FieldStreet, zipCode: resolution.FieldZipCode, city: resolution.FieldCity, state: resolution.FieldState,
-}
-
 // Start makes a empty for people of the file.
 func (f *File) Start(a *resolution.Answers) {
 	a.Reset()

@@ -41,6 +41,14 @@ const (
 	fields
 )
 
+// answerFields are the texts of answers that are fields of the file as they are.
+var answerFields = [fields]resolution.Field{
+	firstName: resolution.FieldFirstName, lastName: resolution.FieldLastName, headline: resolution.FieldHeadline,
+	jobTitle: resolution.FieldJobTitle, seniority: resolution.FieldSeniority, department: resolution.FieldDepartment,
+	phoneRaw: resolution.FieldPhoneRaw,
+	street:   resolution.FieldStreet, zipCode: resolution.FieldZipCode, city: resolution.FieldCity, state: resolution.FieldState,
+}
+
 // Person is a line of people.
 type Person struct {
 	// Contact has the data; Emails has only plain addresses.

@@ -40,6 +40,31 @@ func contactColumns() []schema.Column {
 	}
 }
 
+// contactMeanings are those of the columns of the contact and phone blocks.
+var contactMeanings = map[string]meaning{
+	"first_name":   {Text: "given name"},
+	"last_name":    {Text: "family name"},
+	"full_name":    {Text: "whole name"},
+	"headline":     {Text: "headline of the profile"},
+	"job_title":    {Text: "job title"},
+	"seniority":    {Text: "level of the job"},
+	"department":   {Text: "department of the job"},
+	"email":        {Text: "first of emails"},
+	"emails":       {Text: "every address known: email, and its type, such as work", Null: "none"},
+	"phones":       {Text: "every number known: phone, and its type, such as mobile", Null: "none"},
+	"street":       {Text: "the person's street and number"},
+	"zip_code":     {Text: "the person's postal code, text: leading zeros stay"},
+	"city":         {Text: "the person's city"},
+	"state":        {Text: "the person's state"},
+	"last_seen_at": {Text: "when the person was last seen", Unit: "microseconds, UTC"},
+
+	"phone":        {Text: "phone number", Unit: "E.164", Null: "none, or it cannot be read", From: "docs/input.md, phone", Form: "E.164"},
+	"phone_raw":    {Text: "phone number as answered, or as the file of the directory has it", Null: "none"},
+	"phone_region": {Text: "region of the number, 001 for none", Unit: "ISO 3166-1 alpha-2", Null: "there is no phone, or its plan serves several regions", From: "the numbering plans", Form: "region"},
+	"phone_type":   {Text: "what the number is for: mobile, fixed_line and so on", Null: "there is no phone", From: "the numbering plans"},
+	"phone_valid":  {Text: "whether the region's plan has given the number out", Null: "there is no phone", From: "the numbering plans"},
+}
+
 // contactFiller builds the contact block.
 type contactFiller struct {
 	before, after  *fieldsFiller // emails and phones

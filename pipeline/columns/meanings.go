@@ -39,6 +39,9 @@ func meaningOf(op resolution.Operation, column string) meaning {
 		m, known = meanings[column]
 	}
 	if !known {
+		m, known = contactMeanings[column]
+	}
+	if !known {
 		return keptMeaning // of the input, or of a later version
 	}
 	if m.Null = cmp.Or(m.Null, "unknown"); m.Null == always {
@@ -71,7 +74,7 @@ const (
 	hexSHA256 = "sha256 in hex"
 )
 
-// meanings are those of columns with the same meaning in every operation.
+// meanings are those of columns with the same meaning in every operation, without contactMeanings.
 var meanings = map[string]meaning{
 	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
 	"source_row":    {Text: "data row of that file, malformed lines counted", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
@@ -90,12 +93,6 @@ var meanings = map[string]meaning{
 	"hem_google_sha256":      {Text: "SHA-256 of the address in profile google, by its rule of 2026-08", Unit: "64 hex digits, lower case", Null: "the address has no such form, or only its hash is known", From: "Google Data Manager, formatters", Form: hexSHA256},
 	"hashed_emails":          {Text: "every hash known: email is the hash, type its algorithm", Null: "none"},
 	"network_url":            {Text: "the person's profile address, without scheme", From: "docs/input.md, profile address"},
-
-	"phone":        {Text: "phone number", Unit: "E.164", Null: "none, or it cannot be read", From: "docs/input.md, phone", Form: "E.164"},
-	"phone_raw":    {Text: "phone number as answered, or as the file of the directory has it", Null: "none"},
-	"phone_region": {Text: "region of the number, 001 for none", Unit: "ISO 3166-1 alpha-2", Null: "there is no phone, or its plan serves several regions", From: "the numbering plans", Form: "region"},
-	"phone_type":   {Text: "what the number is for: mobile, fixed_line and so on", Null: "there is no phone", From: "the numbering plans"},
-	"phone_valid":  {Text: "whether the region's plan has given the number out", Null: "there is no phone", From: "the numbering plans"},
 
 	"ip_class": {Text: "what the address is for; only public ones are looked up", Null: "the row is rejected", From: "IANA special-purpose registries"},
 	"org_type": {Text: "kind of organization behind the address: business, isp, hosting and so on"},
@@ -117,22 +114,6 @@ var meanings = map[string]meaning{
 	"company_city":           {Text: "its city"},
 	"company_state":          {Text: "its state"},
 	"company_about":          {Text: "what it says of itself"},
-
-	"first_name":   {Text: "given name"},
-	"last_name":    {Text: "family name"},
-	"full_name":    {Text: "whole name"},
-	"headline":     {Text: "headline of the profile"},
-	"job_title":    {Text: "job title"},
-	"seniority":    {Text: "level of the job"},
-	"department":   {Text: "department of the job"},
-	"email":        {Text: "first of emails"},
-	"emails":       {Text: "every address known: email, and its type, such as work", Null: "none"},
-	"phones":       {Text: "every number known: phone, and its type, such as mobile", Null: "none"},
-	"street":       {Text: "the person's street and number"},
-	"zip_code":     {Text: "the person's postal code, text: leading zeros stay"},
-	"city":         {Text: "the person's city"},
-	"state":        {Text: "the person's state"},
-	"last_seen_at": {Text: "when the person was last seen", Unit: "microseconds, UTC"},
 
 	"match_level": {Text: "what the visit was matched with: person or company", Null: "not matched"},
 	"confidence":  {Text: "how sure the match is", Unit: "0 to 1", From: "docs/input.md, confidence of a visit", Form: "from 0 to 1"},

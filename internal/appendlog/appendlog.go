@@ -11,18 +11,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"os"
+
+	"github.com/leadetl/leadetl/internal/checksum"
 )
 
 // On disk, a record follows its length and its checksum, four bytes each and
 // little endian. The checksum is the CRC-32C of the length's bytes and the
 // record, so that zeros are not a record.
 const headerSize = 8
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Storage is where a log is kept: a file. Its Sync may skip metadata that is not
 // needed to read the file. A Log calls it in the goroutine of its owner, WriteAt and Sync
@@ -82,7 +81,7 @@ func (l *Log) Append(record []byte) error {
 	}
 	l.buffer = append(l.buffer[:0], make([]byte, headerSize)...)
 	binary.LittleEndian.PutUint32(l.buffer, uint32(len(record)))
-	binary.LittleEndian.PutUint32(l.buffer[4:], checksum(l.buffer[:4], record))
+	binary.LittleEndian.PutUint32(l.buffer[4:], checksum.Of(l.buffer[:4], record))
 	l.buffer = append(l.buffer, record...)
 	size := l.size + int64(len(l.buffer))
 	if size > l.grown {
@@ -115,10 +114,6 @@ func (l *Log) repair() error {
 
 // Close closes the file; the records stay.
 func (l *Log) Close() error { return l.to.Close() }
-
-func checksum(length, record []byte) uint32 {
-	return crc32.Update(crc32.Checksum(length, castagnoli), castagnoli, record)
-}
 
 // ErrDamaged means that a complete record has changed on disk.
 var ErrDamaged = errors.New("a record is damaged")
@@ -158,5 +153,5 @@ func cut(text []byte) (record, rest []byte, complete bool) {
 	}
 	end := headerSize + int(n)
 	record = text[headerSize:end:end]
-	return record, text[end:], checksum(text[:4], record) == binary.LittleEndian.Uint32(text[4:])
+	return record, text[end:], checksum.Of(text[:4], record) == binary.LittleEndian.Uint32(text[4:])
 }

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"os"
 	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/leadetl/leadetl/internal/checksum"
 )
 
 // File is an open file, mapped into memory. It is safe from many goroutines.
@@ -60,7 +61,7 @@ func (f *File) contents() (err error) {
 	if body > size || body%sectionAlign != 0 || offset != body+4*pages || offset > size || length > size-offset {
 		return errors.New("its table of contents is out of place")
 	}
-	if crc := crc32.Checksum(f.data[body:offset+length], castagnoli); uint64(crc) != binary.NativeEndian.Uint64(trailer[24:]) {
+	if crc := checksum.Of(f.data[body : offset+length]); uint64(crc) != binary.NativeEndian.Uint64(trailer[24:]) {
 		return errors.New("its table of contents has a wrong checksum")
 	}
 	if err := json.Unmarshal(f.data[offset:offset+length], &f.table); err != nil {
@@ -129,7 +130,7 @@ func (f *File) checkPage(page int64) {
 	if f.scattered {
 		f.advise(from, to, unix.MADV_WILLNEED)
 	}
-	if crc32.Checksum(f.data[from:to], castagnoli) != f.sums[page] {
+	if checksum.Of(f.data[from:to]) != f.sums[page] {
 		panic(damage{f.sectionsIn(from, to), from, to})
 	}
 	f.checked[page/64].Or(1 << (page % 64))

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"sync/atomic"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/internal/checksum"
 )
 
 // Objects up to wholeSize are sent in one request, larger ones in pieces, some
@@ -116,24 +117,21 @@ func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload s
 	return pieces, p.Wait()
 }
 
-// castagnoli is the polynomial of CRC-32C, which processors support. The whole
-// object has a SHA-256. A SHA-256 of each piece would double that cost, here and
-// at the store.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
+// sendPiece sends a piece with a CRC-32C. The whole object has a SHA-256. A SHA-256 of
+// each piece would double that cost, here and at the store.
 func (s *Store) sendPiece(ctx context.Context, at Location, piece *io.SectionReader, upload string, number int32) (done types.CompletedPart, err error) {
-	h := crc32.New(castagnoli)
+	h := checksum.New()
 	if _, err := io.Copy(h, piece); err != nil {
 		return done, err
 	}
-	checksum := base64.StdEncoding.EncodeToString(h.Sum(nil))
+	sum := base64.StdEncoding.EncodeToString(h.Sum(nil))
 	err = s.do(ctx, request{"write", "s3:PutObject", at, piece.Size()}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
 		out, err := client.UploadPart(ctx, &s3.UploadPartInput{
 			Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload, PartNumber: &number,
-			Body: io.NewSectionReader(piece, 0, piece.Size()), ContentLength: aws.Int64(piece.Size()), ChecksumCRC32C: &checksum,
+			Body: io.NewSectionReader(piece, 0, piece.Size()), ContentLength: aws.Int64(piece.Size()), ChecksumCRC32C: &sum,
 		}, region, s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
 		if err == nil {
-			done = types.CompletedPart{PartNumber: &number, ETag: out.ETag, ChecksumCRC32C: &checksum}
+			done = types.CompletedPart{PartNumber: &number, ETag: out.ETag, ChecksumCRC32C: &sum}
 		}
 		return err
 	})

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"path"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/internal/checksum"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -47,8 +47,6 @@ type segment struct {
 
 const segmentMagic = "leadetl\x01"
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 func (g segment) encode() []byte {
 	header, err := json.Marshal(g)
 	if err != nil {
@@ -56,12 +54,12 @@ func (g segment) encode() []byte {
 	}
 	data := append([]byte(segmentMagic), binary.AppendUvarint(nil, uint64(len(header)))...)
 	data = append(append(data, header...), g.record...)
-	return binary.BigEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
+	return binary.BigEndian.AppendUint32(data, checksum.Of(data))
 }
 
 func decodeSegment(data []byte) (g segment, err error) {
 	n := len(data) - 4
-	if n < len(segmentMagic) || string(data[:len(segmentMagic)]) != segmentMagic || crc32.Checksum(data[:n], castagnoli) != binary.BigEndian.Uint32(data[n:]) {
+	if n < len(segmentMagic) || string(data[:len(segmentMagic)]) != segmentMagic || checksum.Of(data[:n]) != binary.BigEndian.Uint32(data[n:]) {
 		return g, ErrDamaged
 	}
 	rest := data[len(segmentMagic):n]

@@ -20,8 +20,9 @@ import (
 var ErrCorrupt = errors.New("not as it was recorded")
 
 // Place has the files of a dataset. Names are relative to it, with slashes. Changes are
-// durable when a method returns. Workers call Create, Check, Sum and Open at the same time, for
-// different files; the goroutine that begins and finishes the dataset calls the others. Close ends it, when every Unfinished has been committed or aborted.
+// durable when a method returns. Workers call Create, Check, Sum and Open at the same time,
+// for different files; the goroutine that begins and finishes the dataset calls the others.
+// Close ends it, when every Unfinished has been committed or aborted.
 type Place interface {
 	// URI returns the place for users, in one spelling.
 	URI() string

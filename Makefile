@@ -60,7 +60,7 @@ shown:
 	go test -count=1 -vet=off -timeout 5m -run TestShownCommands ./cmd/leadetl
 
 kills:
-	go test -count=1 -vet=off -timeout 10m -run 'TestProgram|Killed' ./pipeline ./pipeline/answers ./resolution/service/sqlite ./cmd/leadetl/...
+	go test -count=1 -vet=off -timeout 10m -run 'TestProgram|Killed' ./pipeline ./pipeline/answers ./resolution/service/sqlite ./cmd/leadetl/stories/{serve,remote,s3}
 
 check: format vet lint tidy bench-check ## check all but the tests: gofmt, vet, staticcheck, go.mod, the benchmarks
 

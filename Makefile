@@ -30,7 +30,7 @@ one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/run/direc
 		$$1 == "dataset" {printf "%-18s%s of %s rows matched, in %s\n", "$(1)", matched, rows, $$2}'
 
 test: ## run the tests that one waits for, in random order
-	go test -short -vet=off -shuffle=on -timeout 10m ./... # vet is part of check
+	go test -short -vet=off -shuffle=on -timeout 20m ./... # vet is part of check
 
 # The number of a suite is how many seconds it may take on two cores with empty caches.
 test-ci: ## after make test: the race detector where goroutines start, a few kills, the commands of the documents, DuckDB, workers

@@ -41,7 +41,7 @@ func TestSuites(t *testing.T) {
 		{"echo NOT RUN foreign: there is no g++=0", 0, "NOT RUN foreign: there is no g++", false},
 	} {
 		command := exec.CommandContext(t.Context(), clitest.ModuleRoot+"/.ci/suites", c.suite, "echo the next=0")
-		command.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+		command.Env = append(os.Environ(), "TESTS_GRACE=0", "PATH="+folder+":"+os.Getenv("PATH"))
 		if c.left != 0 {
 			command.Env = append(command.Env, fmt.Sprint("TESTS_END=", time.Now().Add(c.left).Unix()))
 		}

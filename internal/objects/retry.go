@@ -134,7 +134,7 @@ func (s *Store) isDown(now, failing time.Time, why error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.downSince.IsZero() {
-		s.downSince = now
+		s.downSince = failing
 	}
 	left := s.options.GiveUpAfter - max(now.Sub(failing), now.Sub(s.downSince))
 	if left > 0 && now.Sub(failing) > 2*time.Second && now.Sub(s.warnedAt) > warnEvery {

@@ -126,7 +126,8 @@ func (s *searched) startSearches(ctx context.Context, turns chan<- *searchTurn) 
 			}
 			return
 		}
-		for row := range in.Len() {
+		rows := in.Len() // the batch is freed with the turn of its last row
+		for row := range rows {
 			t := &searchTurn{in: in, row: row, pages: make(chan foundPage, pages)}
 			if t.query, t.reason = s.Reader.Read(in, row); t.reason == "" && ctx.Err() == nil {
 				s.working.Go(func() { s.search(ctx, t) })
@@ -135,7 +136,7 @@ func (s *searched) startSearches(ctx context.Context, turns chan<- *searchTurn) 
 			}
 			turns <- t
 		}
-		if in.Len() == 0 {
+		if rows == 0 {
 			s.in.Done(in)
 		}
 	}

@@ -48,7 +48,7 @@ func (a *Age) Set(text string) error {
 }
 
 // Switch is a time that is mostly given as a switch: true is the usual time, and
-// false is none.
+// false switches it off.
 type Switch struct{ usual, length Age }
 
 // NewSwitch is a switch that is off.

@@ -17,7 +17,7 @@ type Lease interface {
 	Release() error
 }
 
-// All are leases that are held together. A nil one is none.
+// All are leases that are held together. The zero All holds nothing.
 type All []Lease
 
 // Renew renews all leases. It ends at the first that is lost.

@@ -265,8 +265,8 @@ func (s *Store) Keep(ctx context.Context, q Question, body []byte) error {
 }
 
 // Reopen opens a call for a stored answer that turned out to be none, and keeps its
-// body. No run has spent it again. Its idempotency key is not that of the call, which
-// nobody knows any more, so FirstSent is zero. An open call stays as it is.
+// body. No run has spent it again. The idempotency key of the old call is not stored, so the
+// call gets another one, and FirstSent is zero. An open call stays as it is.
 func (s *Store) Reopen(ctx context.Context, q Question, a Answer) error {
 	scope, run, err := s.scopeAndRun(ctx, q.Scope, a.Run)
 	if err != nil {

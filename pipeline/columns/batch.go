@@ -43,7 +43,7 @@ type Batch struct {
 }
 
 // Find is the place of a row among the results of a keyword search: of a lead, or of a
-// search that found nobody or was not answered. Zero members are null in the output.
+// search without leads or without an answer. Zero members are null in the output.
 type Find struct {
 	SearchRow int64 // number of the row of the search in its file
 	Page      int32 // from 1

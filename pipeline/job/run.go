@@ -25,8 +25,8 @@ type Run struct {
 	// Answers identifies the reference data of the answers. It is empty if the
 	// answers depend on the input alone.
 	Answers string
-	// Suppression lists the people who must not be in the dataset. Nil means
-	// nobody.
+	// Suppression lists the people who must not be in the dataset. Nil lists no
+	// one.
 	Suppression *suppression.Set
 	// ReportSuppressed receives the entries of Suppression that the whole dataset
 	// matched, before the dataset is published. It may be nil.

@@ -104,8 +104,8 @@ func (m *manifest) next(writer string) *manifest {
 
 func manifestName(number int64) string { return fmt.Sprintf("v/%010d.json", number) }
 
-// latest reads the newest manifest of a scope. A manifest with number 0 means
-// that there is none.
+// latest reads the newest manifest of a scope. Number 0 means that the
+// scope has no manifest.
 func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error) {
 	for {
 		names, err := s.manifests(ctx, of)

@@ -53,23 +53,6 @@ func newTextTable(texts ...string) *TextTable {
 	return t
 }
 
-// CompanyCodes is a column of companies: their codes in a table, 0 for none. Where a company
-// is met again, it has its code again, or another one that stands for the same.
-type CompanyCodes struct {
-	Table CompanyTable
-	Codes []int32
-}
-
-// CompanyTable gives companies codes. It is safe from many goroutines. Without it, every row
-// would have a pointer to a company, and all companies would stay in memory.
-type CompanyTable interface {
-	// Add copies a company, and returns its code, which is above 0.
-	Add(c *Company) int32
-	// AddShared is Add for a company that does not change: the same pointer may have its code
-	// again.
-	AddShared(c *Company) int32
-}
-
 // Len is the number of answers.
 func (a *Answers) Len() int { return len(a.Matched) }
 
@@ -125,8 +108,8 @@ func Pad[T any](column []T, n int, value T) []T {
 	return column
 }
 
-// Add adds a copy of an answer of another Answers. Companies keep their codes if both have
-// the same table.
+// Add adds a copy of an answer of another Answers, whose table of companies is the same or a
+// CompanyList.
 func (a *Answers) Add(from *Answers, j int) {
 	i := a.Len()
 	a.Matched, a.Reasons = append(a.Matched, from.Matched[j]), append(a.Reasons, from.Reasons[j])
@@ -152,9 +135,7 @@ func (a *Answers) Add(from *Answers, j int) {
 	if j < len(from.Confidences) {
 		a.Confidences = append(Pad(a.Confidences, i, math.NaN()), from.Confidences[j])
 	}
-	if j < len(from.Companies.Codes) {
-		a.SetCompany(from.Companies.Codes[j])
-	}
+	a.copyCompany(from, j)
 }
 
 // Pick returns a copy of the answers to some keys.

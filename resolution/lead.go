@@ -1,6 +1,8 @@
 package resolution
 
 import (
+	"iter"
+	"math"
 	"time"
 	"unsafe"
 )
@@ -163,6 +165,68 @@ func (a *Answers) AddFound(l *FoundLead) {
 	if !l.SearchedAt.IsZero() {
 		a.SetTime(&a.SearchedAt, l.SearchedAt)
 	}
+}
+
+// Lead is an answer as a lead; nil without a match. It has a company if the table of
+// companies is a CompanyList.
+func (a *Answers) Lead(i int) *Lead {
+	if !a.Matched[i] {
+		return nil
+	}
+	text := func(f Field) string { return string(a.Texts[f].At(i)) }
+	l := &Lead{
+		NetworkURL: text(FieldNetworkURL), Phone: text(FieldPhone), PhoneRaw: text(FieldPhoneRaw), MatchLevel: text(FieldMatchLevel), Company: a.Company(i),
+		Contact: Contact{
+			FirstName: text(FieldFirstName), LastName: text(FieldLastName), FullName: text(FieldFullName), Headline: text(FieldHeadline),
+			JobTitle: text(FieldJobTitle), Seniority: text(FieldSeniority), Department: text(FieldDepartment), Email: text(FieldEmail),
+			Address: Address{Street: text(FieldStreet), ZipCode: text(FieldZipCode), City: text(FieldCity), State: text(FieldState)},
+		},
+	}
+	for text, kind := range a.Emails.all(i) {
+		l.Emails = append(l.Emails, ContactEmail{Email: text, Type: kind})
+	}
+	for text, kind := range a.Phones.all(i) {
+		l.Phones = append(l.Phones, ContactPhone{Phone: text, Type: kind})
+	}
+	for text, kind := range a.Hashes.all(i) {
+		l.HashedEmails = append(l.HashedEmails, HashedEmail{Email: text, Type: kind})
+	}
+	if at := timeAt(a.LastSeen, i); !at.IsZero() {
+		l.LastSeenAt = &at
+	}
+	if i < len(a.Confidences) && !math.IsNaN(a.Confidences[i]) {
+		c := a.Confidences[i]
+		l.Confidence = &c
+	}
+	return l
+}
+
+// Found is an answer as a lead that a search has found.
+func (a *Answers) Found(i int) FoundLead {
+	l := FoundLead{
+		LeadID: string(a.Texts[FieldLeadID].At(i)), LeadType: string(a.Texts[FieldLeadType].At(i)),
+		MatchedKeywords: []string{}, SearchedAt: timeAt(a.SearchedAt, i), Lead: *a.Lead(i),
+	}
+	for n, to := a.Keywords.Of(i); n < to; n++ {
+		l.MatchedKeywords = append(l.MatchedKeywords, string(a.Keywords.Texts.At(n)))
+	}
+	return l
+}
+
+// all yields the texts of list i with their types.
+func (l *TypedTexts) all(i int) iter.Seq2[string, string] {
+	return func(yield func(text, kind string) bool) {
+		for n, to := l.Of(i); n < to && yield(string(l.Texts.At(n)), string(l.Types.At(n))); n++ {
+		}
+	}
+}
+
+// timeAt is a time of a column, zero if it is unknown.
+func timeAt(column []int64, i int) time.Time {
+	if i >= len(column) || column[i] == NotSeen {
+		return time.Time{}
+	}
+	return time.UnixMicro(column[i]).UTC()
 }
 
 // bytesOf is a text without a copy of it, to be copied.

@@ -62,7 +62,9 @@ func (k *companies) read(m value) *resolution.Company {
 	if found {
 		return c
 	}
-	c = apart(company(m))
+	if c = company(m); c != nil {
+		c = c.Clone() // its texts are parts of the body
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.known == nil || k.bytes > maxCompanyBytes {
@@ -70,27 +72,6 @@ func (k *companies) read(m value) *resolution.Company {
 	}
 	k.known[strings.Clone(written)] = c
 	k.bytes += 2 * len(written) // the record has hardly more text than that
-	return c
-}
-
-// apart gives a company texts that are part of no body.
-func apart(c *resolution.Company) *resolution.Company {
-	if c == nil {
-		return nil
-	}
-	texts := []*string{&c.Name, &c.Domain, &c.WebsiteURL, &c.NetworkURL, &c.Revenue, &c.EmployeeCount,
-		&c.Address.Street, &c.Address.ZipCode, &c.Address.City, &c.Address.State, &c.About}
-	if c.Industry != nil {
-		texts = append(texts, c.Industry)
-	}
-	var all strings.Builder
-	for _, t := range texts {
-		all.WriteString(*t)
-	}
-	rest := all.String()
-	for _, t := range texts {
-		*t, rest = rest[:len(*t)], rest[len(*t):]
-	}
 	return c
 }
 

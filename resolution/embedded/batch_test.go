@@ -138,7 +138,7 @@ func sameAnswers(t *rapid.T, e *Engine, op resolution.Operation, b resolution.Ba
 				t.Fatalf("%s: %d keys with %d bytes, %d reasons and %d matches of %d keys, limit %d: %v", op, n, got.Size, len(got.Reasons), len(got.Matched), len(rest), limit, err)
 			}
 			for i, key := range rest[:n] {
-				answer := resolution.Answer{Reason: got.Reasons[i], Lead: resolutiontest.Lead(got, i)}
+				answer := resolution.Answer{Reason: got.Reasons[i], Lead: got.Lead(i)}
 				if i < len(got.OrgTypes) {
 					answer.OrgType = got.OrgTypes[i]
 				}
@@ -146,7 +146,7 @@ func sameAnswers(t *rapid.T, e *Engine, op resolution.Operation, b resolution.Ba
 					t.Fatalf("%s of %s (%d of %d) in columns, limit %d:\n got %s\nwant %s", op, key, from+i, len(keys), limit, facts, want[from+i])
 				}
 				got.Matched[i] = true // whoever has no match has no data
-				if l := resolutiontest.Lead(got, i); answer.Lead == nil && !reflect.DeepEqual(l, &resolution.Lead{}) {
+				if l := got.Lead(i); answer.Lead == nil && !reflect.DeepEqual(l, &resolution.Lead{}) {
 					t.Fatalf("%s of %s has no match, and %+v", op, key, l)
 				}
 			}

@@ -86,7 +86,7 @@ func questions() (all []question) {
 			got, err := resolutiontest.Ask(context.Background(), e.NewBatch(op), op, keys...)
 			var leads []*resolution.Lead
 			for i := range got.Len() {
-				leads = append(leads, resolutiontest.Lead(got, i))
+				leads = append(leads, got.Lead(i))
 			}
 			return []any{leads, got.Reasons, got.OrgTypes}, err
 		}})

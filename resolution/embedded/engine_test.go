@@ -192,7 +192,7 @@ func TestBatchOfAddresses(t *testing.T) {
 			}
 			for i, key := range keys {
 				want, err := e.Resolve(t.Context(), resolution.Request{Operation: op, Key: key})
-				if lead := resolutiontest.Lead(got, i); err != nil || !reflect.DeepEqual(lead, want.Lead) || got.Reasons[i] != want.Reason {
+				if lead := got.Lead(i); err != nil || !reflect.DeepEqual(lead, want.Lead) || got.Reasons[i] != want.Reason {
 					t.Fatalf("%s of %s: %+v, %q, want %+v, %v", op, key, lead, got.Reasons[i], want, err)
 				}
 			}

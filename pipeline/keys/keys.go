@@ -80,10 +80,7 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 		}
 		b.Emails = append(b.Emails, a)
 	case resolution.NetworkURL:
-		var key string
-		if key, err = k.profiles.ParsePerson(unsafe.String(unsafe.SliceData(cell), len(cell))); err == nil {
-			b.Keys.Data = append(b.Keys.Data, key...)
-		}
+		b.Keys.Data, err = k.profiles.AppendPerson(b.Keys.Data, unsafe.String(unsafe.SliceData(cell), len(cell)))
 	case resolution.IP:
 		addr, canonical := ipaddr.ParseCanonical4(cell)
 		if canonical {

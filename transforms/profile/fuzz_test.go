@@ -26,9 +26,7 @@ func FuzzKeyOfKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		u, err := rules.Parse(s)
 		person, personErr := rules.ParsePerson(s)
-		if slow, slowErr := rules.parsePerson(s); slow != person || slowErr != personErr {
-			t.Fatalf("ParsePerson(%q) = %q, %v; without the short way %q, %v", s, person, personErr, slow, slowErr)
-		}
+		comparePerson(t, rules, s)
 		if err != nil {
 			if personErr != err || u != (URL{}) {
 				t.Fatalf("Parse(%q) = %v, %v; ParsePerson: %v", s, u, err, personErr)
@@ -49,12 +47,19 @@ func FuzzKeyOfKey(f *testing.F) {
 	})
 }
 
-var sink string
+var sink []byte
 
 func BenchmarkParsePerson(b *testing.B) {
 	rules := DefaultRules()
-	b.ReportAllocs()
-	for b.Loop() {
-		sink, _ = rules.ParsePerson("https://www.linkedin.com/in/Jane-Doe-82a505/?trk=x")
+	for name, s := range map[string]string{
+		"plain": "https://www.linkedin.com/in/jane-doe-82a505", "capitals, query": "https://www.linkedin.com/in/Jane-Doe-82a505/?trk=x",
+		"country": "https://de.linkedin.com/in/jane-doe-82a505#about", "encoded": "https://www.linkedin.com/in/jane%2Ddoe-82a505",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				sink, _ = rules.AppendPerson(sink[:0], s)
+			}
+		})
 	}
 }

@@ -186,7 +186,7 @@ const brailleBlank = '\u2800'
 // file, U+FFFD stands for bytes that were lost.
 func isNotInSlug(c rune) bool {
 	if c < utf8.RuneSelf {
-		return !isPlain[c] && !('A' <= c && c <= 'Z') && c != '_' && c != '\''
+		return !isPlain[c] && c != '_' && c != '\''
 	}
 	if c == '\u200C' || c == '\u200D' || unicode.Is(unicode.Variation_Selector, c) {
 		return false // names in some scripts need these

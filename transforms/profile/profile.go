@@ -108,10 +108,24 @@ func (r Rules) parse(s string) (URL, error) {
 // the path decides (/company/…); any other page there counts as that of a person.
 // The key may be a part of s.
 func (r Rules) ParsePerson(s string) (key string, err error) {
-	if key, ok := r.plainPerson(s); ok {
-		return key, nil
+	key, capitals, ok := r.plainPerson(s)
+	if !ok {
+		return r.parsePerson(s)
 	}
-	return r.parsePerson(s)
+	if capitals > 0 {
+		key = strings.ToLower(key[:capitals]) + key[capitals:]
+	}
+	return key, nil
+}
+
+// AppendPerson appends what ParsePerson returns.
+func (r Rules) AppendPerson(to []byte, s string) ([]byte, error) {
+	key, capitals, ok := r.plainPerson(s)
+	if !ok {
+		key, err := r.parsePerson(s)
+		return append(to, key...), err
+	}
+	return append(appendLower(to, key[:capitals]), key[capitals:]...), nil
 }
 
 // Former returns the key that an address had before its query was a part of it. changed says

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
 // crowd answers searches about numbered people: of "crowd 250" there are 250,
@@ -33,13 +34,13 @@ func (c *crowd) Search(_ context.Context, s resolution.KeywordSearch, p resoluti
 		return r, err
 	}
 	n, overlapping := size(s)
-	r.Total = int64(n)
+	r.Leads, r.Total = resolution.NewAnswers(), int64(n)
 	to := min(p.Number*p.Limit, n)
 	if overlapping {
 		to = min(to+1, n)
 	}
 	for i := (p.Number - 1) * p.Limit; i < to; i++ {
-		r.Leads = append(r.Leads, resolution.FoundLead{
+		r.Leads.AddFound(&resolution.FoundLead{
 			LeadID: fmt.Sprintf("lead_%032x", i), LeadType: "b2b", MatchedKeywords: s.Keywords, SearchedAt: s.End,
 			Lead: resolution.Lead{Contact: resolution.Contact{JobTitle: fmt.Sprintf("Number %d", i)}},
 		})
@@ -237,8 +238,8 @@ func (d *desk) result(ctx context.Context, op resolution.Operation, p *deskPage,
 		if p.call.Deanonymize {
 			unit++
 		}
-		cost = unit * int64(len(r.Leads))
-		body["lead"] = map[string]any{"leads": append([]resolution.FoundLead{}, r.Leads...), "pagination": map[string]any{
+		cost = unit * int64(r.Leads.Len())
+		body["lead"] = map[string]any{"leads": append([]resolution.FoundLead{}, resolutiontest.Found(r.Leads)...), "pagination": map[string]any{
 			"page": p.call.Number, "total": r.Total, "has_more": int64(p.call.Number*p.call.Limit) < r.Total,
 		}}
 	}

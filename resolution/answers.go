@@ -53,8 +53,36 @@ func newTextTable(texts ...string) *TextTable {
 	return t
 }
 
-// Len is the number of answers.
-func (a *Answers) Len() int { return len(a.Matched) }
+// Len is the number of answers; nil has none.
+func (a *Answers) Len() int {
+	if a == nil {
+		return 0
+	}
+	return len(a.Matched)
+}
+
+// NewAnswers returns empty answers with a CompanyList.
+func NewAnswers() *Answers {
+	return &Answers{Companies: CompanyCodes{Table: &CompanyList{}}}
+}
+
+// AnswerRow is an answer among others. The zero AnswerRow is no match.
+type AnswerRow struct {
+	Of *Answers
+	I  int
+}
+
+// Matched reports whether the answer has data.
+func (r AnswerRow) Matched() bool { return r.Of != nil }
+
+// AddRow adds a copy of a match, or an answer without one.
+func (a *Answers) AddRow(r AnswerRow) {
+	if r.Matched() {
+		a.Add(r.Of, r.I)
+	} else {
+		a.AddMiss("")
+	}
+}
 
 // Reset makes a empty. Its table of companies stays.
 func (a *Answers) Reset() { a.reset(&Answers{}) }

@@ -59,7 +59,9 @@ type FoundLead struct {
 // SearchResult is one page of leads, the most recent search first, of equals
 // by LeadID.
 type SearchResult struct {
-	Leads []FoundLead
+	// Leads are matches with FieldLeadID, FieldLeadType, Keywords and SearchedAt, and a
+	// CompanyList; nil if there are none.
+	Leads *Answers
 	// Total counts the leads on all pages; 0 if a service does not say.
 	Total int64
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
 // TestSearches: a client gets all pages of a search, each after some polls,
@@ -37,13 +38,13 @@ func TestSearches(t *testing.T) {
 	ids := map[string]bool{}
 	for page := 1; ; page++ {
 		r := finish(resolution.SearchCall{Operation: "keyword_to_lead", KeywordSearch: what, SearchPage: resolution.SearchPage{Number: page, Limit: 40, Deanonymize: true}})
-		for _, l := range r.Page.Result.Leads {
+		for _, l := range resolutiontest.Found(r.Page.Result.Leads) {
 			ids[l.LeadID] = true
 			if l.FirstName == "" || l.SearchedAt.IsZero() || len(l.MatchedKeywords) != 1 {
 				t.Errorf("lead %+v", l)
 			}
 		}
-		if r.Page.Result.Total != total || r.Spent == nil || *r.Spent != 2*int64(len(r.Page.Result.Leads)) {
+		if r.Page.Result.Total != total || r.Spent == nil || *r.Spent != 2*int64(r.Page.Result.Leads.Len()) {
 			t.Errorf("page %d: total %d of %d, spent %v", page, r.Page.Result.Total, total, r.Spent)
 		}
 		credits += *r.Spent

@@ -75,7 +75,7 @@ func (c *codec) forPages(service Service, price Price) {
 		if c.operation == resolution.KeywordToLeadCount {
 			return price.Match
 		}
-		return price.ofPage(key, len(r.Page.Result.Leads)+r.Page.LeftOut)
+		return price.ofPage(key, r.Page.Result.Leads.Len()+r.Page.LeftOut)
 	}
 }
 
@@ -90,7 +90,7 @@ func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 	switch {
 	case r.Page == nil && !r.Answer.Matched():
 		a.Outcome, a.Reason = answers.NoMatch, r.Answer.Reason
-	case r.Page != nil && len(r.Page.Result.Leads) == 0 && r.Page.Count.Leads == 0:
+	case r.Page != nil && r.Page.Result.Leads.Len() == 0 && r.Page.Count.Leads == 0:
 		a.Outcome, a.Reason = answers.NoMatch, outcome.ReasonNotFound
 	}
 	return a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"hash/maphash"
-	"slices"
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
@@ -33,8 +32,8 @@ type Page struct {
 	// Marks tell the leads of the page from those of others.
 	Marks []uint64
 	// Leads returns the leads of the page, from memory if they are small, or from the
-	// store. It is nil for a count.
-	Leads func() ([]resolution.FoundLead, error)
+	// store, which must not be changed. It is nil for a count.
+	Leads func() (*resolution.Answers, error)
 }
 
 // Page gets a page of a search, or its count. q is the query on that page. Page is called from
@@ -65,11 +64,11 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 		return p, nil
 	}
 	leads := page.Result.Leads
-	p.HasMore, p.Total, p.Marks = page.HasMore && len(leads) > 0, page.Result.Total, marksOf(leads)
+	p.HasMore, p.Total, p.Marks = page.HasMore && leads.Len() > 0, page.Result.Total, marksOf(leads)
 	if size > maxHeldBytes {
-		p.Leads = func() ([]resolution.FoundLead, error) { return b.readLeads(ctx, key) }
+		p.Leads = func() (*resolution.Answers, error) { return b.readLeads(ctx, key) }
 	} else {
-		p.Leads = func() ([]resolution.FoundLead, error) { return slices.Clone(leads), nil } // duplicates share them
+		p.Leads = func() (*resolution.Answers, error) { return leads, nil }
 	}
 	return p, nil
 }
@@ -78,12 +77,12 @@ var markSeed = maphash.MakeSeed()
 
 // marksOf returns the marks of leads: of their ids or, if the service sends none, of
 // their contents.
-func marksOf(leads []resolution.FoundLead) []uint64 {
-	marks := make([]uint64, len(leads))
-	for i := range leads {
-		mark := []byte(leads[i].LeadID)
+func marksOf(leads *resolution.Answers) []uint64 {
+	marks := make([]uint64, leads.Len())
+	for i := range marks {
+		mark := leads.Texts[resolution.FieldLeadID].At(i)
 		if len(mark) == 0 {
-			mark, _ = json.Marshal(leads[i]) // texts, numbers and times that were read from JSON
+			mark, _ = json.Marshal(leads.Found(i)) // texts, numbers and times that were read from JSON
 		}
 		marks[i] = maphash.Bytes(markSeed, mark)
 	}
@@ -91,7 +90,7 @@ func marksOf(leads []resolution.FoundLead) []uint64 {
 }
 
 // readLeads reads the leads of a stored page.
-func (b *Buyer) readLeads(ctx context.Context, key string) ([]resolution.FoundLead, error) {
+func (b *Buyer) readLeads(ctx context.Context, key string) (*resolution.Answers, error) {
 	if err := b.occupy(ctx, b.reading); err != nil {
 		return nil, err
 	}

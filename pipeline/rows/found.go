@@ -1,8 +1,6 @@
 package rows
 
 import (
-	"slices"
-
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
@@ -46,10 +44,10 @@ func (w *searchWriter) page(p foundPage) (err error) {
 			return err
 		}
 	}
-	leads = newLeads(leads, w.seen)
-	for i := range leads {
-		r := foundRow{answer: p.answer, lead: &leads[i], find: columns.Find{Page: int32(p.number)}}
-		r.answer.Receipt = p.answer.Receipt.Share(i, len(leads))
+	rows := newLeads(leads, w.seen)
+	for i, row := range rows {
+		r := foundRow{answer: p.answer, lead: resolution.AnswerRow{Of: leads, I: row}, find: columns.Find{Page: int32(p.number)}}
+		r.answer.Receipt = p.answer.Receipt.Share(i, len(rows))
 		if err := w.add(r); err != nil {
 			return err
 		}
@@ -92,7 +90,7 @@ func newFoundRows(write func(*columns.Batch) error, layout *columns.Layout, kept
 // foundRow is an output row.
 type foundRow struct {
 	answer purchase.Answer
-	lead   *resolution.FoundLead // nil without one
+	lead   resolution.AnswerRow
 	key    string
 	find   columns.Find
 	count  *resolution.SearchCount
@@ -129,11 +127,7 @@ func (f *foundRows) add(in *sources.Batch, row int, r foundRow) error {
 	if f.answers.Len() == 0 {
 		f.answers.Companies.Table = f.layout.Companies()
 	}
-	if r.lead != nil {
-		f.answers.AddFound(r.lead)
-	} else {
-		f.answers.AddMiss("")
-	}
+	f.answers.AddRow(r.lead)
 	r.find.SearchRow = in.Rows[row]
 	b.Finds = append(b.Finds, r.find)
 	return nil
@@ -161,14 +155,17 @@ func (f *foundRows) flush() error {
 	return err
 }
 
-// newLeads returns the leads of a page that were not on an earlier page.
-func newLeads(leads []resolution.FoundLead, seen map[string]struct{}) []resolution.FoundLead {
-	return slices.DeleteFunc(leads, func(l resolution.FoundLead) bool {
-		if l.LeadID == "" {
-			return false // the service sends no ids
+// newLeads returns the rows of a page whose leads were not on an earlier page.
+func newLeads(leads *resolution.Answers, seen map[string]struct{}) []int {
+	rows := make([]int, 0, leads.Len())
+	for i := range leads.Len() {
+		id := leads.Texts[resolution.FieldLeadID].At(i)
+		if _, twice := seen[string(id)]; twice {
+			continue
 		}
-		_, twice := seen[l.LeadID]
-		seen[l.LeadID] = struct{}{}
-		return twice
-	})
+		if rows = append(rows, i); len(id) > 0 { // else the service sends no ids
+			seen[string(id)] = struct{}{}
+		}
+	}
+	return rows
 }

@@ -62,10 +62,10 @@ type searchFinder interface {
 type foundPage struct {
 	number int
 	answer purchase.Answer
-	leads  []resolution.FoundLead
+	leads  *resolution.Answers
 	count  *resolution.SearchCount
 	// load loads the leads if they are stored instead of held in memory.
-	load func() ([]resolution.FoundLead, error)
+	load func() (*resolution.Answers, error)
 	// beyond is the total number of leads if it exceeds what pages can be
 	// requested for; otherwise 0.
 	beyond int64
@@ -253,7 +253,7 @@ func (e *engineSearches) find(ctx context.Context, q search.Query, emit func(fou
 			return err
 		}
 		p := foundPage{number: page.Number, answer: purchase.Answer{Outcome: outcome.Matched}, leads: result.Leads}
-		more := result.Total > int64(page.Number)*int64(page.Limit) && len(result.Leads) > 0
+		more := result.Total > int64(page.Number)*int64(page.Limit) && result.Leads.Len() > 0
 		if more && page.Number == last && q.Page == 0 {
 			p.beyond = result.Total
 		}
@@ -317,7 +317,7 @@ func (s *boughtSearches) find(ctx context.Context, q search.Query, emit func(fou
 		}
 		switch {
 		case p.ends == onlyRepeats:
-			more, p.load = false, func() ([]resolution.FoundLead, error) { return nil, nil }
+			more, p.load = false, func() (*resolution.Answers, error) { return nil, nil }
 		case p.ends != "":
 			more = false
 		case more && n == last && q.Page == 0:

@@ -160,10 +160,12 @@ func (s searcher) Search(ctx context.Context, k resolution.KeywordSearch, p reso
 		return resolution.SearchResult{}, fmt.Errorf("%w: no such page", resolution.ErrInvalid)
 	}
 	r, err := s.ask(ctx, resolution.SearchCall{Operation: resolution.KeywordToLead, KeywordSearch: k, SearchPage: p})
-	for i := range r.Result.Leads {
-		r.Result.Leads[i].MatchedKeywords = respelled(r.Result.Leads[i].MatchedKeywords, k.Keywords)
+	found := resolution.SearchResult{Leads: resolution.NewAnswers(), Total: r.Result.Total}
+	for _, l := range resolutiontest.Found(r.Result.Leads) {
+		l.MatchedKeywords = respelled(l.MatchedKeywords, k.Keywords)
+		found.Leads.AddFound(&l)
 	}
-	return r.Result, err
+	return found, err
 }
 
 func (s searcher) Count(ctx context.Context, k resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {

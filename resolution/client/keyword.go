@@ -118,9 +118,10 @@ func (a answer) searchReply() (resolution.Reply, error) {
 	case (!isList || len(found) == 1) && (!isCount || count.Leads == 0) && !e.isPromise():
 		return resolution.Reply{}, e.unreadable("the answer reports an error")
 	case a.operation == resolution.KeywordToLead && isList:
+		page.Result.Leads = resolution.NewAnswers()
 		for v := range found.inside().all() {
 			if lead := p.foundLead(object(v)); lead.LeadID != "" || !isZero(&lead.Lead) {
-				page.Result.Leads = append(page.Result.Leads, lead)
+				page.Result.Leads.AddFound(&lead)
 			} else {
 				page.LeftOut++
 			}

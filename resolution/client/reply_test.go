@@ -553,7 +553,7 @@ func TestSearchReply(t *testing.T) {
 			if got.Page != nil {
 				page = *got.Page
 			}
-			if len(page.Result.Leads) != f.leads || page.Result.Total != f.total || page.HasMore != f.more || page.Count.Leads != f.count || got.Pending != f.pending {
+			if page.Result.Leads.Len() != f.leads || page.Result.Total != f.total || page.HasMore != f.more || page.Count.Leads != f.count || got.Pending != f.pending {
 				t.Errorf("%+v, page %+v", got, page)
 			}
 		})

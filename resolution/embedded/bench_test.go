@@ -28,8 +28,8 @@ func BenchmarkLeads(b *testing.B) {
 	b.Run("page of 1000", func(b *testing.B) {
 		p := resolution.SearchPage{Number: 1, Limit: 1000, HEMs: 20, Deanonymize: true, SuperEnrichment: true}
 		for b.Loop() {
-			if r, err := e.Search(b.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, p); err != nil || len(r.Leads) != 1000 {
-				b.Fatal(len(r.Leads), err)
+			if r, err := e.Search(b.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, p); err != nil || r.Leads.Len() != 1000 {
+				b.Fatal(r.Leads.Len(), err)
 			}
 		}
 	})

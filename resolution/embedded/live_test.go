@@ -54,10 +54,10 @@ func names(ctx context.Context, l *Live, edition string) (string, error) {
 	p := firstPage(1)
 	p.Deanonymize = true
 	r, err := l.Search(ctx, resolution.KeywordSearch{Keywords: []string{"tea"}, Edition: edition}, p)
-	if err != nil || len(r.Leads) != 1 {
-		return "", fmt.Errorf("%d leads: %w", len(r.Leads), err)
+	if err != nil || r.Leads.Len() != 1 {
+		return "", fmt.Errorf("%d leads: %w", r.Leads.Len(), err)
 	}
-	return r.Leads[0].FirstName + " " + r.Leads[0].Address.City, nil
+	return r.Leads.Found(0).FirstName + " " + r.Leads.Found(0).Address.City, nil
 }
 
 // TestWithoutDirectory: emails have hashes, and nothing else has an answer.

@@ -37,7 +37,7 @@ func (e *Engine) Search(ctx context.Context, s resolution.KeywordSearch, p resol
 }
 
 func (e *Engine) search(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
-	result := resolution.SearchResult{Leads: []resolution.FoundLead{}}
+	result := resolution.SearchResult{}
 	if p.Number < 1 || p.Limit < 1 || p.HEMs < 0 {
 		return result, fmt.Errorf("%w: a page and its limit are counted from 1", resolution.ErrInvalid)
 	}
@@ -53,19 +53,24 @@ func (e *Engine) search(ctx context.Context, s resolution.KeywordSearch, p resol
 		return result, unsearchable(ctx, err)
 	}
 	result.Total = total
-	result.Leads = make([]resolution.FoundLead, len(found))
-	return result, inShares(len(found), func(from, to int) (err error) {
+	leads := make([]resolution.FoundLead, len(found))
+	err = inShares(len(found), func(from, to int) (err error) {
 		companies := map[string]*resolution.Company{}
 		for i := from; i < to; i++ {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if result.Leads[i], err = e.foundLead(ctx, found[i], p, companies); err != nil {
+			if leads[i], err = e.foundLead(ctx, found[i], p, companies); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	result.Leads = resolution.NewAnswers()
+	for i := range leads {
+		result.Leads.AddFound(&leads[i])
+	}
+	return result, err
 }
 
 // withoutDirectory is the error of a search without data: nil, unless it names an edition of

@@ -38,10 +38,10 @@ func firstPage(limit int) resolution.SearchPage {
 func TestSearchOfEverything(t *testing.T) {
 	e := New(sample(t), Options{})
 	r, err := e.Search(t.Context(), resolution.KeywordSearch{}, firstPage(100))
-	if err != nil || r.Total != 45 || len(r.Leads) != 45 {
-		t.Fatal(r.Total, len(r.Leads), err)
+	if err != nil || r.Total != 45 || r.Leads.Len() != 45 {
+		t.Fatal(r.Total, r.Leads.Len(), err)
 	}
-	text, err := json.Marshal(r.Leads[0])
+	text, err := json.Marshal(r.Leads.Found(0))
 	if err != nil || !strings.Contains(string(text), `"matched_keywords":[]`) {
 		t.Errorf("%s, %v; want no matched keywords, as a list", text, err)
 	}
@@ -66,12 +66,12 @@ func TestPagesBehindAnyLast(t *testing.T) {
 	e := New(sample(t), Options{})
 	for _, p := range []resolution.SearchPage{{Number: math.MaxInt, Limit: 1}, {Number: math.MaxInt, Limit: math.MaxInt}, {Number: 2, Limit: math.MaxInt},
 		{Number: math.MaxInt/2 + 2, Limit: 2}} {
-		if r, err := e.Search(t.Context(), resolution.KeywordSearch{}, p); err != nil || r.Total != 45 || len(r.Leads) != 0 {
-			t.Errorf("%+v: %d of %d leads, %v", p, len(r.Leads), r.Total, err)
+		if r, err := e.Search(t.Context(), resolution.KeywordSearch{}, p); err != nil || r.Total != 45 || r.Leads.Len() != 0 {
+			t.Errorf("%+v: %d of %d leads, %v", p, r.Leads.Len(), r.Total, err)
 		}
 	}
-	if r, err := e.Search(t.Context(), resolution.KeywordSearch{}, firstPage(math.MaxInt)); err != nil || len(r.Leads) != 45 {
-		t.Errorf("a page without end: %d leads, %v", len(r.Leads), err)
+	if r, err := e.Search(t.Context(), resolution.KeywordSearch{}, firstPage(math.MaxInt)); err != nil || r.Leads.Len() != 45 {
+		t.Errorf("a page without end: %d leads, %v", r.Leads.Len(), err)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestNothingToSearch(t *testing.T) {
 	} {
 		for _, edition := range []string{"", e.Edition()} {
 			ask := resolution.KeywordSearch{Keywords: []string{"tea"}, Edition: edition}
-			if r, err := e.Search(t.Context(), ask, firstPage(10)); err != nil || r.Total != 0 || r.Leads == nil || len(r.Leads) != 0 {
+			if r, err := e.Search(t.Context(), ask, firstPage(10)); err != nil || r.Total != 0 || r.Leads.Len() != 0 {
 				t.Errorf("%s, edition %q: %+v, %v", name, edition, r, err)
 			}
 			if c, err := e.Count(t.Context(), ask, 10); err != nil || c != (resolution.SearchCount{}) {
@@ -139,10 +139,10 @@ func TestEmailsOfALead(t *testing.T) {
 		p := firstPage(1)
 		p.Deanonymize, p.SuperEnrichment = true, true
 		r, err := e.Search(t.Context(), resolution.KeywordSearch{}, p)
-		if err != nil || len(r.Leads) != 1 {
+		if err != nil || r.Leads.Len() != 1 {
 			t.Fatal(f.name, r, err)
 		}
-		l := r.Leads[0]
+		l := r.Leads.Found(0)
 		if !reflect.DeepEqual(l.HashedEmails, f.want) {
 			t.Errorf("%s:\n got %v\nwant %v", f.name, l.HashedEmails, f.want)
 		}
@@ -226,10 +226,10 @@ func TestCompanyOfALead(t *testing.T) {
 	p := firstPage(2)
 	p.SuperEnrichment = true
 	r, err := e.Search(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, p)
-	if err != nil || len(r.Leads) != 2 {
+	if err != nil || r.Leads.Len() != 2 {
 		t.Fatal(r, err)
 	}
-	if got := []*resolution.Company{r.Leads[0].Company, r.Leads[1].Company}; !slices.EqualFunc(got, []*resolution.Company{{Domain: "a.example"}, nil},
+	if got := []*resolution.Company{r.Leads.Company(0), r.Leads.Company(1)}; !slices.EqualFunc(got, []*resolution.Company{{Domain: "a.example"}, nil},
 		func(a, b *resolution.Company) bool { return reflect.DeepEqual(a, b) }) {
 		t.Errorf("companies %+v", got)
 	}

@@ -75,10 +75,10 @@ func TestSuppressed(t *testing.T) {
 			var found []string
 			for page := 1; page <= int(f.leads); page++ {
 				r, err := e.Search(t.Context(), s, resolution.SearchPage{Number: page, Limit: 1, HEMs: 20, Deanonymize: true})
-				if err != nil || r.Total != f.leads || len(r.Leads) != 1 {
+				if err != nil || r.Total != f.leads || r.Leads.Len() != 1 {
 					t.Fatalf("page %d: %+v, %v; want 1 of %d leads", page, r, err, f.leads)
 				}
-				found = append(found, r.Leads[0].FirstName)
+				found = append(found, r.Leads.Found(0).FirstName)
 			}
 			if want := f.leads > 2; slices.Contains(found, "Ann") != want || !slices.Contains(found, "Bob") {
 				t.Errorf("found %q", found)

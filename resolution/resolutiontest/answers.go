@@ -10,11 +10,19 @@ import (
 
 // Answers returns empty answers with a table of companies.
 func Answers(leads ...*resolution.Lead) *resolution.Answers {
-	a := &resolution.Answers{Companies: resolution.CompanyCodes{Table: &resolution.CompanyList{}}}
+	a := resolution.NewAnswers()
 	for _, l := range leads {
 		a.AddLead(l)
 	}
 	return a
+}
+
+// Found returns all answers as leads that a search has found.
+func Found(a *resolution.Answers) (leads []resolution.FoundLead) {
+	for i := range a.Len() {
+		leads = append(leads, a.Found(i))
+	}
+	return leads
 }
 
 // Questions are keys of an operation.

@@ -72,13 +72,13 @@ func moments(leads []resolution.FoundLead) string {
 
 func (f searchFact) check(t *testing.T, s resolution.Searcher) {
 	r := search(t, s, f.ask, allLeads(20))
-	if got := moments(r.Leads); got != f.want {
+	if got := moments(Found(r.Leads)); got != f.want {
 		t.Errorf("%+v:\n got %s\nwant %s", f.ask, got, f.want)
 	}
 	if want := int64(len(strings.Fields(f.want))); r.Total != want {
 		t.Errorf("%+v: total %d, want %d", f.ask, r.Total, want)
 	}
-	for _, l := range r.Leads {
+	for _, l := range Found(r.Leads) {
 		if l.MatchedKeywords == nil || !isSubsequence(l.MatchedKeywords, f.ask.Keywords) {
 			t.Errorf("%+v: matched %q", f.ask, l.MatchedKeywords)
 		}
@@ -98,8 +98,8 @@ func (f leadFact) check(t *testing.T, s resolution.Searcher) {
 	p := f.page
 	p.Number, p.Limit = 1, 1
 	r := search(t, s, f.ask, p)
-	if len(r.Leads) != 1 || !reflect.DeepEqual(r.Leads[0], f.want) {
-		t.Fatalf("%+v:\n got %s\nwant %s", f.ask, leadsText(r.Leads), leadsText([]resolution.FoundLead{f.want}))
+	if r.Leads.Len() != 1 || !reflect.DeepEqual(r.Leads.Found(0), f.want) {
+		t.Fatalf("%+v:\n got %s\nwant %s", f.ask, leadsText(Found(r.Leads)), leadsText([]resolution.FoundLead{f.want}))
 	}
 }
 
@@ -121,7 +121,7 @@ func matchedKeywords(t *testing.T, s resolution.Searcher) {
 		"07T04:28": {"software", "CRM"},                                  // kim
 		"10T07:43": {"robots"},                                           // vic, whose chair was not asked for
 	}
-	for _, l := range search(t, s, ask, allLeads(1)).Leads {
+	for _, l := range Found(search(t, s, ask, allLeads(1)).Leads) {
 		at := moments([]resolution.FoundLead{l})
 		if w, ok := want[at]; ok && !slices.Equal(l.MatchedKeywords, w) {
 			t.Errorf("%s: matched %q, want %q", at, l.MatchedKeywords, w)
@@ -132,7 +132,7 @@ func matchedKeywords(t *testing.T, s resolution.Searcher) {
 		t.Errorf("not found: %q", want)
 	}
 	ask.Start, ask.End = day(10), day(13)
-	for _, l := range search(t, s, ask, allLeads(1)).Leads {
+	for _, l := range Found(search(t, s, ask, allLeads(1)).Leads) {
 		if at := moments([]resolution.FoundLead{l}); at == "13T05:57" && !slices.Equal(l.MatchedKeywords, []string{"software", "CRM"}) {
 			t.Errorf("%s, of its last days: matched %q", at, l.MatchedKeywords)
 		}
@@ -146,35 +146,36 @@ const distinctLeads = 45
 func pages(t *testing.T, s resolution.Searcher) {
 	ask := keywords(subjects...)
 	whole := search(t, s, ask, allLeads(20))
-	if whole.Total != distinctLeads || len(whole.Leads) != distinctLeads {
-		t.Fatalf("%d leads of %d, want %d", len(whole.Leads), whole.Total, distinctLeads)
+	leads := Found(whole.Leads)
+	if whole.Total != distinctLeads || len(leads) != distinctLeads {
+		t.Fatalf("%d leads of %d, want %d", len(leads), whole.Total, distinctLeads)
 	}
-	if !slices.IsSortedFunc(whole.Leads, func(a, b resolution.FoundLead) int {
+	if !slices.IsSortedFunc(leads, func(a, b resolution.FoundLead) int {
 		if c := b.SearchedAt.Compare(a.SearchedAt); c != 0 {
 			return c
 		}
 		return strings.Compare(a.LeadID, b.LeadID)
 	}) {
-		t.Errorf("not in order: %s", moments(whole.Leads))
+		t.Errorf("not in order: %s", moments(leads))
 	}
 	for _, limit := range []int{1, 7, 44, 45, 46} {
 		var all []resolution.FoundLead
 		for number := 1; ; number++ {
 			r := search(t, s, ask, resolution.SearchPage{Number: number, Limit: limit, HEMs: 20})
-			if r.Total != distinctLeads || len(r.Leads) > limit {
-				t.Fatalf("page %d of %d: %d leads, total %d", number, limit, len(r.Leads), r.Total)
+			if r.Total != distinctLeads || r.Leads.Len() > limit {
+				t.Fatalf("page %d of %d: %d leads, total %d", number, limit, r.Leads.Len(), r.Total)
 			}
-			if len(r.Leads) == 0 {
+			if r.Leads.Len() == 0 {
 				break
 			}
-			all = append(all, r.Leads...)
+			all = append(all, Found(r.Leads)...)
 		}
-		if !reflect.DeepEqual(all, whole.Leads) {
-			t.Errorf("pages of %d are %s, want %s", limit, moments(all), moments(whole.Leads))
+		if !reflect.DeepEqual(all, leads) {
+			t.Errorf("pages of %d are %s, want %s", limit, moments(all), moments(leads))
 		}
 	}
-	if r := search(t, s, ask, resolution.SearchPage{Number: 100, Limit: 1000, HEMs: 20}); len(r.Leads) != 0 || r.Total != distinctLeads {
-		t.Errorf("a page far behind the last: %d leads, total %d", len(r.Leads), r.Total)
+	if r := search(t, s, ask, resolution.SearchPage{Number: 100, Limit: 1000, HEMs: 20}); r.Leads.Len() != 0 || r.Total != distinctLeads {
+		t.Errorf("a page far behind the last: %d leads, total %d", r.Leads.Len(), r.Total)
 	}
 }
 
@@ -184,7 +185,7 @@ func counts(t *testing.T, s resolution.Searcher) {
 		for _, hems := range []int{1, 3, 4, 20} {
 			r := search(t, s, f.ask, allLeads(hems))
 			want := resolution.SearchCount{Leads: r.Total}
-			for _, l := range r.Leads {
+			for _, l := range Found(r.Leads) {
 				want.HashedEmails += int64(len(l.HashedEmails))
 			}
 			if got, err := s.Count(t.Context(), onAllDays(f.ask), hems); err != nil || got != want {
@@ -203,8 +204,8 @@ func unnamed(t *testing.T, s resolution.Searcher) {
 		hidden := search(t, s, keywords(subjects...), p)
 		p.Deanonymize = true
 		named := search(t, s, keywords(subjects...), p)
-		for i, l := range hidden.Leads {
-			n := named.Leads[i]
+		for i, l := range Found(hidden.Leads) {
+			n := named.Leads.Found(i)
 			if n.LeadID != l.LeadID {
 				t.Fatalf("lead %d is another when it is named", i)
 			}
@@ -236,7 +237,7 @@ func editions(t *testing.T, s resolution.Searcher) {
 	if ask.Edition == "" {
 		t.Skip("the searcher leaves editions to another")
 	}
-	if got := moments(search(t, s, ask, allLeads(20)).Leads); got != software {
+	if got := moments(Found(search(t, s, ask, allLeads(20)).Leads)); got != software {
 		t.Errorf("in the present edition %s, want %s", got, software)
 	}
 	ask.Edition = "an edition of the past"
@@ -255,7 +256,7 @@ func concurrentSearches(t *testing.T, s resolution.Searcher) {
 			for i := range searchFacts {
 				f := searchFacts[(i+g*5)%len(searchFacts)]
 				r, err := s.Search(t.Context(), onAllDays(f.ask), allLeads(20))
-				if got := moments(r.Leads); err != nil || got != f.want {
+				if got := moments(Found(r.Leads)); err != nil || got != f.want {
 					t.Errorf("%s: %s, %v; want %s", f.name, got, err, f.want)
 				}
 			}

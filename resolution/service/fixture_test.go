@@ -289,12 +289,12 @@ func (s *searcher) Count(ctx context.Context, k resolution.KeywordSearch, hems i
 }
 
 func threeLeads(p resolution.SearchPage) resolution.SearchResult {
-	r := resolution.SearchResult{Total: 3}
+	r := resolution.SearchResult{Leads: resolution.NewAnswers(), Total: 3}
 	for i := range int(r.Total) {
 		if i < (p.Number-1)*p.Limit || i >= p.Number*p.Limit {
 			continue
 		}
-		r.Leads = append(r.Leads, resolution.FoundLead{
+		r.Leads.AddFound(&resolution.FoundLead{
 			LeadID:          "lead_" + strings.Repeat("0", 31) + string(rune('1'+i)),
 			MatchedKeywords: []string{"rockets"},
 			SearchedAt:      time.Date(2026, 11, 20-i, 8, 0, 0, 0, time.UTC),

@@ -42,9 +42,9 @@ type countLead struct {
 // It has at most as many leads as were requested, even if the Searcher found
 // more.
 func ListOutcome(found resolution.SearchResult, page resolution.SearchPage, unit int64) Outcome {
-	leads := found.Leads[:min(len(found.Leads), page.Limit)]
-	if leads == nil {
-		leads = []resolution.FoundLead{}
+	leads := make([]resolution.FoundLead, min(found.Leads.Len(), page.Limit))
+	for i := range leads {
+		leads[i] = found.Leads.Found(i)
 	}
 	limit, number := int64(page.Limit), int64(page.Number)
 	pages := (found.Total + limit - 1) / limit

@@ -43,6 +43,30 @@ type Manifest struct {
 	CreditsThisRun *int64 `json:"credits_this_run,omitempty"`
 }
 
+// Chosen are the names of the columns that the job chose, in the order of Schema, which has
+// them last; nil if it has all that follow from its other settings.
+func (m *Manifest) Chosen() []string {
+	var job struct {
+		Columns []string `json:"columns"`
+	}
+	if json.Unmarshal(m.Job, &job) != nil || len(job.Columns) > len(m.Schema) {
+		return nil // damaged: its columns are compared with all
+	}
+	return job.Columns
+}
+
+// FirstOwn is the place in Schema of the first column that is not kept from the input;
+// len(Schema) without one.
+func (m *Manifest) FirstOwn() int {
+	if chosen := m.Chosen(); chosen != nil {
+		return len(m.Schema) - len(chosen)
+	}
+	if i := slices.IndexFunc(m.Schema, func(c Column) bool { return c.Name == "source" }); i >= 0 {
+		return i
+	}
+	return len(m.Schema)
+}
+
 // Input is one input file as it was when its rows were read.
 type Input struct {
 	URI        string    `json:"uri"`

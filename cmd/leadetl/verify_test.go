@@ -302,7 +302,7 @@ func TestVerifyEveryOperation(t *testing.T) {
 // TestVerifyHasRulesForEveryOperation: without rules nothing is checked.
 func TestVerifyHasRulesForEveryOperation(t *testing.T) {
 	for _, op := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
-		if _, known := program.VerifyRules(string(op), columns.SchemaVersion); !known {
+		if _, known := program.VerifyRules(&sinks.Manifest{Operation: string(op), SchemaVersion: columns.SchemaVersion}); !known {
 			t.Errorf("the rules of %s are not known", op)
 		}
 	}

@@ -164,15 +164,19 @@ var (
 	), Nullable: true})
 )
 
-func (f hashedEmailsFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f hashedEmailsFiller) fill(b *Batch, to *blocks) {
+	to.add(func() arrow.Array { return f.array(b) })
+}
+
+func (hashedEmailsFiller) array(b *Batch) arrow.Array {
 	l := &b.Answers.Hashes
 	coded := l.Types.Table == resolution.HashTypes && l.Types.Len() == l.Texts.Len()
 	if !coded || slices.Contains(l.Types.Codes, int32(resolution.HashTypes.Len())) {
 		lists := pairLists{kind: hashedEmailsType}
-		return append(to, lists.array(l, b.Len()))
+		return lists.array(l, b.Len())
 	}
 	l.Pad(b.Len())
 	types := codedArray(hashTypeKind, l.Types.Codes, hashTypes)
 	defer types.Release()
-	return append(to, pairArray(codedHashType, &l.TextLists, types))
+	return pairArray(codedHashType, &l.TextLists, types)
 }

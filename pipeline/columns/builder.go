@@ -20,11 +20,36 @@ type Builder struct {
 }
 
 // filler builds some consecutive columns of a batch. A Builder calls fill once for each
-// batch, in one goroutine. The arrays that it appends to to belong to the caller; the
+// batch, in one goroutine. The arrays that it adds to to belong to the caller; the
 // filler keeps its buffers for the next batch, and nothing of b.
 type filler interface {
-	fill(b *Batch, to []arrow.Array) []arrow.Array
+	fill(b *Batch, to *blocks)
 }
+
+// blocks are the columns of a batch that are not kept from the input, in the order of their
+// blocks. One that is not written is not built; its array is nil.
+type blocks struct {
+	wanted []bool
+	arrays []arrow.Array
+}
+
+// add builds the next column.
+func (to *blocks) add(build func() arrow.Array) {
+	var column arrow.Array
+	if to.wants(1) {
+		column = build()
+	}
+	to.arrays = append(to.arrays, column)
+}
+
+// wants reports whether any of the next n columns is written.
+func (to *blocks) wants(n int) bool {
+	next := len(to.arrays)
+	return slices.Contains(to.wanted[next:next+n], true)
+}
+
+// skip adds n columns that are not written.
+func (to *blocks) skip(n int) { to.arrays = append(to.arrays, make([]arrow.Array, n)...) }
 
 // NewBuilder returns a Builder with its own buffers.
 func (l *Layout) NewBuilder() *Builder {
@@ -75,21 +100,17 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 	for _, i := range b.layout.kept {
 		columns = append(columns, b.layout.keep(in, i))
 	}
-	var built []arrow.Array
 	if in.Answers == nil {
 		b.none.Reset()
 		in.Answers = &b.none
 		defer func() { in.Answers = nil }()
 	}
+	built := blocks{wanted: b.layout.wanted, arrays: make([]arrow.Array, 0, len(b.layout.wanted))}
 	for _, f := range b.fillers {
-		built = f.fill(in, built)
+		f.fill(in, &built)
 	}
-	for i, c := range built {
-		if b.layout.omitted[b.layout.built[i].Name] {
-			c.Release()
-		} else {
-			columns = append(columns, c)
-		}
+	for _, i := range b.layout.own {
+		columns = append(columns, built.arrays[i])
 	}
 	rec := array.NewRecord(b.schema(columns), columns, int64(in.Len()))
 	for _, c := range columns {

@@ -92,8 +92,8 @@ func (t *CompanyTable) AddShared(c *resolution.Company) int32 {
 	return code
 }
 
-// arrays appends the columns of rows with these codes, as dictionary arrays that share them.
-func (t *CompanyTable) arrays(codes arrow.Array, to []arrow.Array) []arrow.Array {
+// fill adds the columns of rows with these codes, as dictionary arrays that share them.
+func (t *CompanyTable) fill(codes arrow.Array, to *blocks) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.values == nil {
@@ -102,16 +102,15 @@ func (t *CompanyTable) arrays(codes arrow.Array, to []arrow.Array) []arrow.Array
 		}
 	}
 	for i, values := range t.values {
-		to = append(to, array.NewDictionaryArray(t.kinds[i], codes, values))
+		to.add(func() arrow.Array { return array.NewDictionaryArray(t.kinds[i], codes, values) })
 	}
-	return to
 }
 
 // companyFiller builds the company block as Arrow dictionary arrays, which share the codes
 // of the rows. Without a table of the layout there are no companies.
 type companyFiller struct{ tables *companyTables }
 
-func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *companyFiller) fill(b *Batch, to *blocks) {
 	of := &b.Answers.Companies
 	table, known := of.Table.(*CompanyTable)
 	if !known {
@@ -120,7 +119,7 @@ func (f *companyFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
 	of.Codes = resolution.Pad(of.Codes, b.Len(), 0)
 	codes := int32Array(of.Codes)
 	defer codes.Release()
-	return table.arrays(codes, to)
+	table.fill(codes, to)
 }
 
 func (t *CompanyTable) add(c *resolution.Company) (code int32) {

@@ -23,11 +23,10 @@ func newFieldsFiller(tables *textTables, fields ...resolution.Field) *fieldsFill
 	return &fieldsFiller{tables, fields}
 }
 
-func (f *fieldsFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *fieldsFiller) fill(b *Batch, to *blocks) {
 	for _, field := range f.fields {
-		to = append(to, f.tables.column(&b.Answers.Texts[field], b.Len()))
+		to.add(func() arrow.Array { return f.tables.column(&b.Answers.Texts[field], b.Len()) })
 	}
-	return to
 }
 
 func contactColumns() []schema.Column {
@@ -83,15 +82,20 @@ func newContactFiller(tables *textTables) *contactFiller {
 	}
 }
 
-func (f *contactFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *contactFiller) fill(b *Batch, to *blocks) {
 	a, n := b.Answers, b.Len()
-	a.LastSeen = resolution.Pad(a.LastSeen, n, resolution.NotSeen)
-	f.lastSeen.Reserve(n)
-	for _, seen := range a.LastSeen {
-		appendKnown(f.lastSeen, arrow.Timestamp(seen), seen != resolution.NotSeen)
-	}
-	to = append(f.before.fill(b, to), f.emails.array(&a.Emails, n), f.phones.array(&a.Phones, n))
-	return append(f.after.fill(b, to), f.lastSeen.NewArray())
+	f.before.fill(b, to)
+	to.add(func() arrow.Array { return f.emails.array(&a.Emails, n) })
+	to.add(func() arrow.Array { return f.phones.array(&a.Phones, n) })
+	f.after.fill(b, to)
+	to.add(func() arrow.Array {
+		a.LastSeen = resolution.Pad(a.LastSeen, n, resolution.NotSeen)
+		f.lastSeen.Reserve(n)
+		for _, seen := range a.LastSeen {
+			appendKnown(f.lastSeen, arrow.Timestamp(seen), seen != resolution.NotSeen)
+		}
+		return f.lastSeen.NewArray()
+	})
 }
 
 func phoneColumns() []schema.Column {
@@ -113,33 +117,42 @@ func newPhoneFiller(l *Layout) *phoneFiller {
 	return &phoneFiller{texts: newTexts(3), valid: array.NewBooleanBuilder(memory.DefaultAllocator), tables: &l.texts}
 }
 
-func (f *phoneFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *phoneFiller) fill(b *Batch, to *blocks) {
 	a, n := b.Answers, b.Len()
 	numbers := &a.Texts[resolution.FieldPhone]
 	f.texts.start(n)
-	to = f.numbers(a, n, to)
+	to.add(func() arrow.Array { return f.tables.column(numbers, n) })
+	to.add(func() arrow.Array { return f.raw(a, n) })
+	if !to.wants(3) {
+		to.skip(3)
+		return
+	}
+	numbers.Pad(n)
 	if numbers.Table == nil {
-		return f.describeAll(&numbers.Texts, to)
+		f.describeAll(&numbers.Texts, to)
+		return
 	}
 	table := f.tables.phones(numbers.Table)
 	f.codes[0], f.codes[1] = f.codes[0][:0], f.codes[1][:0]
 	for _, code := range numbers.Codes {
-		known := int(code) < len(table.valid)
-		appendKnown(f.valid, known && table.valid[code], known)
 		f.codes[0], f.codes[1] = append(f.codes[0], table.regions.of[code]), append(f.codes[1], table.kinds.of[code])
 	}
-	return append(to, codedArray(table.regions.kind, f.codes[0], table.regionValues),
-		codedArray(table.kinds.kind, f.codes[1], table.kindValues), f.valid.NewArray())
+	to.add(func() arrow.Array { return codedArray(table.regions.kind, f.codes[0], table.regionValues) })
+	to.add(func() arrow.Array { return codedArray(table.kinds.kind, f.codes[1], table.kindValues) })
+	to.add(func() arrow.Array {
+		for _, code := range numbers.Codes {
+			known := int(code) < len(table.valid)
+			appendKnown(f.valid, known && table.valid[code], known)
+		}
+		return f.valid.NewArray()
+	})
 }
 
-// numbers builds phone and phone_raw. They are one column as long as the source has all numbers
-// in E.164.
-func (f *phoneFiller) numbers(a *resolution.Answers, n int, to []arrow.Array) []arrow.Array {
+// raw builds phone_raw. It is the column phone as long as the source has all numbers in E.164.
+func (f *phoneFiller) raw(a *resolution.Answers, n int) arrow.Array {
 	numbers, raw := &a.Texts[resolution.FieldPhone], &a.Texts[resolution.FieldPhoneRaw]
-	number := f.tables.column(numbers, n)
 	if len(raw.Texts.Data) == 0 {
-		number.Retain()
-		return append(to, number, number)
+		return f.tables.column(numbers, n)
 	}
 	column := &f.texts[0]
 	for i := range n {
@@ -149,11 +162,11 @@ func (f *phoneFiller) numbers(a *resolution.Answers, n int, to []arrow.Array) []
 		}
 		column.append(text)
 	}
-	return append(to, number, column.finish())
+	return column.finish()
 }
 
-// describeAll builds phone_region, phone_type and phone_valid.
-func (f *phoneFiller) describeAll(numbers *resolution.Texts, to []arrow.Array) []arrow.Array {
+// describeAll builds phone_region, phone_type and phone_valid, in one pass.
+func (f *phoneFiller) describeAll(numbers *resolution.Texts, to *blocks) {
 	region, kind := &f.texts[1], &f.texts[2]
 	for i := range numbers.Len() {
 		e164 := numbers.At(i)
@@ -168,7 +181,11 @@ func (f *phoneFiller) describeAll(numbers *resolution.Texts, to []arrow.Array) [
 		kind.append([]byte(d.Type))
 		f.valid.Append(d.Valid)
 	}
-	return append(to, region.finish(), kind.finish(), f.valid.NewArray())
+	valid := f.valid.NewArray()
+	defer valid.Release()
+	to.add(region.finish)
+	to.add(kind.finish)
+	to.add(func() arrow.Array { valid.Retain(); return valid })
 }
 
 // CleanPhones brings the first numbers of a service's answers into E.164. A number that
@@ -199,11 +216,13 @@ func newConfidenceFiller() *confidenceFiller {
 	return &confidenceFiller{array.NewFloat64Builder(memory.DefaultAllocator)}
 }
 
-func (f *confidenceFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	a := b.Answers
-	a.Confidences = resolution.Pad(a.Confidences, b.Len(), math.NaN())
-	for _, c := range a.Confidences {
-		appendKnown(f.confidence, c, !math.IsNaN(c))
-	}
-	return append(to, f.confidence.NewArray())
+func (f *confidenceFiller) fill(b *Batch, to *blocks) {
+	to.add(func() arrow.Array {
+		a := b.Answers
+		a.Confidences = resolution.Pad(a.Confidences, b.Len(), math.NaN())
+		for _, c := range a.Confidences {
+			appendKnown(f.confidence, c, !math.IsNaN(c))
+		}
+		return f.confidence.NewArray()
+	})
 }

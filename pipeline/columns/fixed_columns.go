@@ -34,41 +34,52 @@ func newFixedFiller() *fixedFiller {
 	}
 }
 
-func (f *fixedFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *fixedFiller) fill(b *Batch, to *blocks) {
 	n := b.Len()
-	return f.answers(append(to,
-		f.source.choose([]string{b.Source}, n, func(int) int { return 0 }),
-		int64Array(b.Rows),
-		stringArray(&b.Keys, func(i int) bool { return !b.keyless(i) }),
-		f.outcome.choose(outcome.Words, n, func(i int) int { return int(b.Outcomes[i]) }),
-		f.reason.build(b.Reasons[:n])), b)
-}
-
-// answers builds resolution_id, resolved_at, answered_by and credits.
-func (f *fixedFiller) answers(to []arrow.Array, b *Batch) []arrow.Array {
+	to.add(func() arrow.Array { return f.source.choose([]string{b.Source}, n, func(int) int { return 0 }) })
+	to.add(func() arrow.Array { return int64Array(b.Rows) })
+	to.add(func() arrow.Array { return stringArray(&b.Keys, func(i int) bool { return !b.keyless(i) }) })
+	to.add(func() arrow.Array {
+		return f.outcome.choose(outcome.Words, n, func(i int) int { return int(b.Outcomes[i]) })
+	})
+	to.add(func() arrow.Array { return f.reason.build(b.Reasons[:n]) })
 	if b.Receipts != nil {
-		return f.serviceAnswers(to, b)
+		f.serviceAnswers(b, to)
+	} else {
+		f.embeddedAnswers(b, to)
 	}
-	return f.embeddedAnswers(to, b)
 }
 
-// serviceAnswers builds them from receipts.
-func (f *fixedFiller) serviceAnswers(to []arrow.Array, b *Batch) []arrow.Array {
+// serviceAnswers builds resolution_id, resolved_at, answered_by and credits from receipts.
+func (f *fixedFiller) serviceAnswers(b *Batch, to *blocks) {
 	receipts, n := b.Receipts, len(b.Receipts)
-	f.resolutionID.start(n)
-	for i, r := range receipts {
-		f.resolutionID.append([]byte(r.ResolutionID))
-		appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.Answered() && b.Outcomes[i] != outcome.Suppressed)
-		appendKnown(f.credits, r.Credits, r.Answered() && r.Priced)
-	}
-	return append(to, f.resolutionID.finish(), f.resolvedAt.NewArray(),
-		f.answeredBy.choose(byService, n, firstIf(func(i int) bool { return receipts[i].Answered() })),
-		f.credits.NewArray())
+	to.add(func() arrow.Array {
+		f.resolutionID.start(n)
+		for _, r := range receipts {
+			f.resolutionID.append([]byte(r.ResolutionID))
+		}
+		return f.resolutionID.finish()
+	})
+	to.add(func() arrow.Array {
+		for i, r := range receipts {
+			appendKnown(f.resolvedAt, arrow.Timestamp(r.ResolvedAt.UnixMicro()), r.Answered() && b.Outcomes[i] != outcome.Suppressed)
+		}
+		return f.resolvedAt.NewArray()
+	})
+	to.add(func() arrow.Array {
+		return f.answeredBy.choose(byService, n, firstIf(func(i int) bool { return receipts[i].Answered() }))
+	})
+	to.add(func() arrow.Array {
+		for _, r := range receipts {
+			appendKnown(f.credits, r.Credits, r.Answered() && r.Priced)
+		}
+		return f.credits.NewArray()
+	})
 }
 
 // embeddedAnswers builds them for the embedded engine, which has no resolutions and no
 // prices.
-func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array {
+func (f *fixedFiller) embeddedAnswers(b *Batch, to *blocks) {
 	n := b.Len()
 	answered := func(i int) bool { return b.Outcomes[i] == outcome.Matched || b.Outcomes[i] == outcome.NoMatch }
 	if f.unresolved == nil || f.unresolved[0].Len() != n { // most batches are of one size
@@ -76,18 +87,20 @@ func (f *fixedFiller) embeddedAnswers(to []arrow.Array, b *Batch) []arrow.Array 
 		f.unresolved = []arrow.Array{nullTexts(n), f.resolvedAt.NewArray()}
 	}
 	for _, a := range f.unresolved {
-		a.Retain()
+		to.add(func() arrow.Array { a.Retain(); return a })
 	}
-	to = append(to, f.unresolved...)
-	f.credits.Reserve(n)
-	for i := range n {
-		if answered(i) {
-			f.credits.UnsafeAppend(0)
-		} else {
-			f.credits.UnsafeAppendBoolToBitmap(false)
+	to.add(func() arrow.Array { return f.answeredBy.choose(byEngine, n, firstIf(answered)) })
+	to.add(func() arrow.Array {
+		f.credits.Reserve(n)
+		for i := range n {
+			if answered(i) {
+				f.credits.UnsafeAppend(0)
+			} else {
+				f.credits.UnsafeAppendBoolToBitmap(false)
+			}
 		}
-	}
-	return append(to, f.answeredBy.choose(byEngine, n, firstIf(answered)), f.credits.NewArray())
+		return f.credits.NewArray()
+	})
 }
 
 // nullTexts is a column of text with n nulls.

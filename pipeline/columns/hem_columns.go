@@ -48,17 +48,21 @@ func newHEMFiller(s Settings) *hemFiller {
 	return f
 }
 
-func (f *hemFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *hemFiller) fill(b *Batch, to *blocks) {
 	if f.emails {
-		return f.fromKeys(b, to)
+		f.fromKeys(b, to)
+		return
 	}
-	f.texts.start(b.Len())
-	for i := range b.Len() {
-		for j, d := range f.digests {
-			f.texts[j].append(d.first(b.Answers, i))
-		}
+	for j, d := range f.digests {
+		to.add(func() arrow.Array {
+			column := &f.texts[j]
+			column.start(b.Len())
+			for i := range b.Len() {
+				column.append(d.first(b.Answers, i))
+			}
+			return column.finish()
+		})
 	}
-	return f.texts.finish(to)
 }
 
 // first returns the first hash of an answer of the type of the digest, nil without one.
@@ -73,36 +77,46 @@ func (d digest) first(a *resolution.Answers, i int) []byte {
 
 // fromKeys hashes the keys, whatever the answers are, but for keys that are digests. Digests of a type have one width, so
 // the buffers are filled in place and the offsets are known.
-func (f *hemFiller) fromKeys(b *Batch, to []arrow.Array) []arrow.Array {
-	var out [3][]byte // md5, sha1, sha256; nil if it is not wanted
+func (f *hemFiller) fromKeys(b *Batch, to *blocks) {
+	var out [3][]byte // md5, sha1, sha256; nil if it is not written
+	first := len(to.arrays)
 	for j, d := range f.digests {
-		stretch(&f.hashes[j], b.Len(), d.hex)
-		out[slices.Index(HEMTypes, d.name)] = f.hashes[j].Data
+		if to.wanted[first+j] {
+			stretch(&f.hashes[j], b.Len(), d.hex)
+			out[slices.Index(HEMTypes, d.name)] = f.hashes[j].Data
+		}
 	}
-	hashlanes.Hex(out[0], out[1], out[2], b.Keys.Data, b.Keys.Offsets)
+	if to.wants(len(f.digests)) {
+		hashlanes.Hex(out[0], out[1], out[2], b.Keys.Data, b.Keys.Offsets)
+	}
 
 	regular := !slices.ContainsFunc(b.Emails, func(a email.Address) bool { return a.Kind() != email.Plaintext })
 	regular = regular && !slices.Contains(b.Outcomes, outcome.Rejected) && !slices.Contains(b.Outcomes, outcome.Suppressed)
-	for j, d := range f.digests {
-		if regular {
-			to = append(to, stringArray(&f.hashes[j], nil))
-			continue
-		}
-		column := &f.columns[j]
-		column.Reset()
-		for i := range b.Len() {
-			switch {
-			case b.keyless(i):
-			case b.Emails[i].Kind() == email.Plaintext:
-				column.Data = append(column.Data, f.hashes[j].At(i)...)
-			default:
-				column.Data = append(column.Data, f.ofDigest(b, i, d)...)
+	for j := range f.digests {
+		to.add(func() arrow.Array {
+			if regular {
+				return stringArray(&f.hashes[j], nil)
 			}
-			column.End()
-		}
-		to = append(to, textArray(column))
+			return f.irregular(b, j)
+		})
 	}
-	return to
+}
+
+// irregular is the column of a digest where some keys are digests, or have none.
+func (f *hemFiller) irregular(b *Batch, j int) arrow.Array {
+	column := &f.columns[j]
+	column.Reset()
+	for i := range b.Len() {
+		switch {
+		case b.keyless(i):
+		case b.Emails[i].Kind() == email.Plaintext:
+			column.Data = append(column.Data, f.hashes[j].At(i)...)
+		default:
+			column.Data = append(column.Data, f.ofDigest(b, i, f.digests[j])...)
+		}
+		column.End()
+	}
+	return textArray(column)
 }
 
 // ofDigest returns a digest of a row whose key is a digest. That of a service's row passes
@@ -148,33 +162,37 @@ func newProfileFiller(s Settings) *profileFiller {
 	return f
 }
 
-func (f *profileFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	n := b.Len()
+func (f *profileFiller) fill(b *Batch, to *blocks) {
 	for _, p := range f.profiles {
-		f.forms.Reset()
-		f.missing = resize(f.missing, n)
-		for i := range n {
-			ok := false
-			if !b.keyless(i) {
-				f.forms.Data, ok = b.Emails[i].AppendForm(f.forms.Data, p)
-			}
-			f.missing[i] = !ok
-			f.forms.End()
-		}
-		f.sums = resize(f.sums, n*32)
-		hashlanes.SHA256(f.sums, f.forms.Data, f.forms.Offsets)
-		f.column.Reset()
-		for i := range n {
-			if !f.missing[i] {
-				f.column.Data = appendProfileHash(f.column.Data, p, f.sums[i*32:i*32+32])
-			}
-			f.column.End()
-		}
-		column := stringArray(&f.column, func(i int) bool { return !f.missing[i] })
-		f.column = resolution.Texts{} // the array keeps this memory; the next profile needs its own
-		to = append(to, column)
+		to.add(func() arrow.Array { return f.hashes(b, p) })
 	}
-	return to
+}
+
+// hashes is the column of a profile.
+func (f *profileFiller) hashes(b *Batch, p email.Profile) arrow.Array {
+	n := b.Len()
+	f.forms.Reset()
+	f.missing = resize(f.missing, n)
+	for i := range n {
+		ok := false
+		if !b.keyless(i) {
+			f.forms.Data, ok = b.Emails[i].AppendForm(f.forms.Data, p)
+		}
+		f.missing[i] = !ok
+		f.forms.End()
+	}
+	f.sums = resize(f.sums, n*32)
+	hashlanes.SHA256(f.sums, f.forms.Data, f.forms.Offsets)
+	f.column.Reset()
+	for i := range n {
+		if !f.missing[i] {
+			f.column.Data = appendProfileHash(f.column.Data, p, f.sums[i*32:i*32+32])
+		}
+		f.column.End()
+	}
+	column := stringArray(&f.column, func(i int) bool { return !f.missing[i] })
+	f.column = resolution.Texts{} // the array keeps this memory; the next profile needs its own
+	return column
 }
 
 // appendProfileHash writes a SHA-256 digest as the platforms of a profile need it:

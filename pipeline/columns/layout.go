@@ -50,6 +50,9 @@ type Settings struct {
 	// Suppress says that people are suppressed. Identifiers that cannot be read, and
 	// so cannot be compared with the lists, are left out too.
 	Suppress bool
+	// Columns are the columns to write behind the kept ones, in their order; nil is all,
+	// and Flat alone all but lists. outcome and reason come last if they are not named.
+	Columns []string
 	// HEMTypes are the digests of profile plain to write; nil means all.
 	HEMTypes []string
 	// HEMProfiles are the profiles written beside plain; email_to_hem only.
@@ -71,11 +74,12 @@ type Layout struct {
 	settings Settings
 	columns  []schema.Column
 	schema   *arrow.Schema
-	kept     []int           // positions in Settings.Kept that are written
-	names    []string        // of all in Settings.Kept; "" for one that is left out
-	usual    []string        // the same without Snake and Renames
-	omitted  map[string]bool // columns after the kept ones that are not written
-	built    []schema.Column // columns after the kept ones, with the omitted ones
+	kept     []int    // positions in Settings.Kept that are written
+	names    []string // of all in Settings.Kept; "" for one that is left out
+	usual    []string // the same without Snake and Renames
+	own      []int    // the columns after the kept ones, by their positions in the blocks
+	wanted   []bool   // which columns of the blocks are written
+	unusual  bool     // they are others, or in another order, than without Settings.Columns
 
 	companies     companyTables
 	texts         textTables // of people
@@ -137,14 +141,9 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
 	}
-	l := &Layout{settings: s, built: slices.Concat(fixedColumns(), blockColumns(s)), omitted: map[string]bool{}}
-	if s.DropIdentifier {
-		l.omitted["key"] = true
-		l.omitted[string(resolution.NetworkURL)] = s.Operation.Identifier() == resolution.NetworkURL
-		l.omitted["matched_keywords"] = true
-	}
+	l, all := &Layout{settings: s}, slices.Concat(fixedColumns(), blockColumns(s))
 	taken := map[string]bool{}
-	for _, c := range l.built { // with the omitted ones, so that names do not depend on them
+	for _, c := range all { // also those that are not written, so that names do not depend on them
 		taken[strings.ToLower(c.Name)] = true
 	}
 	for _, name := range s.Partitions {
@@ -171,8 +170,16 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.PartitionBy != "" && l.partitionName == "" {
 		return nil, fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns", s.PartitionBy)
 	}
-	l.columns = append(l.columns, slices.DeleteFunc(slices.Clone(l.built), func(c schema.Column) bool { return l.omitted[c.Name] })...)
-	l.columns = Describe(s.Operation, l.columns, l.Renamed())
+	if l.own, err = s.chosen(all); err != nil {
+		return nil, err
+	}
+	l.unusual = !slices.Equal(l.own, s.usual(all))
+	l.wanted = make([]bool, len(all))
+	for _, i := range l.own {
+		l.wanted[i] = true
+		l.columns = append(l.columns, all[i])
+	}
+	l.columns = Describe(s.Operation, l.columns, len(l.kept), l.Renamed())
 	l.schema = schema.Arrow(l.columns)
 	return l, nil
 }
@@ -185,6 +192,16 @@ func (l *Layout) Columns() []schema.Column { return l.columns }
 
 // Own are the columns that are not kept from the input.
 func (l *Layout) Own() []schema.Column { return l.columns[len(l.kept):] }
+
+// Chosen are the names of Own if Settings.Columns decides on them; nil if it changes nothing.
+func (l *Layout) Chosen() (names []string) {
+	if l.unusual {
+		for _, c := range l.Own() {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
 
 // Partition is the name of the column that is in the path of each file; "" without one.
 func (l *Layout) Partition() string { return l.partitionName }

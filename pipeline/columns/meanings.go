@@ -11,17 +11,26 @@ import (
 )
 
 // Every lists all columns that an operation can have with any settings, in order and
-// without those kept from the input.
-func Every(op resolution.Operation) []schema.Column {
-	return Describe(op, slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true})), nil)
+// without those kept from the input; of them only the chosen ones in the order of their
+// names, unless there are none.
+func Every(op resolution.Operation, chosen []string) []schema.Column {
+	all := slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}))
+	if chosen != nil {
+		var named []schema.Column
+		for _, name := range chosen {
+			if i := slices.IndexFunc(all, func(c schema.Column) bool { return c.Name == name }); i >= 0 {
+				named = append(named, all[i])
+			}
+		}
+		all = named
+	}
+	return Describe(op, all, 0, nil)
 }
 
-// Describe adds their meanings to the columns of a dataset. A column before source is
-// kept from the input, whatever its name; renamed are the names there of those that have
-// another one.
-func Describe(op resolution.Operation, columns []schema.Column, renamed map[string]string) []schema.Column {
+// Describe adds their meanings to the columns of a dataset. Those before own are kept from
+// the input, whatever their names; renamed are the names there of those that have another one.
+func Describe(op resolution.Operation, columns []schema.Column, own int, renamed map[string]string) []schema.Column {
 	described := slices.Clone(columns)
-	own := slices.IndexFunc(columns, func(c schema.Column) bool { return c.Name == "source" })
 	for i := range described {
 		described[i].Meaning = keptMeaning
 		if i >= own {

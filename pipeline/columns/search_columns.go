@@ -26,17 +26,29 @@ func newFindFiller(l *Layout) *findFiller {
 	}
 }
 
-func (f *findFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *findFiller) fill(b *Batch, to *blocks) {
 	a, n := b.Answers, b.Len()
-	a.SearchedAt = resolution.Pad(a.SearchedAt, n, resolution.NotSeen)
-	for i, find := range b.Finds {
-		appendKnown(f.searchRow, find.SearchRow, find.SearchRow > 0)
-		appendKnown(f.page, find.Page, find.Page > 0)
-		at := a.SearchedAt[i]
-		appendKnown(f.searchedOn, arrow.Date32FromTime(time.UnixMicro(at).UTC()), at != resolution.NotSeen)
-	}
-	to = append(to, f.searchRow.NewArray(), f.page.NewArray(), f.tables.column(&a.Texts[resolution.FieldLeadID], n))
-	return append(to, keywordLists(&a.Keywords, n), f.searchedOn.NewArray())
+	to.add(func() arrow.Array {
+		for _, find := range b.Finds {
+			appendKnown(f.searchRow, find.SearchRow, find.SearchRow > 0)
+		}
+		return f.searchRow.NewArray()
+	})
+	to.add(func() arrow.Array {
+		for _, find := range b.Finds {
+			appendKnown(f.page, find.Page, find.Page > 0)
+		}
+		return f.page.NewArray()
+	})
+	to.add(func() arrow.Array { return f.tables.column(&a.Texts[resolution.FieldLeadID], n) })
+	to.add(func() arrow.Array { return keywordLists(&a.Keywords, n) })
+	to.add(func() arrow.Array {
+		a.SearchedAt = resolution.Pad(a.SearchedAt, n, resolution.NotSeen)
+		for _, at := range a.SearchedAt {
+			appendKnown(f.searchedOn, arrow.Date32FromTime(time.UnixMicro(at).UTC()), at != resolution.NotSeen)
+		}
+		return f.searchedOn.NewArray()
+	})
 }
 
 // keywordLists is n lists of words in memory of their own: the encoder keeps columns of lists
@@ -62,15 +74,28 @@ func newCountFiller() *countFiller {
 
 var noCount = &resolution.SearchCount{}
 
-func (f *countFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
-	for _, c := range b.Counts {
-		known := c != nil
-		if !known {
-			c = noCount
+func (f *countFiller) fill(b *Batch, to *blocks) {
+	each := func(add func(c *resolution.SearchCount, known bool)) {
+		for _, c := range b.Counts {
+			if c == nil {
+				add(noCount, false)
+			} else {
+				add(c, true)
+			}
 		}
-		appendKnown(f.leads, c.Leads, known)
-		appendKnown(f.hashes, c.HashedEmails, known && c.HashedEmails >= 0)
-		appendKnown(f.approximate, c.Approximate, known)
 	}
-	return append(to, f.leads.NewArray(), f.hashes.NewArray(), f.approximate.NewArray())
+	to.add(func() arrow.Array {
+		each(func(c *resolution.SearchCount, known bool) { appendKnown(f.leads, c.Leads, known) })
+		return f.leads.NewArray()
+	})
+	to.add(func() arrow.Array {
+		each(func(c *resolution.SearchCount, known bool) {
+			appendKnown(f.hashes, c.HashedEmails, known && c.HashedEmails >= 0)
+		})
+		return f.hashes.NewArray()
+	})
+	to.add(func() arrow.Array {
+		each(func(c *resolution.SearchCount, known bool) { appendKnown(f.approximate, c.Approximate, known) })
+		return f.approximate.NewArray()
+	})
 }

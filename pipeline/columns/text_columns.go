@@ -44,13 +44,6 @@ func (c *textColumn) append(v []byte) {
 	c.strings.End()
 }
 
-func (t texts) finish(to []arrow.Array) []arrow.Array {
-	for i := range t {
-		to = append(to, t[i].finish())
-	}
-	return to
-}
-
 func (c *textColumn) finish() arrow.Array {
 	var validity *memory.Buffer
 	if c.nulls > 0 {
@@ -66,8 +59,9 @@ func newAddressFiller() filler {
 	return &addressFiller{newWordColumn(), newWordColumn()}
 }
 
-func (f *addressFiller) fill(b *Batch, to []arrow.Array) []arrow.Array {
+func (f *addressFiller) fill(b *Batch, to *blocks) {
 	a := b.Answers
 	a.OrgTypes = resolution.Pad(a.OrgTypes, b.Len(), "")
-	return append(to, f.classes.build(b.IPClasses[:b.Len()]), f.orgTypes.build(a.OrgTypes))
+	to.add(func() arrow.Array { return f.classes.build(b.IPClasses[:b.Len()]) })
+	to.add(func() arrow.Array { return f.orgTypes.build(a.OrgTypes) })
 }

@@ -80,7 +80,7 @@ func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
 	}
 	settings := columns.Settings{
 		Operation: j.Operation, Kept: kept, Identifier: identifierColumn(j, kept), DropIdentifier: j.DropIdentifier,
-		Snake: j.SnakeNames, Renames: j.Renames,
+		Snake: j.SnakeNames, Renames: j.Renames, Columns: j.Columns,
 		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
 		PartitionBy: partition, Remote: from.Remote, Suppress: from.Suppress,
 	}

@@ -24,6 +24,7 @@ type Identity struct {
 	Column           string               `json:"column"`
 	Keep             []string             `json:"keep"`
 	DropIdentifier   bool                 `json:"drop_identifier"`
+	Columns          []string             `json:"columns,omitempty"`
 	RowsPerPart      int                  `json:"rows_per_part"`
 	Compression      sinks.Compression    `json:"compression"`
 	HEMs             []string             `json:"hems,omitempty"` // column names
@@ -57,7 +58,7 @@ func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) 
 // operation are left out.
 func NewIdentity(j Job, c Columns) Identity {
 	id := Identity{
-		Operation: j.Operation, Sample: j.Sample, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier,
+		Operation: j.Operation, Sample: j.Sample, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier, Columns: c.Layout.Chosen(),
 		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(), Renamed: c.Layout.Renamed(),
 		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
@@ -65,7 +66,7 @@ func NewIdentity(j Job, c Columns) Identity {
 		switch {
 		case strings.HasPrefix(own.Name, "hem_"): // types and profiles, in the columns' order
 			id.HEMs = append(id.HEMs, own.Name)
-		case own.Name == "phone":
+		case strings.HasPrefix(own.Name, "phone"):
 			id.DefaultRegion = j.DefaultRegion
 		}
 	}
@@ -84,7 +85,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // settingNames are the settings of an identity as users know them, in the order
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
-	{"operation", "operation"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"},
+	{"operation", "operation"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},

@@ -35,6 +35,9 @@ type Job struct {
 	// Renames gives some of them other names.
 	SnakeNames bool
 	Renames    []columns.Rename
+	// Columns are the columns of the operation to write, in their order; nil is all, and
+	// columns.Flat alone all but lists.
+	Columns []string
 	// Sample is the number of lines that the dataset is made of, spread over the
 	// input; 0 is all.
 	Sample int

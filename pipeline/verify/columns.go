@@ -12,9 +12,9 @@ import (
 // columns, all text, and then own columns in their order.
 func (c *checker) schema() {
 	columns := c.result.Manifest.Schema
-	own := ownColumns(columns)
+	own := c.result.Manifest.FirstOwn()
 	if own == len(columns) {
-		c.found.report(Failure{File: sinks.ManifestName, Problem: "its schema has no column source, the first of the operation's own"})
+		c.found.report(Failure{File: sinks.ManifestName, Problem: "its schema has no column of the operation's own"})
 		return
 	}
 	seen := map[string]bool{}
@@ -54,14 +54,6 @@ func (c *checker) schema() {
 		}
 		place += at + 1
 	}
-}
-
-// ownColumns returns the index of the first own column.
-func ownColumns(columns []sinks.Column) int {
-	if i := slices.IndexFunc(columns, func(c sinks.Column) bool { return c.Name == "source" }); i >= 0 {
-		return i
-	}
-	return len(columns)
 }
 
 // element is a node of the schema of a file, as one implementation reads it.

@@ -46,7 +46,7 @@ func (c *checker) manifest(ctx context.Context) error {
 	if err := m.Reconcile(); err != nil {
 		c.found.report(Failure{File: sinks.ManifestName, Problem: err.Error()})
 	}
-	c.rules, c.ruled = c.options.Rules(m.Operation, m.SchemaVersion)
+	c.rules, c.ruled = c.options.Rules(m)
 	if c.ruled {
 		c.schema()
 	} else {

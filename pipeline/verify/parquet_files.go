@@ -115,7 +115,7 @@ func (c *checker) forms() map[string]string {
 	for _, column := range c.rules.Own {
 		forms[column.Name] = column.Meaning.Form
 	}
-	for _, kept := range c.result.Manifest.Schema[:ownColumns(c.result.Manifest.Schema)] {
+	for _, kept := range c.result.Manifest.Schema[:c.result.Manifest.FirstOwn()] {
 		delete(forms, kept.Name)
 	}
 	return forms

@@ -46,7 +46,7 @@ func (g *groupFacts) check(rules Rules) {
 	g.checkKeys(outcomes)
 	g.checkAnswers(outcomes)
 	g.checkPhones()
-	if rules.HashesKey && g.leaves["key"] == nil {
+	if rules.HashesKey && g.leaves["key"] == nil && g.hasEveryHash() {
 		g.checkHashed(outcomes)
 	}
 }
@@ -313,6 +313,17 @@ func (g *groupFacts) checkHashed(outcomes []parquet.ByteArray) {
 			g.found.report(i, g.hashColumn(), "a matched row needs at least one hash")
 		}
 	}
+}
+
+// hasEveryHash reports whether there is a column for each kind of hash: a key that is a hash
+// has none of another kind.
+func (g *groupFacts) hasEveryHash() bool {
+	for _, d := range digestColumns {
+		if g.columns[d.name] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // hashColumn returns the last column of hashes.

@@ -175,7 +175,7 @@ func appendValue(b array.Builder, v any) {
 
 func testRules(several bool) Options {
 	rules := Rules{Own: testRows[1:], HashesKey: true, SeveralRows: several}
-	return Options{Workers: 2, Rules: func(string, int) (Rules, bool) { return rules, true }}
+	return Options{Workers: 2, Rules: func(*sinks.Manifest) (Rules, bool) { return rules, true }}
 }
 
 // TestRules changes one row of three, and looks for what is then wrong.

@@ -31,8 +31,8 @@ type Dataset interface {
 
 // Rules say what a dataset of an operation must be like.
 type Rules struct {
-	// Own are all columns that the operation can have after those kept from the
-	// input, in their order. A dataset has some or all of them.
+	// Own are all columns that the dataset can have after those kept from the
+	// input, in their order. It has some or all of them.
 	Own []sinks.Column
 	// Rejects are the columns of a file of rejects. The last may be missing.
 	Rejects []sinks.Column
@@ -44,9 +44,9 @@ type Rules struct {
 
 // Options say how a dataset is verified.
 type Options struct {
-	// Rules returns the rules of an operation and a version of its schema; false
-	// for unknown ones.
-	Rules func(operation string, schemaVersion int) (Rules, bool)
+	// Rules returns the rules of a dataset by its manifest; false if its operation or its
+	// version is unknown.
+	Rules func(*sinks.Manifest) (Rules, bool)
 	// Workers bounds the columns that are read at a time, and the row groups
 	// that these belong to: about 200 MB of memory for each row group. At least 1.
 	Workers int

@@ -214,7 +214,7 @@ func (f *schemaFlags) around(m *sinks.Manifest) string {
 // tableOf returns the table of a dataset.
 func tableOf(m *sinks.Manifest) warehouse.Table {
 	return warehouse.Table{
-		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema, renamedIn(m)),
+		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema, m.FirstOwn(), renamedIn(m)),
 		Partitions: m.Partitions, PartitionBy: m.PartitionBy,
 	}
 }

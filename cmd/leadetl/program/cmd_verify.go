@@ -150,15 +150,15 @@ func issuesOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Issue, er
 	return warehouse.Issues(target, tableOf(r.Manifest), longest)
 }
 
-// VerifyRules returns the rules of an operation from the writer's schema.
+// VerifyRules returns the rules of a dataset from the writer's schema.
 // Columns are only ever added, so an older schema is part of the current one.
-func VerifyRules(operation string, schemaVersion int) (verify.Rules, bool) {
-	op, err := resolution.ParseOperation(operation)
-	if err != nil || schemaVersion < 1 || schemaVersion > columns.SchemaVersion {
+func VerifyRules(m *sinks.Manifest) (verify.Rules, bool) {
+	op, err := resolution.ParseOperation(m.Operation)
+	if err != nil || m.SchemaVersion < 1 || m.SchemaVersion > columns.SchemaVersion {
 		return verify.Rules{}, false
 	}
 	return verify.Rules{
-		Own: columns.Every(op), Rejects: columns.RejectsColumns(),
+		Own: columns.Every(op, m.Chosen()), Rejects: columns.RejectsColumns(),
 		HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead,
 	}, true
 }

@@ -28,6 +28,7 @@ type JobFlags struct {
 	keep             []string
 	normalizeNames   string
 	rename           []string
+	columns          []string
 	dropIdentifier   bool
 	partitionBy      []string
 	includeProviders bool
@@ -45,6 +46,9 @@ const (
 	keepNone = "none"
 )
 
+// columnsAll is the value of --columns that names no column.
+const columnsAll = "all"
+
 // The values of --normalize-names.
 const (
 	namesSnake = "snake"
@@ -55,7 +59,7 @@ const (
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
-		keep: []string{keepAll}, normalizeNames: namesKept, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
+		keep: []string{keepAll}, columns: []string{columnsAll}, normalizeNames: namesKept, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
 		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
 	}
 }
@@ -66,6 +70,7 @@ func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.keep, "keep", f.keep, "input `columns` to keep in the output: all, none, or names separated by commas; whatever is kept, key holds the identifier, unless --drop-identifier is given")
 	flags.StringVar(&f.normalizeNames, "normalize-names", f.normalizeNames, "`form` of the names of kept columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id")
 	flags.StringArrayVar(&f.rename, "rename", nil, "`OLD=NEW`, another name for a kept column; it applies last; repeatable")
+	flags.StringSliceVar(&f.columns, "columns", f.columns, "the program's own `columns` to write, in this order behind the kept ones: all, flat (no lists), or names; outcome and reason come last if they are not named")
 	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
 	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last")
 	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", f.hemProfiles, "hash `profiles` of email_to_hem: plain (always included), uid2, google")
@@ -89,6 +94,7 @@ func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
 // completeJob lets shells complete the values of the flags.
 func completeJob(c *cobra.Command) {
 	cli.Complete(c, "keep", keepAll, keepNone)
+	cli.Complete(c, "columns", columnsAll, columns.Flat)
 	cli.Complete(c, "normalize-names", namesKept, namesSnake)
 	cli.CompleteList(c, "hem-profiles", "plain", "uid2", "google")
 	cli.CompleteList(c, "hem-types", columns.HEMTypes...)
@@ -128,6 +134,14 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 		job.KeepAll = false
 		for _, name := range f.keep {
 			job.Keep = append(job.Keep, strings.TrimSpace(name))
+		}
+	}
+	switch {
+	case len(f.columns) == 0 || slices.Contains(f.columns, ""):
+		errs = append(errs, errors.New("--columns names no column; write all, flat, or names with commas"))
+	case !slices.Equal(f.columns, []string{columnsAll}):
+		for _, name := range f.columns {
+			job.Columns = append(job.Columns, strings.TrimSpace(name))
 		}
 	}
 	var err error

@@ -152,16 +152,16 @@ func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, 
 // stopped, as a resumed run does.
 func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
 	var calls, credits int64
-	run := c.decision.Run
-	credits = run.Remote.PaidBefore
-	if run.Remote.Answers != nil {
-		spent, err := run.Remote.Spent(ctx, c.decision.Header.Run)
+	remote := c.decision.Remote()
+	credits = remote.PaidBefore
+	if remote.Answers != nil {
+		spent, err := remote.Spent(ctx, c.decision.Header.Run)
 		if err != nil {
 			return nil, nil, err
 		}
 		calls, credits = spent.Calls, spent.Credits()
 	}
-	b, fresh := run.Remote.Budget, p.Calls-p.Again // the others may be part of what was spent
+	b, fresh := remote.Budget, p.Calls-p.Again // the others may be part of what was spent
 	if b.MaxCalls >= 0 && calls+p.Calls > b.MaxCalls {
 		short = append(short, "max_calls")
 		if calls+fresh > b.MaxCalls {

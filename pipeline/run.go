@@ -34,7 +34,7 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 	reporter := finish.NewReporter(w)
 	defer func() { reporter.Stopped(result, err) }() // when no call is in flight
 	if r.Remote != nil {
-		if w.Buyer, ctx, err = purchase.Open(ctx, r.Remote, r.Job.Operation, d.Header.Run, r.Log); err != nil {
+		if w.Buyer, ctx, err = purchase.Open(ctx, d.Remote(), r.Job.Operation, d.Header.Run, r.Log); err != nil {
 			return nil, err
 		}
 		defer w.Buyer.Close()

@@ -98,6 +98,10 @@ func (d *Decision) clear() error {
 
 // Decide decides what a run will make, and changes nothing.
 func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
+	return decide(ctx, r, r.Overwrite)
+}
+
+func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) {
 	if err := r.Job.Validate(); err != nil {
 		return nil, &job.Error{Err: err}
 	}
@@ -120,13 +124,13 @@ func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
 		return nil, err
 	}
 	if m := previous.manifest; m != nil && r.ID != "" && m.Run == r.ID {
-		r.Overwrite = false // the process before this one has done it
+		overwrite = false // the process before this one has done it
 	}
-	if previous.manifest == nil || !r.Overwrite { // Overwrite replaces a finished dataset
+	if previous.manifest == nil || !overwrite { // Overwrite replaces a finished dataset
 		r.Input.Respell(previous.inputNames())
 	}
 	d.Inputs = inputsOf(r.Input)
-	if d.AsOf, err = d.chooseDay(previous); err != nil {
+	if d.AsOf, err = d.chooseDay(previous, overwrite); err != nil {
 		return nil, err
 	}
 	if d.Settings, d.JobID, err = d.identity(d.AsOf).Encode(); err != nil {
@@ -136,7 +140,7 @@ func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
 		return nil, err
 	}
 	begun := previous.isBegun(d.JobID, d.Inputs) || d.added != nil && slices.EqualFunc(previous.header.Inputs, d.Inputs, untouched)
-	if !r.Overwrite || begun {
+	if !overwrite || begun {
 		return d, d.resume(previous)
 	}
 	d.replaces, d.Header = true, d.newHeader()
@@ -202,6 +206,17 @@ func (d *Decision) IsComplete() bool {
 // SameInputs reports whether no input has changed since the dataset was finished.
 func (d *Decision) SameInputs() bool {
 	return slices.EqualFunc(d.Finished.Inputs, d.Inputs, untouched)
+}
+
+// Remote returns the service of the run, with what its dataset has cost before; nil without
+// a service.
+func (d *Decision) Remote() *purchase.Remote {
+	if d.Run.Remote == nil {
+		return nil
+	}
+	remote := *d.Run.Remote
+	remote.PaidBefore = d.Header.PaidBefore
+	return &remote
 }
 
 // Scope returns the scope of the run's questions. Without a service it only

@@ -117,10 +117,10 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	if err := run.Remote.Load(ctx, nil); err != nil {
 		return nil, err
 	}
-	remote := *run.Remote
+	remote := c.decision.Remote()
 	remote.Service, remote.Deliveries, remote.Offline, remote.Keys, remote.RetryUnknown = nil, nil, true, nil, false
 	remote.Counters = &stats.CallCounters{}
-	buyer, _, err := purchase.Open(ctx, &remote, run.Job.Operation, c.decision.Header.Run, run.Log)
+	buyer, _, err := purchase.Open(ctx, remote, run.Job.Operation, c.decision.Header.Run, run.Log)
 	if err != nil {
 		return nil, err
 	}

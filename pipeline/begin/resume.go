@@ -107,7 +107,6 @@ func (d *Decision) resume(previous previousRun) error {
 			return err
 		}
 	}
-	d.countPaidBefore()
 	d.warnOfChanges(previous.header.Inputs, len(recorded))
 	return d.checkRecorded(recorded, true)
 }
@@ -126,10 +125,8 @@ func (d *Decision) countOn(m *sinks.Manifest) error {
 		run, paid = d.lastReported(m)
 	}
 	if remote.Answers != nil && run != "" {
-		known := *remote
-		known.PaidBefore = 0
 		// More is paid since if a callback has come.
-		if spent, err := known.Spent(context.Background(), run); err != nil || spent.Paid >= paid {
+		if spent, err := remote.Spent(context.Background(), run); err != nil || spent.Paid >= paid {
 			d.Header.Run = run
 			return err
 		}
@@ -147,13 +144,6 @@ func (d *Decision) lastReported(m *sinks.Manifest) (run string, paid int64) {
 		return "", 0
 	}
 	return last.Service.Run, last.Service.Calls.EarlierCredits + last.Service.Calls.Credits
-}
-
-// countPaidBefore has the budget count what the header says.
-func (d *Decision) countPaidBefore() {
-	if d.Run.Remote != nil {
-		d.Run.Remote.PaidBefore = d.Header.PaidBefore
-	}
 }
 
 // warnOfChanges warns about inputs that are longer or shorter than when the
@@ -253,8 +243,9 @@ func (d *Decision) SuppressedUnknown(err error) error {
 
 // chooseDay decides which day a keyword job treats as today: the job's own day;
 // or the day on which its dataset was begun, so that a resumed run makes the
-// same searches; or else the current day. It is zero for other jobs.
-func (d *Decision) chooseDay(previous previousRun) (time.Time, error) {
+// same searches; or else the current day. A dataset that is replaced does not count. It
+// is zero for other jobs.
+func (d *Decision) chooseDay(previous previousRun, replaced bool) (time.Time, error) {
 	job := d.Run.Job
 	if !job.Operation.IsKeyword() {
 		return time.Time{}, nil
@@ -262,7 +253,7 @@ func (d *Decision) chooseDay(previous previousRun) (time.Time, error) {
 	if !job.AsOf.IsZero() {
 		return search.Midnight(job.AsOf), nil
 	}
-	for _, begun := range previous.days(d.Run.Overwrite) {
+	for _, begun := range previous.days(replaced) {
 		if _, id, err := d.identity(begun.day).Encode(); err != nil || id == begun.jobID {
 			return begun.day, err
 		}

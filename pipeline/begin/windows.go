@@ -26,10 +26,8 @@ func BeginWindows(ctx context.Context, r *job.Run) (*Decision, error) {
 // Join decides the same as BeginWindows did in another process. header is the journal's;
 // it is nil if there is no journal, because the dataset is finished. The error is
 // ErrOtherJob if the settings differ, and cut.ErrInputChanged if the input does.
-func Join(ctx context.Context, of *job.Run, header *journal.Header) (*Decision, error) {
-	run := *of
-	run.Overwrite = false // the process that began the run did it
-	d, err := Decide(ctx, &run)
+func Join(ctx context.Context, r *job.Run, header *journal.Header) (*Decision, error) {
+	d, err := decide(ctx, r, false) // the process that began the run has overwritten
 	switch {
 	case err != nil:
 		return nil, err

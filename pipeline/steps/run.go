@@ -115,7 +115,7 @@ func Join(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, er
 	if err == nil {
 		return r, nil
 	}
-	if r.begun, err = begin.Join(ctx, run, nil); err != nil {
+	if r.begun, err = begin.Join(ctx, r.run, nil); err != nil {
 		return nil, err
 	}
 	if !r.begun.IsFinished() {
@@ -130,8 +130,9 @@ func open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, er
 	if run.Job.Sample > 0 {
 		return nil, &job.Error{Err: errors.New("a sample is spread over the whole input, which is read in one piece; leave out --sample, or use leadetl run")}
 	}
-	r := &Run{run: run, state: state, folder: state.RunFolder(run.Output.Dir())}
-	run.Journal = func(out string) (journal.Storage, error) {
+	own := *run
+	r := &Run{run: &own, state: state, folder: state.RunFolder(run.Output.Dir())}
+	own.Journal = func(out string) (journal.Storage, error) {
 		of := &Run{folder: state.RunFolder(out)}
 		if of.folder.ID() == r.folder.ID() {
 			of = r
@@ -148,7 +149,7 @@ func open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, er
 	if err := decode(r.folder.At(jobName), data, &r.job); err != nil {
 		return nil, err
 	}
-	r.begun, err = begin.Join(ctx, run, &r.job.Header)
+	r.begun, err = begin.Join(ctx, r.run, &r.job.Header)
 	return r, err
 }
 

@@ -358,8 +358,8 @@ func checkDataset(t tb, dir string, result *finish.Result) {
 	if fmt.Sprint(total) != fmt.Sprint(m.Totals) || fmt.Sprint(total) != fmt.Sprint(result.Totals) {
 		t.Errorf("the files have %+v, the manifest %+v, the result %+v", total, m.Totals, result.Totals)
 	}
-	if result.Made+result.Skipped != len(m.Parts) {
-		t.Errorf("%d parts made and %d skipped of %d", result.Made, result.Skipped, len(m.Parts))
+	if result.Parts.Made+result.Parts.Earlier != len(m.Parts) {
+		t.Errorf("%d parts made and %d skipped of %d", result.Parts.Made, result.Parts.Earlier, len(m.Parts))
 	}
 	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(listing(t, dir))); !slices.Equal(got, want) {

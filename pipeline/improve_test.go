@@ -70,7 +70,7 @@ func TestOverwriteOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made := result.Made > 0; made != c.made || c.id != "" && result.Manifest.Run != c.id {
+		if made := result.Parts.Made > 0; made != c.made || c.id != "" && result.Manifest.Run != c.id {
 			t.Errorf("%q: made %v, want %v; paid by %q", c.id, made, c.made, result.Manifest.Run)
 		}
 	}

@@ -88,7 +88,7 @@ func TestLongerLists(t *testing.T) {
 			}
 			return nil
 		}}
-		if begun, err := do(s, t.Context(), c.before); !errors.Is(err, stopped) || begun.Made != 4 {
+		if begun, err := do(s, t.Context(), c.before); !errors.Is(err, stopped) || begun.Parts.Made != 4 {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		before := listing(t, s.outDir())

@@ -318,8 +318,8 @@ func TestStoppedRunOfPartedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.resolver = nil
-	if result := s.mustDo(t); result.Skipped == 0 || result.Skipped+result.Made != 5 {
-		t.Errorf("skipped %d, made %d", result.Skipped, result.Made)
+	if result := s.mustDo(t); result.Parts.Earlier == 0 || result.Parts.Earlier+result.Parts.Made != 5 {
+		t.Errorf("skipped %d, made %d", result.Parts.Earlier, result.Parts.Made)
 	}
 	requireSame(t, content(t, s.outDir()), want)
 	folders, err := filepath.Glob(filepath.Join(s.outDir(), "country=*"))
@@ -329,14 +329,14 @@ func TestStoppedRunOfPartedRows(t *testing.T) {
 
 	// Nothing is to be done any more, until a file is touched.
 	before := listing(t, s.outDir())
-	if result := s.mustDo(t); result.Made != 0 {
-		t.Errorf("made %d parts of a whole dataset", result.Made)
+	if result := s.mustDo(t); result.Parts.Made != 0 {
+		t.Errorf("made %d parts of a whole dataset", result.Parts.Made)
 	}
 	if err := os.Remove(filepath.Join(s.outDir(), damaged)); err != nil {
 		t.Fatal(err)
 	}
-	if result := s.mustDo(t); result.Made != 1 || result.Skipped != 4 {
-		t.Errorf("made %d parts and skipped %d, of which one lacks a file", result.Made, result.Skipped)
+	if result := s.mustDo(t); result.Parts.Made != 1 || result.Parts.Earlier != 4 {
+		t.Errorf("made %d parts and skipped %d, of which one lacks a file", result.Parts.Made, result.Parts.Earlier)
 	}
 	after := listing(t, s.outDir())
 	for name, stamp := range before {

@@ -151,8 +151,8 @@ func TestNoRows(t *testing.T) {
 		if len(result.Manifest.Parts) != 1 || result.Manifest.Parts[0].Rows != 0 {
 			t.Errorf("%s: parts %+v", name, result.Manifest.Parts)
 		}
-		if again := s.mustDo(t); again.Made != 0 || again.Skipped != 1 {
-			t.Errorf("%s: again made %d, skipped %d", name, again.Made, again.Skipped)
+		if again := s.mustDo(t); again.Parts.Made != 0 || again.Parts.Earlier != 1 {
+			t.Errorf("%s: again made %d, skipped %d", name, again.Parts.Made, again.Parts.Earlier)
 		}
 	}
 }

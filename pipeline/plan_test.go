@@ -170,8 +170,8 @@ func requirePlanned(t tb, p *pipeline.Plan, r *finish.Result) {
 	if p.Files.Parts != len(r.Manifest.Parts) || p.Files.Rejects != rejects {
 		t.Errorf("planned %+v, the run made %d parts and %d of rejects", p.Files, len(r.Manifest.Parts), rejects)
 	}
-	if p.Recorded.Parts != r.Skipped {
-		t.Errorf("planned %d recorded parts, the run skipped %d", p.Recorded.Parts, r.Skipped)
+	if p.Recorded.Parts != r.Parts.Earlier {
+		t.Errorf("planned %d recorded parts, the run skipped %d", p.Recorded.Parts, r.Parts.Earlier)
 	}
 }
 

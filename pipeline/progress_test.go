@@ -59,12 +59,12 @@ func TestProgressCountsTheWholeInput(t *testing.T) {
 				interrupt()
 			}
 		})
-		if !errors.Is(err, context.Canceled) || result.Made == 0 || result.Report.Progress.Exact {
-			t.Fatalf("%s: %v with %d parts made", name, err, result.Made)
+		if !errors.Is(err, context.Canceled) || result.Parts.Made == 0 || result.Report.Progress.Exact {
+			t.Fatalf("%s: %v with %d parts made", name, err, result.Parts.Made)
 		}
 		result, err = watch(&hashing{}, t.Context(), func(int64) {})
-		if told := result.Report.Progress; err != nil || result.Skipped == 0 || told.Rows != all || told.Of != all || !told.Exact {
-			t.Errorf("%s: %v, %d parts of the run before, %+v", name, err, result.Skipped, told)
+		if told := result.Report.Progress; err != nil || result.Parts.Earlier == 0 || told.Rows != all || told.Of != all || !told.Exact {
+			t.Errorf("%s: %v, %d parts of the run before, %+v", name, err, result.Parts.Earlier, told)
 		}
 		checkDataset(t, filepath.Join(s.dir, "out"), result)
 	}

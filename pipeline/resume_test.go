@@ -100,18 +100,18 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 				s.workers = workers
 				want := undisturbed(t, s)
 				result := interrupt(t, s, question)
-				made := result.Made
+				made := result.Parts.Made
 				for name, data := range parts(content(t, s.outDir())) {
 					if data != want[name] {
 						t.Errorf("%s, made before the interruption, differs", name)
 					}
 				}
 				result = s.mustDo(t)
-				if result.Skipped != made || result.Made != 5-made {
-					t.Errorf("first run made %d; second skipped %d and made %d", made, result.Skipped, result.Made)
+				if result.Parts.Earlier != made || result.Parts.Made != 5-made {
+					t.Errorf("first run made %d; second skipped %d and made %d", made, result.Parts.Earlier, result.Parts.Made)
 				}
-				if result.Fresh.Rows != int64(10*result.Made) {
-					t.Errorf("%d fresh rows of %d parts", result.Fresh.Rows, result.Made)
+				if result.Fresh.Rows != int64(10*result.Parts.Made) {
+					t.Errorf("%d fresh rows of %d parts", result.Fresh.Rows, result.Parts.Made)
 				}
 				requireSame(t, content(t, s.outDir()), want)
 			})
@@ -152,8 +152,8 @@ func TestPartsRecordedWithoutChecksum(t *testing.T) {
 	if err := os.WriteFile(path, regexp.MustCompile(`"sha256":"[0-9a-f]+",`).ReplaceAll(journal, nil), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if result := s.mustDo(t); result.Skipped != 3 || result.Made != 2 {
-		t.Errorf("skipped %d and made %d parts, want 3 and 2", result.Skipped, result.Made)
+	if result := s.mustDo(t); result.Parts.Earlier != 3 || result.Parts.Made != 2 {
+		t.Errorf("skipped %d and made %d parts, want 3 and 2", result.Parts.Earlier, result.Parts.Made)
 	}
 	requireSame(t, content(t, s.outDir()), want)
 }
@@ -279,8 +279,8 @@ func TestDamagedFiles(t *testing.T) {
 				if finished {
 					checkDataset(t, s.outDir(), result)
 				}
-				if finished && result.Made != c.made {
-					t.Errorf("made %d parts again, want %d", result.Made, c.made)
+				if finished && result.Parts.Made != c.made {
+					t.Errorf("made %d parts again, want %d", result.Parts.Made, c.made)
 				}
 				requireSame(t, content(t, s.outDir()), want)
 			})
@@ -295,7 +295,7 @@ func TestAgainIsNoWork(t *testing.T) {
 	before := listing(t, s.dir)
 	for range 2 {
 		result := s.mustDo(t)
-		if result.Made != 0 || result.Skipped != 5 || result.Manifest.JobID != first.Manifest.JobID {
+		if result.Parts.Made != 0 || result.Parts.Earlier != 5 || result.Manifest.JobID != first.Manifest.JobID {
 			t.Errorf("again: %+v", result)
 		}
 	}
@@ -320,8 +320,8 @@ func TestSameJobInOtherWords(t *testing.T) {
 	} {
 		again := s
 		again.job = job
-		if result := again.mustDo(t); result.Made != 0 {
-			t.Errorf("%s: %d parts made again", name, result.Made)
+		if result := again.mustDo(t); result.Parts.Made != 0 {
+			t.Errorf("%s: %d parts made again", name, result.Parts.Made)
 		}
 	}
 }
@@ -334,10 +334,10 @@ func TestOverwriteGoesOnWithItsOwn(t *testing.T) {
 	s := five(t, t.TempDir())
 	s.overwrite = true
 	stop(t, s, 50)
-	if result := s.mustDo(t); result.Skipped == 0 {
+	if result := s.mustDo(t); result.Parts.Earlier == 0 {
 		t.Errorf("after a stop: %+v, want parts skipped", result)
 	}
-	if result := s.mustDo(t); result.Skipped != 0 || result.Made != 5 {
+	if result := s.mustDo(t); result.Parts.Earlier != 0 || result.Parts.Made != 5 {
 		t.Errorf("on the finished dataset: %+v, want all parts made", result)
 	}
 	stop(t, s, 50)
@@ -345,7 +345,7 @@ func TestOverwriteGoesOnWithItsOwn(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(s.dir, "in", "1.csv"), now, now); err != nil {
 		t.Fatal(err)
 	}
-	if result := s.mustDo(t); result.Skipped != 0 {
+	if result := s.mustDo(t); result.Parts.Earlier != 0 {
 		t.Errorf("after a stop and a touched input: %+v, want all parts made", result)
 	}
 }
@@ -436,8 +436,8 @@ func TestLostFilesAreMended(t *testing.T) {
 			if lost[0] == "_SUCCESS" {
 				s.state = "another state folder" // the manifest says enough
 			}
-			if result := s.mustDo(t); result.Made != 0 || result.Skipped == 0 {
-				t.Errorf("%d parts made, %d skipped", result.Made, result.Skipped)
+			if result := s.mustDo(t); result.Parts.Made != 0 || result.Parts.Earlier == 0 {
+				t.Errorf("%d parts made, %d skipped", result.Parts.Made, result.Parts.Earlier)
 			}
 			after := listing(t, s.outDir())
 			for _, name := range []string{"_SUCCESS", "_report.json", "_report.html"} {
@@ -553,8 +553,8 @@ func TestChangedInput(t *testing.T) {
 					alone.out, alone.state = "alone", "alone state"
 					alone.mustDo(t)
 					requireSame(t, content(t, s.outDir()), content(t, alone.outDir()))
-					if again := s.mustDo(t); again.Made != 0 {
-						t.Errorf("again made %d parts", again.Made)
+					if again := s.mustDo(t); again.Parts.Made != 0 {
+						t.Errorf("again made %d parts", again.Parts.Made)
 					}
 				}
 			})
@@ -608,7 +608,7 @@ func TestStandardInput(t *testing.T) {
 	s := setup{dir: t.TempDir(), in: []string{"-"}, stdin: emails(0, 45), rowsPerPart: 10}
 	first := s.mustDo(t)
 	before := content(t, s.outDir())
-	if again := s.mustDo(t); again.Made != 0 || again.Skipped != first.Made || again.Fresh.Rows != 0 {
+	if again := s.mustDo(t); again.Parts.Made != 0 || again.Parts.Earlier != first.Parts.Made || again.Fresh.Rows != 0 {
 		t.Errorf("again %+v", again)
 	}
 	requireSame(t, content(t, s.outDir()), before)
@@ -678,8 +678,8 @@ func TestUnfinishedWhileMadeAgain(t *testing.T) {
 	}
 	requireUnpublished(t, s)
 	s.resolver = nil
-	if result := s.mustDo(t); result.Made != 1 || result.Skipped != 4 {
-		t.Errorf("made %d, skipped %d", result.Made, result.Skipped)
+	if result := s.mustDo(t); result.Parts.Made != 1 || result.Parts.Earlier != 4 {
+		t.Errorf("made %d, skipped %d", result.Parts.Made, result.Parts.Earlier)
 	}
 	requireSame(t, content(t, s.outDir()), want)
 }
@@ -698,14 +698,14 @@ func TestResumedByAnotherSpelling(t *testing.T) {
 		return nil
 	}}
 	begun, err := s.do(ctx)
-	if !errors.Is(err, context.Canceled) || begun.Made == 0 {
-		t.Fatalf("%d parts made, %v", begun.Made, err)
+	if !errors.Is(err, context.Canceled) || begun.Parts.Made == 0 {
+		t.Fatalf("%d parts made, %v", begun.Parts.Made, err)
 	}
 	s.resolver = nil
 	again := s
 	again.in = []string{s.dir + "/in/../in/./list.csv"}
-	if result := again.mustDo(t); result.Skipped != begun.Made || result.Manifest.Inputs[0].URI != s.in[0] {
-		t.Errorf("%d parts of the run before, want %d; input %s", result.Skipped, begun.Made, result.Manifest.Inputs[0].URI)
+	if result := again.mustDo(t); result.Parts.Earlier != begun.Parts.Made || result.Manifest.Inputs[0].URI != s.in[0] {
+		t.Errorf("%d parts of the run before, want %d; input %s", result.Parts.Earlier, begun.Parts.Made, result.Manifest.Inputs[0].URI)
 	}
 	want := s
 	want.out, want.state = "undisturbed", "other"

@@ -237,7 +237,7 @@ func TestInterruptedSearch(t *testing.T) {
 		if n := len(c.questions()); n > 60 {
 			t.Errorf("ended after %d pages", n)
 		}
-		if r := s.mustDo(t); r.Made != 1 || r.Skipped != 1 || r.Totals.Matched != 5003 {
+		if r := s.mustDo(t); r.Parts.Made != 1 || r.Parts.Earlier != 1 || r.Totals.Matched != 5003 {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -263,12 +263,12 @@ func TestDayOfSearches(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(50 * time.Hour)
-		if r := s.mustDo(t); r.Made != 2 || r.Skipped != 1 {
-			t.Errorf("%d made, %d there", r.Made, r.Skipped)
+		if r := s.mustDo(t); r.Parts.Made != 2 || r.Parts.Earlier != 1 {
+			t.Errorf("%d made, %d there", r.Parts.Made, r.Parts.Earlier)
 		}
 		time.Sleep(50 * time.Hour)
-		if r := s.mustDo(t); r.Made != 0 {
-			t.Errorf("%d parts of a finished dataset made again", r.Made)
+		if r := s.mustDo(t); r.Parts.Made != 0 {
+			t.Errorf("%d parts of a finished dataset made again", r.Parts.Made)
 		}
 		if want := strings.Repeat("1999-12-25 2000-01-01 ", 4); strings.Join(days, " ")+" " != want {
 			t.Errorf("asked about %q, want %q", days, want)

@@ -236,7 +236,7 @@ func TestRemoteSearchesGoOn(t *testing.T) {
 				t.Errorf("stopped at call %d: %+v", stop, r.Totals)
 			}
 			once(t, d)
-			if d.spent != 14 || stats.Credits+stats.EarlierCredits < 14 && r.Made > 0 {
+			if d.spent != 14 || stats.Credits+stats.EarlierCredits < 14 && r.Parts.Made > 0 {
 				t.Errorf("stopped at call %d: %d spent, %+v", stop, d.spent, stats)
 			}
 		})

@@ -64,7 +64,7 @@ func TestFoundOverRestarts(t *testing.T) {
 	}
 	s.resolver = nil
 	result, err := do(s, t.Context())
-	if err != nil || result.Skipped == 0 || result.Made == 0 {
+	if err != nil || result.Parts.Earlier == 0 || result.Parts.Made == 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if len(told) != 1 {

@@ -42,7 +42,7 @@ func MakeWindow(ctx context.Context, begun *begin.Decision, window job.Window, s
 		return finish.ResultOf(w), err
 	}
 	result := finish.ResultOf(w)
-	if n := result.Made + result.Skipped; n != window.Parts {
+	if n := result.Parts.All(); n != window.Parts {
 		return result, fmt.Errorf("%w: it has rows for %d parts, not for %d", cut.ErrInputChanged, n, window.Parts)
 	}
 	return result, nil

@@ -5,6 +5,7 @@ package finish
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/begin"
@@ -19,20 +20,8 @@ import (
 // Result is the result of a run.
 type Result struct {
 	Manifest *sinks.Manifest // nil when the run did not finish
-	Totals   sinks.Totals    // of the whole dataset, parts of earlier runs included
-	Fresh    sinks.Totals    // of the parts this run made
-	Skipped  int             // parts that already existed
-	Made     int             // parts this run made
 	Report   *report.Report  // nil when there was nothing to do
-
-	// FirstReject is the first invalid row or line; nil without one.
-	FirstReject *sinks.FirstReject
-	// Duplicates counts rows of this run with the key of another of its rows;
-	// nil if unknown.
-	Duplicates *int64
-	// SuppressionEntries is the length of the suppression lists; nil without
-	// lists.
-	SuppressionEntries *int64
+	report.Counts
 }
 
 // Tidy returns the result of a run with nothing to do. It removes what a run that was killed
@@ -41,25 +30,28 @@ func Tidy(d *begin.Decision) (*Result, error) {
 	if err := errors.Join(d.Run.Output.Tidy(d.Finished), d.Journal.Remove()); err != nil {
 		return nil, err
 	}
-	return &Result{
-		Manifest: d.Finished, Totals: d.Finished.Totals, Skipped: len(d.Recorded),
+	return &Result{Manifest: d.Finished, Counts: report.Counts{
+		Totals: d.Finished.Totals, Parts: report.Parts{Earlier: len(d.Recorded)},
 		FirstReject: sinks.FirstOf(d.Finished.Parts), SuppressionEntries: d.SuppressionEntries(),
-	}, nil
+	}}, nil
 }
 
 // ResultOf returns what is done so far.
 func ResultOf(w *parts.Work) *Result {
-	d, counted := w.Decision, w.Log.Parts()
-	r := &Result{Made: counted.Made, Skipped: counted.Earlier, FirstReject: sinks.FirstOf(w.Log.InOrder()), SuppressionEntries: d.SuppressionEntries()}
-	r.Totals, r.Fresh = w.Log.Totals()
+	d := w.Decision
+	c := report.Counts{Parts: w.Log.Parts(), FirstReject: sinks.FirstOf(w.Log.InOrder()), SuppressionEntries: d.SuppressionEntries()}
+	c.Totals, c.Fresh = w.Log.Totals()
+	if c.Totals.Rows > 0 {
+		c.MatchRate = math.Round(float64(c.Totals.Matched)/float64(c.Totals.Rows)*1e4) / 1e4
+	}
 	switch n, exact := w.Repeats.Count(); {
 	case d.Run.Remote != nil:
 		n = d.Run.Remote.Counters.Snapshot().Duplicates
-		r.Duplicates = &n
+		c.Duplicates = &n
 	case exact && !d.Windowed && !d.Run.Job.Operation.IsKeyword(): // of windows, each process has seen some keys
-		r.Duplicates = &n
+		c.Duplicates = &n
 	}
-	return r
+	return &Result{Counts: c}
 }
 
 // Publish finishes a dataset whose parts are all recorded.

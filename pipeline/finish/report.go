@@ -3,7 +3,6 @@ package finish
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
@@ -62,7 +61,7 @@ func (r *Reporter) Stopped(result *Result, err error) {
 // cannot be read, the report has no list of unknown calls.
 func (r *Reporter) make(stop error) (made *report.Report, err error) {
 	began, now := r.recorder.Began(), time.Now()
-	d, result := r.work.Decision, ResultOf(r.work)
+	d := r.work.Decision
 	series := r.recorder.Series(now)
 	if d.Windowed { // nothing was recorded over the time of the run
 		began, series = d.Header.BegunAt, stats.Series{RowsPerSecond: []float64{}, CallsPerSecond: []float64{}}
@@ -71,19 +70,13 @@ func (r *Reporter) make(stop error) (made *report.Report, err error) {
 		Format: report.Format, Program: d.Run.Program, Operation: string(d.Run.Job.Operation), JobID: d.JobID,
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
-		Inputs: d.Inputs, Output: d.Run.Output.Dir(), Files: []sinks.File{}, Totals: result.Totals, Fresh: result.Fresh,
-		Duplicates: result.Duplicates, SuppressionEntries: result.SuppressionEntries, FirstReject: result.FirstReject,
-		Parts:    r.work.Log.Parts(),
+		Inputs: d.Inputs, Output: d.Run.Output.Dir(), Files: []sinks.File{}, Machines: r.Machines, Counts: ResultOf(r.work).Counts,
 		Progress: report.ProgressOf(d.Run.Progress.Snapshot()),
 		Series:   series,
-	}
-	if t := result.Totals; t.Rows > 0 {
-		made.MatchRate = math.Round(float64(t.Matched)/float64(t.Rows)*1e4) / 1e4
 	}
 	for _, p := range r.work.Log.InOrder() {
 		made.Files = append(made.Files, p.All()...)
 	}
-	made.Machines = r.Machines
 	if r.work.Buyer != nil {
 		made.Service, err = r.service()
 	}

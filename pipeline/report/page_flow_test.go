@@ -20,20 +20,20 @@ func TestRowsFlow(t *testing.T) {
 		r    Report
 		want string // head; ways; ends
 	}{
-		{"embedded", Report{Totals: sinks.Totals{Rows: 30, Matched: 26, Rejected: 4}}, "30 lines in; ; matched 26 86.7%, rejected 4 13.3%"},
-		{"one", Report{Totals: sinks.Totals{Rows: 1, NoMatch: 1}}, "1 line in; ; no match 1 100.0%"},
-		{"lines that are no row count", Report{Totals: sinks.Totals{Rows: 3, Matched: 2, Suppressed: 1, Malformed: 1}}, "4 lines in; ; matched 2 50.0%, suppressed 1 25.0%, malformed 1 25.0%"},
-		{"never 0% and never 100%", Report{Totals: sinks.Totals{Rows: 100_000_000, Matched: 99_999_999, Failed: 1}}, "100,000,000 lines in; ; matched 99,999,999 >99.9%, failed 1 <0.1%"},
-		{"leads", Report{Totals: sinks.Totals{Rows: 6, Matched: 6, Searches: 1}, Service: asked(stats.CallSnapshot{Asked: 1})}, "6 rows of 1 search; ; matched 6 100.0%"},
-		{"asked", Report{Totals: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Fresh: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Service: asked(stats.CallSnapshot{Asked: 20, Duplicates: 2, Stored: 5})},
+		{"embedded", Report{Counts: Counts{Totals: sinks.Totals{Rows: 30, Matched: 26, Rejected: 4}}}, "30 lines in; ; matched 26 86.7%, rejected 4 13.3%"},
+		{"one", Report{Counts: Counts{Totals: sinks.Totals{Rows: 1, NoMatch: 1}}}, "1 line in; ; no match 1 100.0%"},
+		{"lines that are no row count", Report{Counts: Counts{Totals: sinks.Totals{Rows: 3, Matched: 2, Suppressed: 1, Malformed: 1}}}, "4 lines in; ; matched 2 50.0%, suppressed 1 25.0%, malformed 1 25.0%"},
+		{"never 0% and never 100%", Report{Counts: Counts{Totals: sinks.Totals{Rows: 100_000_000, Matched: 99_999_999, Failed: 1}}}, "100,000,000 lines in; ; matched 99,999,999 >99.9%, failed 1 <0.1%"},
+		{"leads", Report{Counts: Counts{Totals: sinks.Totals{Rows: 6, Matched: 6, Searches: 1}}, Service: asked(stats.CallSnapshot{Asked: 1})}, "6 rows of 1 search; ; matched 6 100.0%"},
+		{"asked", Report{Counts: Counts{Totals: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}, Fresh: sinks.Totals{Rows: 26, Matched: 21, NoMatch: 1, Rejected: 4}}, Service: asked(stats.CallSnapshot{Asked: 20, Duplicates: 2, Stored: 5})},
 			"26 lines in; called 15, stored 5, duplicates 2; matched 21 80.8%, no match 1 3.8%, rejected 4 15.4%"},
-		{"with parts of earlier runs", Report{Totals: sinks.Totals{Rows: 12, Matched: 10, Failed: 2}, Fresh: sinks.Totals{Rows: 2, Matched: 2}, Service: asked(stats.CallSnapshot{Asked: 2})},
+		{"with parts of earlier runs", Report{Counts: Counts{Totals: sinks.Totals{Rows: 12, Matched: 10, Failed: 2}, Fresh: sinks.Totals{Rows: 2, Matched: 2}}, Service: asked(stats.CallSnapshot{Asked: 2})},
 			"12 lines in; called 2, earlier 10; matched 10 83.3%, failed 2 16.7%"},
-		{"private addresses", Report{Operation: "ip_to_company", Totals: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}, Fresh: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}, Service: asked(stats.CallSnapshot{Asked: 2})},
+		{"private addresses", Report{Operation: "ip_to_company", Counts: Counts{Totals: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}, Fresh: sinks.Totals{Rows: 5, Matched: 2, NoMatch: 3}}, Service: asked(stats.CallSnapshot{Asked: 2})},
 			"5 lines in; called 2, not asked 3; matched 2 40.0%, no match 3 60.0%"},
-		{"offline", Report{Totals: sinks.Totals{Rows: 5, Matched: 2, Skipped: 3}, Fresh: sinks.Totals{Rows: 5, Matched: 2, Skipped: 3}, Service: &Service{Offline: true, Calls: stats.CallSnapshot{Asked: 5, Stored: 2}}},
+		{"offline", Report{Counts: Counts{Totals: sinks.Totals{Rows: 5, Matched: 2, Skipped: 3}, Fresh: sinks.Totals{Rows: 5, Matched: 2, Skipped: 3}}, Service: &Service{Offline: true, Calls: stats.CallSnapshot{Asked: 5, Stored: 2}}},
 			"5 lines in; not stored 3, stored 2; matched 2 40.0%, skipped 3 60.0%"},
-		{"stopped in a part, so that not every question is of a row there", Report{Totals: sinks.Totals{Rows: 2, Matched: 2}, Fresh: sinks.Totals{Rows: 2, Matched: 2}, Service: asked(stats.CallSnapshot{Asked: 9})},
+		{"stopped in a part, so that not every question is of a row there", Report{Counts: Counts{Totals: sinks.Totals{Rows: 2, Matched: 2}, Fresh: sinks.Totals{Rows: 2, Matched: 2}}, Service: asked(stats.CallSnapshot{Asked: 9})},
 			"2 lines in; ; matched 2 100.0%"},
 	} {
 		f := rowsFlow(&c.r)

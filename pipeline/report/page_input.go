@@ -39,7 +39,7 @@ func parseManifest(data []byte) (*Report, error) {
 	}
 	r := &Report{
 		Format: Format, Program: m.Program, Operation: m.Operation, JobID: m.JobID, Inputs: m.Inputs,
-		EndedAt: m.CompletedAt, Stop: Stop{Reason: StopFinished}, Totals: m.Totals,
+		EndedAt: m.CompletedAt, Stop: Stop{Reason: StopFinished}, Counts: Counts{Totals: m.Totals},
 	}
 	for _, p := range m.Parts {
 		if p.Files == nil {

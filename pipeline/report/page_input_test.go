@@ -132,7 +132,7 @@ func TestOutcomes(t *testing.T) {
 		{"a search without leads", sinks.Totals{Rows: 1, NoMatch: 1, Searches: 1}, "good", "Finished", ""},
 		{"no rows", sinks.Totals{}, "mixed", "Finished, without rows", "The input held no rows."},
 	} {
-		got := newOutcome(&Report{Stop: Stop{Reason: StopFinished}, Totals: c.totals})
+		got := newOutcome(&Report{Stop: Stop{Reason: StopFinished}, Counts: Counts{Totals: c.totals}})
 		if want := (outcome{Kind: c.kind, Word: c.word, Text: c.text}); got != want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, want)
 		}

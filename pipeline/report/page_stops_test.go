@@ -27,7 +27,7 @@ func TestPageNamesUnknownWords(t *testing.T) {
 		{map[string]int64{"org_type:circus": 9, "org_type:isp": 400}, "good", ""},
 		{map[string]int64{"org_type:isp": 400, "not_found": 600}, "good", ""},
 	} {
-		r := &Report{Stop: Stop{Reason: StopFinished}, Totals: sinks.Totals{Rows: 1000, Reasons: map[string]map[string]int64{"no_match": f.reasons}}}
+		r := &Report{Stop: Stop{Reason: StopFinished}, Counts: Counts{Totals: sinks.Totals{Rows: 1000, Reasons: map[string]map[string]int64{"no_match": f.reasons}}}}
 		if got := newView(r).Outcome; got.Kind != f.kind || !strings.HasPrefix(got.Text, f.text) || got.Text != "" && f.text == "" {
 			t.Errorf("%v: %+v, want %s, %q", f.reasons, got, f.kind, f.text)
 		}

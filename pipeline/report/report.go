@@ -33,10 +33,24 @@ type Report struct {
 
 	Inputs []sinks.Input `json:"inputs"`
 	Output string        `json:"output"` // the dataset's folder as it was given
+	Counts
+	Progress Progress     `json:"progress"`
+	Files    []sinks.File `json:"files"`
+
+	// Service is nil if the run used no service.
+	Service *Service `json:"service,omitempty"`
+	// Machines are the workers of a run on many machines, in the order in which
+	// they began.
+	Machines []Machine    `json:"machines,omitempty"`
+	Series   stats.Series `json:"series"`
+}
+
+// Counts are what a run has counted in its rows and parts.
+type Counts struct {
 	// Totals covers all existing parts, Fresh the parts that this run made.
 	Totals    sinks.Totals `json:"totals"`
 	Fresh     sinks.Totals `json:"fresh"`
-	MatchRate float64      `json:"match_rate"`
+	MatchRate float64      `json:"match_rate"` // of Totals; 0 in the result of a run with nothing to do
 	// Duplicates counts rows of this run with the key of another of its rows;
 	// nil if unknown.
 	Duplicates *int64 `json:"duplicates,omitempty"`
@@ -46,15 +60,6 @@ type Report struct {
 	// FirstReject is the first invalid row or line; nil without one.
 	FirstReject *sinks.FirstReject `json:"first_reject,omitempty"`
 	Parts       Parts              `json:"parts"`
-	Progress    Progress           `json:"progress"`
-	Files       []sinks.File       `json:"files"`
-
-	// Service is nil if the run used no service.
-	Service *Service `json:"service,omitempty"`
-	// Machines are the workers of a run on many machines, in the order in which
-	// they began.
-	Machines []Machine    `json:"machines,omitempty"`
-	Series   stats.Series `json:"series"`
 }
 
 // Machine is what one worker has done. It has a number in place of a name.
@@ -92,6 +97,9 @@ type Parts struct {
 	Made    int `json:"made"`
 	Earlier int `json:"earlier"` // made by earlier runs
 }
+
+// All is the number of parts that exist.
+func (p Parts) All() int { return p.Made + p.Earlier }
 
 // Progress is how much of the input was done when the run ended, as shown by
 // the progress line.

@@ -106,7 +106,7 @@ func (m *machines) makes(r *Run, windows int) (made int) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		made += done.Made
+		made += done.Parts.Made
 	}
 	return made
 }

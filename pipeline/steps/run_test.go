@@ -155,7 +155,7 @@ func TestSteps(t *testing.T) {
 		return nil
 	})
 	for window, w := range d.Windows {
-		if done, err := m.join().Make(ctx, window); err != nil || done.Made != 0 || done.Made+done.Skipped != w.Parts || done.Totals.Rows == 0 {
+		if done, err := m.join().Make(ctx, window); err != nil || done.Parts.Made != 0 || done.Parts.All() != w.Parts || done.Totals.Rows == 0 {
 			t.Errorf("window %d again: %+v, %v", window, done, err)
 		}
 	}
@@ -182,7 +182,7 @@ func (m *machines) checkFinished(ctx context.Context, d Division) {
 		t.Error("it is not finished")
 	}
 	for window := range d.Windows {
-		if done, err := r.Make(ctx, window); err != nil || done.Made > 0 {
+		if done, err := r.Make(ctx, window); err != nil || done.Parts.Made > 0 {
 			t.Errorf("%+v, %v", done, err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestStepsRefuse(t *testing.T) {
 	if _, err := m.join().Finish(ctx); !errors.As(err, &missing) || len(missing.Windows) != 1 {
 		t.Fatalf("a part is lost: %v", err)
 	}
-	if done, err := m.join().Make(ctx, missing.Windows[0]); err != nil || done.Made != 1 {
+	if done, err := m.join().Make(ctx, missing.Windows[0]); err != nil || done.Parts.Made != 1 {
 		t.Errorf("made again: %+v, %v", done, err)
 	}
 	if err := os.WriteFile(m.uris[0], []byte("id,email\n1,other@x.io\n"), 0o600); err != nil {

@@ -306,14 +306,14 @@ func (f *runFlags) close(result *finish.Result, err error, summary runview.Summa
 		return wire.ErrInterruptedEarly
 	}
 	if errors.Is(err, context.Canceled) {
-		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; run the same command to resume", figures.Plural(result.Made+result.Skipped, "part")))
+		return cli.WithCode(cli.ExitInterrupted, fmt.Errorf("interrupted with %s done; run the same command to resume", figures.Plural(result.Parts.All(), "part")))
 	}
 	if err != nil && result != nil && isResumable(err) {
 		resume := "run the same command to resume"
 		if cli.ExitCode(err) == cli.ExitUsage {
 			resume = "correct it, then run the same command"
 		}
-		return fmt.Errorf("%w; %s done; %s", nextStep(err), figures.Plural(result.Made+result.Skipped, "part"), resume)
+		return fmt.Errorf("%w; %s done; %s", nextStep(err), figures.Plural(result.Parts.All(), "part"), resume)
 	}
 	if err != nil {
 		return err

@@ -300,7 +300,7 @@ func (f *stepFlags) part(ctx context.Context, r *opened, std cli.Streams) error 
 			return err
 		}
 		if err := f.say(std, "window %d of %d: %s with %s, %d made now\n", window, len(d.Windows),
-			figures.Plural(int64(done.Made+done.Skipped), "part"), figures.Plural(done.Totals.Rows, "row"), done.Made); err != nil {
+			figures.Plural(int64(done.Parts.All()), "part"), figures.Plural(done.Totals.Rows, "row"), done.Parts.Made); err != nil {
 			return err
 		}
 	}

@@ -156,7 +156,7 @@ func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation st
 	stop := f.display(log, std).Run(ctx, s.progress, f.remote.timeout)
 	err = s.watch(ctx)
 	stop()
-	result, files := &finish.Result{Made: int(s.progress.Snapshot().Parts)}, []sources.File(nil)
+	result, files := &finish.Result{Counts: report.Counts{Parts: report.Parts{Made: int(s.progress.Snapshot().Parts)}}}, []sources.File(nil)
 	var made *report.Report
 	if err == nil {
 		result, made, files, err = s.result(ctx, f.out)
@@ -399,7 +399,7 @@ func (s *submitted) result(ctx context.Context, out string) (*finish.Result, *re
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	result := &finish.Result{Manifest: manifest, Totals: manifest.Totals, Skipped: len(manifest.Parts)}
+	result := &finish.Result{Manifest: manifest, Counts: report.Counts{Totals: manifest.Totals, Parts: report.Parts{Earlier: len(manifest.Parts)}}}
 	var files []sources.File
 	for _, in := range manifest.Inputs {
 		files = append(files, sources.File{URI: in.URI, Size: in.Bytes, ModTime: in.ModifiedAt, ETag: in.ETag})
@@ -414,8 +414,7 @@ func (s *submitted) result(ctx context.Context, out string) (*finish.Result, *re
 	}
 	result.FirstReject, result.SuppressionEntries = made.FirstReject, made.SuppressionEntries
 	if s.read > 0 || manifest.Totals.Rows == 0 { // otherwise the dataset was complete, and the report is an older one
-		result.Report, result.Fresh, result.Duplicates = made, made.Fresh, made.Duplicates
-		result.Made, result.Skipped = made.Parts.Made, made.Parts.Earlier
+		result.Report, result.Counts = made, made.Counts
 	}
 	return result, made, files, nil
 }

@@ -223,7 +223,7 @@ func countsOf(r *finish.Result) cluster.Counts {
 	if r == nil {
 		return cluster.Counts{}
 	}
-	c := cluster.Counts{Parts: int64(r.Made + r.Skipped), Totals: r.Totals}
+	c := cluster.Counts{Parts: int64(r.Parts.All()), Totals: r.Totals}
 	c.Reasons = nil // workflows pass on counts alone
 	return c
 }

@@ -108,8 +108,7 @@ func reportOf(result *finish.Result, run *job.Run) *report.Report {
 	data, err := run.Output.Report()
 	if err != nil || json.Unmarshal(data, &last) != nil {
 		last = *unmade(string(run.Job.Operation), run.Output.Dir(), time.Now(), nil)
-		last.Totals, last.Parts.Earlier = result.Totals, result.Skipped
-		last.SuppressionEntries, last.FirstReject = result.SuppressionEntries, result.FirstReject
+		last.Counts = result.Counts
 	}
 	return &last
 }

@@ -108,7 +108,7 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	s.addCalls(&t)
 	t.Text("took", s.Took.Round(10*time.Millisecond).String())
 	s.addTimes(&t)
-	t.Text("files", figures.Plural(s.Result.Made+s.Result.Skipped, "part")+"; answers of unfinished parts are stored")
+	t.Text("files", figures.Plural(s.Result.Parts.All(), "part")+"; answers of unfinished parts are stored")
 	s.addReport(&t)
 	return t.Print(to)
 }
@@ -248,7 +248,7 @@ func inputNames(files []sources.File, sample int) string {
 // speed returns how long the run took, and its speed for the rows that it made
 // itself.
 func (s Summary) speed() string {
-	if s.Result.Made == 0 {
+	if s.Result.Parts.Made == 0 {
 		return "nothing to do: the dataset is complete"
 	}
 	took := s.Took.Round(10 * time.Millisecond).String()
@@ -271,8 +271,8 @@ func (s Summary) parts() string {
 		text += " in " + figures.Plural(files, "file")
 	}
 	text += ", " + figures.Size(bytes)
-	if s.Result.Skipped > 0 && s.Result.Made > 0 {
-		text += fmt.Sprintf(", %d from earlier runs", s.Result.Skipped)
+	if s.Result.Parts.Earlier > 0 && s.Result.Parts.Made > 0 {
+		text += fmt.Sprintf(", %d from earlier runs", s.Result.Parts.Earlier)
 	}
 	return text
 }

@@ -16,14 +16,16 @@ import (
 
 func TestClosingTable(t *testing.T) {
 	result := &finish.Result{
-		Made: 2, Skipped: 1,
-		Fresh: sinks.Totals{Rows: 2_000_000},
-		Totals: sinks.Totals{
-			Rows: 2_500_000, Matched: 2_000_000, NoMatch: 400_000, Rejected: 100_000, Malformed: 3,
-			Reasons: map[string]map[string]int64{
-				"no_match":  {"not_found": 300_000, "a": 50_000, "b": 30_000, "c": 10_000, "d": 5_000, "e": 4_000, "f": 500, "g": 500},
-				"rejected":  {"empty": 100_000},
-				"malformed": {"ragged_row": 2, "nul_byte": 1},
+		Counts: report.Counts{
+			Parts: report.Parts{Made: 2, Earlier: 1},
+			Fresh: sinks.Totals{Rows: 2_000_000},
+			Totals: sinks.Totals{
+				Rows: 2_500_000, Matched: 2_000_000, NoMatch: 400_000, Rejected: 100_000, Malformed: 3,
+				Reasons: map[string]map[string]int64{
+					"no_match":  {"not_found": 300_000, "a": 50_000, "b": 30_000, "c": 10_000, "d": 5_000, "e": 4_000, "f": 500, "g": 500},
+					"rejected":  {"empty": 100_000},
+					"malformed": {"ragged_row": 2, "nul_byte": 1},
+				},
 			},
 		},
 		Manifest: &sinks.Manifest{Parts: []sinks.Part{
@@ -57,12 +59,14 @@ func TestClosingTable(t *testing.T) {
 func resultOfService() *finish.Result {
 	most := int64(2_000_000)
 	return &finish.Result{
-		Made: 1, Skipped: 0,
-		Fresh: sinks.Totals{Rows: 12_000},
-		Totals: sinks.Totals{
-			Rows: 12_000, Matched: 9_000, NoMatch: 2_900, Rejected: 80, Failed: 15, Skipped: 5,
-			Reasons: map[string]map[string]int64{
-				"no_match": {"no_match": 2_900}, "rejected": {"empty": 80}, "failed": {"unknown_call": 12, "refused:invalid": 3}, "skipped": {"not_stored": 5},
+		Counts: report.Counts{
+			Parts: report.Parts{Made: 1},
+			Fresh: sinks.Totals{Rows: 12_000},
+			Totals: sinks.Totals{
+				Rows: 12_000, Matched: 9_000, NoMatch: 2_900, Rejected: 80, Failed: 15, Skipped: 5,
+				Reasons: map[string]map[string]int64{
+					"no_match": {"no_match": 2_900}, "rejected": {"empty": 80}, "failed": {"unknown_call": 12, "refused:invalid": 3}, "skipped": {"not_stored": 5},
+				},
 			},
 		},
 		Manifest: &sinks.Manifest{Parts: []sinks.Part{{File: sinks.File{Bytes: 1_000_000}}}},
@@ -153,7 +157,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 `},
 		{"later, with much unread", func(c *Summary) {
 			c.Progress.Done.Rows, c.Progress.Done.Matched, c.Progress.Done.Failed, c.Progress.BytesTotal, c.Progress.AllRead = 90, 60, 2, 90, false
-			c.Result.Made = 1
+			c.Result.Parts.Made = 1
 		}, `enrichment, not finished
   rows        100  of about 10,000 from a.csv, 9,900 left
   matched      60  66.7%
@@ -189,9 +193,11 @@ func TestClosingTableOfALocalRun(t *testing.T) {
 	c := Summary{
 		Operation: resolution.EmailToHEM, Files: []sources.File{{URI: "a.csv"}}, Out: "hems", Took: time.Second / 2,
 		Result: &finish.Result{
-			Made: 1, Totals: sinks.Totals{Rows: 10, Matched: 9, Rejected: 1, Reasons: map[string]map[string]int64{"rejected": {"empty": 1}}},
-			Manifest: &sinks.Manifest{Parts: []sinks.Part{{}}}, Duplicates: &duplicates, SuppressionEntries: &entries,
-			FirstReject: &sinks.FirstReject{URI: "a.csv", Row: 4, Reason: "empty"},
+			Manifest: &sinks.Manifest{Parts: []sinks.Part{{}}},
+			Counts: report.Counts{
+				Parts: report.Parts{Made: 1}, Totals: sinks.Totals{Rows: 10, Matched: 9, Rejected: 1, Reasons: map[string]map[string]int64{"rejected": {"empty": 1}}},
+				Duplicates: &duplicates, SuppressionEntries: &entries, FirstReject: &sinks.FirstReject{URI: "a.csv", Row: 4, Reason: "empty"},
+			},
 		},
 	}
 	const want = `email_to_hem

@@ -31,27 +31,19 @@ type answerGroups struct {
 	until    int // the group at work ends before this part; 0 before the first
 }
 
-func newAnswerGroups(d *begin.Decision) *answerGroups {
-	g, remote := &answerGroups{decision: d}, d.Run.Remote
-	if remote == nil || !d.AsksRows() || d.Run.Input.ReadOnce() || remote.Deliveries != nil {
-		return g
-	}
-	if _, elsewhere := remote.Answers.(purchase.Loader); elsewhere {
-		g.parts = max(copiedRowsOf(d)/d.Run.Job.RowsPerPart, 1)
-	}
-	return g
-}
-
-func copiedRowsOf(d *begin.Decision) int { return cmp.Or(d.Run.CopiedRows, copiedRows) }
-
 // loadAnswers returns the groups of the answers to a run. If there is only one, it is loaded.
 func loadAnswers(ctx context.Context, d *begin.Decision) (*answerGroups, error) {
-	g := newAnswerGroups(d)
-	if g.parts > 0 {
-		return g, nil
+	g := &answerGroups{decision: d}
+	if d.AsksRows() && !d.Run.Input.ReadOnce() && d.Run.Remote.Deliveries == nil {
+		if _, elsewhere := d.Run.Remote.Answers.(purchase.Loader); elsewhere {
+			g.parts = max(copiedRowsOf(d)/d.Run.Job.RowsPerPart, 1)
+			return g, nil
+		}
 	}
 	return g, g.Load(ctx, 0)
 }
+
+func copiedRowsOf(d *begin.Decision) int { return cmp.Or(d.Run.CopiedRows, copiedRows) }
 
 // EndsBefore reports whether a part is the first to make of the next group.
 func (g *answerGroups) EndsBefore(number int) bool { return g.parts > 0 && number >= g.until }

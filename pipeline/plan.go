@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/apache/arrow/go/v17/arrow"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/internal/distinct"
@@ -12,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -38,7 +40,10 @@ type Plan struct {
 	Reasons    map[string]map[string]int64 `json:"reasons,omitempty"`
 	// Recorded counts the rows of existing parts. They cost nothing more. The
 	// fields below count the remaining rows.
-	Recorded PlannedRows `json:"recorded"`
+	Recorded struct {
+		Parts int   `json:"parts"`
+		Rows  int64 `json:"rows"`
+	} `json:"recorded"`
 	// Failed counts the rows of recorded parts that have no answer and will get
 	// none if the job runs again. A run with such rows ends with an error.
 	Failed int64 `json:"failed,omitempty"`
@@ -52,12 +57,6 @@ type Plan struct {
 	// Calls is nil if the run uses no service.
 	Calls *PlannedCalls `json:"calls,omitempty"`
 	Files PlannedFiles  `json:"files"`
-}
-
-// PlannedRows counts rows and their parts.
-type PlannedRows struct {
-	Parts int   `json:"parts"`
-	Rows  int64 `json:"rows"`
 }
 
 // PlannedCalls counts the calls of a run. A call that is repeated because the
@@ -207,16 +206,17 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err
 	}
-	calls := &callPlanner{decision: d, began: rows.began, former: &rows.former}
-	if err := keys.Each(ctx, d.Run.Workers, calls.count); err != nil {
+	if err := keys.Each(ctx, d.Run.Workers, rows.countCalls); err != nil {
 		return nil, err
 	}
-	p.Keys = calls.keys
-	if err := later.Each(ctx, d.Run.Workers, calls.count); err != nil {
+	p.Keys = rows.distinct
+	if err := later.Each(ctx, d.Run.Workers, rows.countCalls); err != nil {
 		return nil, err
 	}
 	p.Duplicates = rows.totals.Matched - p.Keys
-	p.Calls, err = calls.bill(ctx, rows.morePages)
+	if d.Run.Remote != nil {
+		p.Calls, err = rows.bill(ctx)
+	}
 	return p, err
 }
 
@@ -267,21 +267,19 @@ func (s *sample) add(b *columns.Batch) error {
 		if err := errors.Join(errOne, errAll); err != nil {
 			return err
 		}
-		s.measure(s.one, b.Slice(0, 1))
-	}
-	for from := 0; from < b.Len(); {
-		to := b.Cut(from, columns.RecordBytes)
-		s.measure(s.all, b.Slice(from, to))
-		from = to
+		if err := s.measure(s.one, b.Slice(0, 1)); err != nil {
+			return err
+		}
 	}
 	s.rows += int64(b.Len())
-	return nil
+	return s.measure(s.all, b)
 }
 
-func (s *sample) measure(with *sinks.Sizer, b *columns.Batch) {
-	rec := s.builder.Record(b)
-	defer rec.Release()
-	with.Add(rec)
+func (s *sample) measure(with *sinks.Sizer, b *columns.Batch) error {
+	return parts.EachRecord(s.builder, b, func(rec arrow.Record) error {
+		with.Add(rec)
+		return nil
+	})
 }
 
 // answer hands over the rows of a batch with answers that are free. Rows that would be sent

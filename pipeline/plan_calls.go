@@ -3,76 +3,71 @@ package pipeline
 import (
 	"context"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// callPlanner counts the calls that the questions of a run need.
-type callPlanner struct {
-	decision *begin.Decision
-	began    time.Time
-	former   *formerKeys
-
-	mu    sync.Mutex
-	keys  int64
-	calls PlannedCalls
-}
-
-// count adds questions, given by their hashes. It is safe for concurrent use.
-func (c *callPlanner) count(ctx context.Context, some []distinct.Key) error {
-	var calls PlannedCalls
-	if run := c.decision.Run; run.Remote != nil {
-		var hashes []answers.Hash
-		var found []answers.Found
-		for keys := range slices.Chunk(some, purchase.MaxLookups) {
-			hashes = hashes[:0]
-			for _, k := range keys {
-				hashes = append(hashes, k.Hash)
-			}
-			var err error
-			if found, err = c.look(ctx, hashes, found[:0]); err != nil {
-				return err
-			}
-			hashes = hashes[:0]
-			for i, f := range found {
-				decided := run.Remote.Decide(run.Job.Operation, f, c.began, c.began)
-				calls.count(f, decided, int64(keys[i].Cost))
-				if decided == purchase.GiveUp && run.Remote.Keys != nil {
-					calls.TooOld++
-				}
-				if former, changed := c.former.of[keys[i].Hash]; changed && decided == purchase.Ask {
-					hashes = append(hashes, former)
-				}
-			}
-			if found, err = c.look(ctx, hashes, found[:0]); err != nil {
-				return err
-			}
-			for _, f := range found {
-				if f.Stored || f.Open != "" {
-					calls.FormChanged++
-				}
+// countCalls counts the calls that some questions need. It is safe for concurrent use.
+func (r *rowPlanner) countCalls(ctx context.Context, some []distinct.Key) error {
+	r.mu.Lock()
+	r.distinct += int64(len(some))
+	r.mu.Unlock()
+	if r.decision.Run.Remote == nil {
+		return nil
+	}
+	var hashes []answers.Hash
+	var found []answers.Found
+	for keys := range slices.Chunk(some, purchase.MaxLookups) {
+		hashes = hashes[:0]
+		for _, k := range keys {
+			hashes = append(hashes, k.Hash)
+		}
+		var err error
+		if found, err = r.lookUp(ctx, hashes, found[:0]); err != nil {
+			return err
+		}
+		if found, err = r.lookUp(ctx, r.countFound(keys, found, hashes[:0]), found[:0]); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		for _, f := range found {
+			if f.Stored || f.Open != "" {
+				r.calls.FormChanged++
 			}
 		}
+		r.mu.Unlock()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.keys += int64(len(some))
-	c.calls.sum(calls)
 	return nil
 }
 
-func (c *callPlanner) look(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
-	remote := c.decision.Run.Remote
+// countFound counts questions by what is stored of them. It adds the former hashes of those
+// to ask to former.
+func (r *rowPlanner) countFound(keys []distinct.Key, found []answers.Found, former []answers.Hash) []answers.Hash {
+	run := r.decision.Run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, f := range found {
+		decided := run.Remote.Decide(run.Job.Operation, f, r.began, r.began)
+		r.calls.count(f, decided, int64(keys[i].Cost))
+		if decided == purchase.GiveUp && run.Remote.Keys != nil {
+			r.calls.TooOld++
+		}
+		if was, changed := r.former.of[keys[i].Hash]; changed && decided == purchase.Ask {
+			former = append(former, was)
+		}
+	}
+	return former
+}
+
+func (r *rowPlanner) lookUp(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
+	remote := r.decision.Run.Remote
 	if remote.Answers == nil {
 		return append(into, make([]answers.Found, len(hashes))...), nil
 	}
-	return remote.Answers.LookupHashes(ctx, hashes, remote.Freshness(c.began), into)
+	return remote.Answers.LookupHashes(ctx, hashes, remote.Freshness(r.began), into)
 }
 
 // count counts one question by its stored answer or call and the decision that
@@ -108,54 +103,33 @@ func (p *PlannedCalls) count(f answers.Found, s purchase.Decision, price int64) 
 	}
 }
 
-// sum adds the counts of o.
-func (p *PlannedCalls) sum(o PlannedCalls) {
-	p.Stored += o.Stored
-	p.Stale += o.Stale
-	p.Unknown += o.Unknown
-	p.Parked += o.Parked
-	p.Calls += o.Calls
-	p.Again += o.Again
-	p.FormChanged += o.FormChanged
-	p.Awaited += o.Awaited
-	p.Failed += o.Failed
-	p.TooOld += o.TooOld
-	p.Skipped += o.Skipped
-	p.Credits += o.Credits
-}
-
-// bill returns the cost and the duration of the calls. It is nil without a
-// service.
-func (c *callPlanner) bill(ctx context.Context, morePages bool) (*PlannedCalls, error) {
-	remote := c.decision.Run.Remote
-	if remote == nil {
-		return nil, nil
-	}
-	p := &c.calls
-	if c.decision.Run.Job.Operation != resolution.KeywordToLead {
+// bill returns the calls to the service with their cost and duration.
+func (r *rowPlanner) bill(ctx context.Context) (*PlannedCalls, error) {
+	remote, p := r.decision.Run.Remote, &r.calls
+	if r.decision.Run.Job.Operation != resolution.KeywordToLead {
 		p.Price = remote.Price.Max()
 	}
-	p.MorePages = morePages && !remote.Offline
-	p.FormChangedAtLeast = c.former.more
+	p.MorePages = r.morePages && !remote.Offline
+	p.FormChangedAtLeast = r.former.more
 	if remote.Pace != nil {
 		if p.Rate = remote.Pace.Snapshot().Rate; p.Rate > 0 {
 			p.Seconds = float64(p.Calls) / p.Rate
 		}
 	}
 	var err error
-	p.Short, p.NotEnough, err = c.short(ctx, p)
+	p.Short, p.NotEnough, err = r.short(ctx, p)
 	return p, err
 }
 
 // short names the budgets that may be too small, and those that are too small
 // even if nothing matches. It includes what the run spent before it was
 // stopped, as a resumed run does.
-func (c *callPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
+func (r *rowPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
 	var calls, credits int64
-	remote := c.decision.Remote()
+	remote := r.decision.Remote()
 	credits = remote.PaidBefore
 	if remote.Answers != nil {
-		spent, err := remote.Spent(ctx, c.decision.Header.Run)
+		spent, err := remote.Spent(ctx, r.decision.Header.Run)
 		if err != nil {
 			return nil, nil, err
 		}

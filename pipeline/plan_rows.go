@@ -47,6 +47,8 @@ type rowPlanner struct {
 	mu        sync.Mutex
 	totals    sinks.Totals // Matched counts the rows that need an answer
 	morePages bool
+	distinct  int64 // questions that are counted in calls
+	calls     PlannedCalls
 }
 
 // plannedBatch is a batch. The size of files is estimated from sampled ones.

@@ -48,17 +48,11 @@ func MakeWindow(ctx context.Context, begun *begin.Decision, window job.Window, s
 	return result, nil
 }
 
-// Account is what the processes of a run have counted, for its report.
-type Account struct {
-	Earlier  []int // parts of an earlier run
-	Machines []report.Machine
-}
-
 // FinishWindows publishes the dataset of all windows, with its report, and removes the
-// journal. The error is a *MissingError if some are not recorded, or no longer
-// match their record. One process at a time may call it. account is called if
-// none is missing.
-func FinishWindows(ctx context.Context, begun *begin.Decision, windows []job.Window, storage journal.Storage, account func() (Account, error)) (result *finish.Result, err error) {
+// journal. The error is a *MissingError if some parts are not recorded, or no longer
+// match their record. One process at a time may call it. earlier are the parts of an earlier
+// run. machines, which is called if no part is missing, says for the report who made the others.
+func FinishWindows(ctx context.Context, begun *begin.Decision, windows []job.Window, storage journal.Storage, earlier []int, machines func() ([]report.Machine, error)) (result *finish.Result, err error) {
 	d, err := begun.InWindows(storage)
 	if err != nil {
 		return nil, err
@@ -67,7 +61,7 @@ func FinishWindows(ctx context.Context, begun *begin.Decision, windows []job.Win
 	if err := checkComplete(d.Recorded, windows); err != nil {
 		return finish.ResultOf(w), err
 	}
-	of, err := account()
+	madeBy, err := machines()
 	if err != nil {
 		return finish.ResultOf(w), err
 	}
@@ -75,7 +69,7 @@ func FinishWindows(ctx context.Context, begun *begin.Decision, windows []job.Win
 	progress.Begin(d.Run.Job.Operation.IsKeyword())
 	for number, p := range d.Recorded {
 		keep := w.Log.KeepMade
-		if slices.Contains(of.Earlier, number) {
+		if slices.Contains(earlier, number) {
 			keep = w.Log.Keep
 		}
 		keep(number, p)
@@ -84,7 +78,7 @@ func FinishWindows(ctx context.Context, begun *begin.Decision, windows []job.Win
 	}
 	progress.CountAllRead()
 	reporter := finish.NewReporter(w)
-	reporter.Machines = of.Machines
+	reporter.Machines = madeBy
 	defer func() { reporter.Stopped(result, err) }()
 	return reporter.Publish(ctx)
 }

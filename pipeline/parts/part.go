@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/sourcegraph/conc"
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
@@ -226,13 +227,18 @@ func (m *partMaker) write(b *columns.Batch) error {
 
 // writeTo writes rows to the file in a folder.
 func (m *partMaker) writeTo(folder string, b *columns.Batch) error {
+	return EachRecord(m.builder, b, func(rec arrow.Record) error { return m.writer.Write(folder, rec) })
+}
+
+// EachRecord makes records of the rows of a batch. Each is valid while do works on it.
+func EachRecord(builder *columns.Builder, b *columns.Batch, do func(arrow.Record) error) error {
 	for from := 0; from < b.Len(); {
 		rows, to := b, b.Cut(from, columns.RecordBytes)
 		if to-from < b.Len() {
 			rows = b.Slice(from, to)
 		}
-		rec := m.builder.Record(rows)
-		err := m.writer.Write(folder, rec)
+		rec := builder.Record(rows)
+		err := do(rec)
 		rec.Release()
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/report"
 )
 
 // Make makes the parts of a window. The result is that of the window; it may be nil after an error.
@@ -49,8 +50,6 @@ func (r *Run) Finish(ctx context.Context) (result *finish.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return pipeline.FinishWindows(ctx, r.begun, d.Windows, r.partsIn(ctx, job.Window{Parts: d.Parts}), func() (pipeline.Account, error) {
-		machines, err := r.machines(ctx)
-		return pipeline.Account{Earlier: r.job.Earlier, Machines: machines}, err
-	})
+	all := r.partsIn(ctx, job.Window{Parts: d.Parts})
+	return pipeline.FinishWindows(ctx, r.begun, d.Windows, all, r.job.Earlier, func() ([]report.Machine, error) { return r.machines(ctx) })
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/parts"
+	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/embedded"
@@ -249,7 +250,7 @@ func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, wind
 			t.Fatalf("window %+v: %v", d.Windows[i], err)
 		}
 	}
-	result, err := pipeline.FinishWindows(t.Context(), begun, d.Windows, journals, func() (pipeline.Account, error) { return pipeline.Account{}, nil })
+	result, err := pipeline.FinishWindows(t.Context(), begun, d.Windows, journals, nil, func() ([]report.Machine, error) { return nil, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -159,10 +159,19 @@ type Spending struct {
 	// Answers counts the answers that the run paid for, including forgotten
 	// answers. Unpriced counts those of them for which the service sent no
 	// price. The others cost Credits in total.
-	Answers, Unpriced, Credits int64
+	Answers  int64 `json:"answers"`
+	Unpriced int64 `json:"unpriced"`
+	Credits  int64 `json:"credits"`
 	// Unknown, Parked and UnderWay count the open calls whose last attempt this
 	// run made. Each may have cost something.
-	Unknown, Parked, UnderWay int64
+	Unknown  int64 `json:"-"`
+	Parked   int64 `json:"-"`
+	UnderWay int64 `json:"-"`
+}
+
+// Plus is what two runs have paid together.
+func (p Spending) Plus(other Spending) Spending {
+	return Spending{Answers: p.Answers + other.Answers, Unpriced: p.Unpriced + other.Unpriced, Credits: p.Credits + other.Credits}
 }
 
 // SumSpent sums a run's spending at one moment.

@@ -14,8 +14,8 @@ import (
 type Scope struct {
 	// Service is the service that is asked: its base URL, or another name that
 	// the caller chooses.
-	Service   string
-	Operation resolution.Operation
+	Service   string               `json:"service"`
+	Operation resolution.Operation `json:"operation"`
 }
 
 // Question is the unit of payment: it is paid for once.

@@ -62,10 +62,8 @@ func (x *Session) joinLanes(ctx context.Context) error {
 		return err
 	}
 	next := x.manifest.next(s.writer)
-	next.Lanes, next.Spent = nil, maps.Clone(next.Spent)
-	if next.Spent == nil {
-		next.Spent = map[string]spent{}
-	}
+	next.Lanes, next.Spent = nil, map[string]answers.Spending{}
+	maps.Copy(next.Spent, x.manifest.Spent)
 	var stored []items
 	var calls []answers.OpenCall
 	for n, m := range sealed {
@@ -75,8 +73,7 @@ func (x *Session) joinLanes(ctx context.Context) error {
 		}
 		stored, calls = append(stored, lanes[n].sorted(ctx, x.of, m.Files, true)), append(calls, open...)
 		for run, p := range m.Spent {
-			before := next.Spent[run]
-			next.Spent[run] = spent{before.Answers + p.Answers, before.Unpriced + p.Unpriced, before.Credits + p.Credits}
+			next.Spent[run] = next.Spent[run].Plus(p)
 		}
 	}
 	if _, _, err := s.addToManifest(ctx, x.of, next, merge(stored), calls); err != nil {
@@ -95,25 +92,17 @@ const lanesAtOnce = 4
 // removeLanes removes all that lanes up to an id have, except their fences. Later
 // ones may be open.
 func (s *State) removeLanes(ctx context.Context, of answers.Scope, upTo int64) error {
-	removing := pool.New().WithContext(ctx).WithMaxGoroutines(readAtOnce).WithFirstError().WithCancelOnError()
 	under := s.folder(of).Below(lanesFolder)
-	var listing error
-	for info, err := range s.store.List(ctx, under) {
-		if listing = err; err != nil {
-			break
-		}
+	return s.eachBelow(ctx, under, func(ctx context.Context, info objects.Info) error {
 		folder, name, _ := strings.Cut(strings.TrimPrefix(info.Key, under.Key), "/")
 		if id, err := strconv.ParseInt(folder, 10, 64); err != nil || id > upTo {
-			continue
+			return nil
 		}
-		removing.Go(func(ctx context.Context) error {
-			if strings.Contains(name, "/log/") {
-				return s.removeUnlessFence(ctx, info)
-			}
-			return s.store.Remove(ctx, info.Location)
-		})
-	}
-	return errors.Join(listing, removing.Wait())
+		if strings.Contains(name, "/log/") {
+			return s.removeUnlessFence(ctx, info)
+		}
+		return s.store.Remove(ctx, info.Location)
+	})
 }
 
 // lookAtLanes adds what open lanes have to the working copy of a session that
@@ -146,8 +135,7 @@ func (x *Session) lookAtLane(ctx context.Context, number int, dir string, paid m
 		return err
 	}
 	for run, p := range shot.Spent {
-		sum := paid[run]
-		paid[run] = answers.Spending{Answers: sum.Answers + p.Answers, Unpriced: sum.Unpriced + p.Unpriced, Credits: sum.Credits + p.Credits}
+		paid[run] = paid[run].Plus(p)
 	}
 	_, err = x.Answers.Take(ctx, x.of, shot.Items, shot.Calls)
 	return err

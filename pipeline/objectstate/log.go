@@ -128,21 +128,7 @@ func segmentNumber(info objects.Info) (number int64, ok bool) {
 	return number, err == nil
 }
 
-// readLate reads the segments that came too late for the log, and their
-// locations.
-func (s *State) readLate(ctx context.Context, of answers.Scope) (late []segment, at []objects.Location, err error) {
-	var infos []objects.Info
-	for info, err := range s.store.List(ctx, s.folder(of).Below("late/")) {
-		if err != nil {
-			return nil, nil, err
-		}
-		infos = append(infos, info)
-		at = append(at, info.Location)
-	}
-	late, err = s.readAll(ctx, infos)
-	return late, at, err
-}
-
+// readAll reads segments.
 func (s *State) readAll(ctx context.Context, infos []objects.Info) ([]segment, error) {
 	contents, err := s.readObjects(ctx, infos)
 	if err != nil {

@@ -38,9 +38,9 @@ type manifest struct {
 	Calls *callsFile   `json:"calls,omitempty"`
 	// Term is the number of the last takeover of the log. LogFrom is the number
 	// of the first log segment that is not in Files and Calls.
-	Term    int64            `json:"term"`
-	LogFrom int64            `json:"log_from"`
-	Spent   map[string]spent `json:"spent,omitempty"` // by run
+	Term    int64                       `json:"term"`
+	LogFrom int64                       `json:"log_from"`
+	Spent   map[string]answers.Spending `json:"spent,omitempty"` // by run
 	// Lanes are open: what they have counts beside the files.
 	Lanes *openLanes `json:"lanes,omitempty"`
 	// Closed is in the manifest of a lane: nothing may be added to it.
@@ -58,21 +58,12 @@ type answerFile struct {
 	SHA256     string `json:"sha256"`
 }
 
-// spent is what a run has paid.
-type spent struct {
-	Answers  int64 `json:"answers"`
-	Unpriced int64 `json:"unpriced"` // answers without a price
-	Credits  int64 `json:"credits"`
-}
-
 // callsFile names the file with all open calls.
 type callsFile struct {
 	Name   string `json:"name"`
 	Calls  int64  `json:"calls"`
 	SHA256 string `json:"sha256"`
 }
-
-func operation(name string) resolution.Operation { return resolution.Operation(name) }
 
 // generations returns the files of each generation, older ones first.
 func (m *manifest) generations() (all [][]answerFile) {
@@ -130,8 +121,13 @@ func (s *State) isGone(ctx context.Context, at objects.Location) bool {
 }
 
 // manifests lists the manifests of a scope, newest last.
-func (s *State) manifests(ctx context.Context, of answers.Scope) (all []objects.Info, err error) {
-	for info, err := range s.store.List(ctx, s.folder(of).Below("v/")) {
+func (s *State) manifests(ctx context.Context, of answers.Scope) ([]objects.Info, error) {
+	return s.listAll(ctx, s.folder(of).Below("v/"))
+}
+
+// listAll lists the objects below a folder, ordered by name.
+func (s *State) listAll(ctx context.Context, under objects.Location) (all []objects.Info, err error) {
+	for info, err := range s.store.List(ctx, under) {
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +141,7 @@ func (s *State) manifests(ctx context.Context, of answers.Scope) (all []objects.
 // objects.ErrLockLost.
 func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) error {
 	if m.Number == 1 {
-		if err := s.putJSON(ctx, s.folder(of).Below("scope.json"), scopeFile{of.Service, string(of.Operation)}); err != nil {
+		if err := s.putJSON(ctx, s.folder(of).Below("scope.json"), of); err != nil {
 			return err
 		}
 	}

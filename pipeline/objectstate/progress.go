@@ -18,24 +18,22 @@ import (
 // journal/<n>.jsonl. The journal starts at the last object with a begin mark,
 // and includes all later objects. Small files of the run are in beside/.
 type Progress struct {
-	state *State
-	ctx   context.Context // never cancelled
-	at    objects.Location
-	lease lease.All // nil: nothing is written
-	next  int64     // number of the next object
+	folder *RunFolder
+	ctx    context.Context // never cancelled
+	lease  lease.All       // nil: nothing is written
+	next   int64           // number of the next object
 }
 
 // Progress opens the progress of the dataset at out. Without look, no other
 // process can write to it until Release; if another process works on the
 // dataset, the error is filelock.ErrLocked.
 func (s *State) Progress(ctx context.Context, out string, look bool) (*Progress, error) {
-	id := shortHash(out)
-	p := &Progress{state: s, ctx: context.WithoutCancel(ctx), at: s.at.Below("runs/" + id + "/")}
+	p := &Progress{folder: s.RunFolder(out), ctx: context.WithoutCancel(ctx)}
 	if look {
 		return p, nil
 	}
 	var err error
-	p.lease, err = s.claimFrom(ctx, "run "+id)
+	p.lease, err = p.folder.Claim(ctx)
 	return p, err
 }
 
@@ -48,10 +46,10 @@ func (p *Progress) Release() error {
 func (p *Progress) Close() error { return nil }
 
 // String names the journal for messages.
-func (p *Progress) String() string { return p.at.String() }
+func (p *Progress) String() string { return p.folder.String() }
 
 func (p *Progress) object(number int64) objects.Location {
-	return p.at.Below(fmt.Sprintf("journal/%010d.jsonl", number))
+	return p.folder.At(fmt.Sprintf("journal/%010d.jsonl", number))
 }
 
 // beginMark is the first line of an object that begins a journal.
@@ -59,11 +57,12 @@ const beginMark = "{\"journal\":1}\n"
 
 // Read returns the lines of the journal, or fs.ErrNotExist without one.
 func (p *Progress) Read() ([]byte, error) {
+	all, err := p.folder.state.listAll(p.ctx, p.folder.At("journal/"))
+	if err != nil {
+		return nil, err
+	}
 	var infos []objects.Info
-	for info, err := range p.state.store.List(p.ctx, p.at.Below("journal/")) {
-		if err != nil {
-			return nil, err
-		}
+	for _, info := range all {
 		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".jsonl"), 10, 64)
 		if err != nil {
 			continue
@@ -71,7 +70,7 @@ func (p *Progress) Read() ([]byte, error) {
 		p.next = number + 1
 		infos = append(infos, info)
 	}
-	contents, err := p.state.readObjects(p.ctx, infos)
+	contents, err := p.folder.state.readObjects(p.ctx, infos)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func (p *Progress) Begin(lines []byte) error {
 		}
 		p.next++
 	}
-	return fmt.Errorf("%s: %w", p.at, objects.ErrLockLost)
+	return fmt.Errorf("%s: %w", p.folder, objects.ErrLockLost)
 }
 
 // Append adds lines to the journal. If another process has begun a new journal,
@@ -113,7 +112,7 @@ func (p *Progress) Append(lines []byte) error { return p.create(lines) }
 
 func (p *Progress) create(data []byte) error {
 	at := p.object(p.next)
-	err := p.state.store.Create(p.ctx, at, objects.ContentOf(data, "application/x-ndjson"))
+	err := p.folder.state.store.Create(p.ctx, at, objects.ContentOf(data, "application/x-ndjson"))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: %w", at, objects.ErrLockLost)
 	}
@@ -125,30 +124,17 @@ func (p *Progress) create(data []byte) error {
 
 // Put stores a small file beside the journal.
 func (p *Progress) Put(name string, data []byte) error {
-	_, err := p.state.store.Put(p.ctx, p.at.Below("beside/"+name), objects.ContentOf(data, "application/octet-stream"))
-	return err
+	return p.folder.Put(p.ctx, "beside/"+name, data)
 }
 
 // Get returns a file that Put stored, or fs.ErrNotExist without one.
-func (p *Progress) Get(name string) ([]byte, error) {
-	data, _, err := p.state.store.ReadFile(p.ctx, p.at.Below("beside/"+name))
-	return data, err
-}
+func (p *Progress) Get(name string) ([]byte, error) { return p.folder.Get(p.ctx, "beside/"+name) }
 
 // Drop removes the files that Put stored with names that begin with prefix,
 // except those that begin with keep.
 func (p *Progress) Drop(prefix, keep string) error {
-	folder := p.at.Below("beside/")
-	for info, err := range p.state.store.List(p.ctx, folder.Below(prefix)) {
-		if err == nil && !strings.HasPrefix(info.Key, folder.Below(keep).Key) {
-			err = p.state.store.Remove(p.ctx, info.Location)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.folder.Drop(p.ctx, "beside/"+prefix, "beside/"+keep)
 }
 
 // Remove removes everything, after the dataset was finished or discarded.
-func (p *Progress) Remove() error { return p.state.removeAll(p.ctx, p.at) }
+func (p *Progress) Remove() error { return p.folder.Remove(p.ctx, "", "") }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/sourcegraph/conc/pool"
-
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 )
@@ -61,13 +59,11 @@ func (f *RunFolder) Get(ctx context.Context, name string) ([]byte, error) {
 
 // List returns the names of the objects whose names begin with prefix, sorted.
 func (f *RunFolder) List(ctx context.Context, prefix string) (names []string, err error) {
-	for info, err := range f.state.store.List(ctx, f.At(prefix)) {
-		if err != nil {
-			return nil, err
-		}
+	infos, err := f.state.listAll(ctx, f.At(prefix))
+	for _, info := range infos {
 		names = append(names, strings.TrimPrefix(info.Key, f.at.Key))
 	}
-	return names, nil
+	return names, err
 }
 
 // GetAll reads objects, in the order of their names.
@@ -82,18 +78,25 @@ func (f *RunFolder) GetAll(ctx context.Context, names []string) ([][]byte, error
 // Remove removes the objects whose names begin with prefix, and last the object
 // named last.
 func (f *RunFolder) Remove(ctx context.Context, prefix, last string) error {
-	names, err := f.List(ctx, prefix)
-	if err != nil {
-		return err
-	}
-	removing := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(16)
-	for _, name := range names {
-		if name != last {
-			removing.Go(func() error { return f.state.store.Remove(ctx, f.At(name)) })
+	err := f.state.eachBelow(ctx, f.At(prefix), func(ctx context.Context, info objects.Info) error {
+		if last != "" && info.Location == f.At(last) {
+			return nil
 		}
-	}
-	if err := removing.Wait(); err != nil || last == "" {
+		return f.state.store.Remove(ctx, info.Location)
+	})
+	if err != nil || last == "" {
 		return err
 	}
 	return f.state.store.Remove(ctx, f.At(last))
+}
+
+// Drop removes the objects whose names begin with prefix, except those whose names begin
+// with keep.
+func (f *RunFolder) Drop(ctx context.Context, prefix, keep string) error {
+	return f.state.eachBelow(ctx, f.At(prefix), func(ctx context.Context, info objects.Info) error {
+		if strings.HasPrefix(info.Key, f.At(keep).Key) {
+			return nil
+		}
+		return f.state.store.Remove(ctx, info.Location)
+	})
 }

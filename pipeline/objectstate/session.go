@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"sync"
@@ -188,7 +189,11 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	if err := x.begin(ctx, dir, segments); err != nil {
 		return err
 	}
-	late, lateAt, err := x.state.readLate(ctx, x.of)
+	lateAt, err := x.state.listAll(ctx, x.state.folder(x.of).Below("late/"))
+	if err != nil {
+		return err
+	}
+	late, err := x.state.readAll(ctx, lateAt)
 	if err != nil {
 		return err
 	}
@@ -201,7 +206,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	for _, at := range lateAt {
-		if err := x.state.store.Remove(ctx, at); err != nil {
+		if err := x.state.store.Remove(ctx, at.Location); err != nil {
 			return err
 		}
 	}
@@ -224,11 +229,10 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	if _, err := x.Answers.Take(ctx, x.of, func(func(answers.Item, error) bool) {}, calls); err != nil {
 		return err
 	}
-	paid := map[string]answers.Spending{}
-	for run, p := range m.Spent {
-		paid[run] = answers.Spending{Answers: p.Answers, Unpriced: p.Unpriced, Credits: p.Credits}
-	}
+	paid := m.Spent
 	if m.Lanes != nil {
+		paid = map[string]answers.Spending{}
+		maps.Copy(paid, m.Spent)
 		if err := x.lookAtLanes(ctx, paid); err != nil {
 			return err
 		}
@@ -299,10 +303,7 @@ func (x *Session) seal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next.Spent = map[string]spent{}
-	for run, p := range shot.Spent {
-		next.Spent[run] = spent{p.Answers, p.Unpriced, p.Credits}
-	}
+	next.Spent = shot.Spent
 	files, err := x.state.writeGeneration(ctx, x.of, x.manifest.lastGeneration()+1, shot.Items)
 	if err != nil {
 		return err

@@ -113,12 +113,6 @@ func (s *State) folder(of answers.Scope) objects.Location {
 	return s.at.Below("answers/" + shortHash(of.Service+"\x00"+string(of.Operation)) + "/")
 }
 
-// scopeFile is the content of scope.json.
-type scopeFile struct {
-	Service   string `json:"service"`
-	Operation string `json:"operation"`
-}
-
 // Scopes lists the scopes with answers or open calls, by service and operation.
 func (s *State) Scopes(ctx context.Context) (scopes []answers.Scope, err error) {
 	under := s.at.Below("answers/")
@@ -128,15 +122,14 @@ func (s *State) Scopes(ctx context.Context) (scopes []answers.Scope, err error) 
 	}
 	for _, folder := range folders {
 		at := under.Below(folder + "scope.json")
-		var f scopeFile
-		if err := s.readJSON(ctx, at, &f); err != nil {
+		var of answers.Scope
+		if err := s.readJSON(ctx, at, &of); err != nil {
 			_, inside, other := s.store.ListFolder(ctx, under.Below(folder))
 			if other == nil && !slices.Contains(inside, "v/") && s.isGone(ctx, at) {
 				continue // its first writer was killed before the first manifest, and so before any change
 			}
 			return nil, err
 		}
-		of := answers.Scope{Service: f.Service, Operation: operation(f.Operation)}
 		if s.folder(of) != under.Below(folder) {
 			return nil, fmt.Errorf("%w: %s is about another folder", ErrDamaged, at)
 		}

@@ -81,13 +81,18 @@ func (s *State) Discard(ctx context.Context, id string) (err error) {
 
 // removeAll removes all objects below a folder.
 func (s *State) removeAll(ctx context.Context, at objects.Location) error {
-	removing := pool.New().WithContext(ctx).WithMaxGoroutines(readAtOnce).WithFirstError().WithCancelOnError()
+	return s.eachBelow(ctx, at, func(ctx context.Context, info objects.Info) error { return s.store.Remove(ctx, info.Location) })
+}
+
+// eachBelow calls do with each object below a folder, some at a time.
+func (s *State) eachBelow(ctx context.Context, at objects.Location, do func(ctx context.Context, info objects.Info) error) error {
+	doing := pool.New().WithContext(ctx).WithMaxGoroutines(readAtOnce).WithFirstError().WithCancelOnError()
 	var listing error
 	for info, err := range s.store.List(ctx, at) {
 		if listing = err; err != nil {
 			break
 		}
-		removing.Go(func(ctx context.Context) error { return s.store.Remove(ctx, info.Location) })
+		doing.Go(func(ctx context.Context) error { return do(ctx, info) })
 	}
-	return errors.Join(listing, removing.Wait())
+	return errors.Join(listing, doing.Wait())
 }

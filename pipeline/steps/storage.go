@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
 )
@@ -102,18 +101,7 @@ func (s *storage) Get(name string) ([]byte, error) {
 
 // Drop is journal.Storage's.
 func (s *storage) Drop(prefix, keep string) error {
-	names, err := s.run.folder.List(s.ctx, s.beside(prefix))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if !strings.HasPrefix(name, s.beside(keep)) {
-			if err := s.run.folder.Remove(s.ctx, name, ""); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.run.folder.Drop(s.ctx, s.beside(prefix), s.beside(keep))
 }
 
 // Remove removes all objects of the run, and last the job, so that a process that

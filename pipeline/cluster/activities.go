@@ -33,7 +33,7 @@ type Steps interface {
 // Opened is a run that this process has opened.
 type Opened struct {
 	Steps Steps
-	// Worked counts a step that was done, for the report; nil counts nothing.
+	// Worked counts a step that was done, for the report.
 	Worked func(ctx context.Context, step string, took time.Duration) error
 	Close  func() error
 }
@@ -52,7 +52,7 @@ type Turn struct {
 // worked counts a step. Without it the report has less to say, and nothing else is
 // lost.
 func (o *Opened) worked(ctx context.Context, step string, took time.Duration, log *slog.Logger) {
-	if o.Worked == nil || step == finishActivity || ctx.Err() != nil {
+	if step == finishActivity || ctx.Err() != nil {
 		return
 	}
 	if err := o.Worked(ctx, strings.ToLower(step), took); err != nil && ctx.Err() == nil {
@@ -62,13 +62,9 @@ func (o *Opened) worked(ctx context.Context, step string, took time.Duration, lo
 
 // activities are the steps as workflows name them.
 type activities struct {
-	opened   *openedRuns
-	engine   client.Client // nil in a test without a server
-	buy      func(ctx context.Context, job Job, turn Turn) (Status, error)
-	classify func(error) Fault
-	tell     func(job Job, text string) (name string, err error)
-	meter    Meter
-	log      *slog.Logger
+	worker *Worker
+	opened *openedRuns
+	engine client.Client // nil in a test without a server
 }
 
 // beginActivity is the first step. It alone begins a run: a worker that is late,
@@ -86,7 +82,7 @@ const (
 
 // step does part of a step of a run that this process has opened.
 func (a *activities) step(ctx context.Context, job Job, do func(ctx context.Context, run *Opened) error) error {
-	return a.watched(ctx, job, noStatus, func(working context.Context, _ *pulse) error {
+	return a.watched(ctx, job, func() any { return nil }, func(working context.Context, _ *pulse) error {
 		name, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
 		run, release, err := a.opened.use(working, job, name == beginActivity)
 		if err != nil {
@@ -94,7 +90,7 @@ func (a *activities) step(ctx context.Context, job Job, do func(ctx context.Cont
 		}
 		defer release()
 		if err = do(working, run); err == nil {
-			run.worked(working, name, time.Since(began), a.log)
+			run.worked(working, name, time.Since(began), a.worker.Log)
 		}
 		return err
 	})
@@ -109,12 +105,12 @@ func (a *activities) watched(ctx context.Context, job Job, status func() any, do
 	if err = working.Err(); err == nil {
 		err = do(working, p)
 	}
-	return asFailure(working, err, a.classify, func(text string) string {
+	return asFailure(working, err, a.worker.Classify, func(text string) string {
 		info := activity.GetInfo(ctx)
-		a.log.Error("a step failed", "run", job.ID, "step", info.ActivityType.Name, "attempt", info.Attempt, "error", text)
-		name, err := a.tell(job, text)
+		a.worker.Log.Error("a step failed", "run", job.ID, "step", info.ActivityType.Name, "attempt", info.Attempt, "error", text)
+		name, err := a.worker.Tell(job, text)
 		if err != nil {
-			a.log.Error("the state does not take the reason", "error", err)
+			a.worker.Log.Error("the state does not take the reason", "error", err)
 		}
 		return name
 	})
@@ -123,12 +119,12 @@ func (a *activities) watched(ctx context.Context, job Job, status func() any, do
 // measure counts the step that begins now, and when its end is called that it
 // ended with err.
 func (a *activities) measure(ctx context.Context, err *error) (end func()) {
-	if a.meter == nil {
+	if a.worker.Meter == nil {
 		return func() {}
 	}
 	step, began := activity.GetInfo(ctx).ActivityType.Name, time.Now()
-	a.meter.Began(step)
-	return func() { a.meter.Ended(step, time.Since(began), *err != nil) }
+	a.worker.Meter.Began(step)
+	return func() { a.worker.Meter.Ended(step, time.Since(began), *err != nil) }
 }
 
 // pulse sends heartbeats of a step, and knows when the server confirmed the last one. A
@@ -201,18 +197,6 @@ func (a *activities) beat(ctx context.Context, job Job, status func() any) (work
 	return working, p, func() { close(quit); <-done; cancel(nil) }
 }
 
-// latest is the last report of a step at work.
-type latest struct{ value atomic.Pointer[Status] }
-
-func (l *latest) set(now Status) { l.value.Store(&now) }
-
-func (l *latest) get() any {
-	if now := l.value.Load(); now != nil {
-		return *now
-	}
-	return nil
-}
-
 // over does one file or window of a range after the other.
 func over(ctx context.Context, part Range, do func(n int) error) error {
 	for n := part.First; n < part.First+part.Count; n++ {
@@ -222,9 +206,6 @@ func over(ctx context.Context, part Range, do func(n int) error) error {
 	}
 	return nil
 }
-
-// noStatus is the status of a step that reports nothing.
-func noStatus() any { return nil }
 
 // Open returns the number of files of the input.
 func (a *activities) Open(ctx context.Context, job Job) (files int, err error) {
@@ -274,9 +255,15 @@ func (a *activities) Finish(ctx context.Context, job Job) (total Counts, err err
 
 // Buy does a run that asks a service, from where the attempt before it ended.
 func (a *activities) Buy(ctx context.Context, job Job, term int64) (reached Status, err error) {
-	var last latest
-	err = a.watched(ctx, job, last.get, func(ctx context.Context, p *pulse) (err error) {
-		reached, err = a.buy(ctx, job, Turn{Term: term, Confirmed: p.confirmed, Tell: last.set})
+	var told atomic.Pointer[Status]
+	status := func() any {
+		if now := told.Load(); now != nil {
+			return *now
+		}
+		return nil
+	}
+	err = a.watched(ctx, job, status, func(ctx context.Context, p *pulse) (err error) {
+		reached, err = a.worker.Buy(ctx, job, Turn{Term: term, Confirmed: p.confirmed, Tell: func(now Status) { told.Store(&now) }})
 		return err
 	})
 	reached.Stage = buyStage

@@ -50,7 +50,7 @@ func (w *Worker) Run(ctx context.Context, engine client.Client) error {
 	defer end()
 	fatal := make(chan error, 2)
 	runs := &openedRuns{open: w.Open, life: life, runs: map[Job]*openedRun{}}
-	doing := &activities{opened: runs, engine: engine, buy: w.Buy, classify: w.Classify, tell: w.Tell, meter: w.Meter, log: w.Log}
+	doing := &activities{worker: w, opened: runs, engine: engine}
 	queues := []worker.Worker{newWorker(engine, stepQueue, w.Slots, fatal)}
 	register(queues[0], doing)
 	if w.Service != "" {
@@ -73,17 +73,12 @@ func (w *Worker) Run(ctx context.Context, engine client.Client) error {
 			err = fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
 	}
-	stopAll(queues[:started])
-	return errors.Join(err, runs.close())
-}
-
-// stopAll stops queues at once: each waits for its steps.
-func stopAll(queues []worker.Worker) {
-	var all sync.WaitGroup
-	for _, q := range queues {
-		all.Go(q.Stop)
+	var stopping sync.WaitGroup
+	for _, q := range queues[:started] {
+		stopping.Go(q.Stop) // which waits for its steps
 	}
-	all.Wait()
+	stopping.Wait()
+	return errors.Join(err, runs.close())
 }
 
 // registry is what workflows and activities are registered with: a worker, or

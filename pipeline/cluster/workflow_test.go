@@ -102,18 +102,19 @@ func (s *small) does(t *testing.T, service string, before func(*testsuite.TestWo
 			t.Error(err)
 		}
 	})
-	doing := &activities{opened: runs, buy: s.Buy, log: slog.New(slog.DiscardHandler),
-		classify: func(err error) Fault {
+	doing := &activities{opened: runs, worker: &Worker{
+		Buy: s.Buy, Log: slog.New(slog.DiscardHandler),
+		Classify: func(err error) Fault {
 			return Fault{Code: 2, Final: strings.Contains(err.Error(), "final"), Text: err.Error()}
 		},
-		tell: func(_ Job, text string) (string, error) {
+		Tell: func(_ Job, text string) (string, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			name := fmt.Sprintf("failures/%d.txt", len(texts))
 			texts[name] = text
 			return name, nil
 		},
-	}
+	}}
 	register(env, doing)
 	registerCalls(env, doing)
 	if before != nil {

@@ -2,14 +2,17 @@ package report
 
 import (
 	"bytes"
-	"embed"
+	_ "embed" // for the two files of the page
 	"fmt"
 	"html/template"
 	"sync"
 )
 
-//go:embed page
-var pageFiles embed.FS
+//go:embed page/page.html
+var pageHTML string
+
+//go:embed page/page.css
+var pageCSS string
 
 // Render makes the page of a run from its _report.json: one file of HTML and
 // SVG without scripts and external resources. It contains counts, reasons and
@@ -35,7 +38,7 @@ func RenderManifest(manifest []byte) ([]byte, error) {
 
 func render(r *Report) ([]byte, error) {
 	v := newView(r)
-	v.Style = template.CSS(pageFile("page.css"))
+	v.Style = template.CSS(pageCSS)
 	var b bytes.Buffer
 	if err := pageTemplate().Execute(&b, v); err != nil {
 		return nil, fmt.Errorf("make the page: %w", err)
@@ -44,13 +47,5 @@ func render(r *Report) ([]byte, error) {
 }
 
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page.html").ParseFS(pageFiles, "page/page.html"))
+	return template.Must(template.New("page.html").Parse(pageHTML))
 })
-
-func pageFile(name string) string {
-	text, err := pageFiles.ReadFile("page/" + name)
-	if err != nil {
-		panic(fmt.Sprintf("report: %v", err))
-	}
-	return string(text)
-}

@@ -19,8 +19,11 @@ type chart struct {
 	Lines  []gridLine // horizontal lines, highest first
 	Ticks  []tick     // on the time axis
 	Hovers []hover
-	Table  chartTable
-	Sum    string // to the right of the title
+	Table  struct { // its steps are longer if there are many
+		Heads []string
+		Rows  [][]string
+	}
+	Sum string // to the right of the title
 }
 
 type area struct {
@@ -45,12 +48,6 @@ type tick struct {
 type hover struct {
 	X, Width float64
 	Title    string
-}
-
-// chartTable is a chart as a table. Its steps are longer if there are many.
-type chartTable struct {
-	Heads []string
-	Rows  [][]string
 }
 
 const (
@@ -85,6 +82,14 @@ func (t timeline) x(seconds float64) float64 {
 	return tenth(1000 * seconds / t.end)
 }
 
+// sum adds what is so much per second, over some steps.
+func (t timeline) sum(perSecond []float64, from, to int) (sum float64) {
+	for i := from; i < to && i < len(perSecond); i++ {
+		sum += perSecond[i] * (t.to(i) - t.from(i))
+	}
+	return sum
+}
+
 // charts shows the rates and waits of a run over time. A very short run has no
 // charts.
 func charts(r *Report) []*chart {
@@ -111,11 +116,7 @@ func rateChart(t timeline, title, noun string, numbers []float64) *chart {
 	top := niceCeiling(slices.Max(numbers))
 	c := newChart(t, title, top, axisRate, []values{{noun, noun, numbers}}, func(f float64) string { return rate(f) + " " + noun + "/s" })
 	c.Areas[0].Edge = edge(t, make([]float64, t.steps), numbers, top)
-	sum := 0.0
-	for i, n := range numbers {
-		sum += n * (t.to(i) - t.from(i))
-	}
-	c.Sum = "mean " + rate(sum/t.end) + ", max " + rate(slices.Max(numbers))
+	c.Sum = "mean " + rate(t.sum(numbers, 0, t.steps)/t.end) + ", max " + rate(slices.Max(numbers))
 	c.Text = fmt.Sprintf("%s over %s: %s", title, took(t.end), c.Sum)
 	return c
 }
@@ -160,10 +161,7 @@ func waitsChart(t timeline, r *Report) *chart {
 	c := newChart(t, "Waiting before a call, share of the time", 1, share, stacked, share)
 	var parts []string
 	for i, v := range stacked {
-		sum := 0.0
-		for i, n := range v.numbers {
-			sum += n * (t.to(i) - t.from(i))
-		}
+		sum := t.sum(v.numbers, 0, t.steps)
 		c.Areas[i].Note = took(sum)
 		parts = append(parts, v.name+" "+took(sum))
 	}
@@ -191,11 +189,7 @@ func newChart(t timeline, title string, top float64, axis func(float64) string, 
 	said := func(from, to int) []string {
 		var cells []string
 		for _, v := range stacked {
-			sum := 0.0
-			for i := from; i < to && i < len(v.numbers); i++ {
-				sum += v.numbers[i] * (t.to(i) - t.from(i))
-			}
-			cells = append(cells, shown(sum/(t.to(to-1)-t.from(from))))
+			cells = append(cells, shown(t.sum(v.numbers, from, to)/(t.to(to-1)-t.from(from))))
 		}
 		return cells
 	}

@@ -40,8 +40,8 @@ type flowLabel struct {
 	Title string
 }
 
-// end is a group of lines with the same end.
-type end struct {
+// tally counts what has one name. Its kind is a class of page.css.
+type tally struct {
 	kind, name string
 	count      int64
 }
@@ -64,8 +64,8 @@ type slot struct {
 // rowsFlow draws the outcomes of the lines of a dataset.
 func rowsFlow(r *Report) *flow {
 	t := r.Totals
-	answered := []end{{"matched", "matched", t.Matched}, {"no-match", "no match", t.NoMatch}, {"failed", "failed", t.Failed}, {"skipped", "skipped", t.Skipped}}
-	dropped := []end{{"suppressed", "suppressed", t.Suppressed}, {"rejected", "rejected", t.Rejected}, {"malformed", "malformed", t.Malformed}}
+	answered := []tally{{"matched", "matched", t.Matched}, {"no-match", "no match", t.NoMatch}, {"failed", "failed", t.Failed}, {"skipped", "skipped", t.Skipped}}
+	dropped := []tally{{"suppressed", "suppressed", t.Suppressed}, {"rejected", "rejected", t.Rejected}, {"malformed", "malformed", t.Malformed}}
 	f := drawFlow(lines(t), ways(r), answered, dropped)
 	f.Head = count(lines(t), "line") + " in"
 	if t.Searches > 0 {
@@ -77,7 +77,7 @@ func rowsFlow(r *Report) *flow {
 
 // ways counts how the answered rows of a dataset got their answers. It is empty
 // if the report does not cover every row.
-func ways(r *Report) []end {
+func ways(r *Report) []tally {
 	s, t := r.Service, r.Totals
 	if s == nil || t.Searches > 0 {
 		return nil
@@ -88,11 +88,11 @@ func ways(r *Report) []end {
 	if unasked < 0 || unasked > 0 && !byAddress {
 		return nil // the run was stopped in the middle of a part
 	}
-	called := end{"called", "called", s.Calls.Asked - s.Calls.Stored}
+	called := tally{"called", "called", s.Calls.Asked - s.Calls.Stored}
 	if s.Offline {
 		called.name = "not stored"
 	}
-	return present([]end{
+	return present([]tally{
 		called,
 		{"stored", "stored", s.Calls.Stored},
 		{"twins", "duplicates", s.Calls.Duplicates},
@@ -106,22 +106,22 @@ func ways(r *Report) []end {
 func questionsFlow(r *Report) *flow {
 	c := r.Service.Calls
 	open := c.Asked - c.Closed
-	f := drawFlow(c.Asked, present([]end{{"called", "called", c.Closed - c.Stored}, {"stored", "stored", c.Stored}}),
-		[]end{{"matched", "matched", c.Matched}, {"no-match", "no match", c.Closed - c.Matched}}, []end{{"open", "open", open}})
+	f := drawFlow(c.Asked, present([]tally{{"called", "called", c.Closed - c.Stored}, {"stored", "stored", c.Stored}}),
+		[]tally{{"matched", "matched", c.Matched}, {"no-match", "no match", c.Closed - c.Matched}}, []tally{{"open", "open", open}})
 	f.Head = count(c.Asked, "question") + " so far"
 	f.Text = f.Head + ": " + f.Text
 	return f
 }
 
-func present(ends []end) []end {
-	return slices.DeleteFunc(ends, func(e end) bool { return e.count <= 0 })
+func present(ends []tally) []tally {
+	return slices.DeleteFunc(ends, func(e tally) bool { return e.count <= 0 })
 }
 
 // drawFlow draws all lines from their ways, if known, to their ends. Dropped
 // lines bypass the ways.
-func drawFlow(all int64, ways, answered, dropped []end) *flow {
+func drawFlow(all int64, ways, answered, dropped []tally) *flow {
 	answered, dropped = present(answered), present(dropped)
-	heights := func(ends []end) (list []float64, sum float64) {
+	heights := func(ends []tally) (list []float64, sum float64) {
 		for _, e := range ends {
 			h := max(flowLeast, flowFull*float64(e.count)/float64(max(all, 1)))
 			list, sum = append(list, h), sum+h

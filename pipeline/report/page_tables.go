@@ -26,14 +26,14 @@ const maxReasons = 12
 // reasonTables counts the rows by outcome and reason.
 func reasonTables(r *Report) (tables []barTable) {
 	t := r.Totals
-	reasons := func(list []barItem, kind, outcome string) []barItem {
+	reasons := func(list []tally, kind, outcome string) []tally {
 		for _, name := range figures.LargestFirst(t.Reasons[outcome]) {
-			list = append(list, barItem{name, kind, t.Reasons[outcome][name]})
+			list = append(list, tally{kind, name, t.Reasons[outcome][name]})
 		}
 		return list
 	}
 	if t.Matched+t.NoMatch > 0 {
-		items := reasons([]barItem{{"matched", "matched", t.Matched}}, "no-match", "no_match")
+		items := reasons([]tally{{"matched", "matched", t.Matched}}, "no-match", "no_match")
 		tables = append(tables, countTable("Matched or not", "row", t.Rows, items))
 	}
 	for _, o := range []struct{ title, kind, outcome string }{
@@ -50,16 +50,11 @@ func reasonTables(r *Report) (tables []barTable) {
 	return tables
 }
 
-type barItem struct {
-	name, kind string
-	count      int64
-}
-
 // countTable shows counts, with bars as long as their shares of all.
-func countTable(title, of string, all int64, items []barItem) barTable {
+func countTable(title, of string, all int64, items []tally) barTable {
 	table := barTable{Title: title, Note: "of " + count(all, of), Heads: [3]string{"Reason", "Rows", "Share"}}
 	if rest := len(items) - maxReasons; rest > 1 {
-		other := barItem{name: count(int64(rest), "other reason"), kind: items[maxReasons].kind}
+		other := tally{name: count(int64(rest), "other reason"), kind: items[maxReasons].kind}
 		for _, i := range items[maxReasons:] {
 			other.count += i.count
 		}
@@ -122,14 +117,14 @@ func callTables(s *Service) (tables []barTable) {
 	return tables
 }
 
-func classItems(counts map[string]int64) (items []barItem) {
+func classItems(counts map[string]int64) (items []tally) {
 	for _, name := range figures.LargestFirst(counts) {
 		kind := "bad-call"
 		switch name {
 		case "answered", "replayed", "pending":
 			kind = "call"
 		}
-		items = append(items, barItem{name, kind, counts[name]})
+		items = append(items, tally{kind, name, counts[name]})
 	}
 	return items
 }
@@ -208,11 +203,11 @@ func meters(r *Report) (list []meter) {
 	open := max(s.Budget.Credits-ours-s.Calls.EarlierCredits, 0)
 	if s.Budget.Credits > 0 || s.Budget.MaxCredits != nil {
 		list = append(list, newMeter("Credits", s.Budget.Credits, s.Budget.MaxCredits,
-			meterItem{"earlier", "paid by earlier runs", s.Calls.EarlierCredits}, meterItem{"ours", "paid by this run", ours}, meterItem{"maybe", "may have been billed", open}))
+			tally{"earlier", "paid by earlier runs", s.Calls.EarlierCredits}, tally{"ours", "paid by this run", ours}, tally{"maybe", "may have been billed", open}))
 	}
 	if s.Budget.MaxCalls != nil {
 		list = append(list, newMeter("Questions sent", s.Budget.Calls, s.Budget.MaxCalls,
-			meterItem{"earlier", "by earlier runs", s.Calls.EarlierCalls}, meterItem{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)}))
+			tally{"earlier", "by earlier runs", s.Calls.EarlierCalls}, tally{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)}))
 	}
 	if most := s.Budget.MaxDurationSeconds; most != nil && *most > 0 {
 		m := meter{Name: "Time", Figure: took(r.Seconds) + " of " + took(*most), Full: r.Seconds >= *most}
@@ -223,12 +218,7 @@ func meters(r *Report) (list []meter) {
 	return list
 }
 
-type meterItem struct {
-	kind, name string
-	count      int64
-}
-
-func newMeter(name string, used int64, most *int64, items ...meterItem) meter {
+func newMeter(name string, used int64, most *int64, items ...tally) meter {
 	m := meter{Name: name, Figure: figures.Grouped(used), Note: "without a budget"}
 	all := used
 	if most != nil {

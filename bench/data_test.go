@@ -11,6 +11,10 @@ import (
 // The inputs never change, so that results of different days and machines are
 // about the same work.
 func TestInputsAreTheSameEverywhere(t *testing.T) {
+	d, err := newUserData(1000, 500, 3000)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name  string
 		write func(file string) error
@@ -25,6 +29,14 @@ func TestInputsAreTheSameEverywhere(t *testing.T) {
 		{"visits", func(file string) error { return writeVisits(file, 1000, 500, 200<<24) }, "32674440"},
 		{"addresses of visits", func(file string) error { return writeIPs(file, 1000, 1000, 200<<24) }, "5adf56ae"},
 		{"addresses", func(file string) error { return writeIPs(file, 1000, 0, 200<<24) }, "2d52981a"},
+		{"users' companies", d.writeCompanies, "e59bb028"},
+		{"users' people", d.writePeople, "61fc7682"},
+		{"users' ranges", d.writeRanges, "c427c592"},
+		{"users' visits", d.writeVisits, "68232824"},
+		{"users' addresses", func(file string) error { return d.writeIPs(file, 1000, false) }, "c55cf8ab"},
+		{"users' addresses of visits", func(file string) error { return d.writeIPs(file, 1000, true) }, "5c3f6684"},
+		{"users' profiles", func(file string) error { return d.writeProfiles(file, 1000) }, "b9675bef"},
+		{"users' emails", func(file string) error { return d.writeEmails(file, 1000) }, "6283d7de"},
 	} {
 		file := filepath.Join(t.TempDir(), c.name)
 		if err := c.write(file); err != nil {

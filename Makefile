@@ -119,10 +119,11 @@ foreign-set:
 	@$(call with-duckdb,internal/foreigntest,go test -count=1 -run 'TestForeign/others' .)
 
 ROWS ?= 10000000
-PEOPLE ?= 0
+SIZES ?= 1000000
+PEOPLE ?= 500000
 
-bench: ## measure speed and memory and write docs/benchmarks.md; ROWS=500000 is a quick try that writes nothing, PEOPLE=50000000 is a large directory
-	cd bench && go run . -rows $(ROWS) -people $(PEOPLE)
+bench: ## measure speed and memory and write docs/benchmarks.md; ROWS=500000 is a quick try that writes nothing, SIZES=10000,3000000 are lists of look-ups, PEOPLE=50000000 is a large directory
+	cd bench && go run . -rows $(ROWS) -sizes $(SIZES) -people $(PEOPLE)
 
 KILLS ?= 200
 

@@ -5,21 +5,25 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
-// build builds the programs to compare. leadetl is built as in a release,
+// build builds the programs that the steps compare. leadetl is built as in a release,
 // without cgo; DuckDB needs cgo.
 func (b *bench) build(ctx context.Context) error {
-	for _, p := range []struct{ name, folder, source, cgo string }{
-		{"leadetl", "..", "./cmd/leadetl", "CGO_ENABLED=0"},
-		{"duckdb", ".", "./duckdb", "CGO_ENABLED=1"},
-		{"hashonly", ".", "./hashonly", "CGO_ENABLED=0"},
-		{"bare", ".", "./bare", "CGO_ENABLED=0"},
-		{"fixed", ".", "./fixed", "CGO_ENABLED=0"},
-		{"plainloop", ".", "./plainloop", "CGO_ENABLED=0"},
+	for _, p := range []struct {
+		name, folder, source, cgo string
+		steps                     []string // that need it; nil is all
+	}{
+		{"leadetl", "..", "./cmd/leadetl", "CGO_ENABLED=0", nil},
+		{"duckdb", ".", "./duckdb", "CGO_ENABLED=1", []string{"emails", "lookups", "first-data"}},
+		{"hashonly", ".", "./hashonly", "CGO_ENABLED=0", []string{"emails"}},
+		{"bare", ".", "./bare", "CGO_ENABLED=0", []string{"service"}},
+		{"fixed", ".", "./fixed", "CGO_ENABLED=0", []string{"remote", "scale"}},
+		{"plainloop", ".", "./plainloop", "CGO_ENABLED=0", []string{"remote"}},
 	} {
-		if b.only == "scale" && p.name != "leadetl" && p.name != "fixed" { // DuckDB takes minutes to link
+		if p.steps != nil && !slices.ContainsFunc(p.steps, b.does) {
 			continue
 		}
 		c := exec.CommandContext(ctx, "go", "build", "-o", b.path(p.name), p.source)
@@ -28,11 +32,15 @@ func (b *bench) build(ctx context.Context) error {
 		if out, err := c.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", p.source, err, out)
 		}
+		if p.name == "duckdb" {
+			version, err := measure(ctx, nil, b.path("duckdb"), "version")
+			if err != nil {
+				return err
+			}
+			b.report.peer = ", DuckDB " + strings.TrimSpace(version.output)
+		}
 	}
-	if b.only == "scale" {
-		return nil
-	}
-	version, err := measure(ctx, nil, b.path("duckdb"), "version")
-	b.report.peer = "DuckDB " + strings.TrimSpace(version.output)
+	help, err := measure(ctx, nil, b.path("leadetl"), "run", "--help-all")
+	b.selects = strings.Contains(help.output, "--columns ")
 	return err
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// The inputs are generated here and are the same on every machine: nothing is
-// downloaded, and they hold no real people.
+// The inputs are generated here and in user_data.go and are the same on every machine:
+// nothing is downloaded, and they hold no real people. The lists and reference data of
+// this file are as they always were, so that results of different days can be compared.
 
 var (
 	firstNames = strings.Fields("ada alan anita barbara claude dennis donald edsger frances grace hedy jean john karen ken leslie linus margaret niklaus radia richard robin shafi tim tony vint")
@@ -137,31 +138,12 @@ func publicAddresses(end uint32) uint32 {
 }
 
 // writeIPs writes a list of `id,ip` with random addresses from 1.0.0.0 to end.
-// If there are visits, every second address is that of a visit.
-func writeIPs(name string, rows, visits int, end uint32) error {
+func writeIPs(name string, rows int, end uint32) error {
 	r := rand.New(rand.NewPCG(4, 4))
 	return writeFile(name, func(w *bufio.Writer) {
 		fmt.Fprintln(w, "id,ip")
 		for id := range rows {
-			at := r.Uint32N(publicAddresses(end))
-			if visits > 0 && r.IntN(2) == 0 {
-				at = visited(r.IntN(visits), visits, end)
-			}
-			fmt.Fprintf(w, "%d,%s\n", id+1, ipv4(publicAddress(at)))
-		}
-	})
-}
-
-// visited returns which public address visit i of n came from.
-func visited(i, n int, end uint32) uint32 { return uint32(i) * (publicAddresses(end) / uint32(n)) }
-
-// writeVisits writes n visits, each from its own address.
-func writeVisits(name string, n, people int, end uint32) error {
-	r := rand.New(rand.NewPCG(9, 9))
-	return writeFile(name, func(w *bufio.Writer) {
-		fmt.Fprintln(w, "ip,network_url,seen_at,confidence")
-		for i := range n {
-			fmt.Fprintf(w, "%s,network.example/in/person-%d,2026-11-01T08:%02d:00Z,0.%02d\n", ipv4(publicAddress(visited(i, n, end))), r.IntN(people), r.IntN(60), 1+r.IntN(99))
+			fmt.Fprintf(w, "%d,%s\n", id+1, ipv4(publicAddress(r.Uint32N(publicAddresses(end)))))
 		}
 	})
 }
@@ -179,33 +161,6 @@ func writePeople(name string, n, companies int) error {
 			first, last := title(pick(r, firstNames)), title(pick(r, lastNames))
 			fmt.Fprintf(w, "network.example/in/person-%d,%s,%s,%s at Company,%s,senior,Engineering,person-%d@mail.example;%s.%s%d@post.example,+1202555%04d,%d Sample Street,%05d,Springfield,OR,company-%d.example,2026-11-01\n",
 				i, first, last, pick(r, jobTitles), pick(r, jobTitles), i, strings.ToLower(first), strings.ToLower(last), i, r.IntN(10_000), r.IntN(1000), r.IntN(100_000), r.IntN(companies))
-		}
-	})
-}
-
-// writeProfiles writes a list of `id,url` of people, one in ten of them unknown.
-func writeProfiles(name string, rows, people int) error {
-	r := rand.New(rand.NewPCG(7, 7))
-	return writeFile(name, func(w *bufio.Writer) {
-		fmt.Fprintln(w, "id,url")
-		for id := range rows {
-			fmt.Fprintf(w, "%d,https://network.example/in/person-%d\n", id+1, r.IntN(people+people/9))
-		}
-	})
-}
-
-// writeKnownEmails writes a list of `id,email`; half are addresses of people that
-// writePeople wrote.
-func writeKnownEmails(name string, rows, people int) error {
-	r := rand.New(rand.NewPCG(8, 8))
-	return writeFile(name, func(w *bufio.Writer) {
-		fmt.Fprintln(w, "id,email")
-		for id := range rows {
-			if r.IntN(2) == 0 {
-				fmt.Fprintf(w, "%d,%s\n", id+1, emailAddress(r))
-			} else {
-				fmt.Fprintf(w, "%d,person-%d@mail.example\n", id+1, r.IntN(people))
-			}
 		}
 	})
 }

@@ -5,214 +5,275 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 )
 
-// reference is reference data as both programs use it: ours imported into a
-// directory, DuckDB's in sorted Parquet files.
-type reference struct {
-	people, companies, ranges, visits int
-	end                               uint32 // the address after the last range
-	directory, sorted                 string
+// reference is reference data as both programs use it: files, which DuckDB reads at every
+// look-up, our directory of them, and DuckDB's tables of them.
+type reference struct{ files, directory, tables string }
+
+func (b *bench) reference(name string) (*reference, error) {
+	r := &reference{b.path(name), b.path(name + "-directory"), b.path(name + ".duckdb")}
+	return r, os.MkdirAll(r.files, 0o755)
 }
 
-func (b *bench) reference() *reference {
-	return &reference{
-		people: b.people, companies: max(1000, b.rows/100), ranges: b.rows / 10, visits: b.rows / 10,
-		directory: b.path("directory"), sorted: b.path("sorted"),
-	}
+func (r *reference) file(kind string) string { return r.files + "/" + kind + ".csv" }
+
+func (r *reference) remove() error {
+	return errors.Join(os.RemoveAll(r.files), os.RemoveAll(r.directory), os.RemoveAll(r.tables))
 }
 
-// lookups measures imports and every operation that reads a directory. It
-// alternates with DuckDB's hash and ASOF joins of the same files.
-func (b *bench) lookups(ctx context.Context) (err error) {
-	ref := b.reference()
-	defer func() { err = errors.Join(err, os.RemoveAll(ref.directory), os.RemoveAll(ref.sorted)) }()
-	if err := b.importAll(ctx, ref); err != nil {
-		return err
+// importFile imports a kind with both programs.
+func (b *bench) importFile(ctx context.Context, r *reference, kind string) (ours, theirs usage, err error) {
+	if ours, err = b.leadetl(ctx, "directory", "import", "--directory", r.directory, "--"+kind, r.file(kind)); err == nil {
+		theirs, err = measure(ctx, nil, b.path("duckdb"), "import", kind, r.file(kind), r.tables)
 	}
-	for _, l := range []struct {
-		operation string
-		column    string
-		target    float64
-		write     func(name string) error
-	}{
-		{"ip_to_company", "ip", 2.5, func(name string) error { return writeIPs(name, b.rows, 0, ref.end) }},
-		{"deanonymization", "ip", 2, func(name string) error { return writeIPs(name, b.rows, ref.visits, ref.end) }},
-		{"enrichment", "url", 2, func(name string) error { return writeProfiles(name, b.rows, ref.people) }},
-		{"network_to_hem", "url", 2, func(name string) error { return writeProfiles(name, b.rows, ref.people) }},
-		{"network_to_phone", "url", 2, func(name string) error { return writeProfiles(name, b.rows, ref.people) }},
-	} {
-		in := b.path("lookups.csv")
-		if err := l.write(in); err != nil {
-			return err
-		}
-		if err := errors.Join(b.lookup(ctx, ref, l.operation, l.column, in, l.target), os.Remove(in)); err != nil {
-			return fmt.Errorf("%s: %w", l.operation, err)
-		}
-	}
-	if err := b.emailsWithDirectory(ctx, ref); err != nil {
-		return err
-	}
-	return b.memoryByPeople(ctx, ref)
+	return ours, theirs, err
 }
 
-// importAll writes reference data and imports it with both programs.
-func (b *bench) importAll(ctx context.Context, ref *reference) (err error) {
-	if err := os.MkdirAll(ref.sorted, 0o755); err != nil {
-		return err
-	}
-	file := func(kind string) string { return b.path(kind + ".csv") }
-	if ref.end, err = writeRanges(file("ip-ranges"), ref.ranges, ref.companies); err != nil {
-		return err
-	}
-	if err := errors.Join(writeCompanies(file("companies"), ref.companies), writePeople(file("people"), ref.people, ref.companies),
-		writeVisits(file("visits"), ref.visits, ref.people, ref.end)); err != nil {
-		return err
-	}
+// operation is an operation on a list, with the columns of its answers that an analyst
+// selects.
+type operation struct {
+	name, column string
+	write        func(d *userData, name string, rows int) error
+	target       float64 // against DuckDB that reads CSV, the analyst's columns
+	native       float64 // the same against its tables
+	analyst      string
+}
+
+var operations = []operation{
+	{
+		"ip_to_company", "ip", func(d *userData, name string, rows int) error { return d.writeIPs(name, rows, false) }, 2.5, 1.3,
+		"org_type,company_name,company_domain,company_website_url,company_industry,company_revenue_min,company_revenue_max,company_employee_min,company_employee_max,company_year_founded,company_city,company_state",
+	},
+	{
+		"deanonymization", "ip", func(d *userData, name string, rows int) error { return d.writeIPs(name, rows, true) }, 2.5, 1.3,
+		"match_level,confidence,first_name,last_name,job_title,email,phone,hem_sha256,company_name,company_domain,company_industry,company_state",
+	},
+	{
+		"enrichment", "url", (*userData).writeProfiles, 2, 1.3,
+		"first_name,last_name,job_title,email,phone,city,state,hem_sha256,company_name,company_domain,company_industry,company_employee_min",
+	},
+	{"network_to_hem", "url", (*userData).writeProfiles, 2, 1.3, "hem_md5,hem_sha1,hem_sha256,network_url"},
+	{"network_to_phone", "url", (*userData).writeProfiles, 2, 1, "phone,phone_region,phone_type"},
+}
+
+// allColumns is the target against DuckDB that reads CSV and writes all columns.
+const allColumns = 1.3
+
+// importAll writes reference data and measures their imports.
+func (b *bench) importAll(ctx context.Context, d *userData, ref *reference) error {
 	for _, kind := range []struct {
-		name string
-		rows int
-	}{{"companies", ref.companies}, {"people", ref.people}, {"ip-ranges", ref.ranges}, {"visits", ref.visits}} {
-		ours, err := b.leadetl(ctx, "directory", "import", "--directory", ref.directory, "--"+kind.name, file(kind.name))
+		name   string
+		rows   int
+		write  func(name string) error
+		target float64 // in processor time
+	}{
+		{"companies", d.companies, d.writeCompanies, 0}, {"people", d.people, d.writePeople, 1 / 1.5},
+		{"ip-ranges", len(d.ranges), d.writeRanges, 0}, {"visits", d.visits(), d.writeVisits, 0},
+	} {
+		if err := kind.write(ref.file(kind.name)); err != nil {
+			return err
+		}
+		ours, theirs, err := b.importFile(ctx, ref, kind.name)
 		if err != nil {
 			return err
 		}
-		theirs, err := measure(ctx, nil, b.path("duckdb"), "import", kind.name, file(kind.name), ref.sorted+"/"+kind.name+".parquet")
-		if err := errors.Join(err, os.Remove(file(kind.name))); err != nil {
-			return err
-		}
-		if kind.name == "people" || kind.name == "ip-ranges" {
-			b.report.times(series{what: "leadetl, import of " + kind.name, rows: kind.rows, runs: []usage{ours}},
-				series{what: "DuckDB, read and sort " + kind.name, rows: kind.rows, runs: []usage{theirs}})
-			what := fmt.Sprintf("import of %s %s, CPU against DuckDB sorting them into Parquet", millions(kind.rows), kind.name)
-			b.report.below(what, 2, ours.cpu.Seconds()/theirs.cpu.Seconds(), "%.2f×")
-			b.report.below("  heap and other memory of its own", 400, float64(ours.peakOwn)/1e6, "%.0f MB")
-		}
+		b.report.compare(comparison{what: "import of " + kind.name, rows: kind.rows, against: "DuckDB, sorted table", target: kind.target, ofCPU: true,
+			ours: []usage{ours}, theirs: []usage{theirs}})
 	}
 	return nil
 }
 
-// lookup measures an operation against DuckDB.
-func (b *bench) lookup(ctx context.Context, ref *reference, operation, column, in string, target float64) (err error) {
-	out, theirs, again := b.path("found"), b.path("found.parquet"), b.path("again.parquet")
-	defer func() {
-		err = errors.Join(err, os.RemoveAll(out), os.RemoveAll(theirs), os.RemoveAll(again))
-	}()
-	mine, peer := series{what: "leadetl, " + operation, rows: b.rows}, series{what: "DuckDB, " + operation, rows: b.rows}
-	for range b.rounds {
-		if err := errors.Join(os.RemoveAll(out), os.RemoveAll(theirs)); err != nil {
-			return err
-		}
-		u, err := b.leadetl(ctx, b.job(operation, in, out, "--directory", ref.directory, "--column", column)...)
-		if err != nil {
-			return err
-		}
-		mine.runs = append(mine.runs, u)
-		if u, err = measure(ctx, nil, b.path("duckdb"), "lookup", operation, in, ref.sorted, theirs); err != nil {
-			return err
-		}
-		peer.runs = append(peer.runs, u)
-	}
-	if err := b.sameRows(ctx, operation, out+"/*.parquet", theirs); err != nil {
-		return err
-	}
-	_, err = measure(ctx, nil, b.path("duckdb"), "rewrite", out+"/*.parquet", again)
-	if err := errors.Join(err, os.Remove(theirs)); err != nil {
-		return err
-	}
-	sizes, err := sizesOf(out, again)
+// lookups measures imports, and every operation that reads a directory, at each size.
+func (b *bench) lookups(ctx context.Context) (err error) {
+	d, err := newUserData(b.companies, b.people, 3*b.companies)
 	if err != nil {
 		return err
 	}
-	r := &b.report
-	r.times(mine, peer)
-	r.atLeast(fmt.Sprintf("%s %s, against DuckDB", millions(b.rows), operation), target, peer.wall().Seconds()/mine.wall().Seconds(), "%.2f×")
-	r.atLeast("  in CPU seconds", target, peer.cpu().Seconds()/mine.cpu().Seconds(), "%.2f×")
-	r.below("  size of the files, against those of DuckDB", 1.05, sizes[0]/sizes[1], "%.3f×")
-	if operation == "enrichment" {
-		return b.verify(ctx, out)
+	ref, err := b.reference("users")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ref.remove()) }()
+	if err := b.importAll(ctx, d, ref); err != nil {
+		return err
+	}
+	for _, rows := range b.sizes {
+		for _, o := range operations {
+			if err := b.operation(ctx, d, ref, o, rows); err != nil {
+				return fmt.Errorf("%s of %d rows: %w", o.name, rows, err)
+			}
+		}
+		if err := b.emailsWithDirectory(ctx, d, ref, rows); err != nil {
+			return err
+		}
+		var most int64
+		for _, c := range b.report.current().comparisons {
+			if c.rows == rows {
+				most = max(most, series{runs: c.ours}.own())
+			}
+		}
+		b.report.below("largest memory of its own at "+millions(rows)+" rows", 400, float64(most)/1e6, "%.0f MB")
 	}
 	return nil
 }
 
-// sizesOf returns the bytes of the Parquet files in a folder, and of a file.
-func sizesOf(folder, file string) (sizes [2]float64, err error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return sizes, err
+// operation measures an operation with all columns and with those of an analyst, against
+// DuckDB that reads reference data from CSV, and from its tables.
+func (b *bench) operation(ctx context.Context, d *userData, ref *reference, o operation, rows int) (err error) {
+	in := b.path("list.csv")
+	defer func() { err = errors.Join(err, os.RemoveAll(in)) }()
+	if err := o.write(d, in, rows); err != nil {
+		return err
 	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".parquet") {
-			sizes[0] += float64(info.Size())
+	l := list{in, rows}
+	if err := b.lookup(ctx, o, "all", l, ref, peer{"DuckDB, CSV", ref.files, allColumns}, peer{"DuckDB, tables", ref.tables, 0}); err != nil {
+		return err
+	}
+	return b.lookup(ctx, o, o.analyst, l, ref, peer{"DuckDB, CSV", ref.files, o.target}, peer{"DuckDB, tables", ref.tables, o.native})
+}
+
+// list is a file and its number of rows.
+type list struct {
+	name string
+	rows int
+}
+
+// peer is DuckDB with reference data in a folder of CSV files or in tables.
+type peer struct {
+	name, reference string
+	target          float64
+}
+
+// lookup measures an operation with some columns, or "all", against peers.
+func (b *bench) lookup(ctx context.Context, o operation, columns string, in list, ref *reference, peers ...peer) (err error) {
+	out := b.path("ours")
+	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+	args := []string{"run", o.name, "--in", in.name, "--out", out, "--quiet", "--directory", ref.directory, "--column", o.column}
+	written := columns
+	if columns != "all" {
+		written = fmt.Sprint(strings.Count(columns, ",") + 1)
+		if b.selects {
+			args = append(args, "--columns", columns)
+		} else {
+			written += "; leadetl all"
 		}
 	}
-	info, err := os.Stat(file)
-	if err == nil {
-		sizes[1] = float64(info.Size())
+	runs := []func() (usage, error){func() (usage, error) { return b.newDataset(ctx, out, args) }}
+	theirs := func(i int) string { return b.path(fmt.Sprintf("theirs-%d.parquet", i)) }
+	for i, p := range peers {
+		defer func() { err = errors.Join(err, os.RemoveAll(theirs(i))) }()
+		runs = append(runs, func() (usage, error) {
+			return measure(ctx, nil, b.path("duckdb"), "lookup", o.name, columns, in.name, p.reference, theirs(i))
+		})
 	}
-	return sizes, err
+	used, err := b.inTurns(runs...)
+	if err != nil {
+		return err
+	}
+	var files [2]int64
+	if columns == "all" || b.selects {
+		if files, err = b.fileSizes(ctx, out); err != nil {
+			return err
+		}
+	}
+	for i, p := range peers {
+		matches, err := b.sameRows(ctx, out+"/*.parquet", theirs(i))
+		if err != nil {
+			return err
+		}
+		b.report.compare(comparison{what: o.name, rows: in.rows, columns: written, against: p.name, target: p.target,
+			ours: used[0], theirs: used[i+1], files: files, matches: matches})
+	}
+	if o.name == "enrichment" && columns == "all" {
+		return b.verify(ctx, out, in.rows)
+	}
+	return nil
 }
 
 // verify measures leadetl verify of a dataset of enrichment.
-func (b *bench) verify(ctx context.Context, dataset string) error {
+func (b *bench) verify(ctx context.Context, dataset string, rows int) error {
 	u, err := b.leadetl(ctx, "verify", dataset)
 	if err != nil {
 		return err
 	}
-	s := series{what: "leadetl, verify of enrichment", rows: b.rows, runs: []usage{u}}
-	b.report.times(s)
-	b.report.atLeast("verify of enrichment", 250_000, s.speed(), "%.0f rows/s")
+	b.report.atLeast("verify of "+millions(rows)+" enrichment", 250_000, series{rows: rows, runs: []usage{u}}.speed(), "%.0f rows/s")
 	return nil
 }
 
-// emailsWithDirectory measures email_to_hem with and without people.
-func (b *bench) emailsWithDirectory(ctx context.Context, ref *reference) (err error) {
-	in, out := b.path("known.csv"), b.path("found")
-	defer func() { err = errors.Join(err, os.Remove(in), os.RemoveAll(out)) }()
-	if err := writeKnownEmails(in, b.rows, ref.people); err != nil {
+// emailsWithDirectory measures email_to_hem with people, against without.
+func (b *bench) emailsWithDirectory(ctx context.Context, d *userData, ref *reference, rows int) (err error) {
+	in, out := b.path("list.csv"), b.path("ours")
+	defer func() { err = errors.Join(err, os.RemoveAll(in), os.RemoveAll(out)) }()
+	if err := d.writeEmails(in, rows); err != nil {
 		return err
 	}
-	all := []series{{what: "leadetl, email_to_hem of emails half of which are known"}, {what: "leadetl, the same with --directory"}}
-	for range b.rounds {
-		for i, more := range [][]string{nil, {"--directory", ref.directory}} {
-			u, err := b.leadetl(ctx, b.job("email_to_hem", in, out, more...)...)
-			if err := errors.Join(err, os.RemoveAll(out)); err != nil {
-				return err
-			}
-			all[i].rows, all[i].runs = b.rows, append(all[i].runs, u)
-		}
+	args := []string{"run", "email_to_hem", "--in", in, "--out", out, "--quiet"}
+	used, err := b.inTurns(
+		func() (usage, error) { return b.newDataset(ctx, out, append(args, "--directory", ref.directory)) },
+		func() (usage, error) { return b.newDataset(ctx, out, args) },
+	)
+	if err == nil {
+		b.report.compare(comparison{what: "email_to_hem with --directory", rows: rows, columns: "all", against: "leadetl without", target: 0.7,
+			ours: used[0], theirs: used[1]})
 	}
-	b.report.times(all...)
-	b.report.atLeast("email_to_hem with --directory, against without", 0.7, all[0].wall().Seconds()/all[1].wall().Seconds(), "%.2f×")
-	b.report.note("  in CPU seconds", fmt.Sprintf("%.2f×", all[0].cpu().Seconds()/all[1].cpu().Seconds()))
-	return nil
+	return err
 }
 
-// memoryByPeople measures the memory of enrichment with these people and with a
-// tenth of them.
-func (b *bench) memoryByPeople(ctx context.Context, ref *reference) (err error) {
-	few, people, in, out := b.path("few"), b.path("people.csv"), b.path("lookups.csv"), b.path("found")
-	defer func() {
-		err = errors.Join(err, os.RemoveAll(few), os.RemoveAll(people), os.RemoveAll(in), os.RemoveAll(out))
-	}()
-	if err := errors.Join(writePeople(people, ref.people/10, ref.companies), writeProfiles(in, b.rows/2, ref.people)); err != nil {
-		return err
-	}
-	if _, err := b.leadetl(ctx, "directory", "import", "--directory", few, "--people", people); err != nil {
-		return err
-	}
-	for _, d := range []struct {
-		directory string
-		people    int
-	}{{few, ref.people / 10}, {ref.directory, ref.people}} {
-		u, err := b.leadetl(ctx, b.job("enrichment", in, out, "--directory", d.directory, "--column", "url")...)
-		if err := errors.Join(err, os.RemoveAll(out)); err != nil {
+// manyCompanies measures ip_to_company with ten times as many companies, against fewer.
+func (b *bench) manyCompanies(ctx context.Context) (err error) {
+	few, rows := b.companies/3, 10*b.companies
+	in, out := b.path("list.csv"), b.path("ours")
+	defer func() { err = errors.Join(err, os.RemoveAll(in), os.RemoveAll(out)) }()
+	var runs []func() (usage, error)
+	for _, companies := range []int{10 * few, few} {
+		ref, err := b.reference(fmt.Sprint("companies-", companies))
+		if err != nil {
 			return err
 		}
-		b.report.below("enrichment through "+millions(d.people)+" people: heap and other memory of its own", 400, float64(u.peakOwn)/1e6, "%.0f MB")
-		b.report.note("  with the pages of the directory", strconv.Itoa(int(u.peakRSS/1e6))+" MB")
+		defer func() { err = errors.Join(err, ref.remove()) }()
+		d, err := newUserData(companies, 0, 15*few)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.writeIPs(in, rows, false), d.writeCompanies(ref.file("companies")), d.writeRanges(ref.file("ip-ranges"))); err != nil {
+			return err
+		}
+		imports := []string{"directory", "import", "--directory", ref.directory, "--companies", ref.file("companies"), "--ip-ranges", ref.file("ip-ranges")}
+		if _, err := b.leadetl(ctx, imports...); err != nil {
+			return err
+		}
+		runs = append(runs, func() (usage, error) {
+			return b.newDataset(ctx, out, []string{"run", "ip_to_company", "--in", in, "--out", out, "--quiet", "--directory", ref.directory})
+		})
 	}
-	return nil
+	used, err := b.inTurns(runs...)
+	if err == nil {
+		b.report.compare(comparison{what: "ip_to_company, " + millions(10*few) + " companies", rows: rows, columns: "all", against: "leadetl, " + millions(few),
+			target: 1 / 1.15, ours: used[0], theirs: used[1]})
+	}
+	return err
+}
+
+// firstData measures ip_to_company with the data of the first benchmarks: companies of a
+// hundred bytes, and addresses that are equally frequent.
+func (b *bench) firstData(ctx context.Context) (err error) {
+	ref, err := b.reference("first")
+	if err != nil {
+		return err
+	}
+	in := list{b.path("list.csv"), b.rows}
+	defer func() { err = errors.Join(err, ref.remove(), os.RemoveAll(in.name)) }()
+	companies := max(1000, b.rows/100)
+	end, err := writeRanges(ref.file("ip-ranges"), b.rows/10, companies)
+	if err := errors.Join(err, writeCompanies(ref.file("companies"), companies), writeIPs(in.name, b.rows, end)); err != nil {
+		return err
+	}
+	for _, kind := range []string{"companies", "ip-ranges"} {
+		if _, _, err := b.importFile(ctx, ref, kind); err != nil {
+			return err
+		}
+	}
+	return b.lookup(ctx, operations[0], "all", in, ref, peer{"DuckDB, tables", ref.tables, 2.5})
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,9 +25,11 @@ const fullSize = 10_000_000
 func main() {
 	var b bench
 	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
-	flag.IntVar(&b.people, "people", 0, "`people` in the directory of the step lookups; 0 is half as many as rows")
+	flag.IntVar(&b.people, "people", 500_000, "`people` in the directory of the step lookups")
+	flag.IntVar(&b.companies, "companies", 300_000, "`companies` in that directory; the step companies has up to 3.3 times as many")
+	flag.Func("sizes", "`rows` of the lists of the step lookups, such as 10000,1000000 (default 1000000)", b.setSizes)
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
-	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, service, remote, s3, scale")
+	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, companies, first-data, service, remote, s3, scale")
 	flag.StringVar(&b.before, "before", "", "`program` of an earlier version, whose callbacks are measured too")
 	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
@@ -43,6 +46,9 @@ func main() {
 type bench struct {
 	rows, rounds int
 	people       int // in the directory of lookups
+	companies    int
+	sizes        []int // of lists of lookups
+	selects      bool  // leadetl has --columns
 	page         string
 	only         string
 	before       string
@@ -56,11 +62,11 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.rows < 1000 || b.rounds < 1 {
 		return fmt.Errorf("-rows %d -rounds %d: at least 1000 rows, once", b.rows, b.rounds)
 	}
-	if b.people == 0 {
-		b.people = b.rows / 2
+	if b.people < 100 || b.companies < 1000 {
+		return fmt.Errorf("-people %d -companies %d: at least 100 people and 1000 companies", b.people, b.companies)
 	}
-	if b.people < 100 {
-		return fmt.Errorf("-people %d: at least 100 people", b.people)
+	if b.sizes == nil {
+		b.sizes = []int{1_000_000}
 	}
 	if b.dir, err = os.MkdirTemp("", "leadetl-bench-"); err != nil {
 		return err
@@ -71,7 +77,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, s := range b.steps() {
-		if strings.HasPrefix(s.name, b.only) {
+		if b.does(s.name) {
 			b.report.begin(s.title, s.about)
 			if err := s.run(ctx); err != nil {
 				return err
@@ -87,6 +93,21 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	return os.WriteFile(b.page, []byte(b.report.page()), 0o644)
+}
+
+// does reports whether a step is to be done.
+func (b *bench) does(step string) bool { return strings.HasPrefix(step, b.only) }
+
+// setSizes reads the flag -sizes.
+func (b *bench) setSizes(list string) error {
+	for size := range strings.SplitSeq(list, ",") {
+		rows, err := strconv.Atoi(size)
+		if err != nil || rows < 1 {
+			return fmt.Errorf("%q is not a number of rows", size)
+		}
+		b.sizes = append(b.sizes, rows)
+	}
+	return nil
 }
 
 // step is one of the measurements.
@@ -109,12 +130,17 @@ func (s step) run(ctx context.Context) error {
 
 func (b *bench) steps() []step {
 	return []step{
-		{"emails", "email_to_hem", `Three digests of each email. With the column source_row, DuckDB uses one core, and without it both. The hash-only
-loop splits lines at the comma and computes the three digests with the standard library on all cores; it checks and writes nothing.`, b.emails},
+		{"emails", "email_to_hem", `Three digests of each email. DuckDB leaves out source_row, with which it would use one core. The hash-only loop splits
+lines at the comma and computes the three digests with the standard library on all cores; it checks and writes nothing.`, b.emails},
 		{"memory", "Memory of email_to_hem", `Each size is one run.`, b.memory},
 		{"suppression", "Suppression lists", `The list has random SHA-256 digests.`, b.suppression},
-		{"lookups", "Look-ups and imports", `The runs use the directory that the imports made. Both programs write the columns of the operation, but DuckDB leaves
-out source_row, and writes constants where leadetl parses phone numbers.`, b.lookups},
+		{"lookups", "Look-ups and imports", fmt.Sprintf(`%s people and %s companies with empty fields, long descriptions and several owners of a domain. At least a third of
+the rows are repeated, by Zipf's law; addresses of profiles have capitals, queries and hosts of countries. leadetl uses the directory that the imports
+made. DuckDB reads the list from CSV, and reference data from CSV too or from tables that it made of them. It brings addresses of profiles into canonical
+form in SQL, leaves out source_row, and writes constants where leadetl parses phone numbers. It writes all other columns, or as many as an analyst selects;
+where leadetl has no --columns, it writes all.`, millions(b.people), millions(b.companies)), b.lookups},
+		{"companies", "Many companies", `The time must not depend on how many companies the directory has.`, b.manyCompanies},
+		{"first-data", "The first data", `Companies of a hundred bytes, all addresses equally frequent: what these benchmarks measured at first.`, b.firstData},
 		{"service", "The service", `wrk, which makes the load, and the receiver of the callbacks share the cores with the service.`, b.service},
 		{"remote", "Runs against a service", `The service (` + "`bench/fixed`" + `) is a process of its own on the same cores. The plain loop (` + "`bench/plainloop`" + `) is what
 people write first: it keeps nothing on disk and stops at the first error.`, b.remote},

@@ -15,9 +15,10 @@ type report struct {
 	sections []section
 }
 
-// section is the results of one step: ratios and other figures, and the times behind them.
+// section is the results of one step: comparisons, other figures, and the times behind these.
 type section struct {
 	title, about string
+	comparisons  []comparison
 	lines        []line
 	series       []series
 }
@@ -36,6 +37,12 @@ func (r *report) times(all ...series) {
 	s.series = append(s.series, all...)
 }
 
+// compare adds a comparison.
+func (r *report) compare(c comparison) {
+	s := r.current()
+	s.comparisons = append(s.comparisons, c)
+}
+
 // line is one row of the table: a target and its result.
 type line struct{ what, target, result, verdict string }
 
@@ -50,12 +57,15 @@ func (r *report) below(what string, target, got float64, format string) {
 }
 
 func (r *report) add(what, target, result string, pass bool) {
-	verdict := "MISS"
-	if pass {
-		verdict = "pass"
-	}
 	s := r.current()
-	s.lines = append(s.lines, line{what, target, result, verdict})
+	s.lines = append(s.lines, line{what, target, result, verdictOf(pass)})
+}
+
+func verdictOf(pass bool) string {
+	if pass {
+		return "pass"
+	}
+	return "MISS"
 }
 
 // note adds a line without a target.
@@ -87,6 +97,7 @@ func (s series) cpu() time.Duration {
 	return median(s.runs, func(u usage) time.Duration { return u.cpu })
 }
 func (s series) peak() int64    { return median(s.runs, func(u usage) int64 { return u.peakRSS }) }
+func (s series) own() int64     { return median(s.runs, func(u usage) int64 { return u.peakOwn }) }
 func (s series) speed() float64 { return float64(s.rows) / s.wall().Seconds() }
 
 // seconds is the median and, of several runs, the fastest and the slowest.
@@ -97,6 +108,15 @@ func (s series) seconds() string {
 	}
 	byWall := func(a, b usage) int { return int(a.wall - b.wall) }
 	return text + fmt.Sprintf(" (%.2f–%.2f)", slices.MinFunc(s.runs, byWall).wall.Seconds(), slices.MaxFunc(s.runs, byWall).wall.Seconds())
+}
+
+// compared is the table of the comparisons.
+func (s *section) compared() table {
+	t := table{comparisonHead}
+	for _, c := range s.comparisons {
+		t = append(t, c.row())
+	}
+	return t
 }
 
 // ratios is the table of the lines.
@@ -121,9 +141,11 @@ func (s *section) measured() table {
 func (r *report) String() string {
 	var b strings.Builder
 	for _, s := range r.sections {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", s.title, s.about, s.ratios())
-		if len(s.series) > 0 {
-			fmt.Fprintf(&b, "%s\n", s.measured())
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n", s.title, s.about)
+		for _, t := range []table{s.compared(), s.ratios(), s.measured()} {
+			if len(t) > 1 {
+				fmt.Fprintf(&b, "%s\n", t)
+			}
 		}
 	}
 	return b.String()
@@ -135,7 +157,7 @@ func (r *report) page() string {
 
 Written by `+"`make bench`"+` on %s in one run on one machine:
 
-    %s, %s
+    %s%s
 
 [measurements](measurements.md) has other machines and larger sizes.
 
@@ -143,6 +165,8 @@ Written by `+"`make bench`"+` on %s in one run on one machine:
 
 `+"`bench/`"+` generates the inputs, the same on every machine. Programs run one at a time and in turns. Times with a range are
 medians of several runs, with the fastest and the slowest. Peak memory is the resident set, with the pages of a directory. Files are read
-from the page cache. leadetl syncs every file it publishes; DuckDB leaves that to the system. Both write the same rows, compared by a checksum.
+from the page cache. leadetl syncs every file it publishes; DuckDB leaves that to the system. Both write the same rows, compared by a checksum
+of each column. The ratios of comparisons are of wall time, processor time, and the size of the files with the same columns and codec: above 1 is ours. Beside
+them are seconds, processor seconds and peak memory that no file backs.
 `, r.when.Format(time.DateOnly), r.machine, r.peer, r)
 }

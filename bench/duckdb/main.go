@@ -2,12 +2,14 @@
 // to Parquet. It is a program of its own, so that its time and memory are
 // measured like those of leadetl.
 //
-//	duckdb copy IN.csv OUT.parquet [source_row]   writes the columns of email_to_hem
-//	duckdb import KIND IN.csv OUT.parquet         writes reference data, sorted
-//	duckdb lookup OPERATION IN.csv DIR OUT.parquet  writes the columns of an operation, from reference data in DIR
-//	duckdb rewrite GLOB OUT.parquet               writes the same rows
-//	duckdb sum OPERATION GLOB                     prints count and checksum of the rows
-//	duckdb version                                prints DuckDB's version
+//	duckdb copy IN.csv OUT.parquet           writes the columns of email_to_hem
+//	duckdb import KIND IN.csv DATABASE       makes a table of reference data, sorted
+//	duckdb lookup OPERATION COLUMNS IN.csv REFERENCE OUT.parquet
+//	                                         writes all columns of an operation, or a list of them, from
+//	                                         reference data in a .duckdb or in a folder of CSV files
+//	duckdb rewrite GLOB OUT.parquet          writes the same rows
+//	duckdb sum FILE GLOB                     prints the matches in GLOB, and sums of the columns that FILE has
+//	duckdb version                           prints DuckDB's version
 package main
 
 import (
@@ -29,33 +31,51 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	db, err := sql.Open("duckdb", "")
+	command, database := "", ""
+	if len(args) > 0 {
+		command = fmt.Sprint(args[0], " ", len(args)-1)
+	}
+	if command == "import 3" {
+		database = args[3]
+	}
+	db, err := sql.Open("duckdb", database)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	db.SetMaxOpenConns(1) // a setting is that of a connection
 	do := func(statement string, err error) error {
 		if err == nil {
 			_, err = db.ExecContext(ctx, statement)
 		}
 		return err
 	}
-	switch {
-	case len(args) >= 3 && args[0] == "copy":
-		return do(copyStatement(args[1], args[2], len(args) > 3), nil)
-	case len(args) == 4 && args[0] == "import":
-		return do(importStatement(args[1], args[2], args[3]))
-	case len(args) == 5 && args[0] == "lookup":
-		return do(lookupStatement(args[1], args[2], args[3], args[4]))
-	case len(args) == 3 && args[0] == "rewrite":
+	if err := do("SET TimeZone = 'UTC'", nil); err != nil {
+		return err
+	}
+	switch command {
+	case "copy 2":
+		return do(copyStatement(args[1], args[2]), nil)
+	case "import 3":
+		return do(importStatement(args[1], args[2]))
+	case "lookup 5":
+		if isDatabase(args[4]) {
+			if err := do("ATTACH "+quote(args[4])+" AS reference (READ_ONLY)", nil); err != nil {
+				return err
+			}
+		}
+		return do(lookupStatement(args[1], args[2], args[3], args[4], args[5]))
+	case "rewrite 2":
 		return do(toParquet("SELECT * FROM read_parquet("+quote(args[1])+")", args[2]), nil)
-	case len(args) == 3 && args[0] == "sum":
-		return print(ctx, db, sumStatement(args[1], args[2]))
-	case len(args) == 1 && args[0] == "version":
+	case "sum 2":
+		return printSums(ctx, db, args[1], args[2])
+	case "version 0":
 		return print(ctx, db, "SELECT version()")
 	}
-	return errors.New("usage: duckdb copy IN.csv OUT.parquet [source_row] | import KIND IN.csv OUT.parquet | lookup OPERATION IN.csv DIR OUT.parquet | rewrite GLOB OUT.parquet | sum OPERATION GLOB | version")
+	return errors.New("usage: duckdb copy IN.csv OUT.parquet | import KIND IN.csv DATABASE | lookup OPERATION COLUMNS IN.csv REFERENCE OUT.parquet | rewrite GLOB OUT.parquet | sum FILE GLOB | version")
 }
+
+func isDatabase(name string) bool { return strings.HasSuffix(name, ".duckdb") }
 
 // print prints the single value of a query.
 func print(ctx context.Context, db *sql.DB, query string) error {
@@ -67,30 +87,29 @@ func print(ctx context.Context, db *sql.DB, query string) error {
 	return err
 }
 
-// copyStatement writes the columns of email_to_hem. source_row costs DuckDB a
-// window over all rows, so it is optional.
-func copyStatement(in, out string, sourceRow bool) string {
-	row := ""
-	if sourceRow {
-		row = "row_number() OVER () AS source_row,"
-	}
-	return fmt.Sprintf(`COPY (
-		SELECT id, email, %[1]s AS source, %[3]s
+// copyStatement writes the columns of email_to_hem. It omits source_row, which costs DuckDB
+// a window over all rows.
+func copyStatement(in, out string) string {
+	return toParquet(fmt.Sprintf(`SELECT id, email, %[1]s AS source,
 			key, 'matched' AS outcome, NULL::VARCHAR AS reason, NULL::VARCHAR AS resolution_id,
 			NULL::TIMESTAMPTZ AS resolved_at, 'embedded' AS answered_by, 0::INTEGER AS credits,
 			md5(key) AS hem_md5, sha1(key) AS hem_sha1, sha256(key) AS hem_sha256, NULL::VARCHAR AS network_url
 		FROM (SELECT id, email, lower(trim(email)) AS key
-			FROM read_csv(%[1]s, header = true, columns = {'id': 'VARCHAR', 'email': 'VARCHAR'}))
-	) TO %[2]s (FORMAT parquet, COMPRESSION snappy)`, quote(in), quote(out), row)
+			FROM read_csv(%[1]s, header = true, columns = {'id': 'VARCHAR', 'email': 'VARCHAR'}))`, quote(in)), out)
 }
 
-// sumStatement does not depend on the order of rows or files.
-func sumStatement(operation, glob string) string {
-	columns := "id, email, key, outcome, credits, hem_md5, hem_sha1, hem_sha256"
-	if l, known := lookups[operation]; known {
-		columns = "id, " + l.identifier + ", key, outcome, reason" + l.same
+// printSums prints the number of matches, and for each column of a file a line with the sum
+// of the hashes of its values and ids, whatever the order of rows and files.
+func printSums(ctx context.Context, db *sql.DB, file, glob string) error {
+	var columns string
+	if err := db.QueryRowContext(ctx, "SELECT string_agg(column_name, ',') FROM (DESCRIBE FROM read_parquet("+quote(file)+"))").Scan(&columns); err != nil {
+		return err
 	}
-	return fmt.Sprintf(`SELECT count(*) || ' rows, checksum ' || sum(hash(%s)) FROM read_parquet(%s)`, columns, quote(glob))
+	sums := "count_if(outcome = 'matched')"
+	for _, name := range strings.Split(columns, ",") {
+		sums += ", '" + name + "=' || sum(hash(id, " + name + "))"
+	}
+	return print(ctx, db, "SELECT concat_ws(chr(10), "+sums+") FROM read_parquet("+quote(glob)+")")
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

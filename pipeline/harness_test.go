@@ -50,7 +50,7 @@ type setup struct {
 	op          resolution.Operation
 	in          []string // URIs; nil is every file of in
 	stdin       string
-	resolver    resolution.BatchResolver
+	resolver    resolution.Resolver
 	searcher    resolution.Searcher
 	remote      *purchase.Remote
 	suppress    *suppression.Set
@@ -178,11 +178,11 @@ func (h *hashing) Resolve(ctx context.Context, r resolution.Request) (resolution
 			return resolution.Answer{}, err
 		}
 	}
-	return embedded.New(nil, embedded.Options{}).Resolve(ctx, r)
+	return resolution.NewSingle(embedded.New(nil, embedded.Options{})).Resolve(ctx, r)
 }
 
 func (h *hashing) NewBatch(op resolution.Operation) resolution.Batch {
-	return resolutiontest.Singly{Resolver: h}.NewBatch(op)
+	return resolutiontest.Singly(h.Resolve).NewBatch(op)
 }
 
 // content is the bytes of every Parquet file under dir, by slashed name.

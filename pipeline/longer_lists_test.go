@@ -36,7 +36,7 @@ func (p people) Resolve(_ context.Context, r resolution.Request) (resolution.Ans
 }
 
 func (p people) NewBatch(op resolution.Operation) resolution.Batch {
-	return resolutiontest.Singly{Resolver: p}.NewBatch(op)
+	return resolutiontest.Singly(p.Resolve).NewBatch(op)
 }
 
 // TestLongerLists: an interrupted run continues with longer suppression lists, and

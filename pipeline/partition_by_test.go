@@ -80,7 +80,7 @@ func TestRowsPartedByColumn(t *testing.T) {
 	}
 	var first map[string]string
 	for _, workers := range []int{1, 2, 5} {
-		for name, resolver := range map[string]resolution.BatchResolver{"in columns": nil, "row by row": &hashing{}} {
+		for name, resolver := range map[string]resolution.Resolver{"in columns": nil, "row by row": &hashing{}} {
 			s := partedRun(t, dir, 90)
 			s.workers, s.resolver = workers, resolver
 			s.out, s.state = fmt.Sprint("out ", workers, name), fmt.Sprint("state ", workers, name)

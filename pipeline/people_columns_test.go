@@ -26,7 +26,7 @@ func TestPeopleAsColumns(t *testing.T) {
 		t.Run(string(op), func(t *testing.T) {
 			var want []string // in the order of the input
 			for i, s := range []setup{
-				{resolver: resolutiontest.Singly{Resolver: engine}, batchRows: 400},
+				{resolver: resolutiontest.Singly(resolution.NewSingle(engine).Resolve), batchRows: 400},
 				{resolver: engine, batchRows: 2060}, // more than are looked up, and then written, at a time
 				{resolver: engine, batchRows: 400, job: func(j *job.Job) { j.PartitionBy = "half" }},
 			} {

@@ -33,6 +33,12 @@ func (l *CompanyList) AddShared(c *Company) int32 {
 	return int32(len(l.all))
 }
 
+// Reset makes the list empty. Its companies stay as they are.
+func (l *CompanyList) Reset() {
+	clear(l.all)
+	l.all = l.all[:0]
+}
+
 // Clone is a copy that shares no memory. Its texts are parts of one.
 func (c *Company) Clone() *Company {
 	kept := *c
@@ -47,7 +53,12 @@ func (c *Company) Clone() *Company {
 		year := *c.YearFounded
 		kept.YearFounded = &year
 	}
+	size := 0
+	for _, t := range texts {
+		size += len(*t)
+	}
 	var all strings.Builder
+	all.Grow(size)
 	for _, t := range texts {
 		all.WriteString(*t)
 	}

@@ -18,7 +18,7 @@ type Request struct {
 	Key string
 }
 
-// Answer is the answer of a Resolver for one key.
+// Answer is the answer to a Request.
 type Answer struct {
 	// Lead is the data found, nil when there was no match.
 	Lead *Lead
@@ -33,16 +33,12 @@ type Answer struct {
 // Matched reports whether the answer holds data.
 func (a Answer) Matched() bool { return a.Lead != nil }
 
-// Resolver answers requests. Resolve is called from many goroutines at once,
-// once per distinct key where the caller can tell; the answer and what it
-// points to belong to the caller, but must not be changed (a Resolver may
-// hand out shared companies).
-//
-// An error is about the call, never about the identifier's data: no match is
-// an Answer. Errors wrap ErrInvalid, ErrUnavailable or ErrDenied where one of
-// them is true, and never hold the identifier.
+// Resolver answers the operations on one record: many keys at once, in columns, without an
+// allocation a row. Single asks one about one key. NewBatch is called from many goroutines: a
+// run has a Batch for each part that is made.
 type Resolver interface {
-	Resolve(ctx context.Context, r Request) (Answer, error)
+	// NewBatch returns memory for the look-ups of an operation.
+	NewBatch(Operation) Batch
 }
 
 // The three questions callers ask of an error.
@@ -52,20 +48,15 @@ var (
 	ErrDenied      = errors.New("denied by resolver")   // credentials or credits; must not be retried as is
 )
 
-// BatchResolver answers many keys at once, in columns, without a request or an allocation a
-// row. A run asks it for a Batch for each part that is made, from several goroutines.
-type BatchResolver interface {
-	// NewBatch returns memory for the look-ups of an operation on one record.
-	NewBatch(Operation) Batch
-}
-
-// Batch answers many keys at once. One goroutine uses it, once for every few thousand rows;
-// nothing has to be closed.
+// Batch answers many keys at once. One goroutine at a time uses it; nothing has to be closed.
+//
+// An error is about the call, never about the data of an identifier: no match is an answer.
+// Errors wrap ErrInvalid, ErrUnavailable or ErrDenied where one of them is true, and never hold
+// an identifier.
 type Batch interface {
-	// Resolve makes to the answers that Resolver.Resolve gives to each key. It answers fewer
-	// keys, at least one, if the columns would have more than limit bytes, and returns their
-	// number. The answers stay valid when the Batch is used again. The hashes of an address
-	// that is the key are left out: they follow from the key.
+	// Resolve makes to the answers to all keys. It answers fewer keys, at least one, if the
+	// columns would have more than limit bytes, and returns their number. The answers stay
+	// valid when the Batch is used again.
 	Resolve(ctx context.Context, of Questions, limit int, to *Answers) (n int, err error)
 }
 
@@ -76,11 +67,14 @@ type Questions struct {
 	// Addrs are the keys of an operation on addresses, parsed; the zero address for an empty
 	// key.
 	Addrs []netip.Addr
+	// Hashes asks email_to_hem also for the hashes of keys that are addresses. A run leaves
+	// them out, because they follow from the key.
+	Hashes bool
 }
 
 // Slice returns the questions in [from, to).
 func (q Questions) Slice(from, to int) Questions {
-	s := Questions{Keys: q.Keys.Slice(from, to)}
+	s := Questions{Keys: q.Keys.Slice(from, to), Hashes: q.Hashes}
 	if len(q.Addrs) > 0 {
 		s.Addrs = q.Addrs[from:to]
 	}

@@ -38,7 +38,7 @@ func cellBatch(cells ...string) *columns.Batch {
 // hashesOf are the hashes, by column, of the keys of a batch as the embedded engine answers
 // them one by one.
 func hashesOf(t interface{ Fatal(...any) }, b *columns.Batch) []map[string]any {
-	engine := embedded.New(nil, embedded.Options{})
+	engine := resolution.NewSingle(embedded.New(nil, embedded.Options{}))
 	all := make([]map[string]any, b.Len())
 	for i := range all {
 		all[i] = map[string]any{}

@@ -17,7 +17,7 @@ type Run struct {
 	Job      Job
 	Input    *sources.List
 	Output   *sinks.Dataset
-	Resolver resolution.BatchResolver // nil with Remote, and for keyword operations
+	Resolver resolution.Resolver // nil with Remote, and for keyword operations
 	// Searcher answers keyword operations; nil with Remote, and for the others.
 	Searcher resolution.Searcher
 	// Remote is a service that replaces Resolver and Searcher.

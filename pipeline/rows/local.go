@@ -143,7 +143,7 @@ type Engine struct {
 
 // NewEngine makes an Engine for one goroutine at a time. Engines share engineSlots, which bounds
 // their questions.
-func NewEngine(of resolution.BatchResolver, op resolution.Operation, layout *columns.Layout, engineSlots *semaphore.Weighted) *Engine {
+func NewEngine(of resolution.Resolver, op resolution.Operation, layout *columns.Layout, engineSlots *semaphore.Weighted) *Engine {
 	return &Engine{batch: of.NewBatch(op), engineSlots: engineSlots, people: op.FindsPeople(), together: math.MaxInt, table: layout.Companies}
 }
 

@@ -8,7 +8,6 @@
 package client
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -117,8 +116,6 @@ type Client struct {
 	companies companies // of all answers
 }
 
-var _ resolution.Resolver = (*Client)(nil)
-
 // New makes a client without opening a connection. The error joins everything that
 // is wrong with o and is resolution.ErrInvalid.
 func New(o Options) (*Client, error) {
@@ -169,16 +166,3 @@ func (c *Client) rereadKey(used *secret.Text) {
 
 // Close closes the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
-
-// Resolve is Do for a request alone. If the service answers later, it returns
-// resolution.ErrUnavailable; call Do to wait for the answer.
-func (c *Client) Resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
-	reply, err := c.Do(ctx, resolution.Call{Request: r})
-	if err != nil {
-		return resolution.Answer{}, err
-	}
-	if reply.Pending {
-		return resolution.Answer{}, &resolution.CallError{Operation: r.Operation, Class: resolution.Unavailable, Status: http.StatusOK, Sent: true, Detail: "the service answers later"}
-	}
-	return reply.Answer, nil
-}

@@ -12,7 +12,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
-var _ resolution.BatchResolver = (*Engine)(nil)
+var _ resolution.Resolver = (*Engine)(nil)
 
 // NewBatch returns memory for the look-ups of an operation on one record.
 func (e *Engine) NewBatch(op resolution.Operation) resolution.Batch {
@@ -54,14 +54,16 @@ type batch struct {
 	companyCodes []int32  // of addresses
 }
 
-// Resolve answers keys; see resolution.Batch.
+// Resolve answers keys; see resolution.Batch. Errors wrap resolution.ErrInvalid for a key that
+// is not an email and for other operations, and resolution.ErrUnavailable if the directory
+// cannot be read.
 func (b *batch) Resolve(ctx context.Context, of resolution.Questions, limit int, to *resolution.Answers) (n int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	switch b.operation {
 	case resolution.EmailToHEM:
-		n, err = of.Keys.Len(), b.emailToHEM(&of.Keys, to)
+		n, err = of.Keys.Len(), b.emailToHEM(&of, to)
 	case resolution.NetworkToHEM, resolution.NetworkToPhone, resolution.Enrichment:
 		n, err = b.peopleOf(&of.Keys, limit, to)
 	case resolution.IPToCompany:

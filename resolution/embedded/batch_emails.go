@@ -7,12 +7,14 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/transforms/email"
 )
 
 // emailToHEM finds the profiles of the people who have the keys, and the hashes of the
 // addresses behind digests.
-func (b *batch) emailToHEM(keys *resolution.Texts, to *resolution.Answers) error {
+func (b *batch) emailToHEM(of *resolution.Questions, to *resolution.Answers) error {
 	to.Reset()
+	keys := &of.Keys
 	n, digests := keys.Len(), false
 	to.Matched, to.Reasons = resize(to.Matched, n), resize(to.Reasons, n)
 	clear(to.Reasons)
@@ -20,23 +22,29 @@ func (b *batch) emailToHEM(keys *resolution.Texts, to *resolution.Answers) error
 		key := keys.At(i)
 		to.Matched[i] = len(key) > 0
 		digests = digests || len(key) > 0 && !people.IsAddress(key)
+		if of.Hashes && to.Matched[i] {
+			if _, err := email.Parse(key); err != nil {
+				return errNotEmail
+			}
+		}
 	}
 	if b.engine.directory != nil {
 		b.sums = resize(b.sums, 32*n)
 		hashlanes.SHA256(b.sums, keys.Data, keys.Offsets)
 	}
 	switch {
-	case digests || b.engine.options.Listed != nil:
+	case digests || of.Hashes || b.engine.options.Listed != nil:
 		b.start(keys)
-		return b.emailPeople(to)
+		return b.emailPeople(to, of.Hashes)
 	case b.engine.directory == nil:
 		return nil
 	}
 	return readable(b.engine.directory.AppendProfiles(keys, b.sums, &to.Texts[resolution.FieldNetworkURL].Texts))
 }
 
-// emailPeople is emailToHEM for keys of which some are digests or may be suppressed.
-func (b *batch) emailPeople(to *resolution.Answers) error {
+// emailPeople is emailToHEM for keys of which some are digests, may be suppressed or are to be
+// hashed.
+func (b *batch) emailPeople(to *resolution.Answers, hashes bool) error {
 	if err := b.findByDigest(); err != nil {
 		return err
 	}
@@ -51,9 +59,11 @@ func (b *batch) emailPeople(to *resolution.Answers) error {
 			to.Texts[resolution.FieldNetworkURL].Set(i, []byte(person.NetworkURL))
 			// A digest has the hashes of the address behind it; an address has
 			// its own, also where the directory has no more of it than a digest.
-			key = b.emails[i]
+			if b.addresses[i] == "" {
+				key = b.emails[i]
+			}
 		}
-		if to.Matched[i] && b.addresses[i] == "" {
+		if to.Matched[i] && (hashes || b.addresses[i] == "") {
 			if !people.IsAddress([]byte(key)) {
 				to.Digests++
 			}

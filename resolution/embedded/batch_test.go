@@ -67,7 +67,7 @@ func sameAnswer(t *rapid.T, m *model, op resolution.Operation, e *Engine, key st
 	if key == "" {
 		return
 	}
-	got, err := e.Resolve(context.Background(), resolution.Request{Operation: op, Key: key})
+	got, err := resolution.NewSingle(e).Resolve(context.Background(), resolution.Request{Operation: op, Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,21 @@ func sameAnswers(t *rapid.T, m *model, op resolution.Operation, b resolution.Bat
 		want[i] = answerFacts(t, answer)
 	}
 	got, asked := resolutiontest.Answers(), resolutiontest.Questions(op, keys...)
+	list := got.Companies.Table.(*resolution.CompanyList)
+	lasting := lastingTable{list}
 	for range 2 {
 		limit := rapid.SampledFrom([]int{0, 500, 2000, math.MaxInt}).Draw(t, "limit")
 		for from := 0; from < len(keys); {
 			rest := keys[from:]
+			got.Companies.Table = list
+			if rapid.Bool().Draw(t, "lasting") {
+				got.Companies.Table = lasting
+			}
 			n, err := b.Resolve(context.Background(), asked.Slice(from, len(keys)), limit, got)
 			if err != nil || n < 1 || n > len(rest) || n < len(rest) && got.Size <= limit || len(got.Reasons) != n || len(got.Matched) != n {
 				t.Fatalf("%s: %d keys with %d bytes, %d reasons and %d matches of %d keys, limit %d: %v", op, n, got.Size, len(got.Reasons), len(got.Matched), len(rest), limit, err)
 			}
+			got.Companies.Table = list // to read them
 			for i, key := range rest[:n] {
 				answer := resolution.Answer{Reason: got.Reasons[i], Lead: got.Lead(i)}
 				if i < len(got.OrgTypes) {
@@ -113,6 +120,9 @@ func sameAnswers(t *rapid.T, m *model, op resolution.Operation, b resolution.Bat
 		}
 	}
 }
+
+// lastingTable is a list whose codes an engine remembers.
+type lastingTable struct{ *resolution.CompanyList }
 
 // answerFacts is an answer as text.
 func answerFacts(t *rapid.T, a resolution.Answer) string {

@@ -19,8 +19,11 @@ type companyCodes struct {
 }
 
 // codesOf returns the codes of a table. There are those of one table at a time: a caller
-// uses one until it is full.
+// uses one until it is full. Those of a list, which is soon empty again, are not remembered.
 func (e *Engine) codesOf(t resolution.CompanyTable) *companyCodes {
+	if _, short := t.(*resolution.CompanyList); short {
+		return &companyCodes{table: t}
+	}
 	c := e.codes.Load()
 	if c == nil || c.table != t {
 		c = &companyCodes{t, newCodes(), newCodes(), newCodes()}
@@ -30,7 +33,7 @@ func (e *Engine) codesOf(t resolution.CompanyTable) *companyCodes {
 }
 
 // codes remembers the codes of numbers. Of two numbers with the same place, it remembers the
-// last. It is safe from many goroutines.
+// last; without places, none. It is safe from many goroutines.
 type codes []atomic.Uint64 // the number + 1, then its code
 
 func newCodes() codes { return make(codes, 1<<17) }
@@ -39,7 +42,12 @@ func (c codes) get(number uint32) (code int32, known bool) {
 	return codeIn(c.at(number), number)
 }
 
-func (c codes) at(number uint32) uint64 { return c[number%uint32(len(c))].Load() }
+func (c codes) at(number uint32) uint64 {
+	if len(c) == 0 {
+		return 0
+	}
+	return c[number%uint32(len(c))].Load()
+}
 
 // atAll sets to[i] to what may have the code of a number: codeIn says whether it does. Between
 // the reads are no branches, so that the processor waits for many at once.
@@ -54,7 +62,9 @@ func codeIn(n uint64, number uint32) (code int32, known bool) {
 }
 
 func (c codes) put(number uint32, code int32) {
-	c[number%uint32(len(c))].Store(uint64(number+1)<<32 | uint64(uint32(code)))
+	if len(c) > 0 {
+		c[number%uint32(len(c))].Store(uint64(number+1)<<32 | uint64(uint32(code)))
+	}
 }
 
 // scratchCompany is a company on its way into a table.

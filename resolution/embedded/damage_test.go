@@ -67,22 +67,11 @@ func damageKeys(op resolution.Operation) (keys []string) {
 	return keys
 }
 
-// questions are all ways to read the directory: the operations on single records and in
-// batches, and searches.
+// questions are all ways to read the directory: the operations on one record, and searches.
 func questions() (all []question) {
 	for _, op := range resolution.SingleRecord {
 		keys := damageKeys(op)
-		all = append(all, question{"one by one: " + string(op), func(e *Engine) (any, error) {
-			answers := make([]resolution.Answer, len(keys))
-			var errs []error
-			for i, key := range keys {
-				var err error
-				if answers[i], err = e.Resolve(context.Background(), resolution.Request{Operation: op, Key: key}); err != nil {
-					errs = append(errs, err)
-				}
-			}
-			return answers, errors.Join(errs...)
-		}}, question{"batch: " + string(op), func(e *Engine) (any, error) {
+		all = append(all, question{string(op), func(e *Engine) (any, error) {
 			got, err := resolutiontest.Ask(context.Background(), e.NewBatch(op), op, keys...)
 			var leads []*resolution.Lead
 			for i := range got.Len() {

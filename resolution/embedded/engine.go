@@ -26,14 +26,12 @@ type Options struct {
 	Listed func(kind resolution.Identifier, value string) bool
 }
 
-// Engine is a resolution.Resolver.
+// Engine is a resolution.Resolver and Searcher.
 type Engine struct {
 	directory *directory.Directory // may be nil
 	options   Options
 	codes     atomic.Pointer[companyCodes] // of the table that batches use now
 }
-
-var _ resolution.Resolver = (*Engine)(nil)
 
 // New makes an engine. With a nil directory, emails have their hashes, and everything else
 // is not_found.
@@ -53,48 +51,6 @@ const (
 	NoPhone   = "no_phone"   // it knows the person, but no phone number
 	NoCompany = "no_company" // it knows the range, but not its company
 )
-
-// Resolve answers a request. Errors wrap resolution.ErrInvalid for a key that is not in
-// canonical form and for other operations, and resolution.ErrUnavailable if the directory
-// cannot be read.
-func (e *Engine) Resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
-	answer, err := e.resolve(ctx, r)
-	if err != nil {
-		return resolution.Answer{}, fmt.Errorf("embedded %s: %w", r.Operation, err)
-	}
-	return answer, nil
-}
-
-func (e *Engine) resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
-	if err := ctx.Err(); err != nil {
-		return resolution.Answer{}, err
-	}
-	if r.Key == "" {
-		return resolution.Answer{}, fmt.Errorf("%w: empty key", resolution.ErrInvalid)
-	}
-	if e.listed(r.Operation.Identifier(), r.Key) {
-		return noMatch(NotFound), nil
-	}
-	switch r.Operation {
-	case resolution.EmailToHEM:
-		return e.emailToHEM(ctx, r.Key)
-	case resolution.NetworkToHEM:
-		return e.networkToHEM(ctx, r.Key)
-	case resolution.NetworkToPhone:
-		return e.networkToPhone(ctx, r.Key)
-	case resolution.Enrichment:
-		return e.enrichment(ctx, r.Key)
-	case resolution.IPToCompany:
-		return e.ipToCompany(r.Key)
-	case resolution.Deanonymization:
-		return e.deanonymization(ctx, r.Key)
-	}
-	return resolution.Answer{}, fmt.Errorf("%w: not an operation on one record", resolution.ErrInvalid)
-}
-
-func match(l *resolution.Lead) resolution.Answer { return resolution.Answer{Lead: l} }
-
-func noMatch(reason string) resolution.Answer { return resolution.Answer{Reason: reason} }
 
 // unreadable makes an error of a directory that cannot be read. It keeps that of a caller
 // who gave up.

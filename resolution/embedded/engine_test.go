@@ -74,11 +74,11 @@ func TestHashesOfAnAddressAreItsOwn(t *testing.T) {
 		{"pat@mail.example", "network.example/in/pat"},
 	} {
 		ask := resolution.Request{Operation: resolution.EmailToHEM, Key: f.key}
-		got, err := with.Resolve(t.Context(), ask)
+		got, err := resolution.NewSingle(with).Resolve(t.Context(), ask)
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := without.Resolve(t.Context(), ask)
+		own, err := resolution.NewSingle(without).Resolve(t.Context(), ask)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestReasons(t *testing.T) {
 		{resolution.Deanonymization, "10.1.2.3", "ip_class:private"},
 		{resolution.Deanonymization, "192.31.197.1", "not_found"},
 	} {
-		got, err := e.Resolve(t.Context(), resolution.Request{Operation: f.operation, Key: f.key})
+		got, err := resolution.NewSingle(e).Resolve(t.Context(), resolution.Request{Operation: f.operation, Key: f.key})
 		if err != nil || got.Lead != nil || got.Reason != f.reason {
 			t.Errorf("%s %s: %+v, %v; want reason %s", f.operation, f.key, got, err, f.reason)
 		}
@@ -135,7 +135,7 @@ func TestDeanonymizationByCompany(t *testing.T) {
 		{"a range of unknown kind", "192.31.196.113", Options{}, "Example Clinic", 0.4},
 		{"a provider, asked for", "192.52.193.11", Options{IncludeProviders: true}, "Sample Telecom", 0.1},
 	} {
-		got, err := New(d, f.options).Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: f.key})
+		got, err := resolution.NewSingle(New(d, f.options)).Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: f.key})
 		if err != nil || got.Lead == nil || got.Lead.MatchLevel != "company" || got.Lead.Company.Name != f.company ||
 			*got.Lead.Confidence != f.confidence {
 			t.Errorf("%s: %+v, %v; want %s at %v", f.name, got.Lead, err, f.company, f.confidence)
@@ -144,7 +144,7 @@ func TestDeanonymizationByCompany(t *testing.T) {
 }
 
 func TestEqualVisitsTakeTheMostRecent(t *testing.T) {
-	got, err := New(sample(t), Options{}).Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: "192.52.193.10"})
+	got, err := resolution.NewSingle(New(sample(t), Options{})).Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: "192.52.193.10"})
 	if err != nil || got.Lead.NetworkURL != "network.example/in/pia-testcase" {
 		t.Fatalf("%+v, %v", got.Lead, err)
 	}
@@ -165,15 +165,14 @@ func TestNoDirectory(t *testing.T) {
 		{resolution.IPToCompany, "10.0.0.1", "ip_class:private"},
 		{resolution.Deanonymization, "192.31.196.5", "not_found"},
 	} {
-		got, err := e.Resolve(t.Context(), resolution.Request{Operation: f.operation, Key: f.key})
+		got, err := resolution.NewSingle(e).Resolve(t.Context(), resolution.Request{Operation: f.operation, Key: f.key})
 		if err != nil || got.Reason != f.reason || got.Matched() != (f.reason == "") {
 			t.Errorf("%s: %+v, %v; want reason %q", f.operation, got, err, f.reason)
 		}
 	}
 }
 
-// TestBatchOfAddresses compares the two ways to the same answer over addresses
-// of all kinds.
+// TestBatchOfAddresses: a batch of addresses of all kinds answers as one of each alone.
 func TestBatchOfAddresses(t *testing.T) {
 	d := sample(t)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -191,7 +190,7 @@ func TestBatchOfAddresses(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, key := range keys {
-				want, err := e.Resolve(t.Context(), resolution.Request{Operation: op, Key: key})
+				want, err := resolution.NewSingle(e).Resolve(t.Context(), resolution.Request{Operation: op, Key: key})
 				if lead := got.Lead(i); err != nil || !reflect.DeepEqual(lead, want.Lead) || got.Reasons[i] != want.Reason {
 					t.Fatalf("%s of %s: %+v, %q, want %+v, %v", op, key, lead, got.Reasons[i], want, err)
 				}
@@ -213,6 +212,7 @@ func TestBatchAllocatesNothing(t *testing.T) {
 	} {
 		keys := resolutiontest.Questions(op, slices.Repeat(some, 500)...)
 		answers := resolutiontest.Answers()
+		answers.Companies.Table = lastingTable{&resolution.CompanyList{}}
 		b := e.NewBatch(op)
 		n := testing.AllocsPerRun(5, func() {
 			if _, err := b.Resolve(t.Context(), keys, math.MaxInt, answers); err != nil {
@@ -228,7 +228,7 @@ func TestBatchAllocatesNothing(t *testing.T) {
 func TestKeysNotCanonical(t *testing.T) {
 	e := New(nil, Options{})
 	for _, key := range []string{"::ffff:192.31.196.5", "fe80::1%eth0", "192.31.196.5:80", "x"} {
-		if _, err := e.Resolve(t.Context(), resolution.Request{Operation: resolution.IPToCompany, Key: key}); !errors.Is(err, resolution.ErrInvalid) {
+		if _, err := resolution.NewSingle(e).Resolve(t.Context(), resolution.Request{Operation: resolution.IPToCompany, Key: key}); !errors.Is(err, resolution.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", key, err)
 		}
 	}
@@ -255,11 +255,11 @@ func TestProvidersAreNobodysCompany(t *testing.T) {
 	for _, operation := range []resolution.Operation{resolution.IPToCompany, resolution.Deanonymization} {
 		for i, w := range words {
 			r := resolution.Request{Operation: operation, Key: fmt.Sprintf("192.31.196.%d", i)}
-			got, err := New(d, Options{}).Resolve(t.Context(), r)
+			got, err := resolution.NewSingle(New(d, Options{})).Resolve(t.Context(), r)
 			if err != nil || got.Reason != w.reason || (got.Lead == nil) != (w.reason != "") {
 				t.Errorf("%s of %q: %+v, %v; want reason %q", operation, w.word, got, err, w.reason)
 			}
-			if got, err = New(d, Options{IncludeProviders: true}).Resolve(t.Context(), r); err != nil || got.Lead == nil {
+			if got, err = resolution.NewSingle(New(d, Options{IncludeProviders: true})).Resolve(t.Context(), r); err != nil || got.Lead == nil {
 				t.Errorf("%s of %q, with providers: %+v, %v", operation, w.word, got, err)
 			}
 		}

@@ -132,10 +132,30 @@ func (l *Live) Offers(o resolution.Operation) error {
 	return nil
 }
 
-// Resolve is Engine.Resolve.
-func (l *Live) Resolve(ctx context.Context, r resolution.Request) (a resolution.Answer, err error) {
-	err = l.with(func(e *Engine) error { a, err = e.Resolve(ctx, r); return err })
-	return a, err
+// NewBatch returns memory for the look-ups of an operation on one record. Each use of it has
+// the present version of the data.
+func (l *Live) NewBatch(op resolution.Operation) resolution.Batch {
+	return &liveBatch{live: l, operation: op}
+}
+
+// liveBatch is a batch of the engine that was the present one when it was used last.
+type liveBatch struct {
+	live      *Live
+	operation resolution.Operation
+	engine    *Engine
+	batch     resolution.Batch
+}
+
+// Resolve answers keys; see resolution.Batch.
+func (b *liveBatch) Resolve(ctx context.Context, of resolution.Questions, limit int, to *resolution.Answers) (n int, err error) {
+	err = b.live.with(func(e *Engine) error {
+		if b.engine != e {
+			b.engine, b.batch = e, e.NewBatch(b.operation)
+		}
+		n, err = b.batch.Resolve(ctx, of, limit, to)
+		return err
+	})
+	return n, err
 }
 
 // Edition is Engine.Edition.

@@ -154,7 +154,7 @@ func TestLiveUnderLookUps(t *testing.T) {
 					t.Errorf("the first edition: %q, %v", got, err)
 					return
 				}
-				if _, err := l.Resolve(t.Context(), resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/ada"}); err != nil {
+				if _, err := resolution.NewSingle(l).Resolve(t.Context(), resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/ada"}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -255,7 +255,7 @@ func TestFollowNothing(t *testing.T) {
 	if r, err := l.Search(t.Context(), resolution.KeywordSearch{}, firstPage(1)); err != nil || r.Total != 0 {
 		t.Error(r, err)
 	}
-	a, err := l.Resolve(t.Context(), resolution.Request{Operation: resolution.EmailToHEM, Key: "ada@x.example"})
+	a, err := resolution.NewSingle(l).Resolve(t.Context(), resolution.Request{Operation: resolution.EmailToHEM, Key: "ada@x.example"})
 	if err != nil || !a.Matched() {
 		t.Error(a, err)
 	}

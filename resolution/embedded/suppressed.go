@@ -5,7 +5,6 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // listed reports whether an identifier is suppressed.
@@ -50,21 +49,4 @@ func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (boo
 		return false, unreadable(ctx, err)
 	}
 	return e.hides(p), nil
-}
-
-// showable returns the visits of people who are not suppressed.
-func (e *Engine) showable(ctx context.Context, all []visits.Visit) (left []visits.Visit, err error) {
-	if e.options.Listed == nil {
-		return all, nil
-	}
-	for _, v := range all {
-		hidden, err := e.hidesWho(ctx, v.NetworkURL, "")
-		if err != nil {
-			return nil, err
-		}
-		if !hidden {
-			left = append(left, v)
-		}
-	}
-	return left, nil
 }

@@ -49,7 +49,7 @@ func TestSuppressed(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			e := New(imported(t, files), Options{Listed: func(kind resolution.Identifier, value string) bool { return kind == f.kind && value == f.value }})
 			for _, r := range f.gone {
-				a, err := e.Resolve(t.Context(), r)
+				a, err := resolution.NewSingle(e).Resolve(t.Context(), r)
 				if err != nil || a.Matched() || a.Reason != NotFound {
 					t.Errorf("%s: %+v, %v; want not_found", r.Operation, a, err)
 				}
@@ -57,12 +57,12 @@ func TestSuppressed(t *testing.T) {
 			for _, r := range []resolution.Request{
 				{Operation: resolution.EmailToHEM, Key: "bob@x.example"}, {Operation: resolution.Enrichment, Key: "n.example/in/bob"},
 			} {
-				if a, err := e.Resolve(t.Context(), r); err != nil || !a.Matched() {
+				if a, err := resolution.NewSingle(e).Resolve(t.Context(), r); err != nil || !a.Matched() {
 					t.Errorf("%s of another: %+v, %v", r.Operation, a, err)
 				}
 			}
 			if f.kind == resolution.Email && f.leads == 2 { // the other visitor
-				a, err := e.Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: "8.8.8.8"})
+				a, err := resolution.NewSingle(e).Resolve(t.Context(), resolution.Request{Operation: resolution.Deanonymization, Key: "8.8.8.8"})
 				if err != nil || !a.Matched() || a.Lead.NetworkURL != "n.example/in/bob" {
 					t.Errorf("the other visitor: %+v, %v", a.Lead, err)
 				}

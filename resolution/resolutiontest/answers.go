@@ -45,14 +45,14 @@ func Ask(ctx context.Context, b resolution.Batch, op resolution.Operation, keys 
 	return a, err
 }
 
-// Singly answers batches with one request for each distinct key.
-type Singly struct{ resolution.Resolver }
+// Singly is a Resolver that asks a function about each distinct key of a batch.
+type Singly func(context.Context, resolution.Request) (resolution.Answer, error)
 
-// NewBatch is that of resolution.BatchResolver.
-func (s Singly) NewBatch(op resolution.Operation) resolution.Batch { return single{s.Resolver, op} }
+// NewBatch is that of resolution.Resolver.
+func (s Singly) NewBatch(op resolution.Operation) resolution.Batch { return single{s, op} }
 
 type single struct {
-	resolver  resolution.Resolver
+	ask       Singly
 	operation resolution.Operation
 }
 
@@ -67,7 +67,7 @@ func (s single) Resolve(ctx context.Context, of resolution.Questions, _ int, to 
 		}
 		answer, again := known[key]
 		if !again {
-			if answer, err = s.resolver.Resolve(ctx, resolution.Request{Operation: s.operation, Key: key}); err != nil {
+			if answer, err = s.ask(ctx, resolution.Request{Operation: s.operation, Key: key}); err != nil {
 				return 0, err
 			}
 			known[key] = answer

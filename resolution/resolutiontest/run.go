@@ -38,9 +38,10 @@ func Sample(tb testing.TB) string {
 	}
 }
 
-// Run checks r, which answers from the sample directory, against the facts
+// Run checks a resolver, which answers from the sample directory, against the facts
 // and against the contract of resolution.Resolver.
-func Run(t *testing.T, r resolution.Resolver) {
+func Run(t *testing.T, of resolution.Resolver) {
+	r := resolution.NewSingle(of)
 	t.Run("facts", func(t *testing.T) {
 		for _, f := range facts {
 			t.Run(f.name, func(t *testing.T) {
@@ -76,7 +77,7 @@ func (f fact) check(t *testing.T, got resolution.Answer) {
 	}
 }
 
-func repeats(t *testing.T, r resolution.Resolver) {
+func repeats(t *testing.T, r *resolution.Single) {
 	for _, f := range facts {
 		first, err := r.Resolve(t.Context(), f.ask)
 		if err != nil {
@@ -92,7 +93,7 @@ func repeats(t *testing.T, r resolution.Resolver) {
 	}
 }
 
-func concurrent(t *testing.T, r resolution.Resolver) {
+func concurrent(t *testing.T, r *resolution.Single) {
 	var wg sync.WaitGroup
 	for g := range 16 {
 		wg.Go(func() {
@@ -110,7 +111,7 @@ func concurrent(t *testing.T, r resolution.Resolver) {
 	wg.Wait()
 }
 
-func cancelled(t *testing.T, r resolution.Resolver) {
+func cancelled(t *testing.T, r *resolution.Single) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, f := range facts {
@@ -120,7 +121,7 @@ func cancelled(t *testing.T, r resolution.Resolver) {
 	}
 }
 
-func invalid(t *testing.T, r resolution.Resolver) {
+func invalid(t *testing.T, r *resolution.Single) {
 	const secret = "not;a@key@secret.example"
 	for _, ask := range []resolution.Request{
 		{Operation: resolution.EmailToHEM, Key: secret},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
@@ -24,8 +25,8 @@ func TestKeptBytes(t *testing.T) {
 	f := newFixture(t, func(o *Options) {
 		o.Limits.KeptBytes = 100_000
 		o.Now = func() time.Time { return now }
-		resolver := o.Resolver
-		o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+		resolver := resolution.NewSingle(o.Resolver)
+		o.Resolver = resolutiontest.Singly(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 			asked.Add(1)
 			return resolver.Resolve(ctx, r)
 		})

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
 // TestTooLateToAnswer: a charge whose answer would come too late is not made.
 func TestTooLateToAnswer(t *testing.T) {
 	slow := true
 	f := newFixture(t, func(o *Options) {
-		resolver := o.Resolver
-		o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+		resolver := resolution.NewSingle(o.Resolver)
+		o.Resolver = resolutiontest.Singly(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 			if slow {
 				<-ctx.Done() // and answers all the same
 			}

@@ -303,13 +303,6 @@ func threeLeads(p resolution.SearchPage) resolution.SearchResult {
 	return r
 }
 
-// resolverFunc is a Resolver.
-type resolverFunc func(context.Context, resolution.Request) (resolution.Answer, error)
-
-func (r resolverFunc) Resolve(ctx context.Context, ask resolution.Request) (resolution.Answer, error) {
-	return r(ctx, ask)
-}
-
 // indent shows JSON to a person.
 func indent(raw []byte) string {
 	var b bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -71,8 +72,8 @@ func TestIdempotency(t *testing.T) {
 func TestIdempotencyKeyInFlight(t *testing.T) {
 	arrived, goOn := make(chan struct{}), make(chan struct{})
 	f := newFixture(t, func(o *Options) {
-		resolver := o.Resolver
-		o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+		resolver := resolution.NewSingle(o.Resolver)
+		o.Resolver = resolutiontest.Singly(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 			arrived <- struct{}{}
 			<-goOn
 			return resolver.Resolve(ctx, r)

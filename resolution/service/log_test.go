@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
 // logged is a log that is read while it is written.
@@ -45,8 +46,8 @@ func TestRequestLog(t *testing.T) {
 		f := newFixture(t, func(o *Options) {
 			o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: c.level}))
 			o.LogRequests = c.every
-			resolver := o.Resolver
-			o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+			resolver := resolution.NewSingle(o.Resolver)
+			o.Resolver = resolutiontest.Singly(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 				if failing {
 					return resolution.Answer{}, resolution.ErrUnavailable
 				}

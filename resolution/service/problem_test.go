@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service/answering"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/serving"
@@ -31,7 +32,7 @@ const (
 // failing is a Resolver that always fails.
 func failing(err error) func(*Options) {
 	return func(o *Options) {
-		o.Resolver = resolverFunc(func(context.Context, resolution.Request) (resolution.Answer, error) {
+		o.Resolver = resolutiontest.Singly(func(context.Context, resolution.Request) (resolution.Answer, error) {
 			return resolution.Answer{}, err
 		})
 	}
@@ -103,7 +104,7 @@ func TestProblems(t *testing.T) {
 		{name: "a resolver that may not", change: failing(resolution.ErrDenied), status: 403, code: "forbidden"},
 		{name: "a broken resolver", change: failing(errors.New("broken")), status: 500, code: "internal_error"},
 		{name: "a panic", change: func(o *Options) {
-			o.Resolver = resolverFunc(func(context.Context, resolution.Request) (resolution.Answer, error) { panic("ada-example") })
+			o.Resolver = resolutiontest.Singly(func(context.Context, resolution.Request) (resolution.Answer, error) { panic("ada-example") })
 		}, status: 500, code: "internal_error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

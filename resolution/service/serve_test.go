@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -120,8 +121,8 @@ func TestDrain(t *testing.T) {
 	f := &fixture{TB: t, client: &http.Client{}}
 	f.client.Transport = f.transport()
 	f.prepare(func(o *Options) {
-		resolver := o.Resolver
-		o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+		resolver := resolution.NewSingle(o.Resolver)
+		o.Resolver = resolutiontest.Singly(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 			close(arrived)
 			<-goOn
 			return resolver.Resolve(ctx, r)
@@ -172,7 +173,7 @@ func TestDrainCutsOff(t *testing.T) {
 	f.client.Transport = f.transport()
 	f.prepare(func(o *Options) {
 		o.Connections.DrainTimeout = 50 * time.Millisecond
-		o.Resolver = resolverFunc(func(ctx context.Context, _ resolution.Request) (resolution.Answer, error) {
+		o.Resolver = resolutiontest.Singly(func(ctx context.Context, _ resolution.Request) (resolution.Answer, error) {
 			close(arrived)
 			<-ctx.Done()
 			return resolution.Answer{}, ctx.Err()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
 )
 
 const (
@@ -127,8 +128,8 @@ func TestLastCredit(t *testing.T) {
 		var all sync.WaitGroup // every call has passed the look at the balance
 		all.Add(calls)
 		f := newFixture(t, func(o *Options) {
-			resolver := o.Resolver
-			o.Resolver = resolverFunc(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
+			resolver := resolution.NewSingle(o.Resolver)
+			o.Resolver = resolutiontest.Singly(func(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 				all.Done()
 				all.Wait()
 				return resolver.Resolve(ctx, r)

@@ -50,12 +50,13 @@ type Desk struct {
 	// Posted is called after a callback became due.
 	Posted func()
 
-	work chan struct{} // wakes workers
+	single *resolution.Single // of Resolver
+	work   chan struct{}      // wakes workers
 }
 
 // New makes a desk of d for a number of workers.
 func New(d Desk, workers int) *Desk {
-	d.work = make(chan struct{}, workers)
+	d.single, d.work = resolution.NewSingle(d.Resolver), make(chan struct{}, workers)
 	return &d
 }
 

@@ -107,7 +107,7 @@ func writeSingle(c *admission.Call, id uuid.UUID, asked request.SingleCall, answ
 func (d *Desk) resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.ResolveTimeout)
 	defer cancel()
-	answer, err := d.Resolver.Resolve(ctx, r)
+	answer, err := d.single.Resolve(ctx, r)
 	if err != nil {
 		return resolution.Answer{}, fmt.Errorf("resolve: %w", err)
 	}

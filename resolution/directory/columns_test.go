@@ -60,7 +60,7 @@ func TestColumns(t *testing.T) {
 		{Visits, "ip network_url seen_at confidence",
 			"192.31.196.1,network.example/in/ada,2026-01-02,0.25",
 			func(t *testing.T, d *Directory) any {
-				v, err := d.Visits(t.Context(), netip.MustParseAddr("192.31.196.1"))
+				v, err := d.Visits(netip.MustParseAddr("192.31.196.1"))
 				return noError(t, &v, err)
 			},
 			"network.example/in/ada 2026-01-02 0.25"},

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,25 +161,6 @@ func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Com
 	}
 	c, err := d.companies.Company(domain)
 	return c, damaged(Companies, err)
-}
-
-// Range finds the narrowest range of an address from ipaddr.LookupAddr; nil without one.
-func (d *Directory) Range(addr netip.Addr) (*ranges.Range, error) {
-	if d.ranges == nil {
-		return nil, nil
-	}
-	r, err := d.ranges.Range(addr)
-	return r, damaged(IPRanges, err)
-}
-
-// Visits lists at most 16 visits from an address of ipaddr.LookupAddr: the highest
-// confidence first, of equals the most recent.
-func (d *Directory) Visits(ctx context.Context, addr netip.Addr) ([]visits.Visit, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	found, err := d.visits.Visits(addr)
-	return found, damaged(Visits, err)
 }
 
 // damaged adds to an error what to do about a damaged file.

@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("company: %+v, %v", tea, err)
 	}
 
-	seen, err := d.Visits(t.Context(), netip.MustParseAddr("192.31.196.1"))
+	seen, err := d.Visits(netip.MustParseAddr("192.31.196.1"))
 	if err != nil || len(seen) != 3 || seen[0].Confidence != 0.9 || seen[1].NetworkURL != "network.example/in/cleo" ||
 		seen[1].Confidence != visits.DefaultConfidence || seen[2].NetworkURL != "network.example/in/ada" {
 		t.Errorf("visits: %+v, %v", seen, err)
@@ -280,7 +280,7 @@ func TestOpenMissing(t *testing.T) {
 	if r, err := d.Range(netip.MustParseAddr("192.31.196.1")); r != nil || err != nil {
 		t.Error(r, err)
 	}
-	if v, err := d.Visits(t.Context(), netip.MustParseAddr("192.31.196.1")); v != nil || err != nil {
+	if v, err := d.Visits(netip.MustParseAddr("192.31.196.1")); v != nil || err != nil {
 		t.Error(v, err)
 	}
 }

@@ -22,15 +22,6 @@ import (
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
-// Range is the owner of an address.
-type Range struct {
-	// OrgType is one of orgtype.Kinds, unknown without one, or a word that is none.
-	OrgType string
-	// Company is nil when the range has neither a name nor a domain. It is
-	// read-only.
-	Company *resolution.Company
-}
-
 // File has the ranges of an import. It is safe from many goroutines.
 type File struct {
 	file *columnfile.File
@@ -51,8 +42,7 @@ type File struct {
 	companies *companies.File
 	// rows holds the row of each owner's company plus 2, 1 when it has none, 0 as
 	// long as it was not looked up.
-	rows   []atomic.Uint32
-	shared *companies.Shared // by owner
+	rows []atomic.Uint32
 }
 
 // Open opens a file of Import. Owners are joined to the companies in known.
@@ -81,7 +71,7 @@ func Open(path string, known *companies.File) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), c.Close())
 	}
-	f.companies, f.rows, f.shared = known, make([]atomic.Uint32, f.orgTypes.Len()), companies.NewShared(f.orgTypes.Len())
+	f.companies, f.rows = known, make([]atomic.Uint32, f.orgTypes.Len())
 	return f, nil
 }
 
@@ -138,38 +128,6 @@ func (f *File) owner6(a number) uint32 {
 	return f.v6.At(uint64(n - 1))
 }
 
-// OrgType returns the kind of organization of an owner. Call it under columnfile.Guard.
-func (f *File) OrgType(owner uint32) string { return f.words[f.orgTypes.At(uint64(owner-1))] }
-
-// Company is the company of an owner, nil when the range has neither a name nor a
-// domain. It must not be changed. Call it under columnfile.Guard.
-func (f *File) Company(owner uint32) *resolution.Company {
-	c := f.shared.Get(owner-1, func() *resolution.Company { return f.company(owner) })
-	if c == noCompany {
-		return nil
-	}
-	return c
-}
-
-// noCompany is the company of an owner without one.
-var noCompany = &resolution.Company{}
-
-func (f *File) company(owner uint32) *resolution.Company {
-	if row := f.companyRow(owner); row != records.None {
-		var c *resolution.Company
-		inCompanies(func() { c = f.companies.Shared(row) })
-		if c.Name != "" || len(f.names.At(owner-1)) == 0 {
-			return c
-		}
-	}
-	var arena records.Arena
-	e := &companies.Entry{}
-	if !f.FillCompany(owner, &arena, e) {
-		return noCompany
-	}
-	return &e.Company
-}
-
 // FillCompany fills an entry with the company of an owner, its texts in the arena. It returns
 // false when the range has neither a name nor a domain. Call it under columnfile.Guard.
 func (f *File) FillCompany(owner uint32, arena *records.Arena, e *companies.Entry) bool {
@@ -221,18 +179,6 @@ func inCompanies(look func()) {
 	if err != nil {
 		panic(CompaniesError{err})
 	}
-}
-
-// Range finds the narrowest range of an address from ipaddr.LookupAddr; nil without one.
-func (f *File) Range(addr netip.Addr) (r *Range, err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	var owners [1]uint32
-	f.Owners([]netip.Addr{addr}, owners[:])
-	owner := owners[0]
-	if owner == 0 {
-		return nil, nil
-	}
-	return &Range{f.OrgType(owner), f.Company(owner)}, nil
 }
 
 // number is an IPv6 address. If ranges of both kinds are compared, IPv4 addresses are the

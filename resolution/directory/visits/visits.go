@@ -6,11 +6,9 @@ import (
 	"encoding/binary"
 	"math"
 	"net/netip"
-	"runtime/debug"
 	"time"
 	"unsafe"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
@@ -56,23 +54,12 @@ func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
 	return keys, -1, err
 }
 
-// Visits lists the at most 16 visits of an address: the highest confidence first, of equals
-// the most recent.
-func (f *File) Visits(addr netip.Addr) (visits []Visit, err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	var raw [16]byte
-	row := f.Find(keyOf(addr, &raw))
-	if row == records.None {
-		return nil, nil
-	}
-	return f.append(nil, row, &records.Arena{}), nil
-}
-
 // together is how many addresses are looked up at a time.
 const together = 256
 
-// AppendAll appends the visits of all addresses, whose texts are in the arena, and sets ends to
-// the end of those of each. The zero address has none. Call it under columnfile.Guard.
+// AppendAll appends the at most 16 visits of each address, the highest confidence first, of
+// equals the most recent. Their texts are in the arena. It sets ends to the end of those of each.
+// The zero address has none. Call it under columnfile.Guard.
 func (f *File) AppendAll(to []Visit, addrs []netip.Addr, arena *records.Arena, ends []int) []Visit {
 	var raw [together][16]byte
 	var keys [together]string

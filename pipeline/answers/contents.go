@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -247,7 +246,7 @@ func (c *Contents) calls(ctx context.Context) (open []OpenCall, err error) {
 		}
 		open = append(open, one)
 	}
-	slices.SortFunc(open, func(a, b OpenCall) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
+	slices.SortFunc(open, byHash)
 	return open, nil
 }
 

@@ -112,7 +112,7 @@ func TestContentsReplaced(t *testing.T) {
 	for _, c := range []*Contents{beside(t, dir), contents(t, s)} {
 		st, err := c.Stat(t.Context())
 		must(t, err)
-		want := Stat{Tallies: []Tally{{people, Matched, 3, 2, 2, noon, noon}}, UnderWay: 1}
+		want := Stat{Tallies: []Tally{{people, Matched, Spending{3, 2, 2}, noon, noon}}, UnderWay: 1}
 		if !reflect.DeepEqual(st, want) {
 			t.Errorf("%+v, want %+v", st, want)
 		}

@@ -141,19 +141,14 @@ type exportedItem struct {
 // Tally counts the answers of one scope and outcome.
 type Tally struct {
 	Scope
-	Outcome                    Outcome
-	Answers, Unpriced, Credits int64
-	Oldest, Newest             time.Time
+	Outcome Outcome
+	Spending
+	Oldest, Newest time.Time
 }
 
 // Add counts one more answer of the scope and outcome.
 func (t *Tally) Add(a Answer) {
-	t.Answers++
-	if a.Credits == nil {
-		t.Unpriced++
-	} else {
-		t.Credits += *a.Credits
-	}
+	t.Spending.add(a)
 	if a.Received.Before(t.Oldest) {
 		t.Oldest = a.Received
 	}

@@ -1,8 +1,7 @@
 package answers
 
 import (
-	"bytes"
-	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -81,9 +80,12 @@ func (m *memtable) callsIn(state State) (found []OpenCall) {
 		}
 	}
 	m.mu.RUnlock()
-	slices.SortFunc(found, func(a, b OpenCall) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
+	slices.SortFunc(found, byHash)
 	return found
 }
+
+// byHash orders open calls by their hashes.
+func byHash(a, b OpenCall) int { return a.Hash.Compare(b.Hash) }
 
 // callOf returns the open call of a question, or ErrNoCall.
 func (m *memtable) callOf(h Hash) (OpenCall, error) {
@@ -132,17 +134,14 @@ type generation struct {
 	log      *appendlog.Log // nil before the first change
 	answers  []*answered    // in order of arrival
 	latest   map[keyHash]*answered
-	calls    map[Hash]*call    // changed calls in their current state; nil means closed
-	bodies   map[Hash]KeptBody // of open calls; nil means that an earlier one goes
-	spending map[int64]*spending
+	calls    map[Hash]*call      // changed calls in their current state; nil means closed
+	bodies   map[Hash]KeptBody   // of open calls; nil means that an earlier one goes
+	spending map[int64]*Spending // what it adds to that of a run
 }
-
-// spending is what a generation adds to the spending of a run.
-type spending struct{ answers, unpriced, credits int64 }
 
 func newGeneration(number int64, path string) *generation {
 	return &generation{
-		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*spending{},
+		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*Spending{},
 	}
 }
 
@@ -169,26 +168,16 @@ func (g *generation) addAnswer(a *answered) {
 	g.closeCall(a.hash)
 	s := g.spending[a.run]
 	if s == nil {
-		s = &spending{}
+		s = &Spending{}
 		g.spending[a.run] = s
 	}
-	s.answers++
-	if a.answer.Credits == nil {
-		s.unpriced++
-	} else {
-		s.credits += *a.answer.Credits
-	}
+	s.add(a.answer)
 }
 
 // sortedAnswers returns the answers that no later answer of the generation
 // replaces, ordered by their keys.
 func (g *generation) sortedAnswers() []*answered {
-	last := make([]*answered, 0, len(g.latest))
-	for _, a := range g.latest {
-		last = append(last, a)
-	}
-	slices.SortFunc(last, func(a, b *answered) int { return cmp.Compare(string(a.hash[:keyBytes]), string(b.hash[:keyBytes])) })
-	return last
+	return slices.SortedFunc(maps.Values(g.latest), func(a, b *answered) int { return a.hash.Compare(b.hash) })
 }
 
 // changeSet holds the changes of one group. No other goroutine sees them before they

@@ -3,6 +3,7 @@ package answers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -148,22 +149,18 @@ func TestModel(t *testing.T) {
 				}
 			},
 			"spent": func(t *rapid.T) {
-				open := map[string]*Spending{"a": {}, "b": {}}
+				open := map[string]map[State]int{"a": {}, "b": {}}
 				for _, m := range model {
-					switch m.open {
-					case Unknown:
-						open[m.by].Unknown++
-					case Parked:
-						open[m.by].Parked++
-					case UnderWay:
-						open[m.by].UnderWay++
+					if m.open != "" {
+						open[m.by][m.open]++
 					}
 				}
-				for run, p := range spent {
-					want := *p
-					want.Unknown, want.Parked, want.UnderWay = open[run].Unknown, open[run].Parked, open[run].UnderWay
-					if got, err := s.SumSpent(ctx, run); got != want || err != nil {
-						t.Fatalf("run %s: %+v, %v; want %+v", run, got, err, want)
+				for run, want := range spent {
+					if got, err := s.SumSpent(ctx, run); got != *want || err != nil {
+						t.Fatalf("run %s: %+v, %v; want %+v", run, got, err, *want)
+					}
+					if got := s.openOf(run); !maps.Equal(got, open[run]) {
+						t.Fatalf("run %s: open calls %v, want %v", run, got, open[run])
 					}
 				}
 			},

@@ -154,7 +154,7 @@ func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCal
 // Find returns the open call of the question with hash h, or ErrNoCall.
 func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.mem.callOf(h) }
 
-// Spending is what a run has paid, and what it may have paid.
+// Spending is what a run has paid. What it may have paid besides is in its open calls.
 type Spending struct {
 	// Answers counts the answers that the run paid for, including forgotten
 	// answers. Unpriced counts those of them for which the service sent no
@@ -162,11 +162,16 @@ type Spending struct {
 	Answers  int64 `json:"answers"`
 	Unpriced int64 `json:"unpriced"`
 	Credits  int64 `json:"credits"`
-	// Unknown, Parked and UnderWay count the open calls whose last attempt this
-	// run made. Each may have cost something.
-	Unknown  int64 `json:"-"`
-	Parked   int64 `json:"-"`
-	UnderWay int64 `json:"-"`
+}
+
+// add counts an answer.
+func (p *Spending) add(a Answer) {
+	p.Answers++
+	if a.Credits == nil {
+		p.Unpriced++
+	} else {
+		p.Credits += *a.Credits
+	}
 }
 
 // Plus is what two runs have paid together.
@@ -174,15 +179,12 @@ func (p Spending) Plus(other Spending) Spending {
 	return Spending{Answers: p.Answers + other.Answers, Unpriced: p.Unpriced + other.Unpriced, Credits: p.Credits + other.Credits}
 }
 
-// SumSpent sums a run's spending at one moment.
+// SumSpent returns a run's spending.
 func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error) {
 	if err := s.flush(); err != nil {
 		return Spending{}, err
 	}
-	err = s.reads.QueryRowContext(ctx, `SELECT r.answers, r.unpriced, r.credits, count(iif(c.state = 'unknown', 1, NULL)),
-			count(iif(c.state = 'parked', 1, NULL)), count(iif(c.state = 'under_way', 1, NULL))
-		FROM runs r LEFT JOIN calls c ON c.run = r.id WHERE r.name = ? GROUP BY r.id`, run).
-		Scan(&p.Answers, &p.Unpriced, &p.Credits, &p.Unknown, &p.Parked, &p.UnderWay)
+	err = s.reads.QueryRowContext(ctx, "SELECT answers, unpriced, credits FROM runs WHERE name = ?", run).Scan(&p.Answers, &p.Unpriced, &p.Credits)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Spending{}, nil // the run has asked nothing yet
 	}

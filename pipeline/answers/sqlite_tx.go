@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 
@@ -71,7 +70,7 @@ func (g *sqliteTx) apply(from *generation) error {
 	if err := g.addAnswers(from); err != nil {
 		return err
 	}
-	for _, h := range slices.SortedFunc(maps.Keys(from.calls), func(a, b Hash) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, h := range slices.SortedFunc(maps.Keys(from.calls), Hash.Compare) {
 		c := from.calls[h]
 		if c == nil {
 			g.closed.Add(h[:])
@@ -94,7 +93,7 @@ func (g *sqliteTx) apply(from *generation) error {
 		}
 	}
 	for run, s := range from.spending {
-		err := g.Exec("UPDATE runs SET answers = answers + ?, unpriced = unpriced + ?, credits = credits + ? WHERE id = ?", s.answers, s.unpriced, s.credits, run)
+		err := g.Exec("UPDATE runs SET answers = answers + ?, unpriced = unpriced + ?, credits = credits + ? WHERE id = ?", s.Answers, s.Unpriced, s.Credits, run)
 		if err != nil {
 			return err
 		}

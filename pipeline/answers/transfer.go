@@ -69,7 +69,7 @@ func (s *Store) OpenCalls(ctx context.Context, of Scope) (calls []OpenCall, err 
 			}
 		}
 	}
-	slices.SortFunc(calls, func(a, b OpenCall) int { return a.Hash.Compare(b.Hash) })
+	slices.SortFunc(calls, byHash)
 	if err := s.flush(); err != nil {
 		return nil, err
 	}
@@ -356,18 +356,13 @@ func (s *Store) Snapshot(ctx context.Context, of Scope, since int64, at func()) 
 	if err := s.addBodies(ctx, shot.Calls); err != nil {
 		return shot, err
 	}
-	type run struct {
-		name string
-		Spending
-	}
-	runs, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (r run, err error) {
-		err = row.Scan(&r.name, &r.Answers, &r.Unpriced, &r.Credits)
-		return r, err
-	}, "SELECT name, answers, unpriced, credits FROM runs")
 	shot.Spent = map[string]Spending{}
-	for _, r := range runs {
-		shot.Spent[r.name] = r.Spending
-	}
+	_, err = collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (name string, err error) {
+		var p Spending
+		err = row.Scan(&name, &p.Answers, &p.Unpriced, &p.Credits)
+		shot.Spent[name] = p
+		return name, err
+	}, "SELECT name, answers, unpriced, credits FROM runs")
 	return shot, err
 }
 

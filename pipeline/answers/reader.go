@@ -179,8 +179,7 @@ func readAnswer(s *sqlite.Stmt, bodies bool, f Freshness, found *Found) {
 	a := &found.Answer
 	a.Outcome, a.Reason, a.Status = Outcome(s.ColumnText(0)), s.ColumnText(1), s.ColumnInt(2)
 	if !s.ColumnIsNull(3) {
-		credits := s.ColumnInt64(3)
-		a.Credits = &credits
+		a.Credits = new(s.ColumnInt64(3))
 	}
 	a.Resolution, a.Request, a.Received = s.ColumnText(4), s.ColumnText(5), fromMillis(s.ColumnInt64(6))
 	if size := s.ColumnLen(7); bodies && size > 0 {

@@ -283,6 +283,5 @@ func (d *Decision) SuppressionEntries() *int64 {
 	if d.Run.Suppression == nil {
 		return nil
 	}
-	n := d.Run.Suppression.Entries()
-	return &n
+	return new(d.Run.Suppression.Entries())
 }

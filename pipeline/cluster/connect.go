@@ -125,14 +125,14 @@ func (c Connection) options() (client.Options, Address, error) {
 
 // explain says what an error of the server means for its user.
 func explain(err error, at Address) error {
-	var noNamespace *serviceerror.NamespaceNotFound
-	var denied *serviceerror.PermissionDenied
+	_, noNamespace := errors.AsType[*serviceerror.NamespaceNotFound](err)
+	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &noNamespace):
+	case noNamespace:
 		return fmt.Errorf("%w: %s has no namespace %q; create it with: temporal operator namespace create %s", ErrRefused, at.HostPort, at.Namespace, at.Namespace)
-	case errors.As(err, &denied):
+	case denied:
 		return fmt.Errorf("%w the credentials for %s; check the API key or the certificate (TEMPORAL_API_KEY, TEMPORAL_TLS_*)", ErrRefused, at)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnreachable, at, err)

@@ -70,8 +70,7 @@ func (r *Reporter) Publish(ctx context.Context) (*Result, error) {
 	}
 	m := manifest(d, w.Log)
 	if s := result.Report.Service; s != nil {
-		total := s.Calls.EarlierCredits + s.Calls.Credits
-		m.Run, m.CreditsTotal, m.CreditsThisRun = s.Run, &total, &s.Calls.Credits
+		m.Run, m.CreditsTotal, m.CreditsThisRun = s.Run, new(s.Calls.EarlierCredits+s.Calls.Credits), &s.Calls.Credits
 	}
 	if err := d.Run.Output.Publish(m); err != nil {
 		return result, err

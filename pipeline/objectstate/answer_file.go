@@ -348,8 +348,7 @@ func itemOf(rec arrow.Record, row int, at positions) (i answers.Item) {
 		i.Status = int(c.Value(row))
 	}
 	if c, read := column(5).(*array.Int64); read && c.IsValid(row) {
-		value := c.Value(row)
-		i.Credits = &value
+		i.Credits = new(c.Value(row))
 	}
 	if c, read := column(6).(*array.Timestamp); read {
 		i.Received = time.UnixMilli(int64(c.Value(row))).UTC()

@@ -82,8 +82,7 @@ func newestOfFirst(cursors []*cursor) *answers.Item {
 			order = c.item.Hash.Compare(best.Hash)
 		}
 		if order < 0 || order == 0 && !c.item.Received.Before(best.Received) {
-			item := c.item
-			best = &item
+			best = new(c.item)
 		}
 	}
 	return best

@@ -71,8 +71,7 @@ func (p *Progress) Snapshot() Snapshot {
 	s := Snapshot{BytesTotal: -1, Workers: int(p.workers.Load())}
 	if p.Calls != nil {
 		s.Unasked, s.Withheld = p.Calls.unasked.Load(), p.Calls.withheld.Load()
-		calls := p.Calls.Snapshot()
-		s.Calls = &calls
+		s.Calls = new(p.Calls.Snapshot())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,11 +29,7 @@ const decodedPages = 1
 func compareDecoded(l *leaf, r secondReader, rowGroup, i, pages int) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
-	offset := meta.DataPageOffset
-	if meta.DictionaryPageOffset != nil {
-		offset = *meta.DictionaryPageOffset
-	}
-	in := thrift.NewTBufferedTransport(thrift.NewStreamTransportR(io.NewSectionReader(r.file, offset, meta.TotalCompressedSize)), 1<<12)
+	in := thrift.NewTBufferedTransport(thrift.NewStreamTransportR(io.NewSectionReader(r.file, firstPage(meta), meta.TotalCompressedSize)), 1<<12)
 	c := &decodedComparison{leaf: l}
 	var dictionary *layout.Page
 	for seen := int64(0); seen < meta.NumValues; {

@@ -50,8 +50,6 @@ type findings struct {
 	more int
 }
 
-func newFindings() *findings { return &findings{} }
-
 // report keeps failures while there is room.
 func (f *findings) report(failures ...Failure) {
 	f.mu.Lock()

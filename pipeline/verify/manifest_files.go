@@ -31,8 +31,8 @@ func (c *checker) manifest(ctx context.Context) error {
 	if partitions := partitionsIn(names); errors.Is(err, sinks.ErrNoDataset) && len(partitions) > 0 {
 		return fmt.Errorf("%w: it is a folder of %d datasets; verify each one, such as %s", sinks.ErrNoDataset, len(partitions), partitions[0])
 	}
-	var broken *sinks.ManifestError
-	if err != nil && !errors.As(err, &broken) {
+	broken, _ := errors.AsType[*sinks.ManifestError](err)
+	if err != nil && broken == nil {
 		return err
 	}
 	if !slices.Contains(names, sinks.SuccessName) {

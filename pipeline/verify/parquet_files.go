@@ -314,22 +314,25 @@ func (c *checker) readColumn(g *groupFacts, rowGroup int, leaves []int) (problem
 		chunk := g.file.foot.groups[rowGroup].chunks[j]
 		path := chunk.path
 		l, err := g.file.readers.leaf(rowGroup, j, g.rows, c.spare.get(chunk.physical))
-		var differs *differError
-		switch {
-		case errors.As(err, &differs):
-			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Row: g.found.before + max(differs.row, 1), Problem: differs.problem})
-		case err != nil:
-			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Problem: err.Error()})
-		case chunk.statistics.problem(l) != "":
-			problems = append(problems, Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path, Problem: chunk.statistics.problem(l)})
-		default:
-			kept := g.addLeaf(path, l)
-			if g.file.isPart && c.ruled {
-				g.checkColumn(path, l, c.rules)
+		failure := Failure{File: g.file.Name, RowGroup: rowGroup + 1, Column: path}
+		if err != nil {
+			failure.Problem = err.Error()
+			if differs, ok := errors.AsType[*differError](err); ok {
+				failure.Row = g.found.before + max(differs.row, 1)
 			}
-			if !kept {
-				c.spare.put(l)
-			}
+		} else {
+			failure.Problem = chunk.statistics.problem(l)
+		}
+		if failure.Problem != "" {
+			problems = append(problems, failure)
+			continue
+		}
+		kept := g.addLeaf(path, l)
+		if g.file.isPart && c.ruled {
+			g.checkColumn(path, l, c.rules)
+		}
+		if !kept {
+			c.spare.put(l)
 		}
 	}
 	return problems
@@ -374,8 +377,7 @@ func (r readers) leaf(rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
 	if err == nil && rowGroup == 0 {
 		err = compareDecoded(l, r.two, rowGroup, i, decodedPages)
 	}
-	var differs *differError
-	if err != nil && !errors.As(err, &differs) {
+	if _, differs := errors.AsType[*differError](err); err != nil && !differs {
 		err = fmt.Errorf("the second reader cannot read it: %w", err)
 	}
 	return l, err

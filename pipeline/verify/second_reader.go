@@ -77,19 +77,23 @@ func secondFooter(meta *parquet.FileMetaData) (footer, error) {
 		g := group{rows: rg.NumRows}
 		for _, column := range rg.Columns {
 			m := column.MetaData
-			offset := m.DataPageOffset
-			if m.DictionaryPageOffset != nil {
-				offset = *m.DictionaryPageOffset
-			}
 			s := m.Statistics
 			g.chunks = append(g.chunks, chunk{
-				path: strings.Join(m.PathInSchema, "."), physical: m.Type.String(), values: m.NumValues, offset: offset, bytes: m.TotalCompressedSize,
+				path: strings.Join(m.PathInSchema, "."), physical: m.Type.String(), values: m.NumValues, offset: firstPage(m), bytes: m.TotalCompressedSize,
 				hasBounds: s != nil && (s.Min != nil || s.Max != nil || s.MinValue != nil || s.MaxValue != nil), statistics: secondStatistics(m),
 			})
 		}
 		f.groups = append(f.groups, g)
 	}
 	return f, nil
+}
+
+// firstPage is where the pages of a column chunk begin.
+func firstPage(m *parquet.ColumnMetaData) int64 {
+	if m.DictionaryPageOffset != nil {
+		return *m.DictionaryPageOffset
+	}
+	return m.DataPageOffset
 }
 
 func secondStatistics(m *parquet.ColumnMetaData) statistics {
@@ -170,15 +174,11 @@ func (r secondReader) checkPages(rowGroup, i int) error {
 func (r secondReader) headers(rowGroup, i int, each func(h *parquet.PageHeader, at int64) error) (err error) {
 	defer contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
-	offset, end := meta.DataPageOffset, int64(0)
-	if meta.DictionaryPageOffset != nil {
-		offset = *meta.DictionaryPageOffset
-	}
-	if size := meta.TotalCompressedSize; offset < 4 || size < 0 || offset > r.file.Size || size > r.file.Size-offset {
+	offset, size := firstPage(meta), meta.TotalCompressedSize
+	if offset < 4 || size < 0 || offset > r.file.Size || size > r.file.Size-offset {
 		return errors.New("its pages are outside the file")
-	} else {
-		end = offset + size
 	}
+	end := offset + size
 	room := make([]byte, min(end-offset, maxHeader))
 	for at := offset; at < end; {
 		head := room[:min(end-at, maxHeader)]

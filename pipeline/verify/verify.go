@@ -82,7 +82,7 @@ const maxFailures = 200
 // Check verifies the whole dataset.
 func Check(ctx context.Context, d Dataset, o Options) (*Result, error) {
 	c := &checker{
-		dataset: d, options: o, result: &Result{}, found: newFindings(),
+		dataset: d, options: o, result: &Result{}, found: &findings{},
 		reading: make(chan struct{}, o.Workers), spare: spareLeaves{kept: map[string][]*leaf{}},
 	}
 	if c.options.Progress == nil {

@@ -16,6 +16,7 @@
 package pace
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -39,8 +40,8 @@ type Controller struct {
 	underWay int    // those of them whose calls have left
 	window   int    // how many may be in flight now, at most Options.Concurrency
 	places   []place
-	free     []int // places without a permit
-	waiters  queue
+	free     []int       // places without a permit
+	waiters  list.List   // of *waiter, in the order of their arrival
 	timer    *time.Timer // calls wake; nil until needed
 	bucket   bucket
 	spacing  spacing
@@ -55,7 +56,7 @@ type Controller struct {
 	rateBound bool   // a call has waited for the rate since the rate last grew
 	leaving   leaving
 	waits     waits
-	tally     tally
+	outcomes  struct{ answered, limited, failed int64 }
 }
 
 // New makes a Controller. It panics on options that Validate refuses.
@@ -66,7 +67,7 @@ func New(o Options) *Controller {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	c := &Controller{options: o, window: 1}
+	c := &Controller{options: o, window: 1, waits: waits{waited: map[Reason]time.Duration{}}}
 	c.adaption.ceiling = unlimited
 	if o.Rate > 0 {
 		c.adaption.ceiling = o.Rate * (1 - o.Margin)
@@ -100,21 +101,36 @@ func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 		return Permit{}, err
 	}
 	c.mu.Lock()
-	if c.waiters.len == 0 && c.clear() {
+	if c.waiters.Len() == 0 && c.clear() {
 		p := c.grant(time.Now())
 		c.mu.Unlock()
 		return p, nil
 	}
 	w := &waiter{ready: make(chan struct{})}
-	c.waiters.push(w)
+	at := c.waiters.PushBack(w)
 	c.serve(time.Now())
 	c.mu.Unlock()
-	err := c.await(ctx, &c.waiters, w)
+	err := c.await(ctx, &c.waiters, at)
 	return w.permit, err
 }
 
-// await waits until a waiter is served.
-func (c *Controller) await(ctx context.Context, q *queue, w *waiter) error {
+// waiter is a caller of Acquire or Leave that must wait.
+type waiter struct {
+	ready  chan struct{} // closed when permit or err is set
+	permit Permit
+	err    error
+}
+
+// leaveFirst serves the first waiter of a queue.
+func leaveFirst(q *list.List, p Permit, err error) {
+	w := q.Remove(q.Front()).(*waiter)
+	w.permit, w.err = p, err
+	close(w.ready)
+}
+
+// await waits until the waiter at a place of a queue is served.
+func (c *Controller) await(ctx context.Context, q *list.List, at *list.Element) error {
+	w := at.Value.(*waiter)
 	select {
 	case <-w.ready:
 		return w.err
@@ -127,7 +143,7 @@ func (c *Controller) await(ctx context.Context, q *queue, w *waiter) error {
 		return w.err
 	default:
 	}
-	q.remove(w)
+	q.Remove(at)
 	c.serve(time.Now())
 	return ctx.Err()
 }
@@ -160,7 +176,7 @@ func (p Permit) Done(o Outcome) {
 		c.life.refusing, c.life.refuses = time.Time{}, false
 		c.answered(now, call.left)
 	case Limited:
-		c.tally.limited++
+		c.outcomes.limited++
 		c.life.refused(now, o.asks(), &c.options)
 		limit = c.refused(now, call.left, o)
 	case Unavailable, Unreachable:
@@ -193,7 +209,7 @@ func (c *Controller) heeds(now time.Time, o Outcome) bool {
 }
 
 func (c *Controller) answered(now time.Time, call uint64) {
-	c.tally.answered++
+	c.outcomes.answered++
 	c.adaption.answers.countCall(now)
 	if call > c.round { // one that left before the pause says nothing about it
 		c.adaption.answered++
@@ -275,7 +291,7 @@ func (c *Controller) isByChance(now time.Time) bool {
 
 // failed notes a failure, and reports whether it may tell a limit.
 func (c *Controller) failed(now time.Time, call place, o Outcome) bool {
-	c.tally.failed++
+	c.outcomes.failed++
 	if c.life.failed(now, call, o, &c.options) {
 		c.window = 1
 	}
@@ -343,15 +359,15 @@ func (c *Controller) clear() bool {
 func (c *Controller) serve(now time.Time) {
 	leaves, next := c.release(now)
 	reason, until := Free, time.Time{}
-	for c.waiters.len > 0 {
+	for c.waiters.Len() > 0 {
 		if end := c.life.end(&c.options); !end.IsZero() && !now.Before(end) {
-			c.waiters.pop().leave(Permit{}, ErrDead)
+			leaveFirst(&c.waiters, Permit{}, ErrDead)
 			continue
 		}
 		if reason, until = c.obstacle(now); reason != Free {
 			break
 		}
-		c.waiters.pop().leave(c.grant(now), nil)
+		leaveFirst(&c.waiters, c.grant(now), nil)
 	}
 	if leaves != Free {
 		reason = leaves // what calls wait for that are ready decides how many get ready
@@ -365,12 +381,12 @@ func (c *Controller) serve(now time.Time) {
 
 // release lets calls leave that are ready to.
 func (c *Controller) release(now time.Time) (Reason, time.Time) {
-	for q := &c.leaving.queue; q.len > 0; {
-		at := &c.places[q.first.permit.place]
+	for q := &c.leaving.queue; q.Len() > 0; {
+		at := &c.places[q.Front().Value.(*waiter).permit.place]
 		if at.permit != c.life.probe {
 			reason, until := c.closed(now, c.underWay, 0)
 			if reason == Dead || until.Sub(now) > longHold {
-				q.pop().leave(Permit{}, ErrHeld)
+				leaveFirst(q, Permit{}, ErrHeld)
 				continue
 			}
 			if reason == Free {
@@ -381,7 +397,7 @@ func (c *Controller) release(now time.Time) (Reason, time.Time) {
 			}
 		}
 		c.depart(now, at)
-		q.pop().leave(Permit{}, nil)
+		leaveFirst(q, Permit{}, nil)
 	}
 	return Free, time.Time{}
 }

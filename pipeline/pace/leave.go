@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"time"
@@ -46,15 +47,15 @@ func (p Permit) Leave(ctx context.Context) error {
 		return err
 	}
 	w := &waiter{ready: make(chan struct{}), permit: p}
-	c.leaving.queue.push(w)
+	turn := c.leaving.queue.PushBack(w)
 	c.serve(now)
 	c.mu.Unlock()
-	return c.await(ctx, &c.leaving.queue, w)
+	return c.await(ctx, &c.leaving.queue, turn)
 }
 
 // leaving are the calls that are ready to leave.
 type leaving struct {
-	queue queue
+	queue list.List     // of *waiter
 	used  bool          // calls say when they leave
 	takes time.Duration // longest preparation among the last ones
 }

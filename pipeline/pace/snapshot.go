@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"maps"
 	"math"
 	"time"
 )
@@ -17,9 +18,6 @@ const (
 	Spread      Reason = "look_ahead"  // the calls left are spread until the service's reset
 	Dead        Reason = "dead"        // a response of a dead service
 )
-
-// reasons is the order of waits.waited.
-var reasons = [...]Reason{Free, Concurrency, Rate, RetryAfter, Spread, Dead}
 
 // Snapshot is what a Controller does now and has done so far.
 type Snapshot struct {
@@ -46,9 +44,6 @@ type Snapshot struct {
 	Waited map[Reason]time.Duration
 }
 
-// tally counts outcomes.
-type tally struct{ answered, limited, failed int64 }
-
 // Snapshot returns the state of the Controller.
 func (c *Controller) Snapshot() Snapshot {
 	c.mu.Lock()
@@ -56,10 +51,10 @@ func (c *Controller) Snapshot() Snapshot {
 	now := time.Now()
 	c.waits.update(now, c.waits.reason, c.waits.until)
 	s := Snapshot{
-		InFlight: c.inFlight, Waiting: c.waiters.len,
+		InFlight: c.inFlight, Waiting: c.waiters.Len(),
 		Reason: c.waits.reason, Until: c.waits.until, Asked: c.pause.beyond,
-		Calls: int64(c.issued), Answered: c.tally.answered, Limited: c.tally.limited, Failed: c.tally.failed,
-		Decreases: c.adaption.decreases, Waited: map[Reason]time.Duration{},
+		Calls: int64(c.issued), Answered: c.outcomes.answered, Limited: c.outcomes.limited, Failed: c.outcomes.failed,
+		Decreases: c.adaption.decreases, Waited: maps.Clone(c.waits.waited),
 	}
 	if r := c.bucket.rate; !math.IsInf(r, 1) {
 		s.Rate = r
@@ -67,13 +62,8 @@ func (c *Controller) Snapshot() Snapshot {
 	switch {
 	case c.life.dead:
 		s.DeadSince, s.GivesUp, s.Reason = c.life.since, c.life.end(&c.options), Dead
-	case c.waiters.len == 0 && c.pause.active(now):
+	case c.waiters.Len() == 0 && c.pause.active(now):
 		s.Reason, s.Until = RetryAfter, c.pause.until
-	}
-	for i, d := range c.waits.waited {
-		if d > 0 && reasons[i] != Free {
-			s.Waited[reasons[i]] = d
-		}
 	}
 	return s
 }
@@ -83,18 +73,14 @@ type waits struct {
 	reason Reason
 	until  time.Time
 	since  time.Time
-	waited [len(reasons)]time.Duration
+	waited map[Reason]time.Duration
 }
 
 // update adds the time since the last update to the reason of that time, and
 // sets the present one.
 func (w *waits) update(now time.Time, reason Reason, until time.Time) {
-	if w.reason != Free {
-		for i, r := range reasons {
-			if r == w.reason {
-				w.waited[i] += now.Sub(w.since)
-			}
-		}
+	if waited := now.Sub(w.since); w.reason != Free && waited > 0 {
+		w.waited[w.reason] += waited
 	}
 	w.reason, w.until, w.since = reason, until, now
 }

@@ -4,7 +4,6 @@ package stats
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -18,24 +17,9 @@ type Progress struct {
 	// Recent is filled by a Recorder.
 	Recent Recent
 
-	workers atomic.Int64
-
-	mu                   sync.Mutex
-	searching            bool
-	done                 sinks.Totals // without reasons
-	known, knownRejected int64
-	parts                int64
-	read                 reading
-	// minDone and minShare are the most that was seen done: estimates
-	// change, but what is done stays done.
-	minDone  int64
-	minShare float64
-}
-
-// reading is how far the input is read. Rows and bytes are of the same moment.
-type reading struct {
-	rows, bytes, total int64
-	begun, all         bool
+	mu    sync.Mutex
+	now   Snapshot // without what Calls has
+	begun bool     // to read
 }
 
 // Snapshot is a look at a Progress.
@@ -54,7 +38,7 @@ type Snapshot struct {
 	Parts                 int64 // published and recorded
 	BytesRead, BytesTotal int64 // of RowsRead, as stored; total is -1 when unknown
 	// LeastDone and LeastShare are the most that was seen before of InputDone
-	// and Share.
+	// and Share: estimates change, but what is done stays done.
 	LeastDone  int64
 	LeastShare float64
 	// Unasked are rows without a question, and Withheld questions that may not be
@@ -68,19 +52,18 @@ type Snapshot struct {
 
 // Snapshot looks at the run as it is now.
 func (p *Progress) Snapshot() Snapshot {
-	s := Snapshot{BytesTotal: -1, Workers: int(p.workers.Load())}
+	var calls Snapshot // before the rows that they answer
 	if p.Calls != nil {
-		s.Unasked, s.Withheld = p.Calls.unasked.Load(), p.Calls.withheld.Load()
-		s.Calls = new(p.Calls.Snapshot())
+		calls = Snapshot{Unasked: p.Calls.unasked.Load(), Withheld: p.Calls.withheld.Load(), Calls: new(p.Calls.Snapshot())}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.Done, s.Known, s.KnownRejected, s.Searching, s.Parts = p.done, p.known, p.knownRejected, p.searching, p.parts
-	if p.read.begun {
-		s.RowsRead, s.AllRead, s.BytesRead, s.BytesTotal = p.read.rows, p.read.all, p.read.bytes, p.read.total
+	s := p.now
+	s.Unasked, s.Withheld, s.Calls = calls.Unasked, calls.Withheld, calls.Calls
+	if !p.begun {
+		s.BytesTotal = -1
 	}
-	s.LeastDone, s.LeastShare = p.minDone, p.minShare
-	p.minDone, p.minShare = s.InputDone(), s.Share()
+	p.now.LeastDone, p.now.LeastShare = s.InputDone(), s.Share()
 	return s
 }
 
@@ -145,13 +128,17 @@ func (s Snapshot) Share() float64 {
 }
 
 // SetWorkers says how many other processes do the run now.
-func (p *Progress) SetWorkers(n int) { p.workers.Store(int64(n)) }
+func (p *Progress) SetWorkers(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Workers = n
+}
 
 // Begin says before the first row whether the rows are keyword searches.
 func (p *Progress) Begin(searches bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.searching = searches
+	p.now.Searching = searches
 }
 
 // CountRead counts rows that were read, up to a position in the bytes of the
@@ -159,29 +146,29 @@ func (p *Progress) Begin(searches bool) {
 func (p *Progress) CountRead(rows int, position, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.read.rows += int64(rows)
-	p.read.bytes, p.read.total, p.read.begun = position, total, true
+	p.now.RowsRead += int64(rows)
+	p.now.BytesRead, p.now.BytesTotal, p.begun = position, total, true
 }
 
 // CountAllRead says that CountRead has counted the last rows.
 func (p *Progress) CountAllRead() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.read.all, p.read.begun = true, true
+	p.now.AllRead, p.begun = true, true
 }
 
 // CountPart counts a part that is published and recorded.
 func (p *Progress) CountPart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.parts++
+	p.now.Parts++
 }
 
 // CountEarlier counts the lines of a part that an earlier run made.
 func (p *Progress) CountEarlier(t sinks.Totals) {
 	p.mu.Lock()
-	p.known += t.Rows
-	p.knownRejected += t.Rejected
+	p.now.Known += t.Rows
+	p.now.KnownRejected += t.Rejected
 	p.mu.Unlock()
 	p.Count(t)
 }
@@ -191,14 +178,14 @@ func (p *Progress) Count(t sinks.Totals) {
 	t.Reasons = nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done.Add(t)
+	p.now.Done.Add(t)
 }
 
 // Reached sets what other processes have done of the run, unless it was more before.
 func (p *Progress) Reached(done sinks.Totals, parts int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if done.Rows >= p.done.Rows {
-		p.done, p.parts = done, parts
+	if done.Rows >= p.now.Done.Rows {
+		p.now.Done, p.now.Parts = done, parts
 	}
 }

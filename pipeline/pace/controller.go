@@ -56,7 +56,7 @@ type Controller struct {
 	rateBound bool   // a call has waited for the rate since the rate last grew
 	leaving   leaving
 	waits     waits
-	outcomes  struct{ answered, limited, failed int64 }
+	refusals  int64 // for too many calls
 }
 
 // New makes a Controller. It panics on options that Validate refuses.
@@ -176,7 +176,7 @@ func (p Permit) Done(o Outcome) {
 		c.life.refusing, c.life.refuses = time.Time{}, false
 		c.answered(now, call.left)
 	case Limited:
-		c.outcomes.limited++
+		c.refusals++
 		c.life.refused(now, o.asks(), &c.options)
 		limit = c.refused(now, call.left, o)
 	case Unavailable, Unreachable:
@@ -209,7 +209,6 @@ func (c *Controller) heeds(now time.Time, o Outcome) bool {
 }
 
 func (c *Controller) answered(now time.Time, call uint64) {
-	c.outcomes.answered++
 	c.adaption.answers.countCall(now)
 	if call > c.round { // one that left before the pause says nothing about it
 		c.adaption.answered++
@@ -291,7 +290,6 @@ func (c *Controller) isByChance(now time.Time) bool {
 
 // failed notes a failure, and reports whether it may tell a limit.
 func (c *Controller) failed(now time.Time, call place, o Outcome) bool {
-	c.outcomes.failed++
 	if c.life.failed(now, call, o, &c.options) {
 		c.window = 1
 	}

@@ -37,9 +37,9 @@ type Snapshot struct {
 	// Options.MaxPause; 0 otherwise, and after the next answer.
 	Asked time.Duration
 
-	Calls                     int64 // permits given
-	Answered, Limited, Failed int64 // outcomes; Failed is Unavailable and Unreachable
-	Decreases                 int64 // of the rate
+	Calls     int64 // permits given
+	Limited   int64 // refusals for too many calls
+	Decreases int64 // of the rate
 	// Waited is how long at least one caller waited, by reason.
 	Waited map[Reason]time.Duration
 }
@@ -53,7 +53,7 @@ func (c *Controller) Snapshot() Snapshot {
 	s := Snapshot{
 		InFlight: c.inFlight, Waiting: c.waiters.Len(),
 		Reason: c.waits.reason, Until: c.waits.until, Asked: c.pause.beyond,
-		Calls: int64(c.issued), Answered: c.outcomes.answered, Limited: c.outcomes.limited, Failed: c.outcomes.failed,
+		Calls: int64(c.issued), Limited: c.refusals,
 		Decreases: c.adaption.decreases, Waited: maps.Clone(c.waits.waited),
 	}
 	if r := c.bucket.rate; !math.IsInf(r, 1) {

@@ -167,7 +167,7 @@ func (d *desk) reply(op resolution.Operation, body map[string]any) (resolution.R
 	if err != nil {
 		panic(err)
 	}
-	return client.Read(op, 200, text)
+	return client.Read(op, 200, text, nil)
 }
 
 func (d *desk) Poll(ctx context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {

@@ -63,7 +63,9 @@ func (a *Answers) Len() int {
 
 // NewAnswers returns empty answers with a CompanyList.
 func NewAnswers() *Answers {
-	return &Answers{Companies: CompanyCodes{Table: &CompanyList{}}}
+	a := &Answers{Companies: CompanyCodes{Table: &CompanyList{}}}
+	a.Hashes.Reset(HashTypes)
+	return a
 }
 
 // AnswerRow is an answer among others. The zero AnswerRow is no match.
@@ -74,6 +76,14 @@ type AnswerRow struct {
 
 // Matched reports whether the answer has data.
 func (r AnswerRow) Matched() bool { return r.Of != nil }
+
+// Lead is that of Answers.
+func (r AnswerRow) Lead() *Lead {
+	if !r.Matched() {
+		return nil
+	}
+	return r.Of.Lead(r.I)
+}
 
 // AddRow adds a copy of a match, or an answer without one.
 func (a *Answers) AddRow(r AnswerRow) {
@@ -112,6 +122,40 @@ func (a *Answers) AddMatch() (row int) {
 	a.Matched, a.Reasons = append(a.Matched, true), append(a.Reasons, "")
 	return a.Len() - 1
 }
+
+// IsLastEmpty reports whether nothing was set of the last row.
+func (a *Answers) IsLastEmpty() bool {
+	i := a.Len() - 1
+	return a.Bytes(i) == 0 && len(a.LastSeen) <= i && len(a.SearchedAt) <= i && len(a.Confidences) <= i && len(a.Companies.Codes) <= i
+}
+
+// DropLast removes the last row, of which nothing was set.
+func (a *Answers) DropLast() {
+	i := a.Len() - 1
+	a.Matched, a.Reasons = a.Matched[:i], a.Reasons[:i]
+}
+
+// SetText sets a text of the last row; none if it is empty.
+func (a *Answers) SetText(f Field, text string) { a.Texts[f].Set(a.Len()-1, bytesOf(text)) }
+
+// AddTyped adds a text to the list of the last row in Emails or Phones.
+func (a *Answers) AddTyped(list *TypedTexts, text, kind string) {
+	list.Put(a.Len()-1, bytesOf(text), bytesOf(kind))
+}
+
+// AddHash adds a hash to the last row.
+func (a *Answers) AddHash(hash, kind string) {
+	if code := HashTypes.code(kind); code < HashTypes.Len() {
+		a.Hashes.Types.Pad(a.Hashes.Texts.Len())
+		a.Hashes.Types.AddCode(HashTypes, int32(code))
+		a.Hashes.TextLists.Put(a.Len()-1, bytesOf(hash))
+	} else {
+		a.AddTyped(&a.Hashes, hash, kind)
+	}
+}
+
+// AddKeyword adds a keyword to the last row.
+func (a *Answers) AddKeyword(text string) { a.Keywords.Put(a.Len()-1, bytesOf(text)) }
 
 // SetTime sets the last row of LastSeen or SearchedAt.
 func (a *Answers) SetTime(column *[]int64, at time.Time) {

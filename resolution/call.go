@@ -85,8 +85,10 @@ type About struct {
 // search that is Pending is asked for with its ID.
 type Reply struct {
 	About
-	// Answer is the data about a single record, or the absence of data.
-	Answer Answer
+	// Found is the data about a single record, Reason why there are none; both are empty
+	// while it is Pending.
+	Found  AnswerRow
+	Reason string
 	// Page is the result of a finished search; nil before, and for a single record.
 	Page *FoundPage
 }

@@ -121,7 +121,7 @@ func (a *Answers) AddLead(l *Lead) {
 		a.AddMiss("")
 		return
 	}
-	i := a.AddMatch()
+	a.AddMatch()
 	for _, t := range []struct {
 		field Field
 		text  string
@@ -131,16 +131,16 @@ func (a *Answers) AddLead(l *Lead) {
 		{FieldSeniority, l.Seniority}, {FieldDepartment, l.Department}, {FieldEmail, l.Email}, {FieldStreet, l.Address.Street},
 		{FieldZipCode, l.Address.ZipCode}, {FieldCity, l.Address.City}, {FieldState, l.Address.State}, {FieldMatchLevel, l.MatchLevel},
 	} {
-		a.Texts[t.field].Set(i, bytesOf(t.text))
+		a.SetText(t.field, t.text)
 	}
 	for _, e := range l.Emails {
-		a.Emails.Put(i, bytesOf(e.Email), bytesOf(e.Type))
+		a.AddTyped(&a.Emails, e.Email, e.Type)
 	}
 	for _, p := range l.Phones {
-		a.Phones.Put(i, bytesOf(p.Phone), bytesOf(p.Type))
+		a.AddTyped(&a.Phones, p.Phone, p.Type)
 	}
 	for _, h := range l.HashedEmails {
-		a.Hashes.Put(i, bytesOf(h.Email), bytesOf(h.Type))
+		a.AddHash(h.Email, h.Type)
 	}
 	if l.LastSeenAt != nil {
 		a.SetTime(&a.LastSeen, *l.LastSeenAt)
@@ -156,11 +156,10 @@ func (a *Answers) AddLead(l *Lead) {
 // AddFound adds a lead that a search has found.
 func (a *Answers) AddFound(l *FoundLead) {
 	a.AddLead(&l.Lead)
-	i := a.Len() - 1
-	a.Texts[FieldLeadID].Set(i, bytesOf(l.LeadID))
-	a.Texts[FieldLeadType].Set(i, bytesOf(l.LeadType))
+	a.SetText(FieldLeadID, l.LeadID)
+	a.SetText(FieldLeadType, l.LeadType)
 	for _, k := range l.MatchedKeywords {
-		a.Keywords.Put(i, bytesOf(k))
+		a.AddKeyword(k)
 	}
 	if !l.SearchedAt.IsZero() {
 		a.SetTime(&a.SearchedAt, l.SearchedAt)

@@ -48,6 +48,15 @@ func (t *Texts) Slice(from, to int) Texts { return Texts{t.Data, t.Offsets[from 
 // TextTable is distinct texts that codes stand for. It must not change.
 type TextTable struct{ Texts }
 
+// code is the code of a text of a small table, its length if it has no such text.
+func (t *TextTable) code(text string) int {
+	code := 0
+	for code < t.Len() && string(t.At(code)) != text {
+		code++
+	}
+	return code
+}
+
 // CodedTexts is a column of texts by their code in a table, whose length is the code of
 // no text. Without a table it is plain: it has the texts instead, as soon as one of them
 // is not in the table.

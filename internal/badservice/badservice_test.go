@@ -149,10 +149,10 @@ func TestSpellings(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", op, err)
 			}
-			if !reflect.DeepEqual(got.Answer, want.Answer) || got.ID != want.ID || got.Pending {
-				t.Errorf("%s: %s\nis read as %+v\nand %s\nas %+v", op, got.Body, got.Answer, want.Body, want.Answer)
+			if !reflect.DeepEqual(got.Found.Lead(), want.Found.Lead()) || got.Reason != want.Reason || got.ID != want.ID || got.Pending {
+				t.Errorf("%s: %s\nis read as %+v\nand %s\nas %+v", op, got.Body, got.Found.Lead(), want.Body, want.Found.Lead())
 			}
-			if want.Answer.Matched() {
+			if want.Found.Matched() {
 				matched++
 			} else {
 				missed++

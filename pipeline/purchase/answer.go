@@ -9,8 +9,8 @@ import (
 // Answer is what is known about a question, for every row that asks it.
 type Answer struct {
 	Outcome outcome.Outcome
-	Reason  string           // empty on a match
-	Lead    *resolution.Lead // shared by the rows, which must not change it
+	Reason  string               // empty on a match
+	Found   resolution.AnswerRow // shared by the rows, which must not change it
 	Receipt outcome.Receipt
 
 	page      *resolution.FoundPage // of a page of a search, or a count
@@ -22,7 +22,7 @@ func failed(reason string) Answer { return Answer{Outcome: outcome.Failed, Reaso
 // answerOf is what a stored answer and the reply that was stored say together.
 func answerOf(stored answers.Answer, r resolution.Reply) Answer {
 	a := Answer{
-		Outcome: outcome.NoMatch, Reason: stored.Reason, Lead: r.Answer.Lead, page: r.Page, pageBytes: len(stored.Body),
+		Outcome: outcome.NoMatch, Reason: stored.Reason, Found: r.Found, page: r.Page, pageBytes: len(stored.Body),
 		Receipt: outcome.Receipt{ResolutionID: stored.Resolution, ResolvedAt: stored.Received},
 	}
 	if stored.Outcome == answers.Matched || r.Page != nil { // whether a search has leads is known after its last page

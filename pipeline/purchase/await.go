@@ -193,7 +193,7 @@ func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
 	if _, err := c.conclude(f.Answer, delivered); err != nil {
 		return Answer{}, err
 	}
-	return c.buyer.codec.answer(f.Answer)
+	return c.buyer.codec.answer(f.Answer, nil)
 }
 
 // poll asks for a promised page once.

@@ -134,7 +134,8 @@ func (b *Buyer) AnswerRows(ctx context.Context, asked []string, rows int) ([]Ans
 }
 
 // begin looks up what is stored of questions. It finishes those that need no
-// call, and returns the calls of the others.
+// call, and returns the calls of the others. All are looked at before the first is finished:
+// they are read into the same memory, and duplicates read from it.
 func (b *Buyer) begin(added []*entry) (calls []*call) {
 	keys := make([]string, len(added))
 	for i, e := range added {
@@ -142,42 +143,53 @@ func (b *Buyer) begin(added []*entry) (calls []*call) {
 	}
 	now := time.Now()
 	found, err := b.remote.Answers.Lookup(context.WithoutCancel(b.ctx), b.scope, keys, b.remote.Freshness(b.began), true, nil)
+	into, settled := resolution.NewAnswers(), make([]*entry, 0, len(added))
 	for i, e := range added {
-		if err != nil {
-			b.finish(e, Answer{}, err)
-			continue
+		d := UseStored
+		if e.err = err; err == nil {
+			d, e.err = b.look(e, &found[i], now, into)
 		}
-		f, err := b.readAgain(e.key, found[i])
-		if err != nil {
-			b.finish(e, Answer{}, err)
-			continue
+		if e.err != nil || !d.asks() {
+			settled = append(settled, e)
+		} else {
+			calls = append(calls, b.newCall(e, found[i], d))
 		}
-		switch d := b.remote.Decide(b.codec.operation, f, b.began, now); d {
-		case UseStored, Skip, GiveUp:
-			if d == UseStored {
-				if f.Answer.Outcome != answers.Refused {
-					b.refusals.answer()
-				}
-				b.counters.Stored(1)
-				b.bookDelivered(e.key, f.Answer)
-			} else {
-				b.counters.Withheld(1)
-				if d == GiveUp {
-					b.warnTooOld()
-				}
-			}
-			a, err := b.codec.settled(d, f)
-			b.finish(e, a, err)
-		default:
-			calls = append(calls, b.newCall(e, f, d))
-		}
+	}
+	for _, e := range settled {
+		b.finish(e, e.answer, e.err)
 	}
 	return calls
 }
 
+// look decides about a question by what is stored of it, and sets its answer if it needs no
+// call.
+func (b *Buyer) look(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, err error) {
+	if *f, err = b.readAgain(e.key, *f, into); err != nil {
+		return d, err
+	}
+	d = b.remote.Decide(b.codec.operation, *f, b.began, now)
+	switch {
+	case d.asks():
+		return d, nil
+	case d == UseStored:
+		if f.Answer.Outcome != answers.Refused {
+			b.refusals.answer()
+		}
+		b.counters.Stored(1)
+		b.bookDelivered(e.key, f.Answer)
+	default:
+		b.counters.Withheld(1)
+		if d == GiveUp {
+			b.warnTooOld()
+		}
+	}
+	e.answer, err = b.codec.settled(d, *f, into)
+	return d, err
+}
+
 // readAgain reads a stored miss again. If it is no answer, its call becomes open.
-func (b *Buyer) readAgain(key string, f answers.Found) (answers.Found, error) {
-	f, none := b.codec.readAgain(f)
+func (b *Buyer) readAgain(key string, f answers.Found, into *resolution.Answers) (answers.Found, error) {
+	f, none := b.codec.readAgain(f, into)
 	if !none || b.remote.Offline {
 		return f, nil
 	}

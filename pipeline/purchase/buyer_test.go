@@ -3,8 +3,10 @@ package purchase
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +29,7 @@ func (s answering) Do(_ context.Context, call resolution.Call) (resolution.Reply
 	if err != nil {
 		return resolution.Reply{}, err
 	}
-	return client.Read(call.Operation, status, []byte(body))
+	return client.Read(call.Operation, status, []byte(body), nil)
 }
 
 func (s answering) Start(_ context.Context, call resolution.SearchCall) (resolution.Reply, error) {
@@ -35,7 +37,7 @@ func (s answering) Start(_ context.Context, call resolution.SearchCall) (resolut
 	if err != nil {
 		return resolution.Reply{}, err
 	}
-	return client.Read(call.Operation, status, []byte(body))
+	return client.Read(call.Operation, status, []byte(body), nil)
 }
 
 func (s answering) Poll(_ context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
@@ -43,7 +45,7 @@ func (s answering) Poll(_ context.Context, op resolution.Operation, id, _ string
 	if err != nil {
 		return resolution.Reply{}, err
 	}
-	return client.Read(op, status, []byte(body))
+	return client.Read(op, status, []byte(body), nil)
 }
 
 // buyerFrom buys for the run "night" from a service, one call at a time, where
@@ -445,4 +447,38 @@ func TestExpiredIntent(t *testing.T) {
 	if calls, credits := b.Spent(); calls != 1 || credits == 0 {
 		t.Errorf("%d calls and %d credits are spent", calls, credits)
 	}
+}
+
+// TestStoredForMany: batches that ask the same stored questions get the data of each, and
+// copy them while others are read.
+func TestStoredForMany(t *testing.T) {
+	_, store := laterOf(t)
+	b := buyerFrom(t, resolution.NetworkToPhone, store, answering(nil), nil)
+	keys := make([]string, 400)
+	for i := range keys {
+		keys[i] = fmt.Sprint("network.example/in/", i)
+		body := fmt.Appendf(nil, `{"lead":{"phone":"+%d"}}`, i)
+		q := answers.Question{Scope: b.scope, Key: keys[i]}
+		if err := store.Put(t.Context(), q, answers.Answer{Run: "before", Outcome: answers.Matched, Status: 200, Body: body, Received: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var working sync.WaitGroup
+	for n := range 80 {
+		working.Go(func() {
+			asked := keys[:len(keys)/(1+n%8*10)] // the few are copied soonest
+			got, err := b.Answer(t.Context(), asked)
+			if err != nil {
+				t.Error(err)
+			}
+			copied := resolution.NewAnswers()
+			for i, a := range got {
+				copied.AddRow(a.Found)
+				if want := fmt.Sprint("+", i); copied.Lead(i).Phone != want {
+					t.Errorf("%s has the phone %s", asked[i], copied.Lead(i).Phone)
+				}
+			}
+		})
+	}
+	working.Wait()
 }

@@ -246,7 +246,7 @@ func (c *call) close(a answers.Answer, how ending, given Answer) (Answer, error)
 	case err != nil:
 		return Answer{}, err
 	case earlier != nil:
-		return c.buyer.codec.answer(*earlier)
+		return c.buyer.codec.answer(*earlier, nil)
 	}
 	return given, nil
 }

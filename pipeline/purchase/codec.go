@@ -48,10 +48,10 @@ func (c *codec) forRecords(service Service, price Price) {
 		})
 	}
 	c.price = func(_ string, r resolution.Reply) int64 {
-		if !r.Answer.Matched() && r.Quarantined > 0 {
+		if !r.Found.Matched() && r.Quarantined > 0 {
 			return price.Max() // for the service it is a match
 		}
-		return price.ofRecord(c.operation, r.Answer)
+		return price.ofRecord(c.operation, r.Found)
 	}
 }
 
@@ -88,8 +88,8 @@ func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 		Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	switch {
-	case r.Page == nil && !r.Answer.Matched():
-		a.Outcome, a.Reason = answers.NoMatch, r.Answer.Reason
+	case r.Page == nil && !r.Found.Matched():
+		a.Outcome, a.Reason = answers.NoMatch, r.Reason
 	case r.Page != nil && r.Page.Result.Leads.Len() == 0 && r.Page.Count.Leads == 0:
 		a.Outcome, a.Reason = answers.NoMatch, outcome.ReasonNotFound
 	}
@@ -100,23 +100,23 @@ func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 var errUnreadable = errors.New("a stored answer that was a match does not read as one")
 
 // answer reads a stored answer as when it came. What an earlier version took for a match
-// may have been no value: then it is no match, or its rows fail.
-func (c codec) answer(stored answers.Answer) (Answer, error) {
+// may have been no value: then it is no match, or its rows fail. into is that of Reader.
+func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, error) {
 	switch {
 	case stored.Outcome == answers.Refused:
 		return failed(stored.Reason), nil
 	case stored.Outcome == answers.NoMatch && c.poll == nil:
 		return answerOf(stored, resolution.Reply{}), nil
 	}
-	r, err := c.read(c.operation, stored.Status, stored.Body)
+	r, err := c.read(c.operation, stored.Status, stored.Body, into)
 	var failure *resolution.CallError
 	switch {
 	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
 		return failed(outcome.ReasonUnknownCall), nil
-	case err != nil, r.Page == nil && !r.Answer.Matched() && r.Answer.Reason == "":
+	case err != nil, r.Page == nil && !r.Found.Matched() && r.Reason == "":
 		return Answer{}, errors.Join(errUnreadable, err)
-	case r.Page == nil && !r.Answer.Matched():
-		stored.Outcome, stored.Reason = answers.NoMatch, r.Answer.Reason
+	case r.Page == nil && !r.Found.Matched():
+		stored.Outcome, stored.Reason = answers.NoMatch, r.Reason
 	}
 	return answerOf(stored, r), nil
 }
@@ -124,11 +124,11 @@ func (c codec) answer(stored answers.Answer) (Answer, error) {
 // readAgain reads a stored miss by the rules of today: an earlier version took more for
 // one. It may be a match. Or it is no answer: then it counts as not stored, and its call
 // as unknown; none says so.
-func (c codec) readAgain(f answers.Found) (_ answers.Found, none bool) {
+func (c codec) readAgain(f answers.Found, into *resolution.Answers) (_ answers.Found, none bool) {
 	if !f.Stored || f.Answer.Outcome != answers.NoMatch || f.Answer.Status/100 != 2 || len(f.Answer.Body) == 0 {
 		return f, false
 	}
-	r, err := c.read(c.operation, f.Answer.Status, f.Answer.Body)
+	r, err := c.read(c.operation, f.Answer.Status, f.Answer.Body, into)
 	var failure *resolution.CallError
 	switch {
 	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
@@ -136,7 +136,7 @@ func (c codec) readAgain(f answers.Found) (_ answers.Found, none bool) {
 			f.Open, f.Sent = answers.Unknown, f.Answer.Received
 		}
 		return f, true
-	case r.Answer.Matched():
+	case r.Found.Matched():
 		f.Answer.Outcome, f.Answer.Reason = answers.Matched, ""
 	}
 	return f, false

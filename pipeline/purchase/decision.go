@@ -24,6 +24,9 @@ const (
 	Skip                      // nothing is stored, and the run is offline
 )
 
+// asks reports whether the question needs a call.
+func (d Decision) asks() bool { return d == Ask || d == Resend || d == Await }
+
 // Decide decides about a question of an operation. began is when this process began. Questions
 // that the service refused since then are not asked again, and RetryUnknown does not send
 // calls again that became unknown since then.
@@ -51,10 +54,10 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 }
 
 // settled returns the answer to a question that needs no call.
-func (c codec) settled(d Decision, f answers.Found) (Answer, error) {
+func (c codec) settled(d Decision, f answers.Found, into *resolution.Answers) (Answer, error) {
 	switch d {
 	case UseStored:
-		return c.answer(f.Answer)
+		return c.answer(f.Answer, into)
 	case Skip:
 		return Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil
 	}

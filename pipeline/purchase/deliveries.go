@@ -195,7 +195,7 @@ func (l *Deliveries) answer(q answers.Question, d resolution.Delivery) (a answer
 		}
 	}
 	c := newCodec(q.Operation, nil, l.remote.Read, l.remote.Price)
-	r, err := c.read(q.Operation, http.StatusOK, d.Body)
+	r, err := c.read(q.Operation, http.StatusOK, d.Body, nil)
 	switch {
 	case err != nil:
 		return answers.Answer{}, false, err

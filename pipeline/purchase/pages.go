@@ -99,7 +99,7 @@ func (b *Buyer) readLeads(ctx context.Context, key string) (*resolution.Answers,
 	if err != nil {
 		return nil, err
 	}
-	a, err := b.codec.answer(f.Answer)
+	a, err := b.codec.answer(f.Answer, nil)
 	if err != nil {
 		return nil, err
 	}

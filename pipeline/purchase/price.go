@@ -64,11 +64,11 @@ func (p Price) ofLead(q search.Query) int64 {
 }
 
 // ofRecord returns the price of an answer about a single record.
-func (p Price) ofRecord(op resolution.Operation, a resolution.Answer) int64 {
+func (p Price) ofRecord(op resolution.Operation, r resolution.AnswerRow) int64 {
 	switch {
-	case !a.Matched():
+	case !r.Matched():
 		return 0
-	case op == resolution.Deanonymization && a.Lead.MatchLevel == "company":
+	case op == resolution.Deanonymization && string(r.Of.Texts[resolution.FieldMatchLevel].At(r.I)) == "company":
 		return p.Company
 	}
 	return p.Match

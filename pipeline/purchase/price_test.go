@@ -67,10 +67,10 @@ func TestLeftOutIsPaid(t *testing.T) {
 		{resolution.KeywordToLeadCount, page, `{"count":-5}`, -1, outcome.Failed, outcome.ReasonUnknownCall},
 	} {
 		c := newCodec(f.op, nil, client.Read, Prices[f.op])
-		if r, err := c.read(f.op, 200, []byte(f.body)); err == nil && *c.stored(f.key, r).Credits != f.credits || (err == nil) != (f.credits >= 0) {
+		if r, err := c.read(f.op, 200, []byte(f.body), nil); err == nil && *c.stored(f.key, r).Credits != f.credits || (err == nil) != (f.credits >= 0) {
 			t.Errorf("%s: %+v, %v", f.body, r, err)
 		}
-		a, err := c.answer(answers.Answer{Outcome: answers.Matched, Status: 200, Body: []byte(f.body)})
+		a, err := c.answer(answers.Answer{Outcome: answers.Matched, Status: 200, Body: []byte(f.body)}, nil)
 		if err != nil || a.Outcome != f.before || a.Reason != f.reason {
 			t.Errorf("%s as a stored match: %+v, %v", f.body, a, err)
 		}

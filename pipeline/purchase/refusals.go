@@ -136,7 +136,7 @@ func (r *refusals) are404() bool {
 func miss404(f *resolution.CallError) resolution.Reply {
 	return resolution.Reply{
 		About:  resolution.About{RequestID: f.RequestID, Status: f.Status, Body: f.Body},
-		Answer: resolution.Answer{Reason: resolution.NoMatch},
+		Reason: resolution.NoMatch,
 	}
 }
 

@@ -39,9 +39,9 @@ func (s *byKey) Do(_ context.Context, call resolution.Call) (resolution.Reply, e
 	}
 	switch word := words[0]; word {
 	case "match":
-		return client.Read(call.Operation, 200, []byte(`{"lead":{"phone":"+12025550100"}}`))
+		return client.Read(call.Operation, 200, []byte(`{"lead":{"phone":"+12025550100"}}`), nil)
 	case "miss":
-		return client.Read(call.Operation, 200, []byte(`{"lead":null}`))
+		return client.Read(call.Operation, 200, []byte(`{"lead":null}`), nil)
 	case "429":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Limited, Status: 429, Sent: true}
 	case "500":

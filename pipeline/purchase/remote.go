@@ -21,9 +21,9 @@ type Service interface {
 	Poll(ctx context.Context, op resolution.Operation, id, clientRef string) (resolution.Reply, error)
 }
 
-// Reader reads a stored answer as Service read it when it came. Texts of the reply
-// may be parts of body, which must not change afterwards.
-type Reader = func(op resolution.Operation, status int, body []byte) (resolution.Reply, error)
+// Reader reads a stored answer as Service read it when it came. It adds the data of a
+// record to into, or to Answers of its own if that is nil.
+type Reader = func(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error)
 
 // Checker says whose answer a body is: the error says that it is that to another question
 // than call, and other is resolution.About.OtherAddress.

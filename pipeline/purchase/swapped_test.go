@@ -62,8 +62,8 @@ func TestNobodyElsesAnswer(t *testing.T) {
 			unknown, listed := 0, 0
 			for i, a := range got {
 				switch {
-				case a.Outcome == outcome.Matched && a.Lead.NetworkURL != keys[i]:
-					t.Errorf("%s got the data of %s", keys[i], a.Lead.NetworkURL)
+				case a.Outcome == outcome.Matched && a.Found.Lead().NetworkURL != keys[i]:
+					t.Errorf("%s got the data of %s", keys[i], a.Found.Lead().NetworkURL)
 				case a.Outcome == outcome.Failed && a.Reason == outcome.ReasonUnknownCall && !f.idempotent:
 					unknown++
 				case a.Outcome != outcome.Matched:

@@ -157,7 +157,8 @@ func (r *Bought) ask(ctx context.Context, b *columns.Batch) error {
 	if err != nil {
 		return err
 	}
-	b.Answers = &resolution.Answers{Companies: resolution.CompanyCodes{Table: r.Layout.Companies()}}
+	b.Answers = resolution.NewAnswers()
+	b.Answers.Companies.Table = r.Layout.Companies()
 	for i, q := range question {
 		if q < 0 {
 			b.Answers.AddMiss("")
@@ -165,7 +166,7 @@ func (r *Bought) ask(ctx context.Context, b *columns.Batch) error {
 		}
 		a := answers[q]
 		b.Outcomes[i], b.Reasons[i], b.Receipts[i] = a.Outcome, a.Reason, a.Receipt
-		b.Answers.AddLead(a.Lead)
+		b.Answers.AddRow(a.Found)
 	}
 	r.Layout.CleanPhones(b.Answers)
 	return nil

@@ -87,12 +87,13 @@ type answer struct {
 	operation resolution.Operation
 	status    int
 	header    http.Header
-	body      []byte        // without its encodings
-	fault     error         // why body is not the whole plain answer
-	asked     *asked        // nil for a stored answer
-	waited    time.Duration // from the last byte sent
-	decoder   *decoder      // reads body; nil for one of its own
-	companies *companies    // known ones; nil without any
+	body      []byte              // without its encodings
+	fault     error               // why body is not the whole plain answer
+	asked     *asked              // nil for a stored answer
+	waited    time.Duration       // from the last byte sent
+	decoder   *decoder            // reads body; nil for one of its own
+	companies *companies          // known ones; nil without any
+	into      *resolution.Answers // to which the data of a record are added; nil for Answers of its own
 }
 
 // isOK reports whether the status is a 2xx.

@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 		if reply.Pending {
 			t.Errorf("%s: the service answers later", r.Operation)
 		}
-		return reply.Answer, err
+		return resolution.Answer{Lead: reply.Found.Lead(), Reason: reply.Reason}, err
 	}))
 }
 

@@ -165,38 +165,41 @@ func folded(texts []string) []string {
 // address of the same person, as today's for a member id. They prove that answers were
 // swapped only if that is another question of this run; else other says that they are
 // under another address.
-func (q *asked) dataOf(l *resolution.Lead) (swapped, other bool) {
+func (q *asked) dataOf(r resolution.AnswerRow) (swapped, other bool) {
 	if q == nil {
 		return false, false
 	}
 	switch q.call.Operation.Identifier() {
 	case resolution.NetworkURL:
-		if q.known.compare(resolution.NetworkURL, q.call.Key, l.NetworkURL) != namesAnother {
+		said := string(r.Of.Texts[resolution.FieldNetworkURL].At(r.I))
+		if q.known.compare(resolution.NetworkURL, q.call.Key, said) != namesAnother {
 			return false, false
 		}
-		page, _ := q.known.profiles.Parse(l.NetworkURL)
+		page, _ := q.known.profiles.Parse(said)
 		renamed := q.named && (profile.IsMember(page.Key) || profile.IsMember(q.call.Key))
 		return !renamed && q.known.isOfAnother(fold(page.Key), q.self()), true
 	case resolution.Email:
-		return q.digestsOf(l.HashedEmails)
+		return q.digestsOf(r)
 	}
 	return false, false
 }
 
 // digestsOf is dataOf for the digests of an answer about an email.
-func (q *asked) digestsOf(hashes []resolution.HashedEmail) (swapped, other bool) {
-	for _, h := range hashes {
-		if slices.Contains(q.digests(), h.Email) {
+func (q *asked) digestsOf(r resolution.AnswerRow) (swapped, other bool) {
+	var hashes []string
+	for n, to := r.Of.Hashes.Of(r.I); n < to; n++ {
+		hashes = append(hashes, string(r.Of.Hashes.Texts.At(n)))
+		if slices.Contains(q.digests(), hashes[len(hashes)-1]) {
 			return false, false
 		}
 	}
-	for _, h := range hashes {
-		switch q.known.compare(resolution.Email, q.call.Key, h.Email) {
+	for _, hash := range hashes {
+		switch q.known.compare(resolution.Email, q.call.Key, hash) {
 		case namesThis:
 			return false, false
 		case namesAnother:
 			other = true
-			swapped = swapped || q.known.isOfAnother(h.Email, q.self())
+			swapped = swapped || q.known.isOfAnother(hash, q.self())
 		}
 	}
 	return swapped, other

@@ -89,7 +89,7 @@ func TestEncodings(t *testing.T) {
 			r, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
 			var failure *resolution.CallError
 			switch {
-			case f.class == "" && (err != nil || r.Answer.Lead == nil || r.Answer.Lead.FirstName != "Ada"):
+			case f.class == "" && (err != nil || r.Found.Lead() == nil || r.Found.Lead().FirstName != "Ada"):
 				t.Errorf("%+v, %v", r, err)
 			case f.class != "" && (!errors.As(err, &failure) || failure.Class != f.class || !strings.Contains(failure.Detail, f.detail)):
 				t.Errorf("%v, want %s: %s", err, f.class, f.detail)

@@ -118,14 +118,13 @@ func (a answer) searchReply() (resolution.Reply, error) {
 	case (!isList || len(found) == 1) && (!isCount || count.Leads == 0) && !e.isPromise():
 		return resolution.Reply{}, e.unreadable("the answer reports an error")
 	case a.operation == resolution.KeywordToLead && isList:
-		page.Result.Leads = resolution.NewAnswers()
+		p.into = resolution.NewAnswers()
 		for v := range found.inside().all() {
-			if lead := p.foundLead(object(v)); lead.LeadID != "" || !isZero(&lead.Lead) {
-				page.Result.Leads.AddFound(&lead)
-			} else {
+			if !p.foundLead(object(v)) {
 				page.LeftOut++
 			}
 		}
+		page.Result.Leads = p.into
 		r.Quarantined = p.quarantined + page.LeftOut
 		page.Result.Total, page.HasMore = pages(body)
 		r.Page = &page
@@ -208,19 +207,23 @@ func pages(body value) (total int64, more bool) {
 	return total, false
 }
 
-func (p *picker) foundLead(m value) resolution.FoundLead {
-	f := resolution.FoundLead{
-		LeadID:   first(m, "lead_id", "id"),
-		LeadType: text(m.get("lead_type")),
-		Lead:     p.lead(resolution.KeywordToLead, m),
+// foundLead reads a lead of a page; has says that there is one.
+func (p *picker) foundLead(m value) (has bool) {
+	a, id := p.into, first(m, "lead_id", "id")
+	p.lead(resolution.KeywordToLead, m)
+	if id == "" && a.IsLastEmpty() {
+		a.DropLast()
+		return false
 	}
+	a.SetText(resolution.FieldLeadID, id)
+	a.SetText(resolution.FieldLeadType, text(m.get("lead_type")))
 	for v := range list(m.get("matched_keywords")).all() {
 		if k := text(v); k != "" {
-			f.MatchedKeywords = append(f.MatchedKeywords, k)
+			a.AddKeyword(k)
 		}
 	}
 	if at := moment(m.get("searched_at")); at != nil {
-		f.SearchedAt = *at
+		a.SetTime(&a.SearchedAt, *at)
 	}
-	return f
+	return true
 }

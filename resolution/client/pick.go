@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -76,92 +75,111 @@ func moment(v value) *time.Time {
 	return nil
 }
 
-// picker reads leads from what services send, and counts what it left out.
+// picker reads leads from what services send, each as a match that it adds to into, and
+// counts what it left out.
 type picker struct {
+	into        *resolution.Answers
 	quarantined int
 	companies   *companies
 }
 
-// lead reads the data of an answer. For a company operation, the members of the
-// company may stand in place of the lead.
-func (p *picker) lead(op resolution.Operation, m value) resolution.Lead {
-	if m == nil {
-		return resolution.Lead{}
+// texts are the members of a lead that are texts as they are, in the order of preference.
+var texts = []struct {
+	field resolution.Field
+	names []string
+}{
+	{resolution.FieldFirstName, []string{"first_name"}}, {resolution.FieldLastName, []string{"last_name"}}, {resolution.FieldFullName, []string{"full_name", "name"}},
+	{resolution.FieldHeadline, []string{"headline"}}, {resolution.FieldJobTitle, []string{"job_title", "title"}}, {resolution.FieldSeniority, []string{"seniority"}},
+	{resolution.FieldDepartment, []string{"department"}}, {resolution.FieldEmail, []string{"email"}},
+}
+
+// lead reads the data of an answer, and returns its row. For a company operation, the
+// members of the company may stand in place of the lead.
+func (p *picker) lead(op resolution.Operation, m value) (row int) {
+	a := p.into
+	row = a.AddMatch()
+	c := object(m.get("company"))
+	if c == nil && op == resolution.IPToCompany {
+		p.company(m)
+	} else {
+		p.company(c)
+		p.person(m)
 	}
-	l := resolution.Lead{
-		Contact: resolution.Contact{
-			FirstName:  text(m.get("first_name")),
-			LastName:   text(m.get("last_name")),
-			FullName:   first(m, "full_name", "name"),
-			Headline:   text(m.get("headline")),
-			JobTitle:   first(m, "job_title", "title"),
-			Seniority:  text(m.get("seniority")),
-			Department: text(m.get("department")),
-			Email:      text(m.get("email")),
-			Address:    address(m.get("address")),
-			LastSeenAt: moment(m.get("last_seen_at")),
-		},
-		NetworkURL: withoutScheme(first(m, "network_url", "profile_url")),
-		MatchLevel: strings.ToLower(text(m.get("match_level"))),
+	for v := range list(m.get("hashed_emails")).all() {
+		if hash, kind, is := p.hash(v); is && (c != nil || op != resolution.IPToCompany) {
+			a.AddHash(hash, kind)
+		}
+	}
+	if n, ok := number(m.get("confidence")); ok && n >= 0 && n <= 1 {
+		a.SetConfidence(n)
+	}
+	return row
+}
+
+// person reads what is known of a person beside hashes and company.
+func (p *picker) person(m value) {
+	a := p.into
+	for _, t := range texts {
+		a.SetText(t.field, first(m, t.names...))
+	}
+	a.SetText(resolution.FieldNetworkURL, withoutScheme(first(m, "network_url", "profile_url")))
+	a.SetText(resolution.FieldMatchLevel, strings.ToLower(text(m.get("match_level"))))
+	home := address(m.get("address"))
+	a.SetText(resolution.FieldStreet, home.Street)
+	a.SetText(resolution.FieldZipCode, home.ZipCode)
+	a.SetText(resolution.FieldCity, home.City)
+	a.SetText(resolution.FieldState, home.State)
+	if at := moment(m.get("last_seen_at")); at != nil {
+		a.SetTime(&a.LastSeen, *at)
 	}
 	for v := range list(m.get("emails")).all() {
-		if e := (resolution.ContactEmail{Email: text(v)}); e.Email != "" {
-			l.Emails = append(l.Emails, e)
-		} else if e := object(v); first(e, "email", "address", "value") != "" {
-			l.Emails = append(l.Emails, resolution.ContactEmail{Email: first(e, "email", "address", "value"), Type: text(e.get("type"))})
+		if e := text(v); e != "" {
+			a.AddTyped(&a.Emails, e, "")
+		} else if m := object(v); first(m, "email", "address", "value") != "" {
+			a.AddTyped(&a.Emails, first(m, "email", "address", "value"), text(m.get("type")))
 		}
+	}
+	number := ""
+	for v := range list(m.get("phone")).all() {
+		number = cmp.Or(number, phone(v))
 	}
 	for _, name := range []string{"phones", "phone_numbers"} {
 		for v := range list(m.get(name)).all() {
 			if n := phone(v); n != "" {
-				l.Phones = append(l.Phones, resolution.ContactPhone{Phone: n, Type: text(object(v).get("type"))})
+				a.AddTyped(&a.Phones, n, text(object(v).get("type")))
+				number = cmp.Or(number, n)
 			}
 		}
 	}
-	for v := range list(m.get("phone")).all() {
-		l.Phone = cmp.Or(l.Phone, phone(v))
-	}
-	if l.Phone == "" && len(l.Phones) > 0 {
-		l.Phone = l.Phones[0].Phone
-	}
-	for v := range list(m.get("hashed_emails")).all() {
-		p.hash(&l, v)
-	}
-	if c := object(m.get("company")); c != nil {
-		l.Company = p.companies.read(c)
-	} else if op == resolution.IPToCompany {
-		l = resolution.Lead{Company: p.companies.read(m)}
-	}
-	if n, ok := number(m.get("confidence")); ok && n >= 0 && n <= 1 {
-		l.Confidence = &n
-	}
-	return l
+	a.SetText(resolution.FieldPhone, number)
 }
 
-// hash adds a hashed email. A value that is none is left out.
-func (p *picker) hash(l *resolution.Lead, v value) {
-	hash, kind := text(v), ""
+// company reads the company of the last row.
+func (p *picker) company(m value) {
+	if c := p.companies.read(m); c != nil {
+		p.into.SetCompany(p.into.Companies.Table.AddShared(c))
+	}
+}
+
+// hash reads a hashed email. A value that is none is left out.
+func (p *picker) hash(v value) (hash, kind string, is bool) {
+	hash = text(v)
 	if m := object(v); m != nil {
 		hash, kind = first(m, "email", "hash", "value"), hashType(first(m, "type", "algorithm"))
 	}
 	if hash == "" {
-		return
+		return "", "", false
 	}
-	h, ok := digest(hash, kind)
-	if !ok {
+	if hash, kind, is = digest(hash, kind); !is {
 		p.quarantined++
-		return
 	}
-	if l.HashedEmails == nil {
-		l.HashedEmails = make([]resolution.HashedEmail, 0, 3) // of an email
-	}
-	l.HashedEmails = append(l.HashedEmails, h)
+	return hash, kind, is
 }
 
 // digest reads a hash of a type, which is told by the length if kind is empty. It is
 // none if it does not have the form of its type: an address that was not hashed, a
 // word such as pending, a hash under the name of another. Nor is one of nobody.
-func digest(hash, kind string) (h resolution.HashedEmail, ok bool) {
+func digest(hash, kind string) (value, ofType string, ok bool) {
 	isHash := isHex(hash)
 	if isHash {
 		hash = strings.ToLower(hash)
@@ -172,7 +190,7 @@ func digest(hash, kind string) (h resolution.HashedEmail, ok bool) {
 	} else {
 		ok = kind != "" && (isHash && len(hash) >= 32 && len(hash)%2 == 0 || isBase64(hash))
 	}
-	return resolution.HashedEmail{Email: hash, Type: kind}, ok && !ofNobody[hash] && strings.Trim(hash, hash[:1]) != ""
+	return hash, kind, ok && !ofNobody[hash] && strings.Trim(hash, hash[:1]) != ""
 }
 
 // typeOfLength are the types of hashes by their length in hex.
@@ -260,5 +278,3 @@ func withoutScheme(s string) string {
 	}
 	return s
 }
-
-func isZero(l *resolution.Lead) bool { return reflect.ValueOf(l).Elem().IsZero() }

@@ -11,9 +11,10 @@ import (
 
 // Read reads the status and body of a stored answer, and returns what Do,
 // Start or Poll returned when the answer came: its data depends on these two only.
-// The texts of the reply are parts of body, which must not change afterwards.
-func Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
-	return read(answer{operation: op, status: status, body: body})
+// The data of a record are added to into, which may get a row without use too; nil is for
+// Answers of its own, as a page of a search has them.
+func Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	return read(answer{operation: op, status: status, body: body, into: into})
 }
 
 // read reads an answer with a decoder that is used again.
@@ -33,8 +34,8 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 type Reader struct{ companies companies }
 
 // Read is as the function.
-func (r *Reader) Read(op resolution.Operation, status int, body []byte) (resolution.Reply, error) {
-	return read(answer{operation: op, status: status, body: body, companies: &r.companies})
+func (r *Reader) Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	return read(answer{operation: op, status: status, body: body, companies: &r.companies, into: into})
 }
 
 // companies are records of companies, by the JSON objects they were read from.

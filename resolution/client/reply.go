@@ -22,7 +22,7 @@ func (a answer) reply() (resolution.Reply, error) {
 	}
 	r := resolution.Reply{About: e.about}
 	if e.isMiss() || a.status == http.StatusNoContent {
-		r.Answer.Reason = resolution.NoMatch
+		r.Reason = resolution.NoMatch
 		return r, nil
 	}
 	if err := e.err(); err != nil {
@@ -32,26 +32,40 @@ func (a answer) reply() (resolution.Reply, error) {
 		return resolution.Reply{}, e.unreadable("the lead of the answer is not an object")
 	}
 	found, said := leadOf(e.body)
-	p := picker{companies: a.companies}
-	lead := p.lead(a.operation, found)
-	r.Quarantined = p.quarantined
+	data, quarantined := a.data(found)
+	r.Quarantined = quarantined
 	switch {
-	case has(a.operation, &lead) && said != saidNo:
-		swapped, other := a.asked.dataOf(&lead)
+	case data.Matched() && said != saidNo:
+		swapped, other := a.asked.dataOf(data)
 		if swapped {
 			return resolution.Reply{}, e.swapped("the data of the answer are those of another question of this run")
 		}
 		r.OtherAddress = other
-		r.Answer.Lead = &lead
+		r.Found = data
 	case said != saidNo && !isFinished(e.status) && e.isPromise():
 		r.Pending = true
 	default:
 		if fault := e.fault(said); fault != "" {
 			return resolution.Reply{}, e.unreadable(fault)
 		}
-		r.Answer.Reason = resolution.NoMatch
+		r.Reason = resolution.NoMatch
 	}
 	return r, nil
+}
+
+// data reads the data of an answer. They match if they are what the operation asks for.
+func (a answer) data(found value) (r resolution.AnswerRow, quarantined int) {
+	if found == nil {
+		return r, 0
+	}
+	p := picker{into: a.into, companies: a.companies}
+	if p.into == nil {
+		p.into = resolution.NewAnswers()
+	}
+	if row := p.lead(a.operation, found); has(a.operation, p.into, row) {
+		r = resolution.AnswerRow{Of: p.into, I: row}
+	}
+	return r, p.quarantined
 }
 
 // isPromise reports whether an answer without data can be one that is not ready:
@@ -283,15 +297,16 @@ func (e envelope) isMiss() bool {
 // nothingHere is the type of the error for an unknown path.
 const nothingHere = "urn:leadetl:error:not_found"
 
-// has reports whether a lead has the data the operation asks for.
-func has(op resolution.Operation, l *resolution.Lead) bool {
+// has reports whether the last row has the data the operation asks for.
+func has(op resolution.Operation, a *resolution.Answers, row int) bool {
 	switch op {
 	case resolution.EmailToHEM, resolution.NetworkToHEM:
-		return len(l.HashedEmails) > 0
+		from, to := a.Hashes.Of(row)
+		return from < to
 	case resolution.NetworkToPhone:
-		return l.Phone != ""
+		return len(a.Texts[resolution.FieldPhone].At(row)) > 0
 	case resolution.IPToCompany:
-		return l.Company != nil
+		return row < len(a.Companies.Codes)
 	}
-	return !isZero(l)
+	return !a.IsLastEmpty()
 }

@@ -106,11 +106,11 @@ func TestReply(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(got.Answer.Lead, f.lead) || got.Pending != f.pending || got.Quarantined != f.quarantined {
-				t.Errorf("lead %+v, pending %v, quarantined %d; want %+v, %v, %d", got.Answer.Lead, got.Pending, got.Quarantined, f.lead, f.pending, f.quarantined)
+			if !reflect.DeepEqual(got.Found.Lead(), f.lead) || got.Pending != f.pending || got.Quarantined != f.quarantined {
+				t.Errorf("lead %+v, pending %v, quarantined %d; want %+v, %v, %d", got.Found.Lead(), got.Pending, got.Quarantined, f.lead, f.pending, f.quarantined)
 			}
-			if (got.Answer.Reason == resolution.NoMatch) != (f.lead == nil && !f.pending) {
-				t.Errorf("reason %q", got.Answer.Reason)
+			if (got.Reason == resolution.NoMatch) != (f.lead == nil && !f.pending) {
+				t.Errorf("reason %q", got.Reason)
 			}
 		})
 	}
@@ -143,9 +143,9 @@ func TestDigest(t *testing.T) {
 		{strings.Repeat("0", 32), "md5", ""},
 		{"D41D8CD98F00B204E9800998ECF8427E", "md5", ""},
 	} {
-		h, ok := digest(f.hash, f.kind)
-		if ok != (f.want != "") || ok && h.Type != f.want {
-			t.Errorf("%s as %q: %+v, %v", f.hash, f.kind, h, ok)
+		hash, kind, ok := digest(f.hash, f.kind)
+		if ok != (f.want != "") || ok && kind != f.want {
+			t.Errorf("%s as %q: %s, %q, %v", f.hash, f.kind, hash, kind, ok)
 		}
 	}
 }
@@ -433,7 +433,7 @@ func FuzzReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		for _, op := range resolution.SingleRecord {
 			a := answer{operation: op, status: status, header: http.Header{}, body: body}
-			if r, err := a.reply(); err == nil && r.Answer.Lead == nil && r.Answer.Reason == "" && !r.Pending {
+			if r, err := a.reply(); err == nil && r.Found.Lead() == nil && r.Reason == "" && !r.Pending {
 				t.Errorf("%s: neither data nor a reason", op)
 			}
 		}

@@ -202,8 +202,8 @@ func TestOnlyWhatWasAskedFor(t *testing.T) {
 				got := ""
 				if failed, is := err.(*resolution.CallError); is {
 					got = failed.Reason()
-				} else if reply.Answer.Lead != nil {
-					got = reply.Answer.Lead.Phone
+				} else if reply.Found.Lead() != nil {
+					got = reply.Found.Lead().Phone
 				}
 				if got != want {
 					t.Errorf("answer %d is %q, want %q", i, got, want)

@@ -45,7 +45,7 @@ func (d *Directory) FillPerson(row uint32, arena *records.Arena, e *people.Entry
 
 // FillPeopleByDigest reads people by raw digests of their emails into entries. addresses
 // are those of the digests, "" if unknown. It sets emails to the person's email with the digest; see
-// people.File.PersonByEmail.
+// people.File.FillAllByDigest.
 func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, part people.Fields) error {
 	clear(emails)
 	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, part) })

@@ -24,7 +24,7 @@ func TestColumns(t *testing.T) {
 			"network.example/in/ada,First,Last,Headline,Title,Senior,Department,a@x.example,b@x.example;a@x.example,+12025550100,+12025550101;+12025550100," +
 				"Street,Zip,City,State,x.example,2026-01-02",
 			func(t *testing.T, d *Directory) any {
-				p, err := d.Person(t.Context(), "network.example/in/ada")
+				p, err := d.Person("network.example/in/ada")
 				return noError(t, p, err)
 			},
 			`First Last Headline Title Senior Department "emails":[{"email":"a@x.example"},{"email":"b@x.example"}] ` +
@@ -32,7 +32,7 @@ func TestColumns(t *testing.T) {
 		{Companies, "domain name website_url network_url industry revenue employee_count year_founded street zip_code city state about",
 			"x.example,Name,Website,network.example/company/x,Industry,Revenue,Count,1987,Street,Zip,City,State,About",
 			func(t *testing.T, d *Directory) any {
-				c, err := d.Company(t.Context(), "x.example")
+				c, err := d.Company("x.example")
 				return noError(t, c, err)
 			},
 			"x.example Name Website network.example/company/x Industry Revenue Count 1987 Street Zip City State About"},

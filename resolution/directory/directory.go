@@ -7,7 +7,6 @@
 package directory
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -134,33 +133,6 @@ func (d *Directory) Fingerprint() string {
 func (d *Directory) Changed() bool {
 	_, state, err := readManifest(d.dir)
 	return err == nil && state != d.state
-}
-
-// Person finds a person by profile key; nil without one.
-func (d *Directory) Person(ctx context.Context, key string) (*people.Person, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	p, err := d.people.Person(key)
-	return p, damaged(People, err)
-}
-
-// PersonByEmail is people.File.PersonByEmail.
-func (d *Directory) PersonByEmail(ctx context.Context, key string) (p *people.Person, emailKey string, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, "", err
-	}
-	p, emailKey, err = d.people.PersonByEmail(key)
-	return p, emailKey, damaged(People, err)
-}
-
-// Company finds a company by its domain in canonical form; nil without one.
-func (d *Directory) Company(ctx context.Context, domain string) (*resolution.Company, error) {
-	if err := ctx.Err(); err != nil || domain == "" {
-		return nil, err
-	}
-	c, err := d.companies.Company(domain)
-	return c, damaged(Companies, err)
 }
 
 // damaged adds to an error what to do about a damaged file.

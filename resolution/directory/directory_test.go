@@ -29,7 +29,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	d := mustOpen(t, dir)
 
-	ada, err := d.Person(t.Context(), "network.example/in/ada")
+	ada, err := d.Person("network.example/in/ada")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +47,14 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(ada, want) {
 		t.Errorf("person:\n got %+v\nwant %+v", ada, want)
 	}
-	if ben, err := d.Person(t.Context(), "network.example/in/ben"); err != nil || ben == nil || ben.FullName != "Ben" {
+	if ben, err := d.Person("network.example/in/ben"); err != nil || ben == nil || ben.FullName != "Ben" {
 		t.Errorf("ben: %+v, %v", ben, err)
 	}
-	if stranger, err := d.Person(t.Context(), "network.example/in/stranger"); err != nil || stranger != nil {
+	if stranger, err := d.Person("network.example/in/stranger"); err != nil || stranger != nil {
 		t.Errorf("a stranger: %+v, %v", stranger, err)
 	}
 
-	tea, err := d.Company(t.Context(), "tea.example")
+	tea, err := d.Company("tea.example")
 	if industry := "Beverages"; err != nil || !reflect.DeepEqual(tea, &resolution.Company{Name: "Tea, Limited", Domain: "tea.example", Industry: &industry}) {
 		t.Errorf("company: %+v, %v", tea, err)
 	}
@@ -97,7 +97,7 @@ func TestPersonByEmail(t *testing.T) {
 		{"another address", "ada@mail.example", false},
 		{"no address", "ada", false},
 	} {
-		p, known, err := d.PersonByEmail(t.Context(), f.key)
+		p, known, err := d.PersonByEmail(f.key)
 		if err != nil || (p != nil) != f.found || (f.found && (known != "a.da+x@gmail.com" || p.FirstName != "Ada")) {
 			t.Errorf("%s: %+v, %q, %v; want found %v", f.name, p, known, err, f.found)
 		}
@@ -121,7 +121,7 @@ func TestPersonByRespelledEmail(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		mustImport(t, dir, Files{People: source(t, "people.csv", header+f.people)})
-		p, of, err := mustOpen(t, dir).PersonByEmail(t.Context(), f.key)
+		p, of, err := mustOpen(t, dir).PersonByEmail(f.key)
 		person := ""
 		if p != nil {
 			person = strings.TrimPrefix(p.NetworkURL, "network.example/in/")
@@ -274,7 +274,7 @@ func TestOpenMissing(t *testing.T) {
 	if d.HasPeople() {
 		t.Error("has people")
 	}
-	if p, err := d.Person(t.Context(), "network.example/in/ada"); p != nil || err != nil {
+	if p, err := d.Person("network.example/in/ada"); p != nil || err != nil {
 		t.Error(p, err)
 	}
 	if r, err := d.Range(netip.MustParseAddr("192.31.196.1")); r != nil || err != nil {

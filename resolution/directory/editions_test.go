@@ -241,7 +241,7 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	refused(Companies, IPRanges, Visits)
 	mustImport(t, dir, files)
 	opened(t, dir, func(d *Directory) {
-		if p, err := d.Person(t.Context(), "network.example/in/ada"); err != nil || p == nil {
+		if p, err := d.Person("network.example/in/ada"); err != nil || p == nil {
 			t.Error(p, err)
 		}
 	})

@@ -173,7 +173,7 @@ func TestSpellingsOfCSV(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		mustImport(t, dir, Files{Companies: source(t, "c.csv", f.text)})
-		c, err := mustOpen(t, dir).Company(t.Context(), "a.example")
+		c, err := mustOpen(t, dir).Company("a.example")
 		if err != nil || c == nil || c.Name != "A" {
 			t.Errorf("%s: %+v, %v", f.name, c, err)
 		}
@@ -221,10 +221,10 @@ func TestReplaceUnderReader(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				p, err := d.Person(context.Background(), "network.example/in/ada")
+				p, err := d.Person("network.example/in/ada")
 				if err != nil || p == nil {
 					t.Error(p, err)
-				} else if c, err := d.Company(context.Background(), p.CompanyDomain); err != nil || c == nil || c.Name != p.FirstName {
+				} else if c, err := d.Company(p.CompanyDomain); err != nil || c == nil || c.Name != p.FirstName {
 					t.Errorf("person of %s, company %+v, %v", p.FirstName, c, err)
 				}
 				if err := d.Close(); err != nil {
@@ -236,7 +236,7 @@ func TestReplaceUnderReader(t *testing.T) {
 	const last = 10
 	for n := 1; n <= last; n++ {
 		mustImport(t, dir, generation(n))
-		p, err := old.Person(t.Context(), "network.example/in/ada")
+		p, err := old.Person("network.example/in/ada")
 		if err != nil || p.FirstName != "Name0" {
 			t.Fatalf("the old view after import %d: %+v, %v", n, p, err)
 		}
@@ -247,7 +247,7 @@ func TestReplaceUnderReader(t *testing.T) {
 		t.Error("ten imports later nothing has changed")
 	}
 	now := mustOpen(t, dir)
-	if p, err := now.Person(t.Context(), "network.example/in/ada"); err != nil || p.FirstName != fmt.Sprint("Name", last) || now.Changed() {
+	if p, err := now.Person("network.example/in/ada"); err != nil || p.FirstName != fmt.Sprint("Name", last) || now.Changed() {
 		t.Errorf("the new view: %+v, %v", p, err)
 	}
 	if got := files(t, dir); len(got) != 3 {
@@ -436,8 +436,8 @@ func TestRepeatedKeys(t *testing.T) {
 		}
 	}
 	opened(t, dir, func(d *Directory) {
-		p, err := d.Person(t.Context(), "network.example/in/ada")
-		c, errCompany := d.Company(t.Context(), "a.example")
+		p, err := d.Person("network.example/in/ada")
+		c, errCompany := d.Company("a.example")
 		if err := errors.Join(err, errCompany); err != nil || p == nil || c == nil || p.Address.City != "city 20000" || c.Address.City != "city 20000" {
 			t.Errorf("%+v, %+v, %v", p, c, err)
 		}

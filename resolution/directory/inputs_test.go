@@ -58,7 +58,7 @@ func TestInputs(t *testing.T) {
 			t.Errorf("%s: %d rows, bad %s; want %d, %s", c.uri, report.Kinds[0].Rows, got, c.rows, c.bad)
 		}
 		for _, domain := range []string{"a.example", "b.example"} {
-			if company, err := mustOpen(t, dir).Company(t.Context(), domain); err != nil || company == nil {
+			if company, err := mustOpen(t, dir).Company(domain); err != nil || company == nil {
 				t.Errorf("%s: %v, %v", domain, company, err)
 			}
 		}
@@ -87,7 +87,7 @@ func TestCalled(t *testing.T) {
 			}
 			continue
 		}
-		if company, err := mustOpen(t, dir).Company(t.Context(), "a.example"); err != nil || company.Name != "A" {
+		if company, err := mustOpen(t, dir).Company("a.example"); err != nil || company.Name != "A" {
 			t.Errorf("%v: %+v, %v", c.called, company, err)
 		}
 	}

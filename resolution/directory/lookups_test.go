@@ -1,15 +1,64 @@
 package directory
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
+	"github.com/leadetl/leadetl/transforms/email"
 )
 
 // Look-ups of one key at a time, for tests.
+
+// Person finds a person by profile key; nil without one.
+func (d *Directory) Person(key string) (*people.Person, error) {
+	rows, e := []uint32{0}, &people.Entry{}
+	if err := d.PeopleRows([]string{key}, rows); err != nil || rows[0] == records.None {
+		return nil, err
+	}
+	err := d.FillPerson(rows[0], &records.Arena{}, e)
+	return &e.Person, err
+}
+
+// PersonByEmail finds a person by the key of an email, and returns their email; nil without one.
+func (d *Directory) PersonByEmail(key string) (p *people.Person, emailKey string, err error) {
+	a, err := email.Parse([]byte(key))
+	if err != nil {
+		return nil, "", nil
+	}
+	address, digest := string(a.AppendKey(nil)), ""
+	if a.Kind() == email.Plaintext {
+		sum := sha256.Sum256([]byte(address))
+		digest = string(sum[:])
+	} else {
+		raw, err := hex.DecodeString(address)
+		if err != nil {
+			return nil, "", err
+		}
+		address, digest = "", string(raw)
+	}
+	entries, emails := make([]people.Entry, 1), []string{""}
+	err = d.FillPeopleByDigest([]string{digest}, []string{address}, &records.Arena{}, entries, emails, people.Whole)
+	if emails[0] == "" {
+		return nil, "", err
+	}
+	return &entries[0].Person, emails[0], err
+}
+
+// Company finds a company by its domain; nil without one.
+func (d *Directory) Company(domain string) (*resolution.Company, error) {
+	rows, e := []uint32{0}, &companies.Entry{}
+	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == records.None {
+		return nil, err
+	}
+	err := d.FillCompany(rows[0], &records.Arena{}, e)
+	return &e.Company, err
+}
 
 // owner is the owner of an address. Company is nil if the range has neither a name nor a domain.
 type owner struct {

@@ -91,11 +91,11 @@ func TestParquet(t *testing.T) {
 		"network.example/in/ben,,,94105,2026-01-02 03:04:05\n")})
 	a, b2 := mustOpen(t, fromParquet), mustOpen(t, fromCSV)
 	for _, key := range []string{"network.example/in/ada", "network.example/in/ben"} {
-		got, err := a.Person(t.Context(), key)
+		got, err := a.Person(key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := b2.Person(t.Context(), key)
+		want, err := b2.Person(key)
 		if err != nil || want == nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Parquet %+v, CSV %+v, %v", got, want, err)
 		}

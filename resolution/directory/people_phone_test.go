@@ -23,7 +23,7 @@ func TestRawPhone(t *testing.T) {
 		{"e", "", ""},
 		{"f", "", ""}, // not of the default region
 	} {
-		p, err := d.Person(t.Context(), "network.example/in/"+f.who)
+		p, err := d.Person("network.example/in/" + f.who)
 		if err != nil || p == nil {
 			t.Fatal(p, err)
 		}

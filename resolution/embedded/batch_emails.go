@@ -28,24 +28,27 @@ func (b *batch) emailToHEM(of *resolution.Questions, to *resolution.Answers) err
 			}
 		}
 	}
-	if b.engine.directory != nil {
-		b.sums = resize(b.sums, 32*n)
-		hashlanes.SHA256(b.sums, keys.Data, keys.Offsets)
-	}
 	switch {
 	case digests || of.Hashes || b.engine.options.Listed != nil:
 		b.start(keys)
-		return b.emailPeople(to, of.Hashes)
+		return b.emailPeople(keys, to, of.Hashes)
 	case b.engine.directory == nil:
 		return nil
 	}
+	b.hash(keys)
 	return readable(b.engine.directory.AppendProfiles(keys, b.sums, &to.Texts[resolution.FieldNetworkURL].Texts))
+}
+
+// hash sets sums to the SHA-256 of the keys.
+func (b *batch) hash(keys *resolution.Texts) {
+	b.sums = resize(b.sums, 32*keys.Len())
+	hashlanes.SHA256(b.sums, keys.Data, keys.Offsets)
 }
 
 // emailPeople is emailToHEM for keys of which some are digests, may be suppressed or are to be
 // hashed.
-func (b *batch) emailPeople(to *resolution.Answers, hashes bool) error {
-	if err := b.findByDigest(); err != nil {
+func (b *batch) emailPeople(keys *resolution.Texts, to *resolution.Answers, hashes bool) error {
+	if err := b.findByDigest(keys, b.part(people.Emails)); err != nil {
 		return err
 	}
 	for i, key := range b.keys {
@@ -79,8 +82,8 @@ func (b *batch) emailPeople(to *resolution.Answers, hashes bool) error {
 
 var errNotEmail = fmt.Errorf("%w: the key is not an email", resolution.ErrInvalid)
 
-// findByDigest sets people and emails to those with the keys.
-func (b *batch) findByDigest() error {
+// findByDigest sets people and emails to those with the keys, which b has too.
+func (b *batch) findByDigest(keys *resolution.Texts, part people.Fields) error {
 	n := len(b.keys)
 	b.addresses, b.digests, b.emails, b.people = resize(b.addresses, n), resize(b.digests, n), resize(b.emails, n), resize(b.people, n)
 	clear(b.addresses)
@@ -94,6 +97,7 @@ func (b *batch) findByDigest() error {
 		}
 		return nil
 	}
+	b.hash(keys)
 	for i, key := range b.keys {
 		sum := b.sums[32*i : 32*i+32]
 		switch {
@@ -112,5 +116,5 @@ func (b *batch) findByDigest() error {
 		}
 		b.digests[i] = text(sum)
 	}
-	return readable(b.engine.directory.FillPeopleByDigest(b.digests, b.addresses, &b.arena, b.people, b.emails, b.part(people.Emails)))
+	return readable(b.engine.directory.FillPeopleByDigest(b.digests, b.addresses, &b.arena, b.people, b.emails, part))
 }

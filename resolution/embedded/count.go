@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
-// counted bounds the leads whose hashed emails are counted one by one, which takes about a
+// counted bounds the leads whose hashed emails are counted one by one, which takes a tenth of a
 // second.
 const counted = 20_000
 
@@ -35,29 +36,19 @@ func (e *Engine) count(ctx context.Context, s resolution.KeywordSearch, hems, mo
 	if err != nil {
 		return resolution.SearchCount{}, unsearchable(ctx, err)
 	}
-	var sum atomic.Int64
-	if err := inShares(len(found), func(from, to int) error {
-		for _, f := range found[from:to] {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			who, err := e.searcher(ctx, f)
-			if err != nil {
-				return err
-			}
-			hashes, err := who.hashedEmails()
-			if err != nil {
-				return err
-			}
-			sum.Add(int64(min(len(hashes), hems)))
-		}
-		return nil
-	}); err != nil {
+	sums, err := inShares(found, func(found []searches.Found) (sum int64, err error) {
+		s := newSearchers(e)
+		return sum, s.each(ctx, found, people.Emails, func(i int, _ *searches.Found) { sum += int64(len(s.hashesOf(i, hems))) })
+	})
+	if err != nil {
 		return resolution.SearchCount{}, err
 	}
-	count := resolution.SearchCount{Leads: total, HashedEmails: sum.Load()}
+	count := resolution.SearchCount{Leads: total}
+	for _, sum := range sums {
+		count.HashedEmails += sum
+	}
 	if n := int64(len(found)); n < total {
-		count.HashedEmails = int64(math.Round(float64(sum.Load()) / float64(n) * float64(total)))
+		count.HashedEmails = int64(math.Round(float64(count.HashedEmails) / float64(n) * float64(total)))
 		count.Approximate = true
 	}
 	return count, nil

@@ -7,8 +7,6 @@
 package embedded
 
 import (
-	"context"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -51,12 +49,3 @@ const (
 	NoPhone   = "no_phone"   // it knows the person, but no phone number
 	NoCompany = "no_company" // it knows the range, but not its company
 )
-
-// unreadable makes an error of a directory that cannot be read. It keeps that of a caller
-// who gave up.
-func unreadable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return fmt.Errorf("%w: read directory: %w", resolution.ErrUnavailable, err)
-}

@@ -182,9 +182,9 @@ func TestOldDirectoryStaysUntilLeft(t *testing.T) {
 	underWay := func(replace func()) {
 		if err := l.with(func(e *Engine) error {
 			replace()
-			p, err := e.directory.Person(t.Context(), "network.example/in/ada")
-			if err != nil || p == nil || p.FirstName != "N1" {
-				t.Errorf("under way: %+v, %v", p, err)
+			a, err := resolution.NewSingle(e).Resolve(t.Context(), resolution.Request{Operation: resolution.Enrichment, Key: "network.example/in/ada"})
+			if err != nil || !a.Matched() || a.Lead.FirstName != "N1" {
+				t.Errorf("under way: %+v, %v", a, err)
 			}
 			_, total, err := e.directory.FindSearches(t.Context(), resolution.KeywordSearch{}, 0, 1)
 			if total != 1 {

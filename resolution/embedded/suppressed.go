@@ -5,6 +5,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
+	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // listed reports whether an identifier is suppressed.
@@ -14,7 +15,7 @@ func (e *Engine) listed(kind resolution.Identifier, value string) bool {
 
 // hides reports whether a person is suppressed, by any of their identifiers.
 func (e *Engine) hides(p *people.Person) bool {
-	if p == nil || e.options.Listed == nil {
+	if e.options.Listed == nil {
 		return false
 	}
 	if e.listed(resolution.NetworkURL, p.NetworkURL) {
@@ -38,15 +39,20 @@ func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (boo
 	if e.listed(resolution.NetworkURL, networkURL) || e.listed(resolution.Email, emailKey) {
 		return true, nil
 	}
-	var p *people.Person
-	var err error
-	if networkURL != "" {
-		p, err = e.directory.Person(ctx, networkURL)
-	} else {
-		p, _, err = e.directory.PersonByEmail(ctx, emailKey)
+	if err := ctx.Err(); err != nil {
+		return false, err
 	}
-	if err != nil {
-		return false, unreadable(ctx, err)
+	b := &batch{engine: e, keys: []string{emailKey}, rows: []uint32{records.None}, people: make([]people.Entry, 1)}
+	who := &b.people[0].Person
+	if networkURL == "" {
+		var keys resolution.Texts
+		keys.Add([]byte(emailKey))
+		err := b.findByDigest(&keys, people.Whole)
+		return err == nil && b.emails[0] != "" && e.hides(who), err
 	}
-	return e.hides(p), nil
+	if err := e.directory.PeopleRows([]string{networkURL}, b.rows); err != nil || b.rows[0] == records.None {
+		return false, readable(err)
+	}
+	err := e.directory.FillPerson(b.rows[0], &b.arena, &b.people[0])
+	return e.hides(who), readable(err)
 }

@@ -2,10 +2,8 @@
 package companies
 
 import (
-	"runtime/debug"
 	"strconv"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
@@ -29,13 +27,10 @@ const (
 )
 
 // File is the companies of one import. It is safe from many goroutines.
-type File struct {
-	*records.File
-	shared *Shared
-}
+type File struct{ *records.File }
 
 // None is a file without companies.
-var None = &File{records.Empty(fields), NewShared(0)}
+var None = &File{records.Empty(fields)}
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
@@ -43,18 +38,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{f, NewShared(f.Rows())}, nil
-}
-
-// Company finds a company by its domain in canonical form; nil when there is
-// none. It must not be changed.
-func (f *File) Company(domain string) (c *resolution.Company, err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	row := f.Find(domain)
-	if row == records.None {
-		return nil, nil
-	}
-	return f.Shared(row), nil
+	return &File{f}, nil
 }
 
 // Entry is a company and what it points to.

@@ -49,19 +49,3 @@ func lookupDigests(key string) []lookupDigest {
 	}
 	return all
 }
-
-// question returns the digest for looking up an email key. of is the address in canonical
-// form; "" if the key is a digest.
-func question(key string) (digest []byte, of string, ok bool) {
-	a, err := email.Parse([]byte(key))
-	if err != nil {
-		return nil, "", false
-	}
-	canonical := a.AppendKey(nil)
-	if a.Kind() != email.Plaintext {
-		raw, err := hex.DecodeString(string(canonical))
-		return raw, "", err == nil
-	}
-	d := email.Sum(canonical)
-	return d.SHA256[:], string(canonical), true
-}

@@ -9,12 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
@@ -126,37 +124,6 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, sections.Err), r.Close())
 	}
 	return f, nil
-}
-
-// Person finds a person by profile key; nil without one.
-func (f *File) Person(key string) (p *Person, err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	row := f.Find(key)
-	if row == records.None {
-		return nil, nil
-	}
-	e := &Entry{}
-	f.Fill(row, &records.Arena{}, e)
-	return &e.Person, nil
-}
-
-// PersonByEmail finds a person by the key of an email: a plain address, or the lower-case
-// hex of a digest (md5, sha1 or sha256 of the plain form, sha256 of the uid2 and google
-// forms). It also returns the email of the person; nil without a person.
-//
-// An address is found only in its plain form, or by its sha256: the uid2 form of an address
-// may be the address of another person.
-func (f *File) PersonByEmail(key string) (p *Person, emailKey string, err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	digest, address, ok := question(key)
-	if !ok {
-		return nil, "", nil
-	}
-	e := &Entry{}
-	if emailKey = f.fillByDigest(string(digest), address, records.HashOf(string(digest)), &records.Arena{}, e, Whole); emailKey == "" {
-		return nil, "", nil
-	}
-	return &e.Person, emailKey, nil
 }
 
 // emailOf returns the index of the email with the digest, -1 without one. address is the

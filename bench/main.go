@@ -80,6 +80,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		if b.does(s.name) {
 			b.report.begin(s.title, s.about)
 			if err := s.run(ctx); err != nil {
+				fmt.Print(&b.report) // hours of measurements may be in it
 				return err
 			}
 		}

@@ -228,15 +228,15 @@ func (b *bench) manyCompanies(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(in), os.RemoveAll(out)) }()
 	var runs []func() (usage, error)
 	for _, companies := range []int{10 * few, few} {
-		ref, err := b.reference(fmt.Sprint("companies-", companies))
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, ref.remove()) }()
 		d, err := newUserData(companies, 0, 15*few)
 		if err != nil {
 			return err
 		}
+		ref, err := b.reference(fmt.Sprint("companies-", companies))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = ref.remove() }() // the whole folder is removed at the end
 		if err := errors.Join(d.writeIPs(in, rows, false), d.writeCompanies(ref.file("companies")), d.writeRanges(ref.file("ip-ranges"))); err != nil {
 			return err
 		}

@@ -18,6 +18,10 @@ type CompanyTable interface {
 	// AddShared is Add for a company that does not change: the same pointer may have its code
 	// again.
 	AddShared(c *Company) int32
+	// Memory returns what begin returned the first time: what those who add companies remember
+	// of their codes, which lives as long as the table. Of a table that is used for one answer,
+	// it is nil.
+	Memory(begin func() any) any
 }
 
 // CompanyList is the table of answers that are soon copied or sent. It gives its companies
@@ -38,6 +42,9 @@ func (l *CompanyList) Reset() {
 	clear(l.all)
 	l.all = l.all[:0]
 }
+
+// Memory is nil.
+func (l *CompanyList) Memory(func() any) any { return nil }
 
 // Clone is a copy that shares no memory. Its texts are parts of one.
 func (c *Company) Clone() *Company {

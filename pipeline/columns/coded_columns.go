@@ -23,7 +23,7 @@ type valueTable struct {
 	byText   codes.Table
 	numbers  []byte // of any other
 	byNumber map[maybe]int32
-	valid    []byte // bitmap
+	valid    []byte // bitmap, with ones behind the last value
 	n        int
 	of       []int32 // the code of each company
 }
@@ -68,17 +68,21 @@ func addNumber[T int32 | int64](t *valueTable, v T, known bool) {
 	t.of = append(t.of, code)
 }
 
+// mark adds a value. Only null, which there is once, changes memory that earlier arrays have.
 func (t *valueTable) mark(valid bool) {
 	if t.n%8 == 0 {
-		t.valid = append(t.valid, 0)
+		t.valid = append(t.valid, 0xff)
 	}
-	bitutil.SetBitTo(t.valid, t.n, valid)
+	if !valid {
+		t.valid = slices.Clone(t.valid)
+		bitutil.ClearBit(t.valid, t.n)
+	}
 	t.n++
 }
 
 // values are the values so far. They do not change when others are added.
 func (t *valueTable) values() arrow.Array {
-	buffers := []*memory.Buffer{memory.NewBufferBytes(slices.Clone(t.valid))}
+	buffers := []*memory.Buffer{memory.NewBufferBytes(t.valid)}
 	if t.kind.ValueType.ID() == arrow.STRING {
 		buffers = append(buffers, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(t.texts.Offsets)), memory.NewBufferBytes(t.texts.Data))
 	} else {

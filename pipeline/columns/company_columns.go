@@ -1,6 +1,8 @@
 package columns
 
 import (
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -35,12 +37,13 @@ func (t *companyTables) current() *CompanyTable {
 // CompanyTable is the columns of the company block, a value a company. It keeps nothing of
 // the companies but these. It is safe from many goroutines.
 type CompanyTable struct {
-	mu      sync.Mutex
-	columns [17]*valueTable
-	n       int32 // companies, with the empty one of code 0
-	bytes   int   // of texts
-	ranges  map[string]company.Range
-	shared  map[*resolution.Company]int32 // the codes of those of AddShared
+	mu       sync.Mutex
+	columns  [17]*valueTable
+	n        int32 // companies, with the empty one of code 0
+	ranges   map[string]company.Range
+	shared   map[*resolution.Company]int32 // the codes of those of AddShared
+	memory   any                           // of those who add companies
+	reserved bool                          // room for all companies of a full table
 
 	kinds  [17]*arrow.DictionaryType
 	values []arrow.Array // by column: those of each company; nil as long as some are missing
@@ -48,10 +51,12 @@ type CompanyTable struct {
 
 var _ resolution.CompanyTable = (*CompanyTable)(nil)
 
-// A table ends when it has so many companies, or so many bytes of text.
+// A table ends when it takes tableBytes, of which companyOverhead are those of each company
+// beside its texts: its codes, and what finds them. For a moment there are two tables, and a run
+// has to stay below 400 MB (1 M companies with 800 bytes of text: 350 MB, and 400 MB with 128 MiB).
 const (
-	tableCompanies = 1 << 17
-	tableBytes     = 16 << 20
+	tableBytes      = 112 << 20
+	companyOverhead = 256
 )
 
 // knownRanges bounds the memory of ranges seen.
@@ -67,10 +72,36 @@ func newCompanyTable() *CompanyTable {
 	return t
 }
 
+// size is about how many bytes the companies take.
+func (t *CompanyTable) size() int {
+	size := companyOverhead * int(t.n)
+	for _, c := range t.columns {
+		size += len(c.texts.Data)
+	}
+	return size
+}
+
 func (t *CompanyTable) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.n > tableCompanies || t.bytes > tableBytes
+	size := t.size()
+	if !t.reserved && size > tableBytes/8 {
+		t.reserved = true
+		t.reserve(tableBytes/size + 1)
+	}
+	return size > tableBytes
+}
+
+// reserve makes room for so many times the companies. Their texts would else be copied several
+// times as the table grows, and the copies would take more memory than the table. The system
+// provides memory when it is used. That of a full table before this one is free by now.
+func (t *CompanyTable) reserve(times int) {
+	runtime.GC()
+	for _, c := range t.columns {
+		c.texts.Data = slices.Grow(c.texts.Data, times*len(c.texts.Data))
+		c.texts.Offsets = slices.Grow(c.texts.Offsets, times*len(c.texts.Offsets))
+		c.of = slices.Grow(c.of, times*len(c.of))
+	}
 }
 
 // Add copies a company, and returns its code.
@@ -90,6 +121,16 @@ func (t *CompanyTable) AddShared(c *resolution.Company) int32 {
 		t.shared[c] = code
 	}
 	return code
+}
+
+// Memory is that of resolution.CompanyTable.
+func (t *CompanyTable) Memory(begin func() any) any {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.memory == nil {
+		t.memory = begin()
+	}
+	return t.memory
 }
 
 // fill adds the columns of rows with these codes, as dictionary arrays that share them.
@@ -126,7 +167,6 @@ func (t *CompanyTable) add(c *resolution.Company) (code int32) {
 	code = t.n
 	t.n++
 	t.values = nil
-	t.bytes += companyBytes(c)
 	industry, founded := "", int32(0)
 	if c.Industry != nil {
 		industry = *c.Industry

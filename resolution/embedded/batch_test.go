@@ -89,7 +89,7 @@ func sameAnswers(t *rapid.T, m *model, op resolution.Operation, b resolution.Bat
 	}
 	got, asked := resolutiontest.Answers(), resolutiontest.Questions(op, keys...)
 	list := got.Companies.Table.(*resolution.CompanyList)
-	lasting := lastingTable{list}
+	lasting := &lastingTable{CompanyList: list}
 	for range 2 {
 		limit := rapid.SampledFrom([]int{0, 500, 2000, math.MaxInt}).Draw(t, "limit")
 		for from := 0; from < len(keys); {
@@ -122,7 +122,17 @@ func sameAnswers(t *rapid.T, m *model, op resolution.Operation, b resolution.Bat
 }
 
 // lastingTable is a list whose codes an engine remembers.
-type lastingTable struct{ *resolution.CompanyList }
+type lastingTable struct {
+	*resolution.CompanyList
+	memory any
+}
+
+func (l *lastingTable) Memory(begin func() any) any {
+	if l.memory == nil {
+		l.memory = begin()
+	}
+	return l.memory
+}
 
 // answerFacts is an answer as text.
 func answerFacts(t *rapid.T, a resolution.Answer) string {

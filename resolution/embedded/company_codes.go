@@ -10,60 +10,64 @@ import (
 )
 
 // companyCodes are the codes that a table gave companies of the directory. All batches with
-// the table share them.
+// the table share them. The zero value remembers nothing.
 type companyCodes struct {
-	table   resolution.CompanyTable
-	owners  codes // of IP ranges
-	domains codes // by their codes among the domains of people
-	rows    codes // of companies
+	engine  *Engine
+	owners  *codes // of IP ranges
+	domains *codes // by their codes among the domains of people
+	rows    *codes // of companies
 }
 
-// codesOf returns the codes of a table. There are those of one table at a time: a caller
-// uses one until it is full. Those of a list, which is soon empty again, are not remembered.
-func (e *Engine) codesOf(t resolution.CompanyTable) *companyCodes {
-	if _, short := t.(*resolution.CompanyList); short {
-		return &companyCodes{table: t}
+// codesOf returns what the table remembers.
+func (e *Engine) codesOf(t resolution.CompanyTable) companyCodes {
+	known, there := t.Memory(func() any { return companyCodes{e, new(codes), new(codes), new(codes)} }).(companyCodes)
+	if !there || known.engine != e {
+		return companyCodes{}
 	}
-	c := e.codes.Load()
-	if c == nil || c.table != t {
-		c = &companyCodes{t, newCodes(), newCodes(), newCodes()}
-		e.codes.Store(c)
+	return known
+}
+
+// codes are the codes of numbers, in pages that are made when they are needed. They are safe
+// from many goroutines. Those that are nil remember nothing.
+type codes [1 << (32 - codePageBits)]atomic.Pointer[codePage]
+
+const codePageBits = 16
+
+// codePage has the codes of numbers that follow each other, + 1; 0 for one that is not known.
+type codePage [1 << codePageBits]atomic.Int32
+
+func (c *codes) get(number uint32) (code int32, known bool) {
+	if c == nil {
+		return 0, false
 	}
-	return c
-}
-
-// codes remembers the codes of numbers. Of two numbers with the same place, it remembers the
-// last; without places, none. It is safe from many goroutines.
-type codes []atomic.Uint64 // the number + 1, then its code
-
-func newCodes() codes { return make(codes, 1<<17) }
-
-func (c codes) get(number uint32) (code int32, known bool) {
-	return codeIn(c.at(number), number)
-}
-
-func (c codes) at(number uint32) uint64 {
-	if len(c) == 0 {
-		return 0
+	page := c[number>>codePageBits].Load()
+	if page == nil {
+		return 0, false
 	}
-	return c[number%uint32(len(c))].Load()
+	code = page[number%uint32(len(page))].Load() - 1
+	return code, code >= 0
 }
 
-// atAll sets to[i] to what may have the code of a number: codeIn says whether it does. Between
-// the reads are no branches, so that the processor waits for many at once.
-func (c codes) atAll(numbers []uint32, to []uint64) {
+func (c *codes) put(number uint32, code int32) {
+	if c == nil {
+		return
+	}
+	page := &c[number>>codePageBits]
+	if page.Load() == nil {
+		page.CompareAndSwap(nil, new(codePage))
+	}
+	page.Load()[number%(1<<codePageBits)].Store(code + 1)
+}
+
+// all sets to[i] to the code of a number; below 0 for one that is not known. Few branches are
+// between the reads, so that the processor waits for many at once.
+func (c *codes) all(numbers []uint32, to []int32) {
 	for i, number := range numbers {
-		to[i] = c.at(number)
-	}
-}
-
-func codeIn(n uint64, number uint32) (code int32, known bool) {
-	return int32(uint32(n)), uint32(n>>32) == number+1
-}
-
-func (c codes) put(number uint32, code int32) {
-	if len(c) > 0 {
-		c[number%uint32(len(c))].Store(uint64(number+1)<<32 | uint64(uint32(code)))
+		code, known := c.get(number)
+		if !known {
+			code = -1
+		}
+		to[i] = code
 	}
 }
 
@@ -80,9 +84,10 @@ func (b *batch) codeOwners(table resolution.CompanyTable) error {
 		return err
 	}
 	known := b.engine.codesOf(table)
-	b.ownerCodes, b.companyCodes = resize(b.ownerCodes, len(b.owners)), resize(b.companyCodes, len(b.owners))
-	known.owners.atAll(b.owners, b.ownerCodes)
+	b.companyCodes = resize(b.companyCodes, len(b.owners))
+	known.owners.all(b.owners, b.companyCodes)
 	for i, owner := range b.owners {
+		code := b.companyCodes[i]
 		b.companyCodes[i] = 0
 		if !b.addrs[i].IsValid() {
 			continue
@@ -90,13 +95,11 @@ func (b *batch) codeOwners(table resolution.CompanyTable) error {
 		if b.reasons[i] = b.withoutOwner(owner, b.orgTypes[i]); b.reasons[i] != "" {
 			continue
 		}
-		code, there := codeIn(b.ownerCodes[i], owner)
-		if !there {
+		if code < 0 {
 			var err error
-			if code, err = b.addOwner(table, owner); err != nil {
+			if code, err = b.codeOwner(table, known.owners, owner); err != nil {
 				return err
 			}
-			known.owners.put(owner, code)
 		}
 		if b.companyCodes[i] = code; code == 0 {
 			b.reasons[i] = NoCompany
@@ -117,14 +120,22 @@ func (b *batch) withoutOwner(owner uint32, orgType string) string {
 	return ""
 }
 
-// addOwner adds the company of an owner to a table, and returns 0 if it has none.
-func (b *batch) addOwner(t resolution.CompanyTable, owner uint32) (int32, error) {
+// codeOwner returns the code of the company of an owner, 0 if it has none.
+func (b *batch) codeOwner(table resolution.CompanyTable, known *codes, owner uint32) (int32, error) {
+	if code, there := known.get(owner); there { // a row of this batch was the first
+		return code, nil
+	}
 	b.read.arena.Reset()
 	there, err := b.engine.directory.FillCompanyOf(owner, &b.read.arena, &b.read.Entry)
-	if err != nil || !there {
+	if err != nil {
 		return 0, readable(err)
 	}
-	return t.Add(&b.read.Company), nil
+	code := int32(0)
+	if there {
+		code = table.Add(&b.read.Company)
+	}
+	known.put(owner, code)
+	return code, nil
 }
 
 // codeEmployers sets the codes of the companies of people. It looks up a domain with a code
@@ -157,7 +168,7 @@ func (b *batch) codeEmployers(a *resolution.Answers) error {
 			return readable(err)
 		}
 		for k, i := range b.missed[from : from+n] {
-			code, err := b.codeEmployer(known, rows[k], b.domains[from+k])
+			code, err := b.codeEmployer(to.Table, known.rows, rows[k], b.domains[from+k])
 			if err != nil {
 				return err
 			}
@@ -171,18 +182,18 @@ func (b *batch) codeEmployers(a *resolution.Answers) error {
 
 // codeEmployer returns the code of the company of a row; of one with the domain and nothing
 // else without a row.
-func (b *batch) codeEmployer(known *companyCodes, row uint32, domain string) (int32, error) {
+func (b *batch) codeEmployer(table resolution.CompanyTable, known *codes, row uint32, domain string) (int32, error) {
 	if row == records.None {
-		return known.table.Add(&resolution.Company{Domain: domain}), nil
+		return table.Add(&resolution.Company{Domain: domain}), nil
 	}
-	code, there := known.rows.get(row)
+	code, there := known.get(row)
 	if !there {
 		b.read.arena.Reset()
 		if err := b.engine.directory.FillCompany(row, &b.read.arena, &b.read.Entry); err != nil {
 			return 0, readable(err)
 		}
-		code = known.table.Add(&b.read.Company)
-		known.rows.put(row, code)
+		code = table.Add(&b.read.Company)
+		known.put(row, code)
 	}
 	return code, nil
 }

@@ -7,8 +7,6 @@
 package embedded
 
 import (
-	"sync/atomic"
-
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 )
@@ -28,7 +26,6 @@ type Options struct {
 type Engine struct {
 	directory *directory.Directory // may be nil
 	options   Options
-	codes     atomic.Pointer[companyCodes] // of the table that batches use now
 }
 
 // New makes an engine. With a nil directory, emails have their hashes, and everything else

@@ -18,21 +18,6 @@ type Request struct {
 	Key string
 }
 
-// Answer is the answer to a Request.
-type Answer struct {
-	// Lead is the data found, nil when there was no match.
-	Lead *Lead
-	// Reason says why there was no match ("not_found", "org_type:isp"),
-	// empty on a match.
-	Reason string
-	// OrgType is the kind of organization behind an address, match or not;
-	// ip_to_company only. It is not part of the wire format.
-	OrgType string
-}
-
-// Matched reports whether the answer holds data.
-func (a Answer) Matched() bool { return a.Lead != nil }
-
 // Resolver answers the operations on one record: many keys at once, in columns, without an
 // allocation a row. Single asks one about one key. NewBatch is called from many goroutines: a
 // run has a Batch for each part that is made.
@@ -40,13 +25,6 @@ type Resolver interface {
 	// NewBatch returns memory for the look-ups of an operation.
 	NewBatch(Operation) Batch
 }
-
-// The three questions callers ask of an error.
-var (
-	ErrInvalid     = errors.New("invalid request")      // the request is wrong; the same again fails again
-	ErrUnavailable = errors.New("resolver unavailable") // may be tried again
-	ErrDenied      = errors.New("denied by resolver")   // credentials or credits; must not be retried as is
-)
 
 // Batch answers many keys at once. One goroutine at a time uses it; nothing has to be closed.
 //
@@ -80,3 +58,10 @@ func (q Questions) Slice(from, to int) Questions {
 	}
 	return s
 }
+
+// The three questions callers ask of an error.
+var (
+	ErrInvalid     = errors.New("invalid request")      // the request is wrong; the same again fails again
+	ErrUnavailable = errors.New("resolver unavailable") // may be tried again
+	ErrDenied      = errors.New("denied by resolver")   // credentials or credits; must not be retried as is
+)

@@ -8,6 +8,21 @@ import (
 	"sync"
 )
 
+// Answer is the answer to a Request.
+type Answer struct {
+	// Lead is the data found, nil when there was no match.
+	Lead *Lead
+	// Reason says why there was no match ("not_found", "org_type:isp"),
+	// empty on a match.
+	Reason string
+	// OrgType is the kind of organization behind an address, match or not;
+	// ip_to_company only. It is not part of the wire format.
+	OrgType string
+}
+
+// Matched reports whether the answer holds data.
+func (a Answer) Matched() bool { return a.Lead != nil }
+
 // Single asks a Resolver about one key at a time. It is safe from many goroutines, and uses the
 // memory of its look-ups again.
 type Single struct {
@@ -18,7 +33,7 @@ type Single struct {
 // NewSingle returns a Single of r.
 func NewSingle(r Resolver) *Single { return &Single{resolver: r} }
 
-// lookUp is the memory of a look-up.
+// lookUp is the memory of a look-up. One goroutine at a time has it.
 type lookUp struct {
 	batches   map[Operation]Batch
 	ask       Questions

@@ -46,6 +46,7 @@ func TestBatch(t *testing.T) {
 		m := someModel(rt)
 		e, closeDirectory := m.engine(rt, t)
 		defer closeDirectory()
+		single := resolution.NewSingle(e)
 		for _, op := range resolution.SingleRecord {
 			batch := e.NewBatch(op)
 			for range 3 {
@@ -55,7 +56,7 @@ func TestBatch(t *testing.T) {
 				}
 				sameAnswers(rt, m, op, batch, keys)
 				for _, key := range keys[:min(len(keys), 3)] {
-					sameAnswer(rt, m, op, e, key)
+					sameAnswer(rt, m, op, single, key)
 				}
 			}
 		}
@@ -63,11 +64,11 @@ func TestBatch(t *testing.T) {
 }
 
 // sameAnswer checks the answer to one key.
-func sameAnswer(t *rapid.T, m *model, op resolution.Operation, e *Engine, key string) {
+func sameAnswer(t *rapid.T, m *model, op resolution.Operation, single *resolution.Single, key string) {
 	if key == "" {
 		return
 	}
-	got, err := resolution.NewSingle(e).Resolve(context.Background(), resolution.Request{Operation: op, Key: key})
+	got, err := single.Resolve(context.Background(), resolution.Request{Operation: op, Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,8 +67,9 @@
 //
 //   - Rows and --rows-per-part alone decide which row is in which part (TestAnyCutAndAnyWorkers),
 //     also where reading begins in the middle (TestWindows).
-//   - A part gets its rows in batches that follow from the input, whoever makes it, and row
-//     groups end by the rows and the sizes of these batches (TestWindows, TestStepsAsProcesses).
+//   - A part gets its rows in batches that follow from the input, whoever makes it
+//     (TestWindows, TestStepsAsProcesses), and a row group ends by its rows, however they come
+//     (TestAnyRecords).
 //   - Encodings and dictionaries follow from the values of a row group (TestSameRowsSameBytes).
 //   - Answers are written in the order of the rows, however late they come (TestLookUpsOfAnyWorkers),
 //     and a stored answer keeps its time (TestRemoteKilled).

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 
@@ -454,6 +455,35 @@ func TestLostFilesAreMended(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOlderRules: an unfinished dataset of a version with other rules is made anew, and its
+// parts are all of one version.
+func TestOlderRules(t *testing.T) {
+	t.Parallel()
+	s := five(t, t.TempDir())
+	want := undisturbed(t, s)
+	stop(t, s, 35)
+	journals, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "journal.jsonl"))
+	if err != nil || len(journals) != 1 {
+		t.Fatalf("journals %q, %v", journals, err)
+	}
+	data, err := os.ReadFile(journals[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Replace(string(data), fmt.Sprintf(`"rules_version":%d`, columns.RulesVersion), `"rules_version":4`, 1)
+	before = strings.Replace(before, `"job_id":"`, `"job_id":"0`, 1)
+	if err := os.WriteFile(journals[0], []byte(before), 0o600); err != nil || before == string(data) {
+		t.Fatalf("the journal has no version of the rules, %v", err)
+	}
+	first := filepath.Join(s.outDir(), "part-00000.parquet") // as if the older rules gave other bytes
+	if err := os.WriteFile(first, []byte("of older rules"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.resolver = nil
+	s.mustDo(t)
+	requireSame(t, content(t, s.outDir()), want)
 }
 
 // An unfinished dataset is known by its journal. Without it no one can say

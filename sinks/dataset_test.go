@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"go.uber.org/goleak"
 
@@ -256,7 +260,9 @@ func TestWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Add(someRecord(30))
+	if err := e.Add(someRecord(30), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	if err := e.Close(); err != nil || !bytes.Equal(data, want.Bytes()) {
 		t.Errorf("the file is not what the encoder writes, %v", err)
 	}
@@ -276,7 +282,74 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// A row group ends with the record that fills it.
+// TestAnyRecords: where row groups end, and every byte, follow from the rows, however they
+// come in records.
+func TestAnyRecords(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		value string
+		rows  int
+		want  []int64
+	}{
+		{"many rows", "a", 2*parquet.RowGroupRows + 7, []int64{parquet.RowGroupRows, parquet.RowGroupRows, 7}},
+		{"large rows", strings.Repeat("x", 1<<20), 170, []int64{160, 10}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			texts := array.NewStringBuilder(memory.DefaultAllocator)
+			for range c.rows {
+				texts.Append(c.value)
+			}
+			all := array.NewRecord(textTable.Schema(), []arrow.Array{texts.NewArray()}, int64(c.rows))
+			var first []byte
+			for _, most := range []int64{1, 977, int64(c.rows)} {
+				dir := t.TempDir()
+				d := open(t, dir)
+				w, err := d.PartFiles(0, textTable, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				random := rand.New(rand.NewPCG(1, uint64(most)))
+				for from := int64(0); from < all.NumRows(); {
+					to := min(from+1+random.Int64N(most), all.NumRows())
+					if err := w.Write("", all.NewSlice(from, to)); err != nil {
+						t.Fatal(err)
+					}
+					from = to
+				}
+				commitPart(t, w)
+				data, err := os.ReadFile(filepath.Join(dir, "part-00000.parquet"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := rowGroupsOf(t, data); !slices.Equal(got, c.want) {
+					t.Errorf("row groups of %v rows, want %v", got, c.want)
+				}
+				if first == nil {
+					first = data
+				}
+				if !bytes.Equal(first, data) {
+					t.Errorf("records of up to %d rows give other bytes", most)
+				}
+			}
+		})
+	}
+}
+
+// rowGroupsOf are the rows of the row groups of a file.
+func rowGroupsOf(t *testing.T, data []byte) (rows []int64) {
+	t.Helper()
+	f, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i := range f.NumRowGroups() {
+		rows = append(rows, f.RowGroup(i).NumRows())
+	}
+	return rows
+}
+
+// A row group ends with the row that fills it.
 func TestRowGroups(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
@@ -296,16 +369,7 @@ func TestRowGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := file.NewParquetReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var rows []int64
-	for i := range f.NumRowGroups() {
-		rows = append(rows, f.RowGroup(i).NumRows())
-	}
-	if !slices.Equal(rows, []int64{4, 2}) {
+	if rows := rowGroupsOf(t, data); !slices.Equal(rows, []int64{4, 2}) {
 		t.Errorf("rows of row groups %v, want 4 and 2", rows)
 	}
 }

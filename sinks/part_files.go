@@ -100,16 +100,19 @@ func (p *PartFiles) Write(folder string, rec arrow.Record) error {
 		return err
 	}
 	p.pending -= w.encoder.Held()
-	w.add(rec)
-	p.pending += w.encoder.Held()
-	for p.pending >= parquet.RowGroupBytes {
-		largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.encoder.Held(), b.encoder.Held()) }) // the first of equals
-		p.pending -= largest.encoder.Held()
-		if err := largest.flush(); err != nil {
-			return err
+	defer func() { p.pending += w.encoder.Held() }()
+	return w.add(rec, func() error {
+		for p.pending+w.encoder.Held() >= parquet.RowGroupBytes {
+			largest := slices.MaxFunc(p.files, func(a, b *Writer) int { return cmp.Compare(a.encoder.Held(), b.encoder.Held()) }) // the first of equals
+			if largest != w {
+				p.pending -= largest.encoder.Held()
+			}
+			if err := largest.flush(); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Finish writes the rest of the files and frees their memory. Commit then only waits for

@@ -36,16 +36,21 @@ func (w *Writer) Write(rec arrow.Record) error {
 	if rec.NumRows() == 0 {
 		return nil
 	}
-	if w.add(rec); w.encoder.Held() < parquet.RowGroupBytes {
-		return nil
-	}
-	return w.flush()
+	return w.add(rec, func() error { return nil })
 }
 
-// add adds the rows of a record to the open row group.
-func (w *Writer) add(rec arrow.Record) {
-	w.encoder.Add(rec)
+// add adds the rows of a record, and ends the row groups that are full. It calls counted when
+// the bytes of the open row group were counted.
+func (w *Writer) add(rec arrow.Record, counted func() error) error {
 	w.rows += rec.NumRows()
+	return w.encoder.Add(rec, func() error {
+		if w.encoder.IsFull() {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+		return counted()
+	})
 }
 
 // flush ends the open row group.

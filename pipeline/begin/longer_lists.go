@@ -29,7 +29,7 @@ import (
 func (d *Decision) addedEntries(previous previousRun) (*suppression.Set, error) {
 	r := d.Run
 	if r.Suppression == nil || previous.manifest != nil || previous.header.JobID == "" || previous.header.JobID == d.JobID || r.Job.Operation.IsKeyword() ||
-		!sameButLists(previous.header.Job, d.Settings) || slices.ContainsFunc(d.Inputs, func(in sinks.Input) bool { return in.Bytes < 0 }) {
+		!sameBut("suppression", previous.header.Job, d.Settings) || slices.ContainsFunc(d.Inputs, func(in sinks.Input) bool { return in.Bytes < 0 }) {
 		return nil, nil
 	}
 	var begun struct{ Suppression string }
@@ -47,16 +47,15 @@ func (d *Decision) addedEntries(previous previousRun) (*suppression.Set, error) 
 	return added, nil
 }
 
-// sameButLists reports whether two identities differ only in their suppression
-// lists. A dataset without lists has different columns, so both must have
-// lists.
-func sameButLists(before, now json.RawMessage) bool {
+// sameBut reports whether two identities have another value of one setting, and no other
+// difference. A dataset without suppression lists has different columns.
+func sameBut(setting string, before, now json.RawMessage) bool {
 	var was, is map[string]json.RawMessage
-	if json.Unmarshal(before, &was) != nil || json.Unmarshal(now, &is) != nil || was["suppression"] == nil || is["suppression"] == nil {
+	if json.Unmarshal(before, &was) != nil || json.Unmarshal(now, &is) != nil || was[setting] == nil || is[setting] == nil || bytes.Equal(was[setting], is[setting]) {
 		return false
 	}
-	delete(was, "suppression")
-	delete(is, "suppression")
+	delete(was, setting)
+	delete(is, setting)
 	return maps.EqualFunc(was, is, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 

@@ -75,7 +75,8 @@ func (d *Decision) newHeader() journal.Header {
 // of a finished dataset or the journal of an unfinished one. If the dataset
 // belongs to another job, it returns ErrOtherJob.
 func (d *Decision) resume(previous previousRun) error {
-	ours := previous.header.JobID == d.JobID || d.added != nil
+	outdated := previous.manifest == nil && sameBut("rules_version", previous.header.Job, d.Settings)
+	ours := previous.header.JobID == d.JobID || d.added != nil || outdated
 	recorded := map[int]sinks.Part{}
 	switch m := previous.manifest; {
 	case previous.err != nil:
@@ -91,6 +92,8 @@ func (d *Decision) resume(previous previousRun) error {
 		if d.ReportedBefore = d.Run.SuppressedReported; !previous.lost {
 			d.Finished = m
 		}
+	case outdated:
+		d.Run.Log.Warn("the unfinished dataset was begun by a version with other rules: its parts are made again; stored answers are not bought again", "parts", len(previous.parts))
 	case ours:
 		recorded = previous.parts
 	default:

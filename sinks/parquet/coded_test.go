@@ -30,7 +30,6 @@ func TestAnyCodes(t *testing.T) {
 		spec := Table{Columns: []schema.Column{column, second}, Compression: Snappy}
 		limit := pageLimit{bytes: levelRoom + rapid.IntRange(1, 200).Draw(t, "page bytes"), values: pageNulls}
 		most := dictionaryLimit{rapid.IntRange(1, 400).Draw(t, "bytes"), rapid.IntRange(1, 30).Draw(t, "tried")}
-		often := rapid.Int64Range(1, 200).Draw(t, "rows between counts")
 		var plain, coded, shared bytes.Buffer
 		var encoders [3]*Encoder
 		for i, out := range []*bytes.Buffer{&plain, &coded, &shared} {
@@ -41,7 +40,6 @@ func TestAnyCodes(t *testing.T) {
 			for _, c := range e.columns {
 				c.(*repeatingColumn).plain.limit, c.(*repeatingColumn).most = limit, most
 			}
-			e.often = often
 			encoders[i] = e
 		}
 		// Two tables of one type: parts hand records of both to one file.
@@ -81,7 +79,7 @@ func TestAnyCodes(t *testing.T) {
 			}
 			byValue := twice(record(arrow.NewSchema(spec.Schema().Fields()[:1], nil), values).Column(0))
 			table := record(arrow.NewSchema(spec.Schema().Fields()[:1], nil), tables[which]).Column(0)
-			encoders[0].Add(byValue)
+			add(encoders[0], byValue)
 			for i, coded := range []arrow.Record{
 				twice(array.NewDictionaryArray(kinds[which], numbers(codes), table)),
 				twice(array.NewDictionaryArray(outer[which], numbers(rows), array.NewDictionaryArray(kinds[which], numbers(of), table))),
@@ -89,14 +87,14 @@ func TestAnyCodes(t *testing.T) {
 				if rapid.IntRange(0, 5).Draw(t, "by value") == 0 {
 					coded = byValue
 				}
-				encoders[i+1].Add(coded)
+				add(encoders[i+1], coded)
 			}
 			if rapid.IntRange(0, 9).Draw(t, "apart") == 0 { // one column by shared codes, the other with codes of its own
-				encoders[0].Add(byValue)
-				encoders[1].Add(byValue)
+				add(encoders[0], byValue)
+				add(encoders[1], byValue)
 				one := array.NewDictionaryArray(outer[which], numbers(rows), array.NewDictionaryArray(kinds[which], numbers(of), table))
 				two := array.NewDictionaryArray(outer[which], numbers(slices.Clone(rows)), array.NewDictionaryArray(kinds[which], numbers(of), table))
-				encoders[2].Add(columnsOf(one, two))
+				add(encoders[2], columnsOf(one, two))
 			}
 			for i, e := range encoders {
 				if e.Held() != encoders[0].Held() {

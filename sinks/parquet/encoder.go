@@ -33,17 +33,18 @@ type Encoder struct {
 	pool    *PagePool
 	rows    int64 // in the open row group
 	held    int64 // bytes, as of the last time they were counted
-	often   int64 // rows after which they are counted
+	next    int64 // rows at which they are counted again
 	groups  int16
-
-	uncounted struct{ rows, bytes int64 } // since the last time
 }
 
-// How much comes before the bytes of the open row group are counted again: whichever is
-// reached first. With many open files they are counted with each record.
+// The bytes of the open row group are counted after its first row, and then as often as so
+// many bytes come, if the next rows are like those before, and before its rows have doubled.
+// So where a row group ends follows from its rows, however they come in records.
 const (
-	countedRows  = 1 << 15
-	countedBytes = 8 << 20
+	countedRows  = 1 << 13
+	countedBytes = 4 << 20
+	// countedGrowing is countedBytes with many open files.
+	countedGrowing = 128 << 10
 )
 
 // column collects one top-level column of the open row group. The goroutine of its
@@ -77,7 +78,7 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	e := &Encoder{pool: pages, often: countedRows, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
+	e := &Encoder{pool: pages, next: 1, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, c := range t.Columns {
 		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
 		switch {
@@ -101,29 +102,56 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 	return e, err
 }
 
-// Add appends the rows of a record to the open row group.
-func (e *Encoder) Add(rec arrow.Record) {
+// Add appends the rows of a record to the open row group, and calls ended after any row at
+// which it may have to end: then it counted its bytes.
+func (e *Encoder) Add(rec arrow.Record, ended func() error) error {
+	for from := int64(0); from < rec.NumRows(); {
+		to := min(rec.NumRows(), from+e.next-e.rows)
+		some := rec
+		if to-from < rec.NumRows() {
+			some = rec.NewSlice(from, to)
+			defer some.Release()
+		}
+		e.add(some)
+		if from = to; e.rows < e.next {
+			continue
+		}
+		e.count()
+		if err := ended(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Encoder) add(rec arrow.Record) {
 	e.shared.begin()
 	for i, c := range rec.Columns() {
 		e.columns[i].add(c)
-		e.uncounted.bytes += int64(dataBytes(c.Data()))
 	}
 	e.rows += rec.NumRows()
-	e.uncounted.rows += rec.NumRows()
-	if e.pool.Growing || e.uncounted.rows >= e.often || e.uncounted.bytes >= countedBytes {
-		e.count()
-	}
 }
 
 func (e *Encoder) count() {
-	e.held, e.uncounted.rows, e.uncounted.bytes = 0, 0, 0
+	e.held = 0
 	for _, c := range e.columns {
 		e.held += int64(c.held())
 	}
+	bytes := int64(countedBytes)
+	if e.pool.Growing {
+		bytes = countedGrowing
+	}
+	more := min(bytes*e.rows/max(1, e.held), e.rows, countedRows)
+	if e.next = e.rows + max(1, more); e.rows < RowGroupRows {
+		e.next = min(e.next, RowGroupRows)
+	}
 }
 
+// IsFull reports whether the open row group has to end.
+func (e *Encoder) IsFull() bool { return e.rows == RowGroupRows || e.held >= RowGroupBytes }
+
 // Held is how many bytes the open row group takes: plain values as they are, and of
-// repeating ones their numbers and the dictionary. The last rows may not be counted yet.
+// repeating ones their numbers and the dictionary. The last rows are not counted yet.
 func (e *Encoder) Held() int64 { return e.held }
 
 // Flush ends the open row group. Without rows it does nothing.
@@ -141,7 +169,7 @@ func (e *Encoder) Flush() error {
 	e.shared.reset(!e.pool.Growing)
 	g.meta.SetNumRows(int(e.rows))
 	err := g.meta.Finish(g.bytes, e.groups)
-	e.rows, e.held, e.uncounted.rows, e.uncounted.bytes = 0, 0, 0, 0
+	e.rows, e.held, e.next = 0, 0, 1
 	e.groups++
 	return err
 }

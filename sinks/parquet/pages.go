@@ -152,8 +152,8 @@ func (f *free[T]) keep(one T, enough int) {
 }
 
 const (
-	// poolPages bounds the pages kept: two row groups of full pages.
-	poolPages = 2 * RowGroupBytes / pageBytes
+	// poolPages bounds the pages kept: a row group of full pages.
+	poolPages = RowGroupBytes / pageBytes
 	// poolMemory bounds the rest: the columns of the two widest parts.
 	poolMemory = 64
 )

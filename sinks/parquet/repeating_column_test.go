@@ -34,7 +34,7 @@ func encodeRepeating(t fataler, spec Table, limit pageLimit, most dictionaryLimi
 	}
 	for _, values := range groups {
 		for from := 0; from < len(values); from += recordRows {
-			e.Add(textRecord(spec.Schema(), values[from:min(from+recordRows, len(values))]...))
+			add(e, textRecord(spec.Schema(), values[from:min(from+recordRows, len(values))]...))
 		}
 		if err := e.Flush(); err != nil {
 			t.Fatal(err)

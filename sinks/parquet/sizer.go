@@ -22,7 +22,7 @@ func (t Table) NewSizer() (*Sizer, error) {
 // Add takes the rows of a record. The record may be released afterwards.
 func (s *Sizer) Add(rec arrow.Record) {
 	if rec.NumRows() > 0 {
-		s.out.Add(rec)
+		s.out.add(rec)
 	}
 }
 

@@ -14,10 +14,14 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// RowGroupBytes is where a row group ends, in bytes that its writer holds (Encoder.Held):
-// about those of the row group before compression. That bounds memory, and warehouses
-// read row groups of this size well.
-const RowGroupBytes = 48 << 20
+// A row group ends after RowGroupRows. Warehouses read row groups of this size well, and the
+// values of a company come often enough in it for a dictionary. It ends before, where its
+// writer holds RowGroupBytes (Encoder.Held): about those of the row group before compression.
+// That bounds memory.
+const (
+	RowGroupRows  = 1 << 17
+	RowGroupBytes = 160 << 20
+)
 
 // Compression names a Parquet codec.
 type Compression string

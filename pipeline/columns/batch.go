@@ -40,6 +40,11 @@ type Batch struct {
 	// Counts are the counts of searches, nil without an answer;
 	// keyword_to_lead_count.
 	Counts []*resolution.SearchCount
+
+	// hashes are the digests of the keys by the order of digests, a value a row, once they
+	// are hashed.
+	hashes [3]resolution.Texts
+	hashed bool
 }
 
 // Find is the place of a row among the results of a keyword search: of a lead, or of a
@@ -58,6 +63,7 @@ func (b *Batch) Reset(n int) {
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
 	b.Answers, b.Receipts, b.Finds, b.Counts = nil, nil, nil, nil
+	b.hashed = false
 	b.Emails, b.IPClasses, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.Addrs[:0]
 }
 

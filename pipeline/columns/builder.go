@@ -105,6 +105,7 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 		in.Answers = &b.none
 		defer func() { in.Answers = nil }()
 	}
+	b.layout.HashKeys(in)
 	built := blocks{wanted: b.layout.wanted, arrays: make([]arrow.Array, 0, len(b.layout.wanted))}
 	for _, f := range b.fillers {
 		f.fill(in, &built)

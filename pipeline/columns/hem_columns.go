@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -33,8 +34,7 @@ type hemFiller struct {
 	remote  bool // a service answers
 	digests []digest
 	texts   texts
-	hashes  [3]resolution.Texts // by position in digests; one value for each row
-	columns [3]resolution.Texts // the same with rows left out or replaced
+	columns [3]resolution.Texts // digests of keys with rows left out or replaced
 }
 
 func newHEMFiller(s Settings) *hemFiller {
@@ -75,44 +75,49 @@ func (d digest) first(a *resolution.Answers, i int) []byte {
 	return nil
 }
 
-// fromKeys hashes the keys, whatever the answers are, but for keys that are digests. Digests of a type have one width, so
-// the buffers are filled in place and the offsets are known.
-func (f *hemFiller) fromKeys(b *Batch, to *blocks) {
-	var out [3][]byte // md5, sha1, sha256; nil if it is not written
-	first := len(to.arrays)
-	for j, d := range f.digests {
-		if to.wanted[first+j] {
-			stretch(&f.hashes[j], b.Len(), d.hex)
-			out[slices.Index(HEMTypes, d.name)] = f.hashes[j].Data
+// HashKeys makes the digests of the keys that are columns. A Builder does it if it was not
+// done before, so that another goroutine can.
+func (l *Layout) HashKeys(b *Batch) {
+	if l.settings.Operation != resolution.EmailToHEM || b.hashed {
+		return
+	}
+	var out [3][]byte // nil if it is not written
+	for j, d := range digests {
+		if slices.ContainsFunc(l.Own(), func(c schema.Column) bool { return c.Name == "hem_"+d.name }) {
+			stretch(&b.hashes[j], b.Len(), d.hex)
+			out[j] = b.hashes[j].Data
 		}
 	}
-	if to.wants(len(f.digests)) {
-		hashlanes.Hex(out[0], out[1], out[2], b.Keys.Data, b.Keys.Offsets)
-	}
+	hashlanes.Hex(out[0], out[1], out[2], b.Keys.Data, b.Keys.Offsets)
+	b.hashed = true
+}
 
+// fromKeys builds the columns from the digests of the keys, whatever the answers are, but for
+// keys that are digests.
+func (f *hemFiller) fromKeys(b *Batch, to *blocks) {
 	regular := !slices.ContainsFunc(b.Emails, func(a email.Address) bool { return a.Kind() != email.Plaintext })
 	regular = regular && !slices.Contains(b.Outcomes, outcome.Rejected) && !slices.Contains(b.Outcomes, outcome.Suppressed)
-	for j := range f.digests {
+	for _, d := range f.digests {
 		to.add(func() arrow.Array {
 			if regular {
-				return stringArray(&f.hashes[j], nil)
+				return stringArray(b.hashesOf(d), nil)
 			}
-			return f.irregular(b, j)
+			return f.irregular(b, d)
 		})
 	}
 }
 
 // irregular is the column of a digest where some keys are digests, or have none.
-func (f *hemFiller) irregular(b *Batch, j int) arrow.Array {
-	column := &f.columns[j]
+func (f *hemFiller) irregular(b *Batch, d digest) arrow.Array {
+	column := &f.columns[slices.Index(f.digests, d)]
 	column.Reset()
 	for i := range b.Len() {
 		switch {
 		case b.keyless(i):
 		case b.Emails[i].Kind() == email.Plaintext:
-			column.Data = append(column.Data, f.hashes[j].At(i)...)
+			column.Data = append(column.Data, b.hashesOf(d).At(i)...)
 		default:
-			column.Data = append(column.Data, f.ofDigest(b, i, f.digests[j])...)
+			column.Data = append(column.Data, f.ofDigest(b, i, d)...)
 		}
 		column.End()
 	}
@@ -130,7 +135,11 @@ func (f *hemFiller) ofDigest(b *Batch, i int, d digest) []byte {
 	return hash
 }
 
-// stretch makes room for n values of one width.
+// hashesOf are the digests of the keys of a type.
+func (b *Batch) hashesOf(d digest) *resolution.Texts { return &b.hashes[slices.Index(digests, d)] }
+
+// stretch makes room for n values of one width, which are filled in place: their offsets are
+// known.
 func stretch(s *resolution.Texts, n, width int) {
 	if cap(s.Data) < n*width {
 		s.Data = make([]byte, n*width)

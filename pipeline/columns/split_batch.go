@@ -84,6 +84,13 @@ func (b *Batch) Slice(from, to int) *Batch {
 			}
 		})
 	}
+	if s.hashed = b.hashed; s.hashed {
+		for j := range b.hashes {
+			if len(b.hashes[j].Data) > 0 {
+				s.hashes[j] = b.hashes[j].Slice(from, to)
+			}
+		}
+	}
 	for _, c := range b.Kept {
 		s.Kept = append(s.Kept, array.NewSlice(c, int64(from), int64(to)).(*array.String))
 	}

@@ -29,8 +29,8 @@ type partMaker struct {
 	work     *Work
 	decision *begin.Decision
 	number   int
-	keys     *keys.Maker
 	suppress *keys.Suppressor
+	lookers  []*keys.Suppressor // of rows before they are answered
 	builder  *columns.Builder
 	folders  *Folders
 	writer   *sinks.PartFiles
@@ -43,9 +43,8 @@ type partMaker struct {
 
 func newPartMaker(w *Work, number int) *partMaker {
 	d := w.Decision
-	suppress := d.NewSuppressor()
 	return &partMaker{
-		work: w, decision: d, number: number, keys: d.NewKeys(suppress), suppress: suppress,
+		work: w, decision: d, number: number, suppress: d.NewSuppressor(),
 		builder: d.Columns.Layout.NewBuilder(), folders: NewFolders(d.Columns.Layout, number),
 		rejected: &rejectsWriter{dataset: d.Run.Output, table: d.Columns.Rejects, number: number},
 	}
@@ -88,6 +87,9 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 		return err
 	}
 	if found := m.suppress.Found(); found != nil {
+		for _, rows := range m.lookers {
+			found.Add(rows.Found())
+		}
 		if err := m.decision.Journal.KeepFound(m.number, found); err != nil {
 			return fmt.Errorf("keep what is suppressed: %w", err)
 		}
@@ -149,13 +151,20 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 			EngineSlots: m.work.engineSlots, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1}) },
 		})
 	case m.work.Buyer != nil:
-		return rows.FromService(in, m.keys, &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
+		return rows.FromService(in, m.newKeys(), &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
 	}
-	engine := d.NewEngine(m.work.engineSlots)
-	if m.suppress == nil && !m.folders.IsPartitioned() {
-		engine.InSmallPieces()
+	var lookers []*rows.Looker
+	for range run.Workers/2 + 1 { // the others write
+		lookers = append(lookers, &rows.Looker{Keys: m.newKeys(), Layout: d.Columns.Layout, Engine: d.NewEngine(m.work.engineSlots)})
 	}
-	return rows.FromEngine(in, m.keys, engine, &m.work.Repeats)
+	return rows.FromEngine(in, lookers, &m.work.Repeats)
+}
+
+// newKeys makes what makes the keys of rows, for one goroutine.
+func (m *partMaker) newKeys() *keys.Maker {
+	suppress := m.decision.NewSuppressor()
+	m.lookers = append(m.lookers, suppress)
+	return m.decision.NewKeys(suppress)
 }
 
 // partInput is the queue of a part. It counts what is taken.
@@ -286,8 +295,8 @@ func CountRejects(rejects []sources.Reject) sinks.Totals {
 
 const (
 	// lookAheadBytes bounds the rows that are parsed and not yet processed. It
-	// is enough to hold the end of one part and the start of the next, so that
-	// two cores have work, whatever the width of the rows.
+	// is enough to hold the end of one part and the start of the next, whatever the width of
+	// the rows.
 	lookAheadBytes = 40 << 20
 	// askedAheadBytes is the same bound for rows that wait for a service, which
 	// is slower than any reader.

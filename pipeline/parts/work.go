@@ -46,9 +46,8 @@ func (w *Work) stopBuying(cause error) {
 }
 
 // Make makes the parts of a window that are not recorded yet, and records them: it reads
-// the rows, cuts them into parts and hands each part
-// to a worker. Up to the same number of further parts may wait for the disk, so
-// that no core is idle.
+// the rows, cuts them into parts and hands each part to a worker. Other parts may wait for
+// the disk meanwhile, so that no core is idle.
 func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
 	run := w.Decision.Run
 	w.ended = ctx.Done()
@@ -62,13 +61,12 @@ func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
 	// are all read are finished even after ctx has ended.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
+	// All cores work on the rows of one part. A second part would take memory and save no time.
 	starter := &partStarter{
-		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(int64(run.Workers)), workers: w.newWorkers(ctx),
+		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(1), workers: w.newWorkers(ctx),
 	}
 	if w.Decision.AsksRows() {
-		// The rows of one part are asked about concurrently. A second part
-		// would take memory and save no time.
-		starter.ahead, starter.places = newLookAhead(askedAheadBytes), semaphore.NewWeighted(1)
+		starter.ahead = newLookAhead(askedAheadBytes)
 	}
 	cutErr := w.Decision.Cut(reading, window, reader, starter.start, w.Log.Keep)
 	inputFailed := cutErr != nil && reading.Err() == nil // the input is the cause, whatever other errors follow

@@ -21,120 +21,164 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// local gets the answers to rows from the engine, a batch at a time. While some rows
-// are written, the next are looked up.
+// local gets the answers to rows from the engine. Some batches are looked up at the same
+// time, each by a looker, and handed over in their order.
 type local struct {
 	in      Input
-	keys    *keys.Maker
 	repeats *distinct.Repeats
-	hashes  []uint64 // of the keys of a batch
-	engine  *Engine
+	free    chan *Looker
+	waiting chan *lookedUp // in the order of the input
 
 	begin   sync.Once
 	looking conc.WaitGroup
+	ctx     context.Context // of the look-ups
 	cancel  context.CancelCauseFunc
-	out     chan filled
-	failed  error // set before out is closed
+	now     *lookedUp // its rows are being handed over
 }
 
-// filled are rows to be written or, with in, a batch of which all rows were handed over.
-type filled struct {
-	rows *columns.Batch
-	in   *sources.Batch
+// Looker looks up a batch at a time, in memory of its own.
+type Looker struct {
+	Keys   *keys.Maker
+	Layout *columns.Layout
+	Engine *Engine
+
+	rows   columns.Batch
+	hashes []uint64 // of its keys
 }
 
-// FromEngine gives rows that an engine answers. It counts the rows with the key of another
-// row in repeats.
-func FromEngine(in Input, maker *keys.Maker, engine *Engine, repeats *distinct.Repeats) Source {
-	return &local{in: in, keys: maker, engine: engine, repeats: repeats}
+// lookedUp is a batch whose rows are looked up.
+type lookedUp struct {
+	in     *sources.Batch
+	by     *Looker
+	pieces chan *columns.Batch // closed after the last
+	err    error               // set before pieces is closed
 }
 
-func (l *local) start(ctx context.Context) {
-	ctx, l.cancel = context.WithCancelCause(ctx)
-	// The channel is unbuffered: when a send returns, what was sent before is written, so
-	// its memory may be reused.
-	l.out = make(chan filled)
-	l.looking.Go(func() {
-		defer close(l.out)
-		l.failed = l.lookUp(ctx, func(f filled) error {
-			select {
-			case l.out <- f:
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		})
-	})
+// FromEngine gives rows that an engine answers. Each looker adds a batch to those that are
+// looked up at the same time. Rows with the key of another row are counted in repeats.
+func FromEngine(in Input, lookers []*Looker, repeats *distinct.Repeats) Source {
+	l := &local{in: in, repeats: repeats, free: make(chan *Looker, len(lookers)), waiting: make(chan *lookedUp, len(lookers))}
+	for _, looker := range lookers {
+		l.free <- looker
+	}
+	return l
 }
 
 func (l *local) Next(ctx context.Context) (*columns.Batch, error) {
-	l.begin.Do(func() { l.start(ctx) })
-	for f := range l.out {
-		if f.in == nil {
-			return f.rows, nil
+	l.begin.Do(func() {
+		l.ctx, l.cancel = context.WithCancelCause(ctx)
+		l.looking.Go(l.lookUp)
+	})
+	for {
+		if l.now == nil {
+			next, more := <-l.waiting
+			if !more {
+				return nil, cmp.Or(context.Cause(l.ctx), io.EOF)
+			}
+			l.now = next
 		}
-		l.in.Done(f.in)
+		if rows, more := <-l.now.pieces; more {
+			return rows, nil
+		}
+		err := l.now.err
+		if l.freeNow(); err != nil {
+			l.cancel(err) // the first counts
+			return nil, context.Cause(l.ctx)
+		}
 	}
-	return nil, cmp.Or(l.failed, io.EOF)
+}
+
+// freeNow frees the batch whose rows were handed over, and its looker.
+func (l *local) freeNow() {
+	l.in.Done(l.now.in)
+	l.free <- l.now.by
+	l.now = nil
 }
 
 func (l *local) Close() {
 	l.cancel(nil)
+	for {
+		if l.now != nil {
+			for range l.now.pieces { // their memory is in use until then
+			}
+			l.freeNow()
+		}
+		next, more := <-l.waiting
+		if !more {
+			break
+		}
+		l.now = next
+	}
 	l.looking.Wait()
 }
 
-// lookUp hands over the rows of all batches with their answers.
-func (l *local) lookUp(ctx context.Context, send func(filled) error) error {
-	// The rows of one are written while those of the other are looked up.
-	var batches [2]columns.Batch
-	for n := 0; ; n++ {
-		in, err := l.in.Next(ctx)
-		if err == io.EOF {
-			return nil
-		}
+// lookUp starts the look-up of each batch as soon as a looker is free.
+func (l *local) lookUp() {
+	defer close(l.waiting)
+	for {
+		in, err := l.in.Next(l.ctx)
 		if err != nil {
-			return err
+			if err != io.EOF {
+				l.cancel(err)
+			}
+			return
 		}
-		b := &batches[n%2]
-		l.keys.Fill(b, in)
-		l.countRepeats(b)
-		if err := l.engine.Answer(ctx, b, func(rows *columns.Batch) error { return send(filled{rows: rows}) }); err != nil {
-			return err
-		}
-		if err := send(filled{in: in}); err != nil {
-			return err
-		}
+		next := &lookedUp{in: in, by: <-l.free, pieces: make(chan *columns.Batch, piecesAhead)}
+		l.waiting <- next // one for each looker has room
+		l.looking.Go(func() {
+			defer close(next.pieces)
+			next.err = next.by.lookUp(l.ctx, next, l.repeats)
+		})
 	}
+}
+
+// lookUp hands over the rows of a batch with their answers.
+func (l *Looker) lookUp(ctx context.Context, batch *lookedUp, repeats *distinct.Repeats) error {
+	l.Keys.Fill(&l.rows, batch.in)
+	l.Layout.HashKeys(&l.rows)
+	l.countRepeats(repeats)
+	return l.Engine.Answer(ctx, &l.rows, func(rows *columns.Batch) error {
+		select {
+		case batch.pieces <- rows:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
 }
 
 // countRepeats counts rows with the key of another row.
-func (l *local) countRepeats(b *columns.Batch) {
-	if _, counting := l.repeats.Count(); !counting {
+func (l *Looker) countRepeats(repeats *distinct.Repeats) {
+	if _, counting := repeats.Count(); !counting {
 		return
 	}
 	l.hashes = l.hashes[:0]
-	for i, o := range b.Outcomes {
+	for i, o := range l.rows.Outcomes {
 		if o == outcome.Matched { // it has a key, and no answer yet
-			l.hashes = append(l.hashes, xxh3.Hash(b.Keys.At(i)))
+			l.hashes = append(l.hashes, xxh3.Hash(l.rows.Keys.At(i)))
 		}
 	}
-	l.repeats.Add(l.hashes)
+	repeats.Add(l.hashes)
 }
 
-// peopleTogether is how many rows are looked up, and then written, at a time, if they are about
-// people and stay where they are. Their columns stay in the cache of the processor. Other rows
-// are written by the batch, because row groups end behind what is written at once.
-const peopleTogether = 2048
+const (
+	// peopleTogether is how many rows about people are looked up at a time. Their columns
+	// stay in the cache of the processor. It divides the rows of a batch into four pieces.
+	peopleTogether = sources.DefaultBatchRows / 4
+	// piecesAhead is how many pieces of a batch wait until they are written.
+	piecesAhead = 3
+	// pieceBytes bounds the text of the answers of a piece, since some of them wait.
+	pieceBytes = 4 << 20
+)
 
 // Engine gets the answers of the engine to the keys of batches.
 type Engine struct {
 	batch       resolution.Batch
 	engineSlots *semaphore.Weighted // shared by all parts
-	people      bool
-	together    int // rows about people
+	together    int                 // rows that are looked up at a time
 
-	// answers take turns: some are written while others are looked up.
-	answers [2]resolution.Answers
+	// answers take turns: one is filled, piecesAhead wait, and one is written.
+	answers [piecesAhead + 2]resolution.Answers
 	turn    int
 	table   func() *columns.CompanyTable
 	keys    resolution.Texts // of the rows that are asked about
@@ -144,31 +188,26 @@ type Engine struct {
 // NewEngine makes an Engine for one goroutine at a time. Engines share engineSlots, which bounds
 // their questions.
 func NewEngine(of resolution.Resolver, op resolution.Operation, layout *columns.Layout, engineSlots *semaphore.Weighted) *Engine {
-	return &Engine{batch: of.NewBatch(op), engineSlots: engineSlots, people: op.FindsPeople(), together: math.MaxInt, table: layout.Companies}
-}
-
-// InSmallPieces has the Engine hand over the rows about people in small pieces.
-func (a *Engine) InSmallPieces() *Engine {
-	a.together = peopleTogether
-	return a
+	e := &Engine{batch: of.NewBatch(op), engineSlots: engineSlots, together: math.MaxInt, table: layout.Companies}
+	if op.FindsPeople() {
+		e.together = peopleTogether
+	}
+	return e
 }
 
 // Answer hands over the rows of a batch with their answers, in order and in as many pieces as
-// the bytes of the answers need. The answers are valid until the next but one piece.
+// the bytes of the answers need. A piece is valid until piecesAhead + 1 others were handed over.
 func (a *Engine) Answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
 	questions := a.questions(b)
 	for from := 0; from < b.Len(); {
-		to := b.Len()
-		if a.people {
-			to = min(to, from+min(a.together, to))
-		}
+		to := min(b.Len()-from, a.together) + from
 		if err := a.engineSlots.Acquire(ctx, 1); err != nil {
 			return err
 		}
 		found := &a.answers[a.turn%len(a.answers)]
 		a.turn++
 		found.Companies.Table = a.table()
-		n, err := a.batch.Resolve(ctx, questions.Slice(from, to), columns.RecordBytes, found)
+		n, err := a.batch.Resolve(ctx, questions.Slice(from, to), pieceBytes, found)
 		a.engineSlots.Release(1)
 		if err != nil {
 			return err

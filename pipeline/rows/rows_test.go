@@ -58,8 +58,12 @@ func TestSources(t *testing.T) {
 	broken := errors.New("broken")
 	for name, answerer := range map[string]func(t *testing.T, in Input, maker *keys.Maker, layout *columns.Layout) (Source, outcome.Outcome){
 		"engine": func(_ *testing.T, in Input, maker *keys.Maker, layout *columns.Layout) (Source, outcome.Outcome) {
-			engine := NewEngine(embedded.New(nil, embedded.Options{}), resolution.EmailToHEM, layout, semaphore.NewWeighted(1))
-			return FromEngine(in, maker, engine, &distinct.Repeats{}), outcome.Matched
+			var lookers []*Looker
+			for range 3 {
+				engine := NewEngine(embedded.New(nil, embedded.Options{}), resolution.EmailToHEM, layout, semaphore.NewWeighted(1))
+				lookers = append(lookers, &Looker{Keys: keys.NewMaker(resolution.EmailToHEM, nil, 1, 0, nil), Layout: layout, Engine: engine})
+			}
+			return FromEngine(in, lookers, &distinct.Repeats{}), outcome.Matched
 		},
 		"service": func(t *testing.T, in Input, maker *keys.Maker, layout *columns.Layout) (Source, outcome.Outcome) {
 			store, err := answers.Open(t.TempDir(), answers.Options{})

@@ -35,6 +35,7 @@ type Buyer struct {
 	reservedEarlier reservedEarlier
 	surcharge       surcharge
 	inFlight        inFlight
+	memory          sync.Pool // of *resolution.Answers, for stored answers that were handed over
 	outage          outage
 	refusals        refusals
 	retiring        sync.Once
@@ -108,42 +109,58 @@ func (b *Buyer) Spent() (calls, credits int64) { return b.account.totals() }
 // bodies in memory.
 const MaxLookups = 4096
 
-// Answer gets the answers to keys, which are distinct, in their order. A key may have the
-// address to send (resolution.WithAddress). It is called from many goroutines at once, and
-// returns early when ctx ends.
-func (b *Buyer) Answer(ctx context.Context, asked []string) ([]Answer, error) {
-	return b.AnswerRows(ctx, asked, len(asked))
-}
-
-// AnswerRows is Answer for the keys of so many rows, which may share them.
-func (b *Buyer) AnswerRows(ctx context.Context, asked []string, rows int) ([]Answer, error) {
+// Answer gets the answers to keys, which are distinct, and hands them over in their order; use
+// copies what it needs of Found, whose memory is used again. A key may have the address to
+// send (resolution.WithAddress). rows may share a key. Answer is called from many goroutines at
+// once, and returns early when ctx ends.
+func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([]Answer)) error {
 	entries, added := b.inFlight.join(asked)
 	b.counters.Asked(int64(len(added)))
 	b.counters.Duplicates(int64(rows - len(added)))
+	var read []*resolution.Answers
 	for some := range slices.Chunk(added, MaxLookups) {
-		b.start(ctx, b.begin(some))
+		into := b.newMemory()
+		read = append(read, into)
+		b.start(ctx, b.begin(some, into))
 	}
 	got := make([]Answer, len(asked))
 	for i, e := range entries {
 		var err error
 		if got[i], err = e.wait(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return got, nil
+	use(got)
+	if !slices.ContainsFunc(added, func(e *entry) bool { return e.shared }) {
+		for _, into := range read {
+			b.memory.Put(into)
+		}
+	}
+	return nil
+}
+
+// newMemory returns empty Answers for stored answers.
+func (b *Buyer) newMemory() *resolution.Answers {
+	into, used := b.memory.Get().(*resolution.Answers)
+	if !used {
+		return resolution.NewAnswers()
+	}
+	into.Reset()
+	into.Companies.Table = &resolution.CompanyList{}
+	return into
 }
 
 // begin looks up what is stored of questions. It finishes those that need no
 // call, and returns the calls of the others. All are looked at before the first is finished:
 // they are read into the same memory, and duplicates read from it.
-func (b *Buyer) begin(added []*entry) (calls []*call) {
+func (b *Buyer) begin(added []*entry, into *resolution.Answers) (calls []*call) {
 	keys := make([]string, len(added))
 	for i, e := range added {
 		keys[i] = e.key
 	}
 	now := time.Now()
 	found, err := b.remote.Answers.Lookup(context.WithoutCancel(b.ctx), b.scope, keys, b.remote.Freshness(b.began), true, nil)
-	into, settled := resolution.NewAnswers(), make([]*entry, 0, len(added))
+	settled := make([]*entry, 0, len(added))
 	for i, e := range added {
 		d := UseStored
 		if e.err = err; err == nil {

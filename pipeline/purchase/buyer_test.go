@@ -76,11 +76,24 @@ func ask(t *testing.T, b *Buyer, key string) (Answer, error) {
 		p, err := b.Page(t.Context(), aPage)
 		return p.Answer, err
 	}
-	got, err := b.Answer(t.Context(), []string{key})
+	got, err := askAll(t, b, key)
 	if err != nil {
 		return Answer{}, err
 	}
 	return got[0], nil
+}
+
+// askAll asks questions, and returns answers with data of their own.
+func askAll(t *testing.T, b *Buyer, keys ...string) (all []Answer, err error) {
+	err = b.Answer(t.Context(), keys, len(keys), func(got []Answer) {
+		for _, a := range got {
+			if a.Found.Matched() {
+				a.Found = resolution.AnswerRow{Of: a.Found.Of.Pick(slices.Values([]int{a.Found.I}))}
+			}
+			all = append(all, a)
+		}
+	})
+	return all, err
 }
 
 // TestUnexplainedErrorIsUnknown: a request whose error says nothing may have been
@@ -449,6 +462,17 @@ func TestExpiredIntent(t *testing.T) {
 	}
 }
 
+// putPhones stores the same phone for keys.
+func putPhones(t *testing.T, b *Buyer, store *answers.Store, phone string, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		a := answers.Answer{Run: "before", Outcome: answers.Matched, Status: 200, Body: fmt.Appendf(nil, `{"lead":{"phone":%q}}`, phone), Received: time.Now()}
+		if err := store.Put(t.Context(), answers.Question{Scope: b.scope, Key: key}, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestStoredForMany: batches that ask the same stored questions get the data of each, and
 // copy them while others are read.
 func TestStoredForMany(t *testing.T) {
@@ -457,28 +481,73 @@ func TestStoredForMany(t *testing.T) {
 	keys := make([]string, 400)
 	for i := range keys {
 		keys[i] = fmt.Sprint("network.example/in/", i)
-		body := fmt.Appendf(nil, `{"lead":{"phone":"+%d"}}`, i)
-		q := answers.Question{Scope: b.scope, Key: keys[i]}
-		if err := store.Put(t.Context(), q, answers.Answer{Run: "before", Outcome: answers.Matched, Status: 200, Body: body, Received: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		putPhones(t, b, store, fmt.Sprint("+", i), keys[i])
 	}
 	var working sync.WaitGroup
 	for n := range 80 {
 		working.Go(func() {
 			asked := keys[:len(keys)/(1+n%8*10)] // the few are copied soonest
-			got, err := b.Answer(t.Context(), asked)
+			got, err := askAll(t, b, asked...)
 			if err != nil {
 				t.Error(err)
 			}
-			copied := resolution.NewAnswers()
 			for i, a := range got {
-				copied.AddRow(a.Found)
-				if want := fmt.Sprint("+", i); copied.Lead(i).Phone != want {
-					t.Errorf("%s has the phone %s", asked[i], copied.Lead(i).Phone)
+				if want := fmt.Sprint("+", i); a.Found.Lead().Phone != want {
+					t.Errorf("%s has the phone %s", asked[i], a.Found.Lead().Phone)
 				}
 			}
 		})
 	}
 	working.Wait()
+}
+
+// lookups is a store that tells of each look-up before it is made.
+type lookups struct {
+	*answers.Store
+	before func()
+}
+
+func (l lookups) Lookup(ctx context.Context, scope answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) ([]answers.Found, error) {
+	l.before()
+	return l.Store.Lookup(ctx, scope, keys, f, bodies, into)
+}
+
+// TestMemoryOfDuplicates: the memory of stored answers is used again, but not while a batch
+// with the same questions has them.
+func TestMemoryOfDuplicates(t *testing.T) {
+	_, store := laterOf(t)
+	var duplicate sync.WaitGroup
+	before := func() {}
+	b := buyerFrom(t, resolution.NetworkToPhone, store, answering(nil), func(r *Remote) { r.Answers = lookups{store, func() { before() }} })
+	putPhones(t, b, store, "+1", "network.example/in/a")
+	putPhones(t, b, store, "+2", "network.example/in/b")
+	for range 30 { // a sync.Pool may lose what it is given
+		over := make(chan struct{})
+		before = func() {
+			before = func() {}
+			duplicate.Go(func() {
+				err := b.Answer(t.Context(), []string{"network.example/in/a"}, 1, func(got []Answer) {
+					<-over
+					if phone := got[0].Found.Lead().Phone; phone != "+1" {
+						t.Errorf("the phone became %s", phone)
+					}
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			for joined := false; !joined; time.Sleep(time.Millisecond) {
+				b.inFlight.mu.Lock()
+				joined = b.inFlight.entries["network.example/in/a"].shared
+				b.inFlight.mu.Unlock()
+			}
+		}
+		for _, key := range []string{"network.example/in/a", "network.example/in/b"} {
+			if _, err := ask(t, b, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(over)
+		duplicate.Wait()
+	}
 }

@@ -19,6 +19,7 @@ type inFlight struct {
 type entry struct {
 	key    string
 	sent   string        // resolution.Call.Address
+	shared bool          // it has duplicates; final when it is done
 	done   chan struct{} // closed when answer and err are set
 	answer Answer
 	err    error
@@ -39,6 +40,8 @@ func (f *inFlight) join(asked []string) (all, added []*entry) {
 			all[i] = &entry{key: key, sent: address, done: make(chan struct{})}
 			f.entries[key] = all[i]
 			added = append(added, all[i])
+		} else {
+			all[i].shared = true
 		}
 	}
 	return all, added

@@ -48,7 +48,7 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 			b.finish(added[0], Answer{}, err)
 			return Page{}, err
 		}
-		calls := b.begin(added)
+		calls := b.begin(added, nil)
 		<-b.reading
 		b.start(ctx, calls)
 	}

@@ -55,7 +55,7 @@ func TestNobodyElsesAnswer(t *testing.T) {
 			for i := range keys {
 				keys[i] = fmt.Sprintf("network.example/in/person-%d", i)
 			}
-			got, err := b.Answer(t.Context(), keys)
+			got, err := askAll(t, b, keys...)
 			if err != nil {
 				t.Fatal(err)
 			}

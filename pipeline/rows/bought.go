@@ -153,20 +153,21 @@ func (r *Bought) ask(ctx context.Context, b *columns.Batch) error {
 		}
 	}
 	r.Counters.Unasked(int64(n - rows))
-	answers, err := r.From.AnswerRows(ctx, asked, rows)
-	if err != nil {
-		return err
-	}
 	b.Answers = resolution.NewAnswers()
 	b.Answers.Companies.Table = r.Layout.Companies()
-	for i, q := range question {
-		if q < 0 {
-			b.Answers.AddMiss("")
-			continue
+	err := r.From.Answer(ctx, asked, rows, func(answers []purchase.Answer) {
+		for i, q := range question {
+			if q < 0 {
+				b.Answers.AddMiss("")
+				continue
+			}
+			a := answers[q]
+			b.Outcomes[i], b.Reasons[i], b.Receipts[i] = a.Outcome, a.Reason, a.Receipt
+			b.Answers.AddRow(a.Found)
 		}
-		a := answers[q]
-		b.Outcomes[i], b.Reasons[i], b.Receipts[i] = a.Outcome, a.Reason, a.Receipt
-		b.Answers.AddRow(a.Found)
+	})
+	if err != nil {
+		return err
 	}
 	r.Layout.CleanPhones(b.Answers)
 	return nil

@@ -266,7 +266,7 @@ func company(m value) *resolution.Company {
 	if c == (resolution.Company{}) {
 		return nil
 	}
-	return &c
+	return c.Clone() // its texts are parts of the body
 }
 
 // withoutScheme returns an address as the interface shows it.

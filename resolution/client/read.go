@@ -63,9 +63,7 @@ func (k *companies) read(m value) *resolution.Company {
 	if found {
 		return c
 	}
-	if c = company(m); c != nil {
-		c = c.Clone() // its texts are parts of the body
-	}
+	c = company(m)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.known == nil || k.bytes > maxCompanyBytes {

@@ -13,10 +13,12 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/metadata"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 	"github.com/apache/arrow/go/v17/parquet/schema"
+	"github.com/sourcegraph/conc/iter"
 )
 
 // Encoder writes a Parquet file row group by row group, with Arrow's page,
-// chunk and footer writers. It is used by one goroutine.
+// chunk and footer writers. It is used by one goroutine, and works on several columns at the
+// same time.
 //
 // It replaces pqarrow.FileWriter for speed. A FileWriter passes string columns
 // on value by value through four buffers, which took two thirds of a whole
@@ -47,8 +49,9 @@ const (
 	countedGrowing = 128 << 10
 )
 
-// column collects one top-level column of the open row group. The goroutine of its
-// Encoder calls add for each record and flush at the end of each row group.
+// column collects one top-level column of the open row group. Its Encoder calls add for each
+// record, and encode and flush at the end of each row group: add and encode in any goroutine,
+// while others work on other columns.
 type column interface {
 	// add takes the next values. It copies string arrays, because their memory is
 	// reused afterwards. It may retain other arrays.
@@ -56,7 +59,9 @@ type column interface {
 	// held counts the bytes that the column holds of the open row group. They follow from
 	// the values alone: text and codes of the same values take as many.
 	held() int
-	// flush writes the chunk of every leaf and starts over.
+	// encode makes the pages of the chunk of every leaf.
+	encode(m *pageMemory)
+	// flush writes the pages, frees them and starts over.
 	flush(g *rowGroup) error
 }
 
@@ -125,12 +130,19 @@ func (e *Encoder) Add(rec arrow.Record, ended func() error) error {
 }
 
 func (e *Encoder) add(rec arrow.Record) {
-	e.shared.begin()
-	for i, c := range rec.Columns() {
-		e.columns[i].add(c)
+	e.shared.begin(rec)
+	if rec.NumRows() < rowsTogether {
+		for i, c := range rec.Columns() {
+			e.columns[i].add(c)
+		}
+	} else {
+		iter.ForEachIdx(rec.Columns(), func(i int, c *arrow.Array) { e.columns[i].add(*c) })
 	}
 	e.rows += rec.NumRows()
 }
+
+// rowsTogether is how many rows are worth several goroutines.
+const rowsTogether = 512
 
 func (e *Encoder) count() {
 	e.held = 0
@@ -159,8 +171,13 @@ func (e *Encoder) Flush() error {
 	if e.rows == 0 {
 		return nil
 	}
-	g := &rowGroup{Encoder: e, meta: e.meta.AppendRowGroup(), pageMemory: e.pool.getPageMemory()}
-	defer e.pool.putPageMemory(g.pageMemory)
+	e.shared.count()
+	iter.ForEach(e.columns, func(c *column) {
+		m := e.pool.getPageMemory()
+		defer e.pool.putPageMemory(m)
+		(*c).encode(m)
+	})
+	g := &rowGroup{Encoder: e, meta: e.meta.AppendRowGroup()}
 	for _, c := range e.columns {
 		if err := c.flush(g); err != nil {
 			return err
@@ -183,10 +200,9 @@ type rowGroup struct {
 	meta  *metadata.RowGroupMetaDataBuilder
 	leaf  int16
 	bytes int64 // before compression
-	*pageMemory
 }
 
-// pageMemory is the memory of the page being written. Row groups use it in turn.
+// pageMemory is the memory in which a page is encoded. Columns use it in turn.
 type pageMemory struct {
 	scratch, packed []byte
 	rowsOfPage      []uint32 // if its column shares rows
@@ -216,6 +232,9 @@ func (c *arrowColumn) add(a arrow.Array) {
 	c.bytes += dataBytes(a.Data())
 	c.chunks = append(c.chunks, a)
 }
+
+// encode does nothing, because Arrow encodes while it writes.
+func (c *arrowColumn) encode(*pageMemory) {}
 
 func (c *arrowColumn) flush(g *rowGroup) error {
 	props := pqarrow.DefaultWriterProps()

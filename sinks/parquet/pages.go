@@ -27,6 +27,7 @@ type page struct {
 	nulls  int
 	levels []byte // of a nested column
 	valid  []byte // bitmap, kept from the first null or value that differs from those before
+	plain  int    // bytes before compression, once data is what the file has
 }
 
 // pageLimit is where a page ends, whichever comes first.
@@ -88,8 +89,8 @@ func (p *page) setBits(from, to int, valid bool) {
 	}
 }
 
-// encoded is the page's bytes before compression.
-func (p *page) encoded(nullable bool, scratch []byte) []byte {
+// encoded is the page's bytes before compression, in its own memory or in m.
+func (p *page) encoded(nullable bool, m *pageMemory) []byte {
 	if !nullable {
 		return p.data[levelRoom:]
 	}
@@ -97,11 +98,12 @@ func (p *page) encoded(nullable bool, scratch []byte) []byte {
 	levels := room[:4]
 	if p.mixed() {
 		groups := (p.n + 7) / 8
-		scratch = append(scratch[:0], levels...)
+		scratch := append(m.scratch[:0], levels...)
 		scratch = binary.AppendUvarint(scratch, uint64(groups)<<1|1)
 		scratch = append(scratch, p.valid[:groups]...)
 		binary.LittleEndian.PutUint32(scratch, uint32(len(scratch)-4))
-		return append(scratch, p.data[levelRoom:]...)
+		m.scratch = append(scratch, p.data[levelRoom:]...)
+		return m.scratch
 	}
 	levels = binary.AppendUvarint(levels, uint64(p.n)<<1)
 	level := byte(1)

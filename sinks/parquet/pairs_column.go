@@ -6,7 +6,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/file"
 )
 
 // pairsColumn is a column of lists of two texts: an email and its type. The
@@ -31,6 +30,9 @@ type pairsSecond struct {
 	words  dictionary
 	levels []byte   // of all places of the row group
 	there  []uint32 // the number of each word that is there
+
+	pages []*page // once the row group is encoded
+	pays  bool    // with the dictionary
 }
 
 // isPairs reports whether values of a type are lists of two texts.
@@ -158,70 +160,67 @@ func (c *pairsColumn) held() int {
 }
 
 func (c *pairsColumn) flush(g *rowGroup) error {
-	if err := c.first.flush(g); err != nil {
+	if err := c.first.plain.flush(g); err != nil {
 		return err
 	}
 	return c.second.flush(g)
 }
 
-func (c *pairsFirst) flush(g *rowGroup) error {
-	_, out, err := g.nextLeaf()
-	if err != nil {
-		return err
+func (c *pairsColumn) encode(m *pageMemory) {
+	for _, p := range c.first.plain.pages {
+		c.first.plain.packNested(m, p, p.levels, p.data[levelRoom:])
 	}
-	for _, p := range c.plain.pages {
-		if err := c.plain.writeNested(g, out, p.levels, p.data[levelRoom:], parquet.Encodings.Plain); err != nil {
-			return err
-		}
-		c.plain.pool.put(p)
-	}
-	clear(c.plain.pages)
-	c.plain.pages = c.plain.pages[:0]
-	return out.Close(false, false)
+	c.second.encode(m)
 }
 
-// flush writes the pages with the dictionary, if it is clearly smaller.
-func (c *pairsSecond) flush(g *rowGroup) error {
-	_, out, err := g.nextLeaf()
-	if err != nil {
-		return err
-	}
+// encode makes the pages, with the dictionary if it is clearly smaller.
+func (c *pairsSecond) encode(m *pageMemory) {
 	width := c.words.bits()
 	plain := 0
 	for _, number := range c.there {
 		plain += lengthBytes + len(c.words.value(number))
 	}
-	pays := len(c.words.data) <= dictionaryBytes && c.words.pays(len(c.there), plain)
-	if pays {
+	c.pays = len(c.words.data) <= dictionaryBytes && c.words.pays(len(c.there), plain)
+	for levels, there := c.levels, c.there; len(levels) > 0; {
+		n, values := c.pageOf(levels, there, width, c.pays)
+		p := c.plain.pool.get()
+		if c.pays {
+			p.data = appendNumbers(append(p.data, byte(width)), there[:values], width)
+		} else {
+			for _, number := range there[:values] {
+				p.data = appendCell(p.data, c.words.value(number), 0)
+			}
+		}
+		c.plain.packNested(m, p, levels[:n], p.data[levelRoom:])
+		c.pages = append(c.pages, p)
+		levels, there = levels[n:], there[values:]
+	}
+}
+
+func (c *pairsSecond) flush(g *rowGroup) error {
+	_, out, err := g.nextLeaf()
+	if err != nil {
+		return err
+	}
+	encoding := parquet.Encodings.Plain
+	if c.pays {
+		encoding = parquet.Encodings.PlainDict
 		if err := c.words.writeTo(out, g); err != nil {
 			return err
 		}
 	}
-	for levels, there := c.levels, c.there; len(levels) > 0; {
-		n, values := c.pageOf(levels, there, width, pays)
-		p := c.plain.pool.get()
-		data, encoding := p.data[levelRoom:], parquet.Encodings.Plain
-		if pays {
-			data, encoding = appendNumbers(append(data, byte(width)), there[:values], width), parquet.Encodings.PlainDict
-		} else {
-			for _, number := range there[:values] {
-				data = appendCell(data, c.words.value(number), 0)
-			}
-		}
-		err := c.plain.writeNested(g, out, levels[:n], data, encoding)
-		c.plain.pool.put(p)
-		if err != nil {
-			return err
-		}
-		levels, there = levels[n:], there[values:]
+	if err := g.writePages(out, c.plain.pool, c.pages, encoding); err != nil {
+		return err
 	}
+	clear(c.pages)
+	c.pages = c.pages[:0]
 	if c.plain.pool.Growing {
 		c.words, c.levels, c.there = dictionary{}, nil, nil
 	} else {
 		c.words.reset()
 		c.levels, c.there = c.levels[:0], c.there[:0]
 	}
-	return out.Close(pays, false)
+	return out.Close(c.pays, false)
 }
 
 // pageOf is how many places and values the next page has: whole rows.
@@ -239,11 +238,11 @@ func (c *pairsSecond) pageOf(levels []byte, there []uint32, width int, pays bool
 	return places, values
 }
 
-// writeNested writes a page of places with their levels.
-func (c *textColumn) writeNested(g *rowGroup, out file.PageWriter, levels, values []byte, encoding parquet.Encoding) error {
-	plain := appendLevels(g.scratch[:0], levels, bits.TrailingZeros8(continues), 1)
+// packNested is pack for a page of places with their levels.
+func (c *textColumn) packNested(m *pageMemory, p *page, levels, values []byte) {
+	p.n = len(levels)
+	plain := appendLevels(m.scratch[:0], levels, bits.TrailingZeros8(continues), 1)
 	plain = appendLevels(plain, levels, 0, levelWidth)
-	plain = append(plain, values...)
-	g.scratch = plain
-	return g.writePage(out, c.compressed(g, plain), len(plain), len(levels), encoding)
+	m.scratch = append(plain, values...)
+	c.pack(m, p, m.scratch)
 }

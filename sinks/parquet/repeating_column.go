@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/file"
 )
 
 const (
@@ -40,6 +39,7 @@ type repeatingColumn struct {
 	shared sharedColumn // rows, if rows of rowGroupMemory has none
 	there  int          // rows that are not null
 	gaveUp bool         // the row group is in plain
+	coded  []*page      // of numbers, once the row group is encoded
 }
 
 // rowGroupMemory is what a repeatingColumn holds of the open row group. A part
@@ -92,11 +92,12 @@ func newRepeatingNumbers(numbers *numberColumn, shared *sharedRows) *repeatingCo
 }
 
 func (c *repeatingColumn) add(a arrow.Array) {
-	switch d, coded := a.(*array.Dictionary); {
+	d, inner, shares := sharedCodes(a)
+	switch {
 	case a.Len() == 0:
-	case coded && d.DataType().(*arrow.DictionaryType).ValueType.ID() == arrow.DICTIONARY:
-		c.addShared(d)
-	case coded:
+	case shares:
+		c.addShared(d, inner)
+	case d != nil:
 		c.unshare()
 		values := cellsOf(d.Dictionary(), c.values.width)
 		c.addCodes(d.DataType(), d.Indices().(*array.Int32).Int32Values(), &values)
@@ -312,19 +313,36 @@ func (c *repeatingColumn) reset() {
 	c.rows = c.rows[:0]
 }
 
-func (c *repeatingColumn) flush(g *rowGroup) error {
-	defer c.reset()
+func (c *repeatingColumn) encode(m *pageMemory) {
 	c.settle()
 	if !c.gaveUp {
 		if there, plain := c.count(); !c.values.pays(there, plain) {
 			c.giveUp()
 		}
 	}
-	if c.gaveUp && c.numbers != nil {
-		return c.numbers.flush(g)
-	}
 	if c.gaveUp {
-		return c.plain.flush(g)
+		c.plainColumn().encode(m)
+		return
+	}
+	for at, all := 0, max(c.shared.end, len(c.rows)); at < all; {
+		end := min(at+c.pageRows(), all)
+		c.coded = append(c.coded, c.codedPage(m, c.rowsOf(m, at, end)))
+		at = end
+	}
+}
+
+// plainColumn is the column of the pages without a dictionary.
+func (c *repeatingColumn) plainColumn() column {
+	if c.numbers != nil {
+		return c.numbers
+	}
+	return c.plain
+}
+
+func (c *repeatingColumn) flush(g *rowGroup) error {
+	defer c.reset()
+	if c.gaveUp {
+		return c.plainColumn().flush(g)
 	}
 	chunk, out, err := g.nextLeaf()
 	if err != nil {
@@ -337,23 +355,21 @@ func (c *repeatingColumn) flush(g *rowGroup) error {
 	if err := c.values.writeTo(out, g); err != nil {
 		return err
 	}
-	for at, all := 0, max(c.shared.end, len(c.rows)); at < all; {
-		end := min(at+c.pageRows(), all)
-		if err := c.writePage(g, out, c.rowsOf(g, at, end)); err != nil {
-			return err
-		}
-		at = end
+	if err := g.writePages(out, c.plain.pool, c.coded, parquet.Encodings.PlainDict); err != nil {
+		return err
 	}
+	clear(c.coded)
+	c.coded = c.coded[:0]
 	return out.Close(true, false)
 }
 
-// rowsOf returns some rows, shared ones in the memory of g.
-func (c *repeatingColumn) rowsOf(g *rowGroup, from, end int) []uint32 {
+// rowsOf returns some rows, shared ones in the memory of m.
+func (c *repeatingColumn) rowsOf(m *pageMemory, from, end int) []uint32 {
 	if c.shared.end == 0 {
 		return c.rows[from:end]
 	}
-	g.rowsOfPage = c.shared.translate(g.rowsOfPage[:0], from, end)
-	return g.rowsOfPage
+	m.rowsOfPage = c.shared.translate(m.rowsOfPage[:0], from, end)
+	return m.rowsOfPage
 }
 
 // pageRows is how many rows a page of numbers has.
@@ -362,14 +378,13 @@ func (c *repeatingColumn) pageRows() int {
 	return min(limit.values, limit.bytes*8/c.values.bits())
 }
 
-// writePage writes a page of numbers.
+// codedPage makes a page of numbers.
 // Source: Apache Parquet format, "Dictionary Encoding".
-func (c *repeatingColumn) writePage(g *rowGroup, out file.PageWriter, rows []uint32) error {
+func (c *repeatingColumn) codedPage(m *pageMemory, rows []uint32) *page {
 	p := c.plain.pool.get()
-	defer c.plain.pool.put(p)
 	numbers := p.markRows(rows) // these rows are not used again
 	p.data = append(p.data, byte(c.values.bits()))
 	p.data = appendNumbers(p.data, numbers, c.values.bits())
-	plain, stored := c.plain.pack(g, p)
-	return g.writePage(out, stored, plain, p.n, parquet.Encodings.PlainDict)
+	c.plain.pack(m, p, p.encoded(c.plain.nullable, m))
+	return p
 }

@@ -18,7 +18,7 @@ type sharedRows struct {
 	numbers []uint32       // by code: its number in the row group + 1, 0 for one not seen
 	rows    []uint32       // the number of each row's code, in the order in which they occur
 	seen    []firstCode    // by number
-	counts  []uint32       // rows by number, while the row group is written
+	counts  []uint32       // rows by number, while the row group is encoded
 
 	// The record that is being added:
 	codes *int32 // the first of its codes, nil as long as no column has come
@@ -31,8 +31,26 @@ type firstCode struct {
 	code int32
 }
 
-// begin begins a record.
-func (s *sharedRows) begin() { s.codes, s.from = nil, len(s.rows) }
+// begin begins a record, and takes the codes of its first column that shares them: columns may
+// then be added at the same time.
+func (s *sharedRows) begin(rec arrow.Record) {
+	s.codes, s.from = nil, len(s.rows)
+	for _, c := range rec.Columns() {
+		if d, inner, shares := sharedCodes(c); shares && c.Len() > 0 {
+			s.take(d.DataType(), d.Indices().(*array.Int32).Int32Values(), inner.Len())
+			return
+		}
+	}
+}
+
+// sharedCodes returns the array of a column that shares codes with others, and that of the
+// values of the codes.
+func sharedCodes(c arrow.Array) (d, inner *array.Dictionary, shares bool) {
+	if d, shares = c.(*array.Dictionary); shares {
+		inner, shares = d.Dictionary().(*array.Dictionary)
+	}
+	return d, inner, shares
+}
 
 // take takes the codes of a column of the record, of a table with n codes. It returns false
 // if they are not those that the first column had.
@@ -62,15 +80,12 @@ func (s *sharedRows) take(table arrow.DataType, codes []int32, n int) bool {
 	return true
 }
 
-// rowsOf returns how many rows each number has.
-func (s *sharedRows) rowsOf() []uint32 {
-	if len(s.counts) == 0 {
-		s.counts = append(s.counts, make([]uint32, len(s.seen))...)
-		for _, n := range s.rows {
-			s.counts[n]++
-		}
+// count counts the rows that each number has.
+func (s *sharedRows) count() {
+	s.counts = append(s.counts[:0], make([]uint32, len(s.seen))...)
+	for _, n := range s.rows {
+		s.counts[n]++
 	}
-	return s.counts
 }
 
 // reset starts over. It keeps no memory if many files are open.
@@ -98,8 +113,7 @@ type sharedColumn struct {
 }
 
 // addShared takes rows given by shared codes.
-func (c *repeatingColumn) addShared(d *array.Dictionary) {
-	inner := d.Dictionary().(*array.Dictionary)
+func (c *repeatingColumn) addShared(d, inner *array.Dictionary) {
 	codes, s := d.Indices().(*array.Int32).Int32Values(), &c.shared
 	same := s.rows.take(d.DataType(), codes, inner.Len())
 	if s.inner != nil && s.inner.DataType() != inner.DataType() {
@@ -251,7 +265,7 @@ func (c *repeatingColumn) sharedNulls() (nulls int) {
 	if c.shared.end == 0 {
 		return 0
 	}
-	for n, rows := range c.shared.rows.rowsOf() {
+	for n, rows := range c.shared.rows.counts {
 		if c.shared.numbers[n] == 0 {
 			nulls += int(rows)
 		}
@@ -291,7 +305,7 @@ func (c *repeatingColumn) count() (there, plain int) {
 		return lengthBytes + len(c.values.value(row-1))
 	}
 	if c.shared.end > 0 {
-		for n, rows := range c.shared.rows.rowsOf() {
+		for n, rows := range c.shared.rows.counts {
 			if row := c.shared.numbers[n]; row > 0 {
 				there, plain = there+int(rows), plain+int(rows)*size(row)
 			}

@@ -104,42 +104,42 @@ func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunk
 		return err
 	}
 	describe(chunk)
-	for _, p := range c.pages {
-		plain, stored := c.pack(g, p)
-		if err := g.writePage(out, stored, plain, p.n, parquet.Encodings.Plain); err != nil {
-			return err
-		}
-		c.pool.put(p)
+	if err := g.writePages(out, c.pool, c.pages, parquet.Encodings.Plain); err != nil {
+		return err
 	}
 	clear(c.pages)
 	c.pages = c.pages[:0]
 	return out.Close(false, false)
 }
 
-// pack returns a page as it is in the file, and its size before compression. It is valid
-// until the next page is packed.
-func (c *textColumn) pack(g *rowGroup, p *page) (plain int, stored []byte) {
-	encoded := p.encoded(c.nullable, g.scratch)
-	if p.mixed() {
-		g.scratch = encoded
+func (c *textColumn) encode(m *pageMemory) {
+	for _, p := range c.pages {
+		c.pack(m, p, p.encoded(c.nullable, m))
 	}
-	return len(encoded), c.compressed(g, encoded)
 }
 
-// compressed compresses a page.
-func (c *textColumn) compressed(g *rowGroup, plain []byte) []byte {
-	if c.compress == nil {
-		return plain
+// pack makes the data of a page what the file has, from its bytes before compression, which
+// may be in the memory of the page or of m.
+func (c *textColumn) pack(m *pageMemory, p *page, plain []byte) {
+	p.plain = len(plain)
+	if c.compress != nil {
+		m.packed = c.compress(m.packed[:cap(m.packed)], plain)
+		plain = m.packed
 	}
-	g.packed = c.compress(g.packed[:cap(g.packed)], plain)
-	return g.packed
+	p.data = append(p.data[:0], plain...)
 }
 
-// writePage writes a page of n values, of a size before compression.
-func (g *rowGroup) writePage(out file.PageWriter, stored []byte, plain, n int, encoding parquet.Encoding) error {
-	data := file.NewDataPageV1(memory.NewBufferBytes(stored), int32(n), encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(plain))
-	defer data.Release()
-	_, err := out.WriteDataPage(data)
-	g.bytes += int64(plain)
-	return err
+// writePages writes encoded pages, and frees each of them.
+func (g *rowGroup) writePages(out file.PageWriter, pool *PagePool, pages []*page, encoding parquet.Encoding) error {
+	for _, p := range pages {
+		data := file.NewDataPageV1(memory.NewBufferBytes(p.data), int32(p.n), encoding, parquet.Encodings.RLE, parquet.Encodings.RLE, int32(p.plain))
+		_, err := out.WriteDataPage(data)
+		data.Release()
+		if err != nil {
+			return err
+		}
+		g.bytes += int64(p.plain)
+		pool.put(p)
+	}
+	return nil
 }

@@ -40,8 +40,12 @@ func newValueTable(values arrow.DataType) *valueTable {
 	return t
 }
 
-// addText adds the text of a company, null when it is empty.
-func (t *valueTable) addText(v string) { t.of = append(t.of, t.codeOf(v)) }
+// addText adds the text of a company, null when it is empty. A nil table takes nothing.
+func (t *valueTable) addText(v string) {
+	if t != nil {
+		t.of = append(t.of, t.codeOf(v))
+	}
+}
 
 // codeOf returns the code of a text. It adds a text that is new.
 func (t *valueTable) codeOf(v string) int32 {
@@ -55,8 +59,11 @@ func (t *valueTable) codeOf(v string) int32 {
 	return int32(t.byText.Add(hash))
 }
 
-// addNumber adds the number of a company, or null.
+// addNumber adds the number of a company, or null. A nil table takes nothing.
 func addNumber[T int32 | int64](t *valueTable, v T, known bool) {
+	if t == nil {
+		return
+	}
 	key := maybe{int64(v), known}
 	code, seen := t.byNumber[key]
 	if !seen {

@@ -1,10 +1,12 @@
 package columns
 
 import (
+	"iter"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -17,8 +19,9 @@ import (
 // them: the values of a company are made once, however many rows have it. With a company a
 // row, a third of the time of ip_to_company went into that.
 type companyTables struct {
-	mu  sync.Mutex
-	now *CompanyTable
+	wanted func(column string) bool // whether a column is written
+	mu     sync.Mutex
+	now    *CompanyTable
 }
 
 // Companies returns the table for the companies of the next rows.
@@ -29,7 +32,7 @@ func (t *companyTables) current() *CompanyTable {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now == nil || t.now.full() {
-		t.now = newCompanyTable()
+		t.now = newCompanyTable(t.wanted)
 	}
 	return t.now
 }
@@ -38,8 +41,8 @@ func (t *companyTables) current() *CompanyTable {
 // the companies but these. It is safe from many goroutines.
 type CompanyTable struct {
 	mu       sync.Mutex
-	columns  [17]*valueTable
-	n        int32 // companies, with the empty one of code 0
+	columns  [17]*valueTable // nil if it is not written
+	n        int32           // companies, with the empty one of code 0
 	ranges   map[string]company.Range
 	shared   map[*resolution.Company]int32 // the codes of those of AddShared
 	memory   any                           // of those who add companies
@@ -64,9 +67,12 @@ const (
 // knownRanges bounds the memory of ranges seen.
 const knownRanges = 1 << 12
 
-func newCompanyTable() *CompanyTable {
+func newCompanyTable(wanted func(column string) bool) *CompanyTable {
 	t := &CompanyTable{ranges: map[string]company.Range{}, shared: map[*resolution.Company]int32{}}
 	for i, c := range companyColumns() {
+		if !wanted(c.Name) {
+			continue
+		}
 		t.columns[i] = newValueTable(c.Arrow)
 		t.kinds[i] = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.columns[i].kind}
 	}
@@ -77,7 +83,7 @@ func newCompanyTable() *CompanyTable {
 // size is about how many bytes the companies take.
 func (t *CompanyTable) size() int {
 	size := companyOverhead * int(t.n)
-	for _, c := range t.columns {
+	for c := range t.written() {
 		size += len(c.texts.Data)
 	}
 	return size
@@ -99,10 +105,30 @@ func (t *CompanyTable) full() bool {
 // provides memory when it is used. That of a full table before this one is free by now.
 func (t *CompanyTable) reserve(times int) {
 	runtime.GC()
-	for _, c := range t.columns {
-		c.texts.Data = slices.Grow(c.texts.Data, times*len(c.texts.Data))
+	for c := range t.written() {
+		c.texts.Data = append(room((times+1)*len(c.texts.Data)), c.texts.Data...)
 		c.texts.Offsets = slices.Grow(c.texts.Offsets, times*len(c.texts.Offsets))
 		c.of = slices.Grow(c.of, times*len(c.of))
+	}
+}
+
+// room is an empty text with room for n bytes. make would write zeros, for which the system
+// provides memory; a strings.Builder does not, and is the owner of its memory alone.
+func room(n int) []byte {
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
+}
+
+// written are the columns that are written.
+func (t *CompanyTable) written() iter.Seq[*valueTable] {
+	return func(yield func(*valueTable) bool) {
+		for _, c := range t.columns {
+			if c != nil && !yield(c) {
+				return
+			}
+		}
 	}
 }
 
@@ -140,8 +166,11 @@ func (t *CompanyTable) fill(codes arrow.Array, to *blocks) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.values == nil {
-		for _, c := range t.columns {
-			t.values = append(t.values, c.snapshot())
+		t.values = make([]arrow.Array, len(t.columns))
+		for i, c := range t.columns {
+			if c != nil {
+				t.values[i] = c.snapshot()
+			}
 		}
 	}
 	for i, values := range t.values {
@@ -177,11 +206,11 @@ func (t *CompanyTable) add(c *resolution.Company) (code int32) {
 		founded = *c.YearFounded
 	}
 	next := 0
-	text := func(v string) { t.columns[next].addText(v); next++ }
+	column := func() *valueTable { next++; return t.columns[next-1] }
+	text := func(v string) { column().addText(v) }
 	bounds := func(r company.Range) {
-		addNumber(t.columns[next], r.Min, r.HasMin)
-		addNumber(t.columns[next+1], r.Max, r.HasMax)
-		next += 2
+		addNumber(column(), r.Min, r.HasMin)
+		addNumber(column(), r.Max, r.HasMax)
 	}
 	text(c.Name)
 	text(company.Domain(c.Domain))
@@ -192,8 +221,7 @@ func (t *CompanyTable) add(c *resolution.Company) (code int32) {
 	bounds(t.parsed(c.Revenue))
 	text(c.EmployeeCount)
 	bounds(t.parsed(c.EmployeeCount))
-	addNumber(t.columns[next], founded, c.YearFounded != nil)
-	next++
+	addNumber(column(), founded, c.YearFounded != nil)
 	text(c.Address.Street)
 	text(c.Address.ZipCode)
 	text(c.Address.City)

@@ -10,7 +10,6 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -83,7 +82,7 @@ func (l *Layout) HashKeys(b *Batch) {
 	}
 	var out [3][]byte // nil if it is not written
 	for j, d := range digests {
-		if slices.ContainsFunc(l.Own(), func(c schema.Column) bool { return c.Name == "hem_"+d.name }) {
+		if l.writes("hem_" + d.name) {
 			stretch(&b.hashes[j], b.Len(), d.hex)
 			out[j] = b.hashes[j].Data
 		}

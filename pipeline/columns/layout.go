@@ -179,6 +179,7 @@ func NewLayout(s Settings) (*Layout, error) {
 		l.wanted[i] = true
 		l.columns = append(l.columns, all[i])
 	}
+	l.companies.wanted = l.writes
 	l.columns = Describe(s.Operation, l.columns, len(l.kept), l.Renamed())
 	l.schema = schema.Arrow(l.columns)
 	return l, nil
@@ -192,6 +193,11 @@ func (l *Layout) Columns() []schema.Column { return l.columns }
 
 // Own are the columns that are not kept from the input.
 func (l *Layout) Own() []schema.Column { return l.columns[len(l.kept):] }
+
+// writes reports whether a column of Own has the name.
+func (l *Layout) writes(name string) bool {
+	return slices.ContainsFunc(l.Own(), func(c schema.Column) bool { return c.Name == name })
+}
 
 // Chosen are the names of Own if Settings.Columns decides on them; nil if it changes nothing.
 func (l *Layout) Chosen() (names []string) {

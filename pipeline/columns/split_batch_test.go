@@ -20,7 +20,7 @@ import (
 func wideBatch(n int) *Batch {
 	b := &Batch{Source: "a.csv"}
 	b.Reset(n)
-	b.Answers = &resolution.Answers{Companies: resolution.CompanyCodes{Table: newCompanyTable()}}
+	b.Answers = &resolution.Answers{Companies: resolution.CompanyCodes{Table: newCompanyTable(func(string) bool { return true })}}
 	kept := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range n {
 		b.Rows = append(b.Rows, int64(i+1))

@@ -65,7 +65,10 @@ func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
 	starter := &partStarter{
 		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(1), workers: w.newWorkers(ctx),
 	}
-	if w.Decision.AsksRows() {
+	switch {
+	case run.Job.Operation.IsKeyword(): // a part may wait for one long search
+		starter.places = semaphore.NewWeighted(int64(run.Workers))
+	case w.Decision.AsksRows():
 		starter.ahead = newLookAhead(askedAheadBytes)
 	}
 	cutErr := w.Decision.Cut(reading, window, reader, starter.start, w.Log.Keep)

@@ -5,8 +5,6 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
-
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // Input rows come in batches of bounded bytes, but answers have no such bound, and the
@@ -51,24 +49,6 @@ const (
 	hemBytes   = 32 + 40 + 64 // the first hashes of an answer as columns
 	phoneBytes = 16 + 2 + 20  // phone columns: E.164, region, type
 )
-
-func companyBytes(c *resolution.Company) int {
-	size := textLen(c.Name, c.Domain, c.WebsiteURL, c.NetworkURL, c.Revenue, c.EmployeeCount, c.About) + addressBytes(c.Address)
-	if c.Industry != nil {
-		size += len(*c.Industry)
-	}
-	return size
-}
-
-func addressBytes(a resolution.Address) int { return textLen(a.Street, a.ZipCode, a.City, a.State) }
-
-func textLen(texts ...string) int {
-	n := 0
-	for _, t := range texts {
-		n += len(t)
-	}
-	return n
-}
 
 // Slice returns the rows in [from, to), in the memory of the batch but for a copy of their
 // answers.

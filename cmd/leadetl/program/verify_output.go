@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
@@ -46,16 +47,28 @@ func (v verification) print(to io.Writer) error {
 	}
 	t := v.result.Manifest.Totals
 	table := runview.Table{Title: v.dataset + ": verified"}
-	table.Count("rows", t.Rows, "of "+v.result.Manifest.Operation+", in the order of the input")
+	rows := "of " + v.result.Manifest.Operation
+	if v.hasPlaces() {
+		rows += ", in the order of the input"
+	}
+	table.Count("rows", t.Rows, rows)
 	table.Count("matched", t.Matched, figures.Share(t.Matched, t.Rows))
 	table.CountIfAny("malformed", t.Malformed, "lines in _rejects")
-	table.Count("columns", int64(len(v.result.Columns)), "read the same by two implementations")
+	table.Count("columns", int64(len(v.result.Columns)), "unpacked by two readers, every value compared")
 	table.Count("files", int64(v.result.Files), "with their checksums, "+figures.Size(v.result.Bytes))
 	table.Text("took", v.speed())
 	if err := table.Print(to); err != nil {
 		return err
 	}
 	return v.printIssues(to)
+}
+
+// hasPlaces reports whether rows say where they are in the input.
+func (v verification) hasPlaces() bool {
+	has := func(name string) bool {
+		return slices.ContainsFunc(v.result.Columns, func(c verify.ColumnFacts) bool { return c.Name == name })
+	}
+	return has("source") && has("source_row")
 }
 
 // printIssues lists what the target does not accept.

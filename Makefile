@@ -7,7 +7,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/leadetl
-	CGO_ENABLED=0 go build -o bin/ ./cmd/leadetl
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/leadetl
 
 # The files of the sample directory, one for each kind of data.
 kinds := people companies ip-ranges searches visits

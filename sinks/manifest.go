@@ -67,6 +67,13 @@ func (m *Manifest) FirstOwn() int {
 	return len(m.Schema)
 }
 
+// HasPlaces reports whether the rows say where they are in the input.
+func (m *Manifest) HasPlaces() bool {
+	own := m.Schema[m.FirstOwn():]
+	has := func(name string) bool { return slices.ContainsFunc(own, func(c Column) bool { return c.Name == name }) }
+	return has("source") && has("source_row")
+}
+
 // Input is one input file as it was when its rows were read.
 type Input struct {
 	URI        string    `json:"uri"`

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,18 +39,18 @@ func (s Settings) chosen(all []schema.Column) (places []int, err error) {
 	}
 	names := slices.Clone(s.Columns)
 	for _, name := range inAll {
-		if !slices.Contains(names, name) {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
 			names = append(names, name)
 		}
 	}
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(c schema.Column) bool { return c.Name == name })
+		i := slices.IndexFunc(all, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
 		switch {
 		case i < 0:
 			return nil, s.notThere(name, all)
 		case slices.Contains(places, i):
 			return nil, fmt.Errorf("--columns names %q twice", name)
-		case s.drops(name):
+		case s.drops(all[i].Name):
 			return nil, fmt.Errorf("--columns names %q, which --drop-identifier leaves out", name)
 		}
 		places = append(places, i)
@@ -66,15 +67,27 @@ func (s Settings) drops(column string) bool {
 		column == string(resolution.NetworkURL) && s.Operation.Identifier() == resolution.NetworkURL
 }
 
-// notThere is the error of a name that is no column of the operation.
+// notThere is the error of a name that is no column of the operation with these settings.
 func (s Settings) notThere(name string, all []schema.Column) error {
-	if slices.ContainsFunc(s.Kept, func(kept string) bool { return strings.EqualFold(kept, name) }) {
+	named := func(known ...string) bool {
+		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	other := slices.ContainsFunc(Every(s.Operation, nil), func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+	switch {
+	case name == "":
+		return errors.New("--columns has an empty name between its commas")
+	case other && strings.HasPrefix(strings.ToLower(name), "hem_"):
+		return fmt.Errorf("--columns names %q, which --hem-types and --hem-profiles leave out", name)
+	case other:
+		return fmt.Errorf("--columns names %q, which only a service gives %s", name, s.Operation)
+	case named(s.Kept...), named(s.Identifier), len(name) > len("in_") && strings.EqualFold(name[:len("in_")], "in_"),
+		slices.ContainsFunc(s.Renames, func(r Rename) bool { return named(r.New) }):
 		return fmt.Errorf("--columns names %q, which is a column of the input; --keep names those, and they come first", name)
 	}
-	names := make([]string, len(all))
-	for i, c := range all {
-		names[i] = c.Name
-	}
-	return fmt.Errorf("--columns names %q, which %s does not have with these flags%s; leadetl schema %s --dialect markdown lists its columns",
+	return fmt.Errorf("--columns names %q, which %s does not have%s; leadetl schema %s --dialect markdown lists its columns",
 		name, s.Operation, cliflag.Suggest(name, names), s.Operation)
 }

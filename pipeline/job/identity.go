@@ -107,7 +107,7 @@ func Differences(before, now json.RawMessage) string {
 	var all []string
 	for _, s := range settingNames {
 		switch old, changed := was[s.field], is[s.field]; {
-		case bytes.Equal(old, changed):
+		case bytes.Equal(old, changed), s.field == "hems" && !bytes.Equal(was["columns"], is["columns"]): // they follow from the columns
 		case slices.Contains(withoutValues, s.field), s.field == "answers" && !isService(old) && !isService(changed):
 			all = append(all, s.name+" changed")
 		default:

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
@@ -48,7 +47,7 @@ func (v verification) print(to io.Writer) error {
 	t := v.result.Manifest.Totals
 	table := runview.Table{Title: v.dataset + ": verified"}
 	rows := "of " + v.result.Manifest.Operation
-	if v.hasPlaces() {
+	if v.result.Manifest.HasPlaces() {
 		rows += ", in the order of the input"
 	}
 	table.Count("rows", t.Rows, rows)
@@ -61,14 +60,6 @@ func (v verification) print(to io.Writer) error {
 		return err
 	}
 	return v.printIssues(to)
-}
-
-// hasPlaces reports whether rows say where they are in the input.
-func (v verification) hasPlaces() bool {
-	has := func(name string) bool {
-		return slices.ContainsFunc(v.result.Columns, func(c verify.ColumnFacts) bool { return c.Name == name })
-	}
-	return has("source") && has("source_row")
 }
 
 // printIssues lists what the target does not accept.

@@ -137,8 +137,10 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 		}
 	}
 	switch {
-	case len(f.columns) == 0 || slices.Contains(f.columns, ""):
+	case len(f.columns) == 0 || slices.Equal(f.columns, []string{""}):
 		errs = append(errs, errors.New("--columns names no column; write all, flat, or names with commas"))
+	case len(f.columns) > 1 && (slices.Contains(f.columns, columnsAll) || slices.Contains(f.columns, columns.Flat)):
+		errs = append(errs, errors.New("--columns takes all or flat alone, or names with commas"))
 	case !slices.Equal(f.columns, []string{columnsAll}):
 		for _, name := range f.columns {
 			job.Columns = append(job.Columns, strings.TrimSpace(name))

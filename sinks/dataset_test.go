@@ -24,6 +24,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/sinks/parquet"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -285,26 +286,25 @@ func TestWriter(t *testing.T) {
 // TestAnyRecords: where row groups end, and every byte, follow from the rows, however they
 // come in records.
 func TestAnyRecords(t *testing.T) {
+	words := Table{Columns: []Column{schema.New("words", arrow.ListOfNonNullable(arrow.BinaryTypes.String), true), schema.New("yes", arrow.FixedWidthTypes.Boolean, true)}, Compression: Snappy}
 	for _, c := range []struct {
 		name  string
+		table Table
 		value string
 		rows  int
 		want  []int64
 	}{
-		{"many rows", "a", 2*parquet.RowGroupRows + 7, []int64{parquet.RowGroupRows, parquet.RowGroupRows, 7}},
-		{"large rows", strings.Repeat("x", 1<<20), 170, []int64{160, 10}},
+		{"many rows", textTable, "a", 2*parquet.RowGroupRows + 7, []int64{parquet.RowGroupRows, parquet.RowGroupRows, 7}},
+		{"large rows", textTable, strings.Repeat("x", 1<<20), 170, []int64{160, 10}},
+		{"lists", words, strings.Repeat("x", 200), parquet.RowGroupRows + 7, []int64{parquet.RowGroupRows, 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			texts := array.NewStringBuilder(memory.DefaultAllocator)
-			for range c.rows {
-				texts.Append(c.value)
-			}
-			all := array.NewRecord(textTable.Schema(), []arrow.Array{texts.NewArray()}, int64(c.rows))
+			all := sameRows(c.table, c.value, c.rows)
 			var first []byte
 			for _, most := range []int64{1, 977, int64(c.rows)} {
 				dir := t.TempDir()
 				d := open(t, dir)
-				w, err := d.PartFiles(0, textTable, "")
+				w, err := d.PartFiles(0, c.table, "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -333,6 +333,25 @@ func TestAnyRecords(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sameRows is a record of rows that are all the same, of texts, lists of them and booleans.
+func sameRows(table Table, value string, rows int) arrow.Record {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, table.Schema())
+	for range rows {
+		for i := range table.Columns {
+			switch column := b.Field(i).(type) {
+			case *array.StringBuilder:
+				column.Append(value)
+			case *array.BooleanBuilder:
+				column.Append(true)
+			case *array.ListBuilder:
+				column.Append(true)
+				column.ValueBuilder().(*array.StringBuilder).AppendValues([]string{value, "and"}, nil)
+			}
+		}
+	}
+	return b.NewRecord()
 }
 
 // rowGroupsOf are the rows of the row groups of a file.

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/metadata"
@@ -229,7 +231,7 @@ func (c *arrowColumn) held() int { return c.bytes }
 
 func (c *arrowColumn) add(a arrow.Array) {
 	a.Retain()
-	c.bytes += dataBytes(a.Data())
+	c.bytes += sizeOf(a)
 	c.chunks = append(c.chunks, a)
 }
 
@@ -239,19 +241,22 @@ func (c *arrowColumn) encode(*pageMemory) {}
 func (c *arrowColumn) flush(g *rowGroup) error {
 	props := pqarrow.DefaultWriterProps()
 	ctx := pqarrow.NewArrowWriteContext(context.Background(), &props)
+	all, err := array.Concatenate(c.chunks, memory.DefaultAllocator) // else pages would depend on where records end
+	if err != nil {
+		return fmt.Errorf("column %s: %w", c.field.Name, err)
+	}
+	defer all.Release()
 	for i := range leafCount(c.field.Type) {
 		chunk, pages, err := g.nextLeaf()
 		if err != nil {
 			return err
 		}
 		w := file.NewColumnChunkWriter(chunk, pages, g.props)
-		for _, a := range c.chunks {
-			l := leafOf(a, i, c.field.Nullable)
-			err := pqarrow.WriteArrowToColumn(ctx, w, l.values, l.definition, l.repetition, l.nullable)
-			l.values.Release()
-			if err != nil {
-				return fmt.Errorf("column %s: %w", c.field.Name, err)
-			}
+		l := leafOf(all, i, c.field.Nullable)
+		err = pqarrow.WriteArrowToColumn(ctx, w, l.values, l.definition, l.repetition, l.nullable)
+		l.values.Release()
+		if err != nil {
+			return fmt.Errorf("column %s: %w", c.field.Name, err)
 		}
 		if err := w.Close(); err != nil {
 			return fmt.Errorf("column %s: %w", c.field.Name, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/compress"
 	"github.com/golang/snappy"
@@ -109,15 +110,25 @@ func (t Table) properties() *parquet.WriterProperties {
 	return parquet.NewWriterProperties(options...)
 }
 
-// dataBytes is the size of an array's values in memory.
-func dataBytes(d arrow.ArrayData) (size int) {
-	for _, b := range d.Buffers() {
-		if b != nil {
-			size += b.Len()
+// sizeOf is about the size of the values of an array that Arrow encodes. A slice has the
+// buffers of the whole array, so these say nothing.
+func sizeOf(a arrow.Array) int {
+	switch a := a.(type) {
+	case *array.List:
+		if a.Len() == 0 {
+			return 0
 		}
+		from, _ := a.ValueOffsets(0)
+		_, to := a.ValueOffsets(a.Len() - 1)
+		values := array.NewSlice(a.ListValues(), from, to)
+		defer values.Release()
+		return offsetBytes*a.Len() + sizeOf(values)
+	case *array.String:
+		return offsetBytes*a.Len() + len(a.ValueBytes())
+	case *array.Boolean:
+		return a.Len() / 8
 	}
-	for _, child := range d.Children() {
-		size += dataBytes(child)
-	}
-	return size
+	return 8 * a.Len()
 }
+
+const offsetBytes = 4

@@ -482,6 +482,17 @@ func TestOlderRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.resolver = nil
+	for _, s.overwrite = range []bool{true, false} { // as for the same job, what was paid counts on
+		if err := s.open(t.Context(), func(r *job.Run) error {
+			d, err := begin.Decide(t.Context(), r)
+			if err == nil && !strings.Contains(before, `"run":"`+d.Header.Run+`"`) {
+				t.Errorf("overwrite %v: another run", s.overwrite)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.mustDo(t)
 	requireSame(t, content(t, s.outDir()), want)
 }

@@ -33,8 +33,8 @@ type Answers struct {
 	Confidences          []float64 // NaN if unknown
 	Companies            CompanyCodes
 
-	// For who fills the columns: about how many bytes they have, the number of digests that are
-	// among Emails meanwhile, and the domains of the employers that become Companies.
+	// Used while the columns are filled: Size is about their bytes so far, Digests counts the
+	// digests in Emails, and CompanyDomains are those of the employers, which become Companies.
 	Size, Digests  int
 	CompanyDomains CodedTexts
 }

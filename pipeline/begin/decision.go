@@ -55,6 +55,9 @@ type Decision struct {
 	// their rows may get an answer now. Damaged reports whether some recorded
 	// parts no longer match their record.
 	Improving, Damaged bool
+	// outdated says that the unfinished dataset was begun by a version with other rules, and
+	// that this is the only difference.
+	outdated bool
 	// added are the entries added to the suppression lists since the unfinished
 	// dataset was begun. It is nil if the lists are the same.
 	added *suppression.Set
@@ -98,7 +101,11 @@ func (d *Decision) clear() error {
 
 // Decide decides what a run will make, and changes nothing.
 func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
-	return decide(ctx, r, r.Overwrite)
+	d, err := decide(ctx, r, r.Overwrite)
+	if err == nil && d.outdated && !d.replaces {
+		r.Log.Warn("the unfinished dataset was begun by a version with other rules: its parts are made again; stored answers are not bought again")
+	}
+	return d, err
 }
 
 func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) {
@@ -139,7 +146,8 @@ func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) 
 	if d.added, err = d.addedEntries(previous); err != nil {
 		return nil, err
 	}
-	begun := previous.isBegun(d.JobID, d.Inputs) || d.added != nil && slices.EqualFunc(previous.header.Inputs, d.Inputs, untouched)
+	d.outdated = previous.manifest == nil && sameBut("rules_version", previous.header.Job, d.Settings)
+	begun := previous.isBegun(d.JobID, d.Inputs) || (d.added != nil || d.outdated) && slices.EqualFunc(previous.header.Inputs, d.Inputs, untouched)
 	if !overwrite || begun {
 		return d, d.resume(previous)
 	}

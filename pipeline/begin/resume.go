@@ -75,8 +75,7 @@ func (d *Decision) newHeader() journal.Header {
 // of a finished dataset or the journal of an unfinished one. If the dataset
 // belongs to another job, it returns ErrOtherJob.
 func (d *Decision) resume(previous previousRun) error {
-	outdated := previous.manifest == nil && sameBut("rules_version", previous.header.Job, d.Settings)
-	ours := previous.header.JobID == d.JobID || d.added != nil || outdated
+	ours := previous.header.JobID == d.JobID || d.added != nil || d.outdated
 	recorded := map[int]sinks.Part{}
 	switch m := previous.manifest; {
 	case previous.err != nil:
@@ -92,8 +91,7 @@ func (d *Decision) resume(previous previousRun) error {
 		if d.ReportedBefore = d.Run.SuppressedReported; !previous.lost {
 			d.Finished = m
 		}
-	case outdated:
-		d.Run.Log.Warn("the unfinished dataset was begun by a version with other rules: its parts are made again; stored answers are not bought again", "parts", len(previous.parts))
+	case d.outdated: // its parts are made again
 	case ours:
 		recorded = previous.parts
 	default:
@@ -257,7 +255,8 @@ func (d *Decision) chooseDay(previous previousRun, replaced bool) (time.Time, er
 		return search.Midnight(job.AsOf), nil
 	}
 	for _, begun := range previous.days(replaced) {
-		if _, id, err := d.identity(begun.day).Encode(); err != nil || id == begun.jobID {
+		settings, id, err := d.identity(begun.day).Encode()
+		if err != nil || id == begun.jobID || sameBut("rules_version", begun.job, settings) {
 			return begun.day, err
 		}
 	}
@@ -268,22 +267,23 @@ func (d *Decision) chooseDay(previous previousRun, replaced bool) (time.Time, er
 type begunOn struct {
 	day   time.Time
 	jobID string
+	job   json.RawMessage // nil if its rules do not matter
 }
 
 // days returns the days of the datasets that earlier runs left. A finished
 // dataset does not count if it is replaced.
 func (e *previousRun) days(replaced bool) (days []begunOn) {
-	add := func(text, jobID string) {
+	add := func(text, jobID string, job json.RawMessage) {
 		if day, err := time.Parse(search.DayFormat, text); err == nil {
-			days = append(days, begunOn{day, jobID})
+			days = append(days, begunOn{day, jobID, job})
 		}
 	}
 	var id job.Identity
 	if m := e.manifest; e.err == nil && m != nil && !replaced && json.Unmarshal(m.Job, &id) == nil {
-		add(id.AsOf, m.JobID)
+		add(id.AsOf, m.JobID, nil)
 	}
 	if e.journalErr == nil {
-		add(e.header.AsOf, e.header.JobID)
+		add(e.header.AsOf, e.header.JobID, e.header.Job)
 	}
 	return days
 }

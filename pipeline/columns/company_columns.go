@@ -38,7 +38,7 @@ func (t *companyTables) current() *CompanyTable {
 }
 
 // CompanyTable is the columns of the company block, a value a company. It keeps nothing of
-// the companies but these. It is safe from many goroutines.
+// the companies but these, and the pointers of AddShared. It is safe from many goroutines.
 type CompanyTable struct {
 	mu       sync.Mutex
 	columns  [17]*valueTable // nil if it is not written

@@ -51,8 +51,8 @@ type Run struct {
 	// CopiedRows bounds the rows whose answers are copied to StateDir at a time, if they are
 	// stored elsewhere; 0 is some millions.
 	CopiedRows int
-	// Workers, at least 1, bounds the parts in progress and the concurrent
-	// questions. It does not affect the dataset.
+	// Workers, at least 1, bounds the questions to the engine at a time, and the parts of
+	// searches in progress. It does not affect the dataset.
 	Workers  int
 	Program  string          // name and version, for the manifest
 	Log      *slog.Logger    // never nil

@@ -30,7 +30,7 @@ type partMaker struct {
 	decision *begin.Decision
 	number   int
 	suppress *keys.Suppressor
-	lookers  []*keys.Suppressor // of rows before they are answered
+	ofRows   []*keys.Suppressor // before they are answered
 	builder  *columns.Builder
 	folders  *Folders
 	writer   *sinks.PartFiles
@@ -87,8 +87,8 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 		return err
 	}
 	if found := m.suppress.Found(); found != nil {
-		for _, rows := range m.lookers {
-			found.Add(rows.Found())
+		for _, before := range m.ofRows {
+			found.Add(before.Found())
 		}
 		if err := m.decision.Journal.KeepFound(m.number, found); err != nil {
 			return fmt.Errorf("keep what is suppressed: %w", err)
@@ -153,17 +153,19 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 	case m.work.Buyer != nil:
 		return rows.FromService(in, m.newKeys(), &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
 	}
-	var lookers []*rows.Looker
-	for range run.Workers/2 + 1 { // the others write
-		lookers = append(lookers, &rows.Looker{Keys: m.newKeys(), Layout: d.Columns.Layout, Engine: d.NewEngine(m.work.engineSlots)})
+	for len(m.work.lookers) < run.Workers/2+1 { // the others write
+		m.work.lookers = append(m.work.lookers, &rows.Looker{Layout: d.Columns.Layout, Engine: d.NewEngine(m.work.engineSlots)})
 	}
-	return rows.FromEngine(in, lookers, &m.work.Repeats)
+	for _, looker := range m.work.lookers {
+		looker.Keys = m.newKeys()
+	}
+	return rows.FromEngine(in, m.work.lookers, &m.work.Repeats)
 }
 
 // newKeys makes what makes the keys of rows, for one goroutine.
 func (m *partMaker) newKeys() *keys.Maker {
 	suppress := m.decision.NewSuppressor()
-	m.lookers = append(m.lookers, suppress)
+	m.ofRows = append(m.ofRows, suppress)
 	return m.decision.NewKeys(suppress)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
 )
@@ -23,6 +24,7 @@ type Work struct {
 	engineSlots *semaphore.Weighted // bounds the questions to the engine
 	ended       <-chan struct{}     // closed when the run is to end
 	Repeats     distinct.Repeats    // keys of rows, without a Remote
+	lookers     []*rows.Looker      // of the part that is made
 }
 
 // Groups loads the answers to some parts at a time.

@@ -135,7 +135,9 @@ func (l *local) lookUp() {
 // lookUp hands over the rows of a batch with their answers.
 func (l *Looker) lookUp(ctx context.Context, batch *lookedUp, repeats *distinct.Repeats) error {
 	l.Keys.Fill(&l.rows, batch.in)
-	l.Layout.HashKeys(&l.rows)
+	if l.Layout.Partition() == "" { // else rows are picked, and their keys hashed, by folder
+		l.Layout.HashKeys(&l.rows)
+	}
 	l.countRepeats(repeats)
 	return l.Engine.Answer(ctx, &l.rows, func(rows *columns.Batch) error {
 		select {

@@ -28,7 +28,7 @@ type Input interface {
 }
 
 // Answerer gives the rows of a batch with their answers, in order and in one or more
-// pieces. Each is valid until each was called for the next.
+// pieces. Each is valid until each was called for the next; those of an Engine are longer.
 type Answerer interface {
 	Answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error
 }

@@ -204,7 +204,7 @@ type rowGroup struct {
 	bytes int64 // before compression
 }
 
-// pageMemory is the memory in which a page is encoded. Columns use it in turn.
+// pageMemory is the memory in which a page is encoded. A column has it while it encodes.
 type pageMemory struct {
 	scratch, packed []byte
 	rowsOfPage      []uint32 // if its column shares rows

@@ -120,9 +120,9 @@ func (p *page) encoded(nullable bool, m *pageMemory) []byte {
 // PagePool lends memory to the writers of a dataset, so that each part reuses that of the
 // previous one. It is safe for concurrent use.
 type PagePool struct {
-	pages     free[*page]
-	columns   free[rowGroupMemory]
-	rowGroups free[*pageMemory] // as many as are written at once
+	pages    free[*page]
+	columns  free[rowGroupMemory]
+	encoding free[*pageMemory] // one a column that is being encoded
 	// Growing pages start small and grow with their values. They are for many
 	// open files, whose pages are rarely full. No memory is reused then.
 	Growing bool
@@ -179,7 +179,7 @@ func (p *PagePool) put(used *page) {
 }
 
 func (p *PagePool) getPageMemory() *pageMemory {
-	if m, there := p.rowGroups.take(); there {
+	if m, there := p.encoding.take(); there {
 		return m
 	}
 	return &pageMemory{}
@@ -189,6 +189,6 @@ func (p *PagePool) getPageMemory() *pageMemory {
 // kept for nothing.
 func (p *PagePool) putPageMemory(m *pageMemory) {
 	if !p.Growing && cap(m.scratch)+cap(m.packed) <= 8*pageBytes {
-		p.rowGroups.keep(m, poolMemory)
+		p.encoding.keep(m, poolMemory)
 	}
 }

@@ -161,7 +161,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.Int64Var(&f.minRows, "min-rows", 1, "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows")
 		flags.Var(&f.failOn, "fail-on", "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never")
 		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/")
-		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of parts made at a time, up to 200 MB each; with a service always one; the dataset is the same for any number")
+		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of look-ups and checksums at a time, and of parts of searches; columns are encoded on all cores; the dataset is the same for any number")
 	})
 	cli.Group(c, "Answers", []string{"resolver", "api-key-file"}, f.remote.registerAnswers)
 	cli.Group(c, "Budget and pace", []string{"max-credits", "rate"}, f.remote.registerBudget)

@@ -82,7 +82,7 @@ Every flag is also an environment variable: --call-slots is LEADETL_CALL_SLOTS.`
 func (f *workerFlags) register(c *cobra.Command) {
 	cli.Group(c, "Work", []string{"on", "workers"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.on, "on", "", "`address` of the Temporal server: temporal://HOST:PORT/NAMESPACE; what it lacks comes from TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE")
-		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of steps done at a time, up to 500 MB each")
+		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of steps done at a time, up to 600 MB each")
 	})
 	cli.Group(c, "Calls", []string{"resolver", "api-key-file"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.resolver, "resolver", "", "`address` of the service that this worker may call (default: none)")

@@ -296,10 +296,9 @@ func CountRejects(rejects []sources.Reject) sinks.Totals {
 }
 
 const (
-	// lookAheadBytes bounds the rows that are parsed and not yet processed. It
-	// is enough to hold the end of one part and the start of the next, whatever the width of
-	// the rows.
-	lookAheadBytes = 40 << 20
+	// lookAheadBytes bounds the rows that are parsed and not yet processed: some hundred
+	// thousand, so that there is work for all cores while a part ends. 40 MiB were no faster.
+	lookAheadBytes = 16 << 20
 	// askedAheadBytes is the same bound for rows that wait for a service, which
 	// is slower than any reader.
 	askedAheadBytes = 8 << 20

@@ -107,7 +107,9 @@ func (t *valueTable) snapshot() arrow.Array {
 	defer values.Release()
 	codes := int32Array(t.of)
 	defer codes.Release()
-	return array.NewDictionaryArray(t.kind, codes, values)
+	column := array.NewDictionaryArray(t.kind, codes, values)
+	column.Dictionary() // Arrow keeps it when it is asked for first: encoders of other parts have the array too
+	return column
 }
 
 // int32Array is an array over the memory of numbers.

@@ -31,14 +31,19 @@ type firstCode struct {
 	code int32
 }
 
-// begin begins a record, and takes the codes of its first column that shares them: columns may
-// then be added at the same time.
+// begin begins a record, and takes the codes of its first column that shares them. Columns may
+// then be added at the same time: Arrow makes the values of a dictionary array when they are
+// asked for first, and two columns may have one array.
 func (s *sharedRows) begin(rec arrow.Record) {
 	s.codes, s.from = nil, len(s.rows)
 	for _, c := range rec.Columns() {
-		if d, inner, shares := sharedCodes(c); shares && c.Len() > 0 {
+		d, inner, shares := sharedCodes(c)
+		if !shares || c.Len() == 0 {
+			continue
+		}
+		inner.Dictionary()
+		if s.codes == nil {
 			s.take(d.DataType(), d.Indices().(*array.Int32).Int32Values(), inner.Len())
-			return
 		}
 	}
 }

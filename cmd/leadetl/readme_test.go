@@ -312,7 +312,7 @@ func checkout(t *testing.T) string {
 		"Makefile": string(makefile),
 
 		"deploy/nightly.sh": string(nightly),
-		".tools/go": "#!/bin/sh\ncase \"$*\" in\n'build -o bin/ ./cmd/leadetl') ;;\n" +
+		".tools/go": "#!/bin/sh\ncase \"$*\" in\n'build -trimpath -ldflags -s -w -o bin/ ./cmd/leadetl') ;;\n" +
 			"'install github.com/versity/versitygw/cmd/versitygw@" + storeVersion(t) + "') ln -sf " + s3test.Program(t) + " \"$GOBIN/versitygw\" ;;\n*) exit 1 ;;\nesac\n",
 	}
 	for name, text := range files {

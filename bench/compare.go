@@ -13,7 +13,7 @@ import (
 type comparison struct {
 	what, columns, against string
 	rows                   int
-	target                 float64 // 0 is none
+	target                 float64 // 0 without one
 	ofCPU                  bool    // the target is of processor time
 	ours, theirs           []usage
 	files                  [2]int64 // bytes of both; 0 if not compared

@@ -52,13 +52,11 @@ func (c *Company) Clone() *Company {
 	texts := []*string{&kept.Name, &kept.Domain, &kept.WebsiteURL, &kept.NetworkURL, &kept.Revenue, &kept.EmployeeCount,
 		&kept.Address.Street, &kept.Address.ZipCode, &kept.Address.City, &kept.Address.State, &kept.About}
 	if c.Industry != nil {
-		industry := *c.Industry
-		kept.Industry = &industry
+		kept.Industry = new(*c.Industry)
 		texts = append(texts, kept.Industry)
 	}
 	if c.YearFounded != nil {
-		year := *c.YearFounded
-		kept.YearFounded = &year
+		kept.YearFounded = new(*c.YearFounded)
 	}
 	size := 0
 	for _, t := range texts {

@@ -108,13 +108,13 @@ func (f *hemFiller) fromKeys(b *Batch, to *blocks) {
 
 // irregular is the column of a digest where some keys are digests, or have none.
 func (f *hemFiller) irregular(b *Batch, d digest) arrow.Array {
-	column := &f.columns[slices.Index(f.digests, d)]
+	column, hashes := &f.columns[slices.Index(f.digests, d)], b.hashesOf(d)
 	column.Reset()
 	for i := range b.Len() {
 		switch {
 		case b.keyless(i):
 		case b.Emails[i].Kind() == email.Plaintext:
-			column.Data = append(column.Data, b.hashesOf(d).At(i)...)
+			column.Data = append(column.Data, hashes.At(i)...)
 		default:
 			column.Data = append(column.Data, f.ofDigest(b, i, d)...)
 		}

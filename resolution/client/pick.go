@@ -161,7 +161,7 @@ func (p *picker) company(m value) {
 	}
 }
 
-// hash reads a hashed email. A value that is none is left out.
+// hash reads a hashed email; is says whether the value is one.
 func (p *picker) hash(v value) (hash, kind string, is bool) {
 	hash = text(v)
 	if m := object(v); m != nil {

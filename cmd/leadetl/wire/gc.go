@@ -21,8 +21,8 @@ const (
 	// that every few megabytes of it would end in a collection, or much.
 	LookupGC      = 15
 	LookupReserve = 256 << 20
-	// A run against a service makes garbage with every call (60,000 calls: 6.6 s of processor time and 198 MB at 40, 5.6 s
-	// and 236 MB at 100).
+	// A run against a service makes garbage with every call (60,000 calls: 6.6 s of
+	// processor time and 198 MB at 40, 5.6 s and 236 MB at 100).
 	RemoteGC = 50
 	// A service holds little memory and makes much garbage. Collecting late
 	// costs some tens of megabytes; collecting early costs a tenth of its

@@ -1,13 +1,19 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
+.PHONY: help build release run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/leadetl
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/leadetl
+
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
+DIST ?= dist
+
+release: ## make the files of a release in dist; VERSION=v0.9.0 in place of the tag, PLATFORMS=linux/amd64, MINISIGN_KEY=file to sign
+	@go run -C deploy/release . -dist "$(abspath $(DIST))" -platforms "$(PLATFORMS)" -version "$(VERSION)"
 
 # The files of the sample directory, one for each kind of data.
 kinds := people companies ip-ranges searches visits

@@ -1,9 +1,12 @@
 package cli
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"strings"
+)
 
 // version is set by the build (-ldflags
-// "-X github.com/leadetl/leadetl/cmd/leadetl/cli.version=v1.2.3").
+// "-X github.com/leadetl/leadetl/cmd/leadetl/cli.version=1.2.3").
 var version = ""
 
 // ProgramVersion returns the name and version that manifests contain.
@@ -12,7 +15,7 @@ func ProgramVersion() string {
 		return "leadetl " + version
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return "leadetl " + info.Main.Version
+		return "leadetl " + strings.TrimPrefix(info.Main.Version, "v")
 	}
 	return "leadetl (devel)"
 }

@@ -27,7 +27,8 @@ const (
 	// and fewer damaged ones, profile addresses keep their query outside the network, phone
 	// numbers lose what is dialled inside their country, revenue has bounds in US dollars alone,
 	// and values of services that are none are left out. 5: a row group ends by its rows.
-	RulesVersion = 5
+	// 6: a cell may have a name, mailto:, for= or separators around its identifier.
+	RulesVersion = 6
 )
 
 // HEMTypes are the digest types of profile plain, in column order.

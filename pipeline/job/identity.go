@@ -18,29 +18,30 @@ import (
 // Identity is what two runs share exactly when they make the same dataset of
 // the same rows.
 type Identity struct {
-	Operation        resolution.Operation `json:"operation"`
-	Inputs           []string             `json:"inputs"`
-	Sample           int                  `json:"sample,omitempty"`
-	Column           string               `json:"column"`
-	Keep             []string             `json:"keep"`
-	DropIdentifier   bool                 `json:"drop_identifier"`
-	Columns          []string             `json:"columns,omitempty"`
-	RowsPerPart      int                  `json:"rows_per_part"`
-	Compression      sinks.Compression    `json:"compression"`
-	HEMs             []string             `json:"hems,omitempty"` // column names
-	DefaultRegion    string               `json:"default_region,omitempty"`
-	NetworkHosts     []string             `json:"network_hosts,omitempty"`
-	IncludeProviders bool                 `json:"include_providers,omitempty"`
-	Partitions       []sinks.Partition    `json:"partitions,omitempty"`
-	PartitionBy      string               `json:"partition_by,omitempty"`
-	Renamed          map[string]string    `json:"renamed,omitempty"` // from the name in the output to that in the input
-	SearchDefaults   map[string]string    `json:"search_defaults,omitempty"`
-	AsOf             string               `json:"as_of,omitempty"`
-	Answers          string               `json:"answers,omitempty"`      // fingerprint of the directory
-	Suppression      string               `json:"suppression,omitempty"`  // fingerprint of the lists
-	ReportSuppressed bool                 `json:"drop_answers,omitempty"` // parts remember whom they suppressed
-	SchemaVersion    int                  `json:"schema_version"`
-	RulesVersion     int                  `json:"rules_version"`
+	Operation         resolution.Operation `json:"operation"`
+	Inputs            []string             `json:"inputs"`
+	Sample            int                  `json:"sample,omitempty"`
+	Column            string               `json:"column"`
+	Keep              []string             `json:"keep"`
+	DropIdentifier    bool                 `json:"drop_identifier"`
+	Columns           []string             `json:"columns,omitempty"`
+	RowsPerPart       int                  `json:"rows_per_part"`
+	Compression       sinks.Compression    `json:"compression"`
+	HEMs              []string             `json:"hems,omitempty"` // column names
+	DefaultRegion     string               `json:"default_region,omitempty"`
+	NetworkHosts      []string             `json:"network_hosts,omitempty"`
+	IncludeProviders  bool                 `json:"include_providers,omitempty"`
+	StrictIdentifiers bool                 `json:"strict_identifiers,omitempty"`
+	Partitions        []sinks.Partition    `json:"partitions,omitempty"`
+	PartitionBy       string               `json:"partition_by,omitempty"`
+	Renamed           map[string]string    `json:"renamed,omitempty"` // from the name in the output to that in the input
+	SearchDefaults    map[string]string    `json:"search_defaults,omitempty"`
+	AsOf              string               `json:"as_of,omitempty"`
+	Answers           string               `json:"answers,omitempty"`      // fingerprint of the directory
+	Suppression       string               `json:"suppression,omitempty"`  // fingerprint of the lists
+	ReportSuppressed  bool                 `json:"drop_answers,omitempty"` // parts remember whom they suppressed
+	SchemaVersion     int                  `json:"schema_version"`
+	RulesVersion      int                  `json:"rules_version"`
 }
 
 // Encode is the identity as JSON, and its hash.
@@ -79,6 +80,9 @@ func NewIdentity(j Job, c Columns) Identity {
 	case resolution.IP:
 		id.IncludeProviders = j.IncludeProviders
 	}
+	if !j.Operation.IsKeyword() {
+		id.StrictIdentifiers = j.StrictIdentifiers
+	}
 	return id
 }
 
@@ -87,7 +91,7 @@ func NewIdentity(j Job, c Columns) Identity {
 var settingNames = []struct{ field, name string }{
 	{"operation", "operation"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
-	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"},
+	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
 	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},
 	{"schema_version", "version of the columns"}, {"rules_version", "version of the rules"},

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // DefaultRowsPerPart gives files of 50 to 200 MB. SearchesPerPart is for
@@ -55,6 +57,8 @@ type Job struct {
 	DefaultRegion string
 	// NetworkHosts are the hosts whose profile addresses are known by form.
 	NetworkHosts []string
+	// StrictIdentifiers rejects cells that have more than an identifier.
+	StrictIdentifiers bool
 	// IncludeProviders keeps the records of access providers as companies.
 	IncludeProviders bool
 	// Partitions are the columns with one value in all rows that are in the
@@ -128,6 +132,11 @@ func (j Job) Validate() error {
 		errs = append(errs, errors.New("no network host is given; name at least one"))
 	}
 	return errors.Join(errs...)
+}
+
+// Reading says how the cells of identifiers are read.
+func (j Job) Reading() keys.Reading {
+	return keys.Reading{Profiles: profile.Rules{Hosts: j.NetworkHosts}, Strict: j.StrictIdentifiers}
 }
 
 // Error says that a job's settings contradict each other or its input. The

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"encoding/hex"
 	"slices"
 
@@ -8,16 +9,26 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/profile"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// Canonical returns the keys by which runs may have asked about the identifier in a cell. The
-// first is the key of a row with that cell. The others are the digests of an address by all
-// profiles, and the former key of a page. hosts are the hosts of network profiles. The text of the error is the reason
-// for which a run rejects the cell.
-func Canonical(kind resolution.Identifier, cell string, hosts []string) ([]string, error) {
+// Canonical returns the keys by which runs may have asked about the identifiers in a cell,
+// with its reason for one that a run rejects. Of each identifier the first is the key of a row
+// with it. The others are the digests of an address by all profiles, and the former key of a
+// page. hosts are the hosts of network profiles.
+func Canonical(kind resolution.Identifier, cell string, hosts []string) (all []string, err error) {
+	for _, value := range suppression.Values(suppression.Kind(kind), cell) {
+		keys, rejected := canonical(kind, value, hosts)
+		all, err = append(all, keys...), cmp.Or(err, rejected)
+	}
+	return all, err
+}
+
+// canonical is Canonical of one identifier.
+func canonical(kind resolution.Identifier, cell string, hosts []string) ([]string, error) {
 	switch kind {
 	case resolution.Email:
-		a, err := email.Parse([]byte(cell))
+		a, err := email.Read([]byte(cell))
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +43,7 @@ func Canonical(kind resolution.Identifier, cell string, hosts []string) ([]strin
 		}
 		return []string{key}, nil
 	case resolution.IP:
-		addr, err := ipaddr.Parse(cell)
+		addr, err := ipaddr.Read(cell)
 		if err != nil {
 			return nil, err
 		}

@@ -31,6 +31,8 @@ func TestCanonicalKeysAreThoseOfRows(t *testing.T) {
 		{resolution.IPToCompany, "192.31.196.1:443", "192.31.196.1"},
 		{resolution.Deanonymization, "2001:DB8::0:1", "2001:db8::1"},
 		{resolution.IPToCompany, "192.31.196", "invalid_ip"},
+		{resolution.EmailToHEM, "Example, Ada <ada@bakery.example>", "ada@bakery.example"},
+		{resolution.IPToCompany, "for=192.31.196.1;proto=http", "192.31.196.1"},
 	} {
 		got := ""
 		switch keys, err := Canonical(c.op.Identifier(), c.cell, hosts); err {
@@ -43,13 +45,59 @@ func TestCanonicalKeysAreThoseOfRows(t *testing.T) {
 		cells := array.NewStringBuilder(memory.DefaultAllocator)
 		cells.Append(c.cell)
 		b.Reset(1)
-		keyer{operation: c.op, profiles: profile.Rules{Hosts: hosts}}.keys(b, cells.NewStringArray())
+		keyer{c.op, Reading{Profiles: profile.Rules{Hosts: hosts}}}.keys(b, cells.NewStringArray())
 		row := string(b.Keys.Data)
 		if b.Outcomes[0] == outcome.Rejected {
 			row = b.Reasons[0]
 		}
 		if got != c.want || row != c.want {
 			t.Errorf("%s of %q: %q, and a row's %q; want %q", c.op, c.cell, got, row, c.want)
+		}
+	}
+}
+
+// A cell with several identifiers has the keys of all of them, also beside one that is not valid.
+func TestCanonicalKeysOfLists(t *testing.T) {
+	for _, f := range []struct {
+		kind resolution.Identifier
+		cell string
+		want []string
+		err  string
+	}{
+		{resolution.IP, "10.0.0.1, 8.8.8.8", []string{"10.0.0.1", "8.8.8.8"}, ""},
+		{resolution.IP, "unknown, 8.8.8.8", []string{"8.8.8.8"}, "invalid_ip"},
+		{resolution.NetworkURL, "linkedin.com/in/ada; linkedin.com/in/bob", []string{"linkedin.com/in/ada", "linkedin.com/in/bob"}, ""},
+	} {
+		got, err := Canonical(f.kind, f.cell, []string{"linkedin.com"})
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if !slices.Equal(got, f.want) || text != f.err {
+			t.Errorf("%s: %q, %q, want %q, %q", f.cell, got, text, f.want, f.err)
+		}
+	}
+}
+
+// A strict run rejects what is around an identifier.
+func TestStrict(t *testing.T) {
+	for _, f := range []struct {
+		op         resolution.Operation
+		cell, want string
+	}{
+		{resolution.EmailToHEM, "Ada <ada@bakery.example>", "invalid_character"},
+		{resolution.EmailToHEM, "ada@bakery.example,", "invalid_email"},
+		{resolution.EmailToHEM, "ada@bakery.example", "ada@bakery.example"},
+		{resolution.IPToCompany, "for=192.31.196.1", "invalid_ip"},
+		{resolution.IPToCompany, "192.31.196.1:443", "192.31.196.1"},
+	} {
+		b := &columns.Batch{Rows: []int64{1}}
+		b.Reset(1)
+		cells := array.NewStringBuilder(memory.DefaultAllocator)
+		cells.Append(f.cell)
+		keyer{f.op, Reading{Strict: true}}.keys(b, cells.NewStringArray())
+		if got := string(b.Keys.Data) + b.Reasons[0]; got != f.want {
+			t.Errorf("%s: %q, want %q", f.cell, got, f.want)
 		}
 	}
 }
@@ -105,7 +153,7 @@ func TestAskedAsTyped(t *testing.T) {
 	b := &columns.Batch{Rows: make([]int64, cells.Len())}
 	b.Reset(cells.Len())
 	b.Typed = cells.NewStringArray()
-	keyer{operation: resolution.NetworkToPhone, profiles: profile.DefaultRules()}.keys(b, b.Typed)
+	keyer{resolution.NetworkToPhone, Reading{Profiles: profile.DefaultRules()}}.keys(b, b.Typed)
 	asked, _ := Asked(b)
 	want := []string{
 		"x.example/v?a=1&b=2\x00https://www.x.example/v?b=2&a=1&utm_source=y", "x.example/v?c=1\x00http://x.example:8080/v?c=1#top", "x.example/v?d=1",

@@ -7,7 +7,6 @@ package keys
 
 import (
 	"net/netip"
-	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
 
@@ -28,10 +27,9 @@ type Maker struct {
 }
 
 // NewMaker makes a Maker for an operation. kept is the number of kept columns, which are read
-// first, and identifier the index of the identifier column. hosts are those of network
-// profiles.
-func NewMaker(op resolution.Operation, hosts []string, kept, identifier int, suppress *Suppressor) *Maker {
-	return &Maker{kept, identifier, keyer{op, profile.Rules{Hosts: hosts}}, suppress}
+// first, and identifier the index of the identifier column.
+func NewMaker(op resolution.Operation, r Reading, kept, identifier int, suppress *Suppressor) *Maker {
+	return &Maker{kept, identifier, keyer{op, r}, suppress}
 }
 
 // Begin sets b to the rows of a batch, without keys.
@@ -55,7 +53,7 @@ func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
 // text of the error is the reason.
 type keyer struct {
 	operation resolution.Operation
-	profiles  profile.Rules
+	reading   Reading
 }
 
 // keys fills Keys, Outcomes and Reasons of b from the identifier column, and the other slices
@@ -75,17 +73,17 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 	switch k.operation.Identifier() {
 	case resolution.Email:
 		var a email.Address
-		if a, err = email.Parse(cell); err == nil {
+		if a, err = k.reading.email(cell); err == nil {
 			b.Keys.Data = a.AppendKey(b.Keys.Data)
 		}
 		b.Emails = append(b.Emails, a)
 	case resolution.NetworkURL:
-		b.Keys.Data, err = k.profiles.AppendPerson(b.Keys.Data, unsafe.String(unsafe.SliceData(cell), len(cell)))
+		b.Keys.Data, err = k.reading.Profiles.AppendPerson(b.Keys.Data, text(cell))
 	case resolution.IP:
 		addr, canonical := ipaddr.ParseCanonical4(cell)
 		if canonical {
 			b.Keys.Data = append(b.Keys.Data, cell...)
-		} else if addr, err = ipaddr.ParseBytes(cell); err == nil {
+		} else if addr, err = k.reading.ip(cell); err == nil {
 			b.Keys.Data = addr.AppendTo(b.Keys.Data)
 		}
 		class := ""

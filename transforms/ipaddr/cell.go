@@ -1,6 +1,7 @@
 package ipaddr
 
 import (
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,13 +21,11 @@ func plain(c byte) bool { return ' ' < c && c < utf8.RuneSelf }
 // isList reports whether s is a list: two entries with a separator between them
 // (unknown, 192.0.2.1), or two addresses with only space between them.
 func isList(s string) bool {
-	entries := 0
-	for entry := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || r == ';' || r == '|' }) {
-		if trim(entry) != "" {
-			entries++
-		}
+	n := 0
+	for range separated(s) {
+		n++
 	}
-	if entries > 1 {
+	if n > 1 {
 		return true
 	}
 	for field := range strings.FieldsSeq(s) {
@@ -35,4 +34,15 @@ func isList(s string) bool {
 		}
 	}
 	return true
+}
+
+// separated yields the parts of s between separators that are not empty.
+func separated(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for entry := range strings.FieldsFuncSeq(s, func(c rune) bool { return c == ',' || c == ';' || c == '|' }) {
+			if entry = trim(entry); entry != "" && !yield(entry) {
+				return
+			}
+		}
+	}
 }

@@ -20,6 +20,24 @@ func isList(s string) bool {
 	return addresses > 1
 }
 
+// Split returns the addresses of a cell that Parse finds several in; nil of any other cell, and
+// if something else is between them: some addresses have commas.
+func Split(s string) (all []string) {
+	if s = strings.TrimFunc(s, isSurrounding); !isList(s) {
+		return nil
+	}
+	for piece := range strings.FieldsFuncSeq(s, isSeparator) {
+		if piece = strings.TrimFunc(piece, isSurrounding); piece == "" {
+			continue
+		}
+		if !looksLikeAddress(piece) {
+			return nil
+		}
+		all = append(all, piece)
+	}
+	return all
+}
+
 func isSeparator(c rune) bool {
 	return c == ',' || c == ';' || c == '|' || unicode.IsSpace(c)
 }

@@ -79,15 +79,22 @@ func (f *Finder) hasAny(text []byte) (any bool) {
 }
 
 // Lists reports whether an identifier is listed: an email address or a digest of one,
-// a phone number, a profile address or an IP address. Text that cannot be read is not
-// listed.
+// a phone number, a profile address or an IP address; of several in a text, whether one is.
+// Text that cannot be read is not listed.
 func (f *Finder) Lists(kind Kind, text string) (listed bool) {
+	for _, value := range Values(kind, text) {
+		listed = f.listsOne(kind, value) || listed
+	}
+	return listed
+}
+
+func (f *Finder) listsOne(kind Kind, text string) (listed bool) {
 	switch kind {
 	case Email:
 		if e, ok := parseDigest(text); ok {
 			return f.has(e)
 		}
-		a, err := email.Parse([]byte(text))
+		a, err := email.Read([]byte(text))
 		if err != nil {
 			return false
 		}
@@ -109,7 +116,7 @@ func (f *Finder) Lists(kind Kind, text string) (listed bool) {
 		key, err := f.set.rules.Profiles.ParsePerson(text)
 		return err == nil && f.ProfileKey([]byte(key))
 	case IP:
-		a, err := ipaddr.Parse(text)
+		a, err := ipaddr.Read(text)
 		return err == nil && f.Address(a)
 	}
 	return listed

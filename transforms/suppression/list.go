@@ -60,8 +60,9 @@ func (b *Builder) Set() *Set {
 //	phone number        anything else with seven digits or more
 //
 // A digest may be of an email address by any profile, of a phone number (E.164, its
-// digits, or the last ten digits), or of the key of a profile or an IP address. The
-// error is ErrEmpty or ErrUnreadable.
+// digits, or the last ten digits), or of the key of a profile or an IP address. A cell may
+// have several, and a name or more around each, as cells of rows. The error is ErrEmpty or
+// ErrUnreadable; what can be read of the cell is added.
 func (b *Builder) Add(cell string) error {
 	if !utf8.ValidString(cell) {
 		return ErrUnreadable
@@ -80,18 +81,55 @@ func (b *Builder) Add(cell string) error {
 		b.entries++
 		return nil
 	}
-	if err := b.addPlain(text); err != nil {
-		return err
+	kind := IP
+	if isPage(text) {
+		kind = NetworkURL
+	} else if strings.Contains(text, "@") {
+		kind = Email
 	}
-	b.entries++
-	return nil
+	var err error
+	for _, value := range Values(kind, text) {
+		if failed := b.addPlain(value); failed != nil && err != ErrUnreadable {
+			err = failed
+		}
+	}
+	return err
+}
+
+// Values are the identifiers in a cell, as they are written there: the cell itself unless it has
+// several.
+func Values(kind Kind, cell string) (all []string) {
+	switch kind {
+	case Email:
+		all = email.Split(cell)
+	case NetworkURL:
+		all = profile.Split(cell)
+	case IP:
+		all = ipaddr.Split(cell)
+	}
+	if all == nil {
+		return []string{cell}
+	}
+	return all
+}
+
+// isPage reports whether a text is taken for the address of a page.
+func isPage(text string) bool {
+	return strings.Contains(text, "://") || strings.Contains(text, "/") && !strings.Contains(text, "@")
 }
 
 // addPlain adds an identifier.
 func (b *Builder) addPlain(text string) error {
-	isPage := strings.Contains(text, "://") || strings.Contains(text, "/") && !strings.Contains(text, "@")
+	err := b.addIdentifier(text)
+	if err == nil {
+		b.entries++
+	}
+	return err
+}
+
+func (b *Builder) addIdentifier(text string) error {
 	switch {
-	case isPage:
+	case isPage(text):
 		key, err := b.rules.Profiles.ParsePerson(text)
 		if errors.Is(err, profile.ErrEmpty) {
 			return ErrEmpty
@@ -105,7 +143,7 @@ func (b *Builder) addPlain(text string) error {
 		}
 		return nil
 	case strings.Contains(text, "@"):
-		a, err := email.Parse([]byte(text))
+		a, err := email.Read([]byte(text))
 		if err != nil {
 			return ErrUnreadable
 		}
@@ -117,7 +155,7 @@ func (b *Builder) addPlain(text string) error {
 		}
 		return nil
 	}
-	if addr, err := ipaddr.Parse(text); err == nil {
+	if addr, err := ipaddr.Read(text); err == nil {
 		b.add(algSHA256.sum([]byte(addr.String())))
 		return nil
 	}

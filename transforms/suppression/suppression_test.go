@@ -174,13 +174,13 @@ func TestAddRefuses(t *testing.T) {
 		{strings.Repeat("0", 64), ErrEmpty}, {strings.Repeat("F", 40), ErrEmpty}, {strings.Repeat("A", 43) + "=", ErrEmpty},
 		{"https://www.linkedin.com/in/undefined", ErrEmpty}, {"https://x.example/v?id=null", ErrEmpty},
 		{"email", ErrUnreadable}, {"Hash", ErrUnreadable}, {"jane", ErrUnreadable},
-		{"jane@", ErrUnreadable}, {"jane@x.example,joe@x.example", ErrUnreadable},
+		{"jane@", ErrUnreadable}, {"Jane <jane>", ErrUnreadable}, {"joe@y.example <jane@x.example>", ErrUnreadable},
 		{"d41d8cd98f00b204e9800998ecf8427", ErrUnreadable}, // 31 digits
 		{strings.Repeat("g", 64), ErrUnreadable},
 		{strings.Repeat("A", 42) + "B", ErrUnreadable}, // base64 with bits left over
 		{strings.Repeat("A", 43) + "A", ErrUnreadable},
 		{"https://linkedin.com/company/acme", ErrUnreadable}, {"linkedin.com", ErrUnreadable},
-		{"123", ErrUnreadable}, {"6.50555E+09", ErrUnreadable}, {"1.2.3.4, 5.6.7.8", ErrUnreadable},
+		{"123", ErrUnreadable}, {"6.50555E+09", ErrUnreadable},
 		{"jane\xff@example.com", ErrUnreadable},
 	} {
 		b := NewBuilder(rules)
@@ -189,6 +189,41 @@ func TestAddRefuses(t *testing.T) {
 		}
 		if s := b.Set(); s.Len() != 0 {
 			t.Errorf("Add(%q) failed and left %d entries", f.cell, s.Len())
+		}
+	}
+}
+
+// TestCellsOfLists: a cell of a list is read as that of a row is, and all its values are
+// listed. What cannot be read among them is told.
+func TestCellsOfLists(t *testing.T) {
+	for _, f := range []struct {
+		cell    string
+		entries int64
+		err     error
+		kind    Kind
+		found   []string
+	}{
+		{"Doe, Jane <jane@x.example>", 1, nil, Email, []string{"jane@x.example", "joe@y.example; JANE@x.example"}},
+		{"mailto:jane@x.example, joe@y.example", 2, nil, Email, []string{"jane@x.example", "<joe@y.example>"}},
+		{"jane@x.example; tel; joe@y.example", 2, ErrUnreadable, Email, []string{"jane@x.example", "joe@y.example"}},
+		{"for=8.8.8.8, for=\"[2001:db8::1]:80\"", 2, nil, IP, []string{"8.8.8.8:443", "10.0.0.1, 2001:db8::1"}},
+		{"linkedin.com/in/jane linkedin.com/in/joe", 2, nil, NetworkURL, []string{"https://linkedin.com/in/joe", "x.example/a, linkedin.com/in/jane"}},
+	} {
+		b := NewBuilder(rules)
+		if err := b.Add(f.cell); err != f.err {
+			t.Errorf("Add(%q) = %v, want %v", f.cell, err, f.err)
+		}
+		s := b.Set()
+		if s.Entries() != f.entries {
+			t.Errorf("%q: %d entries, want %d", f.cell, s.Entries(), f.entries)
+		}
+		for _, text := range f.found {
+			if !s.Finder().Lists(f.kind, text) {
+				t.Errorf("%q: %q is not found", f.cell, text)
+			}
+		}
+		if s.Finder().Lists(f.kind, "8.8.4.4") || s.Finder().Lists(f.kind, "ann@x.example, bob@x.example") {
+			t.Errorf("%q: somebody else is found", f.cell)
 		}
 	}
 }

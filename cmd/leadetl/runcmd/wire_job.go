@@ -31,6 +31,7 @@ type JobFlags struct {
 	columns          []string
 	dropIdentifier   bool
 	partitionBy      []string
+	identifierText   string
 	includeProviders bool
 	rowsPerPart      int
 	compression      string
@@ -55,11 +56,17 @@ const (
 	namesKept  = "none"
 )
 
+// The values of --identifier-text.
+const (
+	textAny    = "any"
+	textStrict = "strict"
+)
+
 // DefaultJobFlags returns the flags of an empty command line.
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
-		keep: []string{keepAll}, columns: []string{columnsAll}, normalizeNames: namesKept, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
+		keep: []string{keepAll}, columns: []string{columnsAll}, normalizeNames: namesKept, identifierText: textAny, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
 		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
 	}
 }
@@ -80,6 +87,7 @@ func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 // registerInput registers the flags that decide how input is read.
 func (f *JobFlags) registerInput(flags *pflag.FlagSet) {
 	flags.IntVar(&f.sample, "sample", 0, "read the whole input, and run only this `number` of lines, spread over it (default: all)")
+	flags.StringVar(&f.identifierText, "identifier-text", f.identifierText, "`what` cells may have around an identifier: any reads mailto:, Jane <jane@x.example>, for=1.2.3.4 and separators at the end; strict rejects them")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
 	flags.StringVar(&f.defaultRegion, "default-region", f.defaultRegion, "`region` of phone numbers without a country code")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", f.networkHosts, "`hosts` whose profile URLs are recognized")
@@ -96,6 +104,9 @@ func completeJob(c *cobra.Command) {
 	cli.Complete(c, "keep", keepAll, keepNone)
 	cli.Complete(c, "columns", columnsAll, columns.Flat)
 	cli.Complete(c, "normalize-names", namesKept, namesSnake)
+	if c.Flags().Lookup("identifier-text") != nil {
+		cli.Complete(c, "identifier-text", textAny, textStrict)
+	}
 	cli.CompleteList(c, "hem-profiles", "plain", "uid2", "google")
 	cli.CompleteList(c, "hem-types", columns.HEMTypes...)
 	if c.Flags().Lookup("compression") != nil {
@@ -150,6 +161,10 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	job.SnakeNames = f.normalizeNames == namesSnake
 	if !job.SnakeNames && f.normalizeNames != namesKept {
 		errs = append(errs, fmt.Errorf("--normalize-names is %q; it is %s or %s", f.normalizeNames, namesSnake, namesKept))
+	}
+	job.StrictIdentifiers = f.identifierText == textStrict
+	if !job.StrictIdentifiers && f.identifierText != textAny {
+		errs = append(errs, fmt.Errorf("--identifier-text is %q; it is %s or %s", f.identifierText, textAny, textStrict))
 	}
 	job.Renames, err = parseRenames(f.rename)
 	errs = append(errs, err)

@@ -1,6 +1,6 @@
-// Command release makes the files of a release: archives and wheels, and the list of
-// their checksums. Every file depends on nothing but the source, the
-// version and the time of the commit: who makes them anew gets the same bytes.
+// Command release makes the files of a release: archives, packages, wheels and images,
+// and the list of their checksums. Every file depends on nothing but the source, the
+// version and the time of the commit: whoever makes them again gets the same bytes.
 package main
 
 import (
@@ -87,14 +87,24 @@ func (r *release) makePlatform(p platform, shared []file, work string) error {
 	if err := r.writeWheel(p, files); err != nil {
 		return err
 	}
-	if p.os == "linux" {
-		units, err := r.units()
-		if err != nil {
-			return err
-		}
-		files = append(files, units...)
+	if err := r.writeComponents(p, program); err != nil {
+		return err
 	}
-	return r.writeArchive(p, files)
+	if p.os != "linux" {
+		return r.writeArchive(p, files)
+	}
+	units, err := r.units()
+	if err != nil {
+		return err
+	}
+	files = append(files, units...)
+	if err := r.writeArchive(p, files); err != nil {
+		return err
+	}
+	if err := r.writePackages(p, files); err != nil {
+		return err
+	}
+	return r.writeImage(p, binary)
 }
 
 // name is the name of a file for a platform.

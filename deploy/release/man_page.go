@@ -51,10 +51,14 @@ func subcommands(help string) (names []string) {
 	return names
 }
 
-var request = regexp.MustCompile(`(?m)^([.'])`)
+var (
+	request = regexp.MustCompile(`(?m)^([.'])`)
+	beyond  = regexp.MustCompile(`[^\x00-\x7f]`)
+)
 
 // roff returns text that troff prints as it is.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	text = beyond.ReplaceAllStringFunc(text, func(s string) string { return fmt.Sprintf(`\[u%04X]`, []rune(s)[0]) })
 	return request.ReplaceAllString(text, `\&$1`)
 }

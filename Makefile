@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
+.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,13 +39,13 @@ test: ## run the tests that one waits for, in random order
 	go test -short -vet=off -shuffle=on -timeout 20m ./... # vet is part of check
 
 # The number of a suite is how many seconds it may take on two cores with empty caches.
-test-ci: ## after make test: the race detector where goroutines start, a few kills, the commands of the documents, DuckDB, workers
-	@.ci/suites race=360 kills=90 shown=60 foreign-set=120 load-check=90 cluster-story=240
+test-ci: ## after make test: the race detector where goroutines start, a few kills, the commands of the documents, packages, DuckDB, workers
+	@.ci/suites race=360 kills=90 shown=60 release-check=200 foreign-set=120 load-check=90 cluster-story=240
 
 LONG_KILLS ?= 30
 
 test-long: ## run every test there is: the race detector for all, LONG_KILLS kills (30), what compiles large modules
-	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 foreign=0 iceberg-check=0 kill=0
+	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 foreign=0 iceberg-check=0 release-twice=0 kill=0
 
 # The packages whose code starts goroutines. What tests the whole program is for race-all.
 concurrent = $$(go list -f '{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}' ./... | \
@@ -105,6 +105,12 @@ iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg table
 # leadetl-iceberg has many modules below it: some minutes to compile.
 iceberg-check: ## test leadetl-iceberg
 	@$(call in-module,cmd/leadetl-iceberg,go vet . && go test -count=1 .)
+
+release-check: ## make the release of this machine, install each package in an empty folder and run it
+	@$(call in-module,deploy/release,go vet . && go test -count=1 -v .)
+
+release-twice: ## make the release in two folders and compare the checksums
+	@$(call in-module,deploy/release,LEADETL_PLATFORMS="$(PLATFORMS)" go test -count=1 -v -timeout 2h -run TestTwice .)
 
 # $(call on-temporal,TESTS): the Temporal server takes six minutes of a processor to compile.
 on-temporal = if server=$$(go -C internal/testservers/temporal tool -n temporal); \

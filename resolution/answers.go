@@ -33,10 +33,23 @@ type Answers struct {
 	Confidences          []float64 // NaN if unknown
 	Companies            CompanyCodes
 
+	// Unread are columns that whoever answers may leave empty. Reset keeps them.
+	Unread Unread
+
 	// Used while the columns are filled: Size is about their bytes so far, Digests counts the
 	// digests in Emails, and CompanyDomains are those of the employers, which become Companies.
 	Size, Digests  int
 	CompanyDomains CodedTexts
+}
+
+// Unread are columns of Answers that are not read: by default none.
+type Unread struct {
+	Texts                               [Fields]bool
+	Emails, Phones, LastSeen, Companies bool
+	// Hashes is true if of a person's hashes only the first of each type is read, and
+	// HashTypes are those whose first is not read either.
+	Hashes    bool
+	HashTypes [3]bool
 }
 
 // NotSeen stands for an unknown time.

@@ -81,6 +81,7 @@ type Layout struct {
 	own      []int    // the columns after the kept ones, by their positions in the blocks
 	wanted   []bool   // which columns of the blocks are written
 	unusual  bool     // they are others, or in another order, than without Settings.Columns
+	unread   resolution.Unread
 
 	companies     companyTables
 	texts         textTables // of people
@@ -181,6 +182,7 @@ func NewLayout(s Settings) (*Layout, error) {
 		l.columns = append(l.columns, all[i])
 	}
 	l.companies.wanted = l.writes
+	l.unread = unread(l.writes)
 	l.columns = Describe(s.Operation, l.columns, len(l.kept), l.Renamed())
 	l.schema = schema.Arrow(l.columns)
 	return l, nil
@@ -209,6 +211,9 @@ func (l *Layout) Chosen() (names []string) {
 	}
 	return names
 }
+
+// Unread are the columns of answers that no written column is made from.
+func (l *Layout) Unread() resolution.Unread { return l.unread }
 
 // Partition is the name of the column that is in the path of each file; "" without one.
 func (l *Layout) Partition() string { return l.partitionName }

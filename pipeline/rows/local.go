@@ -182,7 +182,7 @@ type Engine struct {
 	// answers take turns: one is filled, piecesAhead wait, and one is written.
 	answers [piecesAhead + 2]resolution.Answers
 	turn    int
-	table   func() *columns.CompanyTable
+	layout  *columns.Layout
 	keys    resolution.Texts // of the rows that are asked about
 	addrs   []netip.Addr
 }
@@ -190,7 +190,7 @@ type Engine struct {
 // NewEngine makes an Engine for one goroutine at a time. Engines share engineSlots, which bounds
 // their questions.
 func NewEngine(of resolution.Resolver, op resolution.Operation, layout *columns.Layout, engineSlots *semaphore.Weighted) *Engine {
-	e := &Engine{batch: of.NewBatch(op), engineSlots: engineSlots, together: math.MaxInt, table: layout.Companies}
+	e := &Engine{batch: of.NewBatch(op), engineSlots: engineSlots, together: math.MaxInt, layout: layout}
 	if op.FindsPeople() {
 		e.together = peopleTogether
 	}
@@ -208,7 +208,7 @@ func (a *Engine) Answer(ctx context.Context, b *columns.Batch, each func(*column
 		}
 		found := &a.answers[a.turn%len(a.answers)]
 		a.turn++
-		found.Companies.Table = a.table()
+		found.Companies.Table, found.Unread = a.layout.Companies(), a.layout.Unread()
 		n, err := a.batch.Resolve(ctx, questions.Slice(from, to), pieceBytes, found)
 		a.engineSlots.Release(1)
 		if err != nil {

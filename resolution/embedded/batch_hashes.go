@@ -10,7 +10,8 @@ import (
 
 // hashes makes the hashed emails of many answers, all addresses at once.
 type hashes struct {
-	md5, sha1, sha256 []byte // in hex
+	hex  [3][]byte // by type; nil if it is not read
+	read []int32   // the types that are read
 }
 
 // The codes of resolution.HashTypes.
@@ -20,14 +21,24 @@ const (
 	sha256Code
 )
 
-// lists makes the hashes of the emails of answers: md5, sha1 and sha256 of an address, or
-// the digest itself.
+// hashLengths are the lengths of hashes in hex, by type.
+var hashLengths = [3]int{32, 40, 64}
+
+// lists makes the hashes of the emails of answers that are read: md5, sha1 and sha256 of an
+// address, or the digest itself.
 func (h *hashes) lists(a *resolution.Answers) {
 	keys := &a.Emails.Texts
 	n := keys.Len()
-	h.md5, h.sha1, h.sha256 = resize(h.md5, 32*n), resize(h.sha1, 40*n), resize(h.sha256, 64*n)
-	if n > 0 {
-		hashlanes.Hex(h.md5, h.sha1, h.sha256, keys.Data, keys.Offsets)
+	h.read = h.read[:0]
+	var out [3][]byte
+	for kind, length := range hashLengths {
+		if !a.Unread.HashTypes[kind] {
+			h.hex[kind] = resize(h.hex[kind], length*n)
+			out[kind], h.read = h.hex[kind], append(h.read, int32(kind))
+		}
+	}
+	if n > 0 && len(h.read) > 0 {
+		hashlanes.Hex(out[md5Code], out[sha1Code], out[sha256Code], keys.Data, keys.Offsets)
 	}
 	to := &a.Hashes
 	if a.Digests == 0 {
@@ -42,34 +53,43 @@ func (h *hashes) lists(a *resolution.Answers) {
 				to.Types.Codes = append(to.Types.Codes, typeCode(len(key)))
 				continue
 			}
-			to.Texts.Add(h.md5[32*e : 32*e+32])
-			to.Texts.Add(h.sha1[40*e : 40*e+40])
-			to.Texts.Add(h.sha256[64*e : 64*e+64])
-			to.Types.Codes = append(to.Types.Codes, md5Code, sha1Code, sha256Code)
+			for _, kind := range h.read {
+				to.Texts.Add(h.of(kind, e))
+				to.Types.Codes = append(to.Types.Codes, kind)
+			}
 		}
 		to.End()
 	}
 }
 
+// of is the hash of email e.
+func (h *hashes) of(kind int32, e int) []byte {
+	length := hashLengths[kind]
+	return h.hex[kind][length*e : length*(e+1)]
+}
+
 // listAll is lists where all keys are addresses, whose hashes have the same lengths.
 func (h *hashes) listAll(a *resolution.Answers) {
-	const all = 32 + 40 + 64
+	all := 0
+	for _, kind := range h.read {
+		all += hashLengths[kind]
+	}
 	n, to := a.Emails.Texts.Len(), &a.Hashes
 	data := resize(to.Texts.Data, n*all)
-	offsets, types := resize(to.Texts.Offsets, 3*n+1), resize(to.Types.Codes, 3*n)
+	offsets, types := resize(to.Texts.Offsets, len(h.read)*n+1), resize(to.Types.Codes, len(h.read)*n)
 	offsets[0] = 0
+	at, next := 0, 0
 	for e := range n {
-		at := e * all
-		hashed := data[at : at+all]
-		copy(hashed, h.md5[32*e:32*e+32])
-		copy(hashed[32:], h.sha1[40*e:40*e+40])
-		copy(hashed[72:], h.sha256[64*e:64*e+64])
-		offsets[3*e+1], offsets[3*e+2], offsets[3*e+3] = int32(at+32), int32(at+72), int32(at+all)
-		types[3*e], types[3*e+1], types[3*e+2] = md5Code, sha1Code, sha256Code
+		for _, kind := range h.read {
+			at += copy(data[at:], h.of(kind, e))
+			types[next] = kind
+			next++
+			offsets[next] = int32(at)
+		}
 	}
 	to.Texts, to.Types.Codes = resolution.Texts{Data: data, Offsets: offsets}, types
 	for _, end := range a.Emails.Ends[min(1, len(a.Emails.Ends)):] {
-		to.Ends = append(to.Ends, 3*end)
+		to.Ends = append(to.Ends, int32(len(h.read))*end)
 	}
 }
 

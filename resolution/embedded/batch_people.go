@@ -85,8 +85,12 @@ func (b *batch) complete(to *resolution.Answers, part people.Fields) error {
 		to.Emails.Reset(nil)
 	case people.Whole:
 		b.hashes.lists(to)
-		b.dropDigests(to)
-		return b.codeEmployers(to)
+		if !to.Unread.Emails {
+			b.dropDigests(to)
+		}
+		if !to.Unread.Companies {
+			return b.codeEmployers(to)
+		}
 	}
 	return nil
 }

@@ -48,7 +48,9 @@ func (b *batch) deanonymization(addrs []netip.Addr, limit int, to *resolution.An
 			level, confidence = levelPerson, v.Confidence
 		case b.companyCodes[i] != 0:
 			level, confidence = levelCompany, companyConfidence(b.orgTypes[i])
-			to.Companies.Codes[i] = b.companyCodes[i]
+			if !to.Unread.Companies {
+				to.Companies.Codes[i] = b.companyCodes[i]
+			}
 		}
 		levels.AddText([]byte(level))
 		to.Reasons, to.Matched = append(to.Reasons, b.reasons[i]), append(to.Matched, level != "")

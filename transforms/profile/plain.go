@@ -113,14 +113,20 @@ func hasCapitals(s string) bool {
 // namesOne reports whether a plain slug is the name of a person whatever follows it: n may be
 // that of n/a, and a layout that of an address behind another one.
 func namesOne(slug string) bool {
+	const longest = len("undefined-undefined")
+	if slug == "" {
+		return false
+	}
+	// No word of these ends in a digit, or is longer.
+	switch last := slug[len(slug)-1]; {
+	case '0' <= last && last <= '9':
+		return slug != "0"
+	case len(slug) > longest && last != '-' && last != '_':
+		return true
+	}
 	word := slug
 	if hasCapitals(slug) {
-		const longest = len("undefined-undefined")
-		if len(slug) > longest {
-			return true
-		}
-		var lower [longest]byte
-		word = string(appendLower(lower[:0], slug))
+		word = string(appendLower(make([]byte, 0, longest), slug))
 	}
 	return word != "n" && !meansNobody(word) && !isPageWord(word) && !isLayout(word)
 }

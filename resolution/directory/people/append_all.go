@@ -20,13 +20,13 @@ func (f *File) Start(a *resolution.Answers) {
 	a.Texts[resolution.FieldPhone].Reset(f.firstPhones().table)
 }
 
-// AppendAll appends the people of rows to the columns of a. A row that is records.None is
-// empty, but for the network_url of urls, if there are any. It does not fill
+// AppendAll appends the people of rows to the columns of a that are read. A row that is
+// records.None is empty, but for the network_url of urls, if there are any. It does not fill
 // Reasons, Matched, Hashes, Companies, match levels and Confidences. It ends early when a,
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
 // Call it under columnfile.Guard.
 func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Fields, limit int) int {
-	first, lines := f.firstPhones(), uint64(touchedLines)
+	first, unread, lines := f.firstPhones(), unreadFields(&a.Unread), uint64(touchedLines)
 	if part != Whole {
 		lines = partLines
 	}
@@ -47,7 +47,7 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 		a.Size += r.Len()
 		switch part {
 		case Whole:
-			f.appendPerson(&r, a, &first)
+			f.appendPerson(&r, a, &first, &unread)
 		case Emails:
 			appendEmails(&r, a)
 		case Phones:
@@ -58,6 +58,20 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 		}
 	}
 	return len(rows)
+}
+
+// unreadFields are the fields that no column is made from that is read.
+func unreadFields(u *resolution.Unread) (is [fields]bool) {
+	for field, text := range answerFields {
+		is[field] = text > 0 && u.Texts[text]
+	}
+	full := u.Texts[resolution.FieldFullName]
+	is[firstName], is[lastName] = is[firstName] && full, is[lastName] && full
+	hashes := !u.Hashes || u.HashTypes != [3]bool{true, true, true}
+	is[emails] = u.Texts[resolution.FieldEmail] && u.Emails && !hashes
+	is[phones] = u.Texts[resolution.FieldPhone] && u.Phones
+	is[companyDomain], is[lastSeen] = u.Companies, u.LastSeen
+	return is
 }
 
 // How many rows have their memory loaded at once, and how many lines of cache of each: about
@@ -138,9 +152,11 @@ func (f *firstPhones) append(to *resolution.CodedTexts, code int32, list []byte)
 
 var separator = []byte{';'}
 
-// appendKeys appends the keys of emails, and returns the first plain address.
+// appendKeys appends the keys of emails, and returns the first plain address. What follows
+// that address is read for lists alone.
 func appendKeys(a *resolution.Answers, list []byte) (address []byte) {
-	for len(list) > 0 {
+	all := !a.Unread.Emails || !a.Unread.Hashes
+	for len(list) > 0 && (all || address == nil) {
 		var key []byte
 		if key, list, _ = bytes.Cut(list, separator); !IsAddress(key) {
 			a.Digests++
@@ -156,24 +172,20 @@ func appendKeys(a *resolution.Answers, list []byte) (address []byte) {
 // IsAddress tells an address from a digest.
 func IsAddress(emailKey []byte) bool { return bytes.IndexByte(emailKey, '@') >= 0 }
 
-func (f *File) appendPerson(r *records.Fields, a *resolution.Answers, first *firstPhones) {
+func (f *File) appendPerson(r *records.Fields, a *resolution.Answers, first *firstPhones, unread *[fields]bool) {
 	_, url := r.Next()
 	a.Texts[resolution.FieldNetworkURL].AddText(url)
 	for field := firstName; field < fields; field++ {
+		if unread[field] {
+			r.Skip(1)
+			continue
+		}
 		code, text := r.Next()
 		switch field {
 		case emails:
 			a.Texts[resolution.FieldEmail].AddText(appendKeys(a, text))
 		case phones:
-			if first.append(&a.Texts[resolution.FieldPhone], code, text); code >= 0 {
-				text = f.Dictionary(phones).At(int(code))
-			}
-			for len(text) > 0 {
-				var number []byte
-				number, text, _ = bytes.Cut(text, separator)
-				a.Phones.Texts.Add(number)
-			}
-			a.Phones.End()
+			f.appendPhones(a, first, code, text)
 		case companyDomain:
 			f.appendText(&a.CompanyDomains, field, code, text)
 		case lastSeen:
@@ -186,7 +198,26 @@ func (f *File) appendPerson(r *records.Fields, a *resolution.Answers, first *fir
 			f.appendText(&a.Texts[answerFields[field]], field, code, text)
 		}
 	}
-	appendFullName(a)
+	if !a.Unread.Texts[resolution.FieldFullName] {
+		appendFullName(a)
+	}
+}
+
+// appendPhones appends a list of numbers.
+func (f *File) appendPhones(a *resolution.Answers, first *firstPhones, code int32, list []byte) {
+	first.append(&a.Texts[resolution.FieldPhone], code, list)
+	if a.Unread.Phones {
+		return
+	}
+	if code >= 0 {
+		list = f.Dictionary(phones).At(int(code))
+	}
+	for len(list) > 0 {
+		var number []byte
+		number, list, _ = bytes.Cut(list, separator)
+		a.Phones.Texts.Add(number)
+	}
+	a.Phones.End()
 }
 
 func (f *File) appendText(to *resolution.CodedTexts, field int, code int32, text []byte) {

@@ -331,17 +331,20 @@ func checkDataset(t tb, dir string, result *finish.Result) {
 			t.Errorf("part %d is called %s", number, p.Name)
 		}
 		counted := sinks.Totals{}
-		searches := map[string]bool{}
+		inputs := map[string]bool{}
 		for _, f := range p.Data() {
 			want = append(want, f.Name)
 			for _, row := range checkFile(t, f, files) {
 				counted.Rows++
 				countRow(t, &counted, row)
-				searches[inputRow(t, row)] = true
+				inputs[inputRow(t, row)] = true
 			}
 		}
 		if strings.HasPrefix(m.Operation, "keyword_") {
-			counted.Searches = int64(len(searches))
+			counted.Searches = int64(len(inputs))
+		}
+		if slices.ContainsFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source_part" }) {
+			counted.SourceRows = int64(len(inputs))
 		}
 		if p.Rejects != nil {
 			want = append(want, p.Rejects.Name)

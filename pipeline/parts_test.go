@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/keys"
 
 	"pgregory.net/rapid"
 
@@ -33,7 +34,9 @@ func TestAnyCutAndAnyWorkers(t *testing.T) {
 			s.input(rt, fmt.Sprintf("%d.csv", i), "id,email,note\n"+strings.Join(lines, ""))
 			rowCount += len(lines)
 		}
+		multiple := rapid.SampledFrom([]keys.Multiple{"", keys.First, keys.Last, keys.Each, keys.Each}).Draw(rt, "multiple")
 		s.job = func(j *job.Job) {
+			j.Multiple = multiple
 			if n%8 == 0 {
 				j.Compression = sinks.Zstd
 			}
@@ -50,8 +53,8 @@ func TestAnyCutAndAnyWorkers(t *testing.T) {
 		result := cut.mustDo(rt)
 		cutFiles := content(rt, cut.outDir())
 		for i, p := range result.Manifest.Parts {
-			if i < len(result.Manifest.Parts)-1 && p.Rows != int64(cut.rowsPerPart) {
-				rt.Errorf("%s has %d rows of %d", p.Name, p.Rows, cut.rowsPerPart)
+			if i < len(result.Manifest.Parts)-1 && p.Totals.InputRows() != int64(cut.rowsPerPart) {
+				rt.Errorf("%s has %d rows of the input, not %d", p.Name, p.Totals.InputRows(), cut.rowsPerPart)
 			}
 		}
 		for kind, of := range map[string]func(map[string]string) map[string]string{"rows": parts, "rejects": rejects} {
@@ -78,6 +81,7 @@ var anyLine = rapid.OneOf(
 	rapid.StringMatching(`[0-9]{1,3},[a-z]{1,12}@[a-z]{1,8}\.example,[a-z ]{0,20}\n`),
 	rapid.StringMatching(`[0-9]{1,3},[a-z]{1,3}@mail\.example,\n`),
 	rapid.StringMatching(`[0-9]{1,3},[0-9a-f]{40},"quoted ""note"""\n`),
+	rapid.StringMatching(`[0-9],"[a-z]{1,3}@mail\.example; ([a-z]{1,3}@mail\.example,){0,4}junk,Doe, Jane <j@x\.example>",\n`),
 	rapid.SampledFrom([]string{"7,invalid,\n", "8,,\n", "too,few\n", "too,many,fields,here\n", "\n", "9,\"stray\"quote,\n"}),
 )
 

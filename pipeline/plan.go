@@ -31,6 +31,12 @@ type Plan struct {
 	Rows      int64 `json:"rows"`
 	Malformed int64 `json:"malformed"`
 	Rejected  int64 `json:"rejected"`
+	// OutputRows counts the rows of the dataset where an input row may have several, or none.
+	OutputRows int64 `json:"output_rows,omitempty"`
+	// More counts the rows with a key whose cell has more than its identifier, or several: with
+	// --identifier-text strict and --multiple reject they would be rejected. Rows of recorded
+	// parts are not among them.
+	More int64 `json:"more_than_identifier,omitempty"`
 	// Unusual counts rows as sinks.Totals does.
 	Unusual int64 `json:"unusual_addresses,omitempty"`
 	// Suppressed counts the rows of people on suppression lists. If only the
@@ -168,6 +174,9 @@ func (p *Plan) addRecorded(parts map[int]sinks.Part) {
 // addTotals adds what is known about rows before anything is asked.
 func (p *Plan) addTotals(t sinks.Totals) {
 	p.Rows += t.InputRows()
+	if t.SourceRows > 0 {
+		p.OutputRows += t.Rows
+	}
 	p.Malformed += t.Malformed
 	p.Rejected += t.Rejected
 	p.Suppressed += t.Suppressed
@@ -202,6 +211,7 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	p := &Plan{Operation: d.Run.Job.Operation}
 	p.addRecorded(d.Recorded)
 	p.addTotals(rows.totals)
+	p.More = rows.more
 	p.Special = rows.totals.Reasons["no_match"]
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err

@@ -47,6 +47,7 @@ type rowPlanner struct {
 	mu        sync.Mutex
 	totals    sinks.Totals // Matched counts the rows that need an answer
 	morePages bool
+	more      int64 // rows with a key whose cell has more than its identifier
 	distinct  int64 // questions that are counted in calls
 	calls     PlannedCalls
 }
@@ -190,6 +191,7 @@ func (r *rowPlanner) work(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.totals.Add(w.totals)
 	r.morePages = r.morePages || w.morePages
+	r.more += w.more
 	return nil
 }
 
@@ -205,6 +207,7 @@ type rowWorker struct {
 	asked   []distinct.Key
 	found   []answers.Found
 	totals  sinks.Totals
+	more    int64
 	// morePages means that for some searches the number of pages is not known.
 	morePages bool
 }
@@ -239,6 +242,7 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 // identifiers adds the keys of a batch's rows.
 func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 	w.maker.Fill(b, in)
+	w.more += int64(b.More)
 	for i, o := range b.Outcomes {
 		if o != outcome.Matched || !keys.Asks(b, i) {
 			continue

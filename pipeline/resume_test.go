@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/keys"
 
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/resolution"
@@ -116,6 +117,29 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 				}
 				requireSame(t, content(t, s.outDir()), want)
 			})
+		}
+	}
+}
+
+// A run that makes several rows of a cell resumes where it was: its parts are cut by rows of the
+// input.
+func TestInterruptedRunOfSeveralValues(t *testing.T) {
+	t.Parallel()
+	for _, question := range []int64{1, 9, 22, 37} {
+		s := setup{dir: t.TempDir(), rowsPerPart: 10, workers: 2, job: func(j *job.Job) { j.Multiple = keys.Each }}
+		list := "id,email\n"
+		for i := range 50 {
+			list += fmt.Sprintf("%d,\"%s\"\n", i, strings.Repeat(fmt.Sprintf("p%d@mail.example, ", i), i%4))
+		}
+		s.input(t, "list.csv", list)
+		whole := s
+		whole.out, whole.state = "whole", "whole state"
+		whole.mustDo(t)
+		interrupt(t, s, question)
+		result := s.mustDo(t)
+		requireSame(t, content(t, s.outDir()), content(t, whole.outDir()))
+		if got := result.Totals; got.SourceRows != 50 || got.Rows != 86 || got.Matched != 73 {
+			t.Errorf("%d rows of %d, %d matched", got.Rows, got.SourceRows, got.Matched)
 		}
 	}
 }

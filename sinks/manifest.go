@@ -179,6 +179,9 @@ type Totals struct {
 	// Searches counts the input rows where these are keyword searches, of
 	// which each has as many rows as it found leads, and one at least.
 	Searches int64 `json:"searches,omitempty"`
+	// SourceRows counts the input rows where one may have more than one row, or none; it is
+	// not set for other jobs.
+	SourceRows int64 `json:"input_rows,omitempty"`
 	// Malformed counts the lines that are no row; they are in _rejects.
 	Malformed int64 `json:"malformed"`
 	// Unusual counts the rows whose email address RFC 5321 forbids. They are among the
@@ -197,16 +200,25 @@ func (t *Totals) ByOutcome() map[string]*int64 {
 	}
 }
 
-// InputRows counts the rows of the input: its searches, or else its rows.
+// InputRows counts the rows of the input.
 func (t *Totals) InputRows() int64 {
-	if t.Searches > 0 {
+	switch {
+	case t.SourceRows > 0:
+		return t.SourceRows
+	case t.Searches > 0:
 		return t.Searches
 	}
 	return t.Rows
 }
 
-// InputLines counts the rows and the malformed lines of the input.
-func (t *Totals) InputLines() int64 { return t.InputRows() + t.Malformed }
+// InputLines counts the lines of which Rejects are a share: the rows, or the searches that they
+// are of, and the malformed lines.
+func (t *Totals) InputLines() int64 {
+	if t.Searches > 0 {
+		return t.Searches + t.Malformed
+	}
+	return t.Rows + t.Malformed
+}
 
 // Rejects counts the rows and lines that were given up: rejected or malformed.
 func (t *Totals) Rejects() int64 { return t.Rejected + t.Malformed }
@@ -258,6 +270,7 @@ func (t *Totals) Add(o Totals) {
 	t.Suppressed += o.Suppressed
 	t.Skipped += o.Skipped
 	t.Searches += o.Searches
+	t.SourceRows += o.SourceRows
 	t.Malformed += o.Malformed
 	t.Unusual += o.Unusual
 	for outcome, reasons := range o.Reasons {
@@ -293,6 +306,9 @@ func (m *Manifest) Reconcile() error {
 		}
 		if p.Totals.Searches > p.Totals.Rows {
 			return fmt.Errorf("%s: %d searches, and %d rows", p.Name, p.Totals.Searches, p.Totals.Rows)
+		}
+		if p.Totals.SourceRows > p.Totals.Rows {
+			return fmt.Errorf("%s: %d input rows, and %d rows", p.Name, p.Totals.SourceRows, p.Totals.Rows)
 		}
 		if err := p.Totals.reconcileReasons(); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)

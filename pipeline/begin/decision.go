@@ -250,7 +250,7 @@ func (d *Decision) Cut(ctx context.Context, w job.Window, reader *sources.Reader
 
 // NewSuppressor makes the suppressor of a part.
 func (d *Decision) NewSuppressor() *keys.Suppressor {
-	return keys.NewSuppressor(d.Run.Suppression, d.Run.Job.Operation, d.Run.ReportSuppressed != nil, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
+	return keys.NewSuppressor(d.Run.Suppression, d.Run.Job.Operation, d.Run.Job.Multiple, d.Run.ReportSuppressed != nil, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
 }
 
 // NewKeys makes what makes the keys of rows.

@@ -75,7 +75,7 @@ func (d *Decision) CheckAdded(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	c := &listChecker{decision: d, left: len(d.Recorded)}
-	c.suppress = keys.NewSuppressor(d.added, d.Run.Job.Operation, false, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
+	c.suppress = keys.NewSuppressor(d.added, d.Run.Job.Operation, d.Run.Job.Multiple, false, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
 	c.keys = d.NewKeys(c.suppress)
 	closeAnswers, err := c.openAnswers(ctx)
 	if err != nil {

@@ -16,6 +16,11 @@ type Batch struct {
 	Source string          // name of the input file
 	Rows   []int64         // number of the row in its file
 	Kept   []*array.String // values of Settings.Kept, in that order
+	// Parts say which identifier of its cell a row has, from 1; nil unless a cell may become
+	// several rows.
+	Parts []int32
+	// More counts the rows with a key whose cell has more than its identifier.
+	More int
 
 	Outcomes []outcome.Outcome
 	Reasons  []string // empty on a match
@@ -62,7 +67,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Answers, b.Receipts, b.Finds, b.Counts = nil, nil, nil, nil
+	b.Answers, b.Receipts, b.Finds, b.Counts, b.Parts, b.More = nil, nil, nil, nil, nil, 0
 	b.hashed = false
 	b.Emails, b.IPClasses, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.Addrs[:0]
 }

@@ -115,6 +115,8 @@ func (s Settings) notThere(name string, all []schema.Column) error {
 		return errors.New("--columns has an empty name between its commas")
 	case other && strings.HasPrefix(strings.ToLower(name), "hem_"):
 		return fmt.Errorf("--columns names %q, which --hem-types and --hem-profiles leave out", name)
+	case strings.EqualFold(name, "source_part"):
+		return fmt.Errorf("--columns names %q, which only --multiple each gives", name)
 	case other:
 		return fmt.Errorf("--columns names %q, which only a service gives %s", name, s.Operation)
 	case named(s.Kept...), named(s.Identifier), len(name) > len("in_") && strings.EqualFold(name[:len("in_")], "in_"),

@@ -22,15 +22,16 @@ type fixedFiller struct {
 	resolutionID textColumn
 	resolvedAt   *array.TimestampBuilder
 	credits      *array.Int32Builder
+	hasParts     bool          // source_part is among the columns
 	unresolved   []arrow.Array // resolution_id and resolved_at of the last batch without any
 }
 
-func newFixedFiller() *fixedFiller {
+func newFixedFiller(parts bool) *fixedFiller {
 	mem := memory.DefaultAllocator
 	return &fixedFiller{
 		source: newWordColumn(), outcome: newWordColumn(), reason: newWordColumn(), answeredBy: newWordColumn(),
 		resolvedAt: array.NewTimestampBuilder(mem, instantType),
-		credits:    array.NewInt32Builder(mem),
+		credits:    array.NewInt32Builder(mem), hasParts: parts,
 	}
 }
 
@@ -47,6 +48,9 @@ func (f *fixedFiller) fill(b *Batch, to *blocks) {
 		f.serviceAnswers(b, to)
 	} else {
 		f.embeddedAnswers(b, to)
+	}
+	if f.hasParts {
+		to.add(func() arrow.Array { return int32Array(b.Parts) })
 	}
 }
 

@@ -45,6 +45,8 @@ type Settings struct {
 	// gives some of them other names.
 	Snake   bool
 	Renames []Rename
+	// Parts says that a row of the input may have several rows, with a source_part each.
+	Parts bool
 	// DropIdentifier leaves out the identifier: its column in any spelling, key,
 	// and network_url or matched_keywords if rows are resolved by them.
 	DropIdentifier bool
@@ -122,8 +124,8 @@ func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return
 
 // fixedColumns is the first block of the output of every operation, after the kept
 // input columns.
-func fixedColumns() []schema.Column {
-	return []schema.Column{
+func fixedColumns(parts bool) []schema.Column {
+	columns := []schema.Column{
 		required(repeating("source")),
 		required(number("source_row", arrow.PrimitiveTypes.Int64)),
 		text("key"),
@@ -134,6 +136,10 @@ func fixedColumns() []schema.Column {
 		repeating("answered_by"),
 		repeats(number("credits", arrow.PrimitiveTypes.Int32)),
 	}
+	if parts {
+		columns = append(columns, required(repeats(number("source_part", arrow.PrimitiveTypes.Int32))))
+	}
+	return columns
 }
 
 // NewLayout decides on the columns. A kept column with the name of a fixed column or a
@@ -143,7 +149,7 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
 	}
-	l, all := &Layout{settings: s}, slices.Concat(fixedColumns(), blockColumns(s))
+	l, all := &Layout{settings: s}, slices.Concat(fixedColumns(s.Parts), blockColumns(s))
 	taken := map[string]bool{}
 	for _, c := range all { // also those that are not written, so that names do not depend on them
 		taken[strings.ToLower(c.Name)] = true

@@ -14,7 +14,7 @@ import (
 // without those kept from the input; of them only the chosen ones in the order of their
 // names, unless there are none.
 func Every(op resolution.Operation, chosen []string) []schema.Column {
-	all := slices.Concat(fixedColumns(), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}))
+	all := slices.Concat(fixedColumns(true), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}))
 	if chosen != nil {
 		var named []schema.Column
 		for _, name := range chosen {
@@ -94,6 +94,7 @@ var meanings = map[string]meaning{
 	"resolved_at":   {Text: "when the service's answer was received", Unit: "microseconds, UTC", Null: "the embedded engine answered, or there is no answer", From: "the run"},
 	"answered_by":   {Text: "engine that answered: service or embedded", Null: "no answer", From: "the run", Form: "one of: service embedded"},
 	"credits":       {Text: "cost of the key's answer, which rows with one key share: what was paid is credits_total in _manifest.json, not a sum over rows", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
+	"source_part":   {Text: "which identifier of its cell the row has, with --multiple each", Unit: "identifiers, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
 
 	"hem_md5":                {Text: "first MD5 among hashed_emails", Unit: "32 hex digits, lower case", Null: "none", Form: hexMD5},
 	"hem_sha1":               {Text: "first SHA-1 among hashed_emails", Unit: "40 hex digits, lower case", Null: "none", Form: hexSHA1},

@@ -54,7 +54,7 @@ const (
 // answers.
 func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
-		Source: b.Source, Rows: b.Rows[from:to], Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
+		Source: b.Source, Rows: b.Rows[from:to], Parts: cut(b.Parts, from, to), Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
 		Keys: b.Keys.Slice(from, to), Emails: cut(b.Emails, from, to), IPClasses: cut(b.IPClasses, from, to), Addrs: cut(b.Addrs, from, to),
 		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
 	}
@@ -80,7 +80,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 // Pick returns a copy of some rows, in the given order.
 func (b *Batch) Pick(rows []int) *Batch {
 	p := &Batch{
-		Source: b.Source, Rows: pick(b.Rows, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
+		Source: b.Source, Rows: pick(b.Rows, rows), Parts: pick(b.Parts, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
 		Emails: pick(b.Emails, rows), IPClasses: pick(b.IPClasses, rows), Addrs: pick(b.Addrs, rows),
 		Receipts: pick(b.Receipts, rows), Finds: pick(b.Finds, rows), Counts: pick(b.Counts, rows),
 	}
@@ -92,15 +92,20 @@ func (b *Batch) Pick(rows []int) *Batch {
 		p.Keys.Add(b.Keys.At(i))
 	}
 	for _, c := range b.Kept {
-		cells := array.NewStringBuilder(memory.DefaultAllocator)
-		cells.Reserve(len(rows))
-		for _, i := range rows {
-			appendKnown(cells, c.Value(i), c.IsValid(i))
-		}
-		p.Kept = append(p.Kept, cells.NewStringArray())
-		cells.Release()
+		p.Kept = append(p.Kept, PickCells(c, rows))
 	}
 	return p
+}
+
+// PickCells returns a copy of some cells of a column, in the given order.
+func PickCells(c *array.String, rows []int) *array.String {
+	cells := array.NewStringBuilder(memory.DefaultAllocator)
+	defer cells.Release()
+	cells.Reserve(len(rows))
+	for _, i := range rows {
+		appendKnown(cells, c.Value(i), c.IsValid(i))
+	}
+	return cells.NewStringArray()
 }
 
 // pick returns some elements of s, and nil for a slice that the operation does not need.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -79,7 +80,7 @@ func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
 		return nil, &Error{err}
 	}
 	settings := columns.Settings{
-		Operation: j.Operation, Kept: kept, Identifier: identifierColumn(j, kept), DropIdentifier: j.DropIdentifier,
+		Operation: j.Operation, Kept: kept, Identifier: identifierColumn(j, kept), DropIdentifier: j.DropIdentifier, Parts: j.Multiple == keys.Each,
 		Snake: j.SnakeNames, Renames: j.Renames, Columns: j.Columns,
 		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
 		PartitionBy: partition, Remote: from.Remote, Suppress: from.Suppress,

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -32,6 +33,7 @@ type Identity struct {
 	NetworkHosts      []string             `json:"network_hosts,omitempty"`
 	IncludeProviders  bool                 `json:"include_providers,omitempty"`
 	StrictIdentifiers bool                 `json:"strict_identifiers,omitempty"`
+	Multiple          keys.Multiple        `json:"multiple,omitempty"`
 	Partitions        []sinks.Partition    `json:"partitions,omitempty"`
 	PartitionBy       string               `json:"partition_by,omitempty"`
 	Renamed           map[string]string    `json:"renamed,omitempty"` // from the name in the output to that in the input
@@ -81,7 +83,7 @@ func NewIdentity(j Job, c Columns) Identity {
 		id.IncludeProviders = j.IncludeProviders
 	}
 	if !j.Operation.IsKeyword() {
-		id.StrictIdentifiers = j.StrictIdentifiers
+		id.StrictIdentifiers, id.Multiple = j.StrictIdentifiers, j.Multiple
 	}
 	return id
 }
@@ -91,7 +93,7 @@ func NewIdentity(j Job, c Columns) Identity {
 var settingNames = []struct{ field, name string }{
 	{"operation", "operation"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
-	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"},
+	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"}, {"multiple", "--multiple"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
 	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},
 	{"schema_version", "version of the columns"}, {"rules_version", "version of the rules"},

@@ -59,6 +59,8 @@ type Job struct {
 	NetworkHosts []string
 	// StrictIdentifiers rejects cells that have more than an identifier.
 	StrictIdentifiers bool
+	// Multiple says what becomes of a cell with several identifiers; empty rejects it.
+	Multiple keys.Multiple
 	// IncludeProviders keeps the records of access providers as companies.
 	IncludeProviders bool
 	// Partitions are the columns with one value in all rows that are in the
@@ -124,6 +126,13 @@ func (j Job) Validate() error {
 	if !j.AsOf.IsZero() && !j.Operation.IsKeyword() {
 		errs = append(errs, fmt.Errorf("the day that searches take as today is for keyword operations only; the operation is %s", j.Operation))
 	}
+	switch kind := j.Operation.Identifier(); {
+	case j.Multiple == "":
+	case j.Operation.IsKeyword():
+		errs = append(errs, fmt.Errorf("a choice among several identifiers of a cell is for the other operations; the operation is %s, whose cells are lists anyway", j.Operation))
+	case j.Multiple == keys.FirstPublic && kind != resolution.IP:
+		errs = append(errs, fmt.Errorf("the first public address of a cell is for operations on IP addresses; the operation is %s", j.Operation))
+	}
 	errs = append(errs, checkPartitions(j.Partitions)...)
 	if !isRegion(j.DefaultRegion) {
 		errs = append(errs, fmt.Errorf("default region %q is not valid; give two capital letters, such as US or GB", j.DefaultRegion))
@@ -136,7 +145,7 @@ func (j Job) Validate() error {
 
 // Reading says how the cells of identifiers are read.
 func (j Job) Reading() keys.Reading {
-	return keys.Reading{Profiles: profile.Rules{Hosts: j.NetworkHosts}, Strict: j.StrictIdentifiers}
+	return keys.Reading{Profiles: profile.Rules{Hosts: j.NetworkHosts}, Strict: j.StrictIdentifiers, Multiple: j.Multiple}
 }
 
 // Error says that a job's settings contradict each other or its input. The

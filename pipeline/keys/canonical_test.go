@@ -45,7 +45,7 @@ func TestCanonicalKeysAreThoseOfRows(t *testing.T) {
 		cells := array.NewStringBuilder(memory.DefaultAllocator)
 		cells.Append(c.cell)
 		b.Reset(1)
-		keyer{c.op, Reading{Profiles: profile.Rules{Hosts: hosts}}}.keys(b, cells.NewStringArray())
+		keyer{c.op, Reading{Profiles: profile.Rules{Hosts: hosts}}}.keys(b, spread{identifiers: cells.NewStringArray()})
 		row := string(b.Keys.Data)
 		if b.Outcomes[0] == outcome.Rejected {
 			row = b.Reasons[0]
@@ -95,7 +95,7 @@ func TestStrict(t *testing.T) {
 		b.Reset(1)
 		cells := array.NewStringBuilder(memory.DefaultAllocator)
 		cells.Append(f.cell)
-		keyer{f.op, Reading{Strict: true}}.keys(b, cells.NewStringArray())
+		keyer{f.op, Reading{Strict: true}}.keys(b, spread{identifiers: cells.NewStringArray()})
 		if got := string(b.Keys.Data) + b.Reasons[0]; got != f.want {
 			t.Errorf("%s: %q, want %q", f.cell, got, f.want)
 		}
@@ -153,7 +153,7 @@ func TestAskedAsTyped(t *testing.T) {
 	b := &columns.Batch{Rows: make([]int64, cells.Len())}
 	b.Reset(cells.Len())
 	b.Typed = cells.NewStringArray()
-	keyer{resolution.NetworkToPhone, Reading{Profiles: profile.DefaultRules()}}.keys(b, b.Typed)
+	keyer{resolution.NetworkToPhone, Reading{Profiles: profile.DefaultRules()}}.keys(b, spread{identifiers: b.Typed})
 	asked, _ := Asked(b)
 	want := []string{
 		"x.example/v?a=1&b=2\x00https://www.x.example/v?b=2&a=1&utm_source=y", "x.example/v?c=1\x00http://x.example:8080/v?c=1#top", "x.example/v?d=1",

@@ -8,8 +8,6 @@ package keys
 import (
 	"net/netip"
 
-	"github.com/apache/arrow/go/v17/arrow/array"
-
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
@@ -38,14 +36,15 @@ func (m *Maker) Begin(b *columns.Batch, in *sources.Batch) {
 	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.kept]
 }
 
-// Fill sets b to the rows of a batch and their keys. Rows of listed people are
-// suppressed.
+// Fill sets b to the rows of a batch and their keys. A cell with several identifiers may become
+// several rows. Rows of listed people are suppressed.
 func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
-	m.Begin(b, in)
+	rows := m.keyer.spread(in, m.identifier)
+	rows.begin(b, in, m.kept, m.identifier)
 	if m.keyer.operation.Identifier() == resolution.NetworkURL {
-		b.Typed = in.Columns[m.identifier]
+		b.Typed = rows.identifiers
 	}
-	m.keyer.keys(b, in.Columns[m.identifier])
+	m.keyer.keys(b, rows)
 	m.suppress.Rows(b)
 }
 
@@ -58,22 +57,30 @@ type keyer struct {
 
 // keys fills Keys, Outcomes and Reasons of b from the identifier column, and the other slices
 // that follow from identifiers alone. A null is an empty cell.
-func (k keyer) keys(b *columns.Batch, identifiers *array.String) {
-	values, offsets := identifiers.ValueBytes(), identifiers.ValueOffsets()
+func (k keyer) keys(b *columns.Batch, rows spread) {
+	values, offsets := rows.identifiers.ValueBytes(), rows.identifiers.ValueOffsets()
 	for i := range b.Len() {
 		cell := values[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]]
-		if err := k.append(b, cell); err != nil {
+		more, err := k.append(b, cell)
+		if err != nil {
 			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, err.Error()
+		} else if more || rows.several != nil && rows.several[i] {
+			b.More++
 		}
 		b.Keys.End()
 	}
 }
 
-func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
+// append appends the key of a cell. more says that the cell has more than the identifier.
+func (k keyer) append(b *columns.Batch, cell []byte) (more bool, err error) {
 	switch k.operation.Identifier() {
 	case resolution.Email:
 		var a email.Address
-		if a, err = k.reading.email(cell); err == nil {
+		if a, err = email.Parse(cell); err != nil && !k.reading.Strict {
+			a, err = email.Read(cell)
+			more = true
+		}
+		if err == nil {
 			b.Keys.Data = a.AppendKey(b.Keys.Data)
 		}
 		b.Emails = append(b.Emails, a)
@@ -81,9 +88,15 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 		b.Keys.Data, err = k.reading.Profiles.AppendPerson(b.Keys.Data, text(cell))
 	case resolution.IP:
 		addr, canonical := ipaddr.ParseCanonical4(cell)
+		if !canonical {
+			if addr, err = ipaddr.ParseBytes(cell); err != nil && !k.reading.Strict {
+				addr, err = ipaddr.Read(text(cell))
+				more = true
+			}
+		}
 		if canonical {
 			b.Keys.Data = append(b.Keys.Data, cell...)
-		} else if addr, err = k.reading.ip(cell); err == nil {
+		} else if err == nil {
 			b.Keys.Data = addr.AppendTo(b.Keys.Data)
 		}
 		class := ""
@@ -93,7 +106,7 @@ func (k keyer) append(b *columns.Batch, cell []byte) (err error) {
 		b.Addrs = append(b.Addrs, addr)
 		b.IPClasses = append(b.IPClasses, class)
 	}
-	return err
+	return more, err
 }
 
 // Distinct returns the distinct keys of a batch, and for each row the index of its key: -1 for

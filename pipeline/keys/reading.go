@@ -1,11 +1,8 @@
 package keys
 
 import (
-	"net/netip"
 	"unsafe"
 
-	"github.com/leadetl/leadetl/transforms/email"
-	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -15,20 +12,8 @@ type Reading struct {
 	// Strict rejects a cell that has more than an identifier: a name, mailto:, for=, or
 	// separators at the end.
 	Strict bool
-}
-
-func (r Reading) email(cell []byte) (email.Address, error) {
-	if r.Strict {
-		return email.Parse(cell)
-	}
-	return email.Read(cell)
-}
-
-func (r Reading) ip(cell []byte) (netip.Addr, error) {
-	if r.Strict {
-		return ipaddr.ParseBytes(cell)
-	}
-	return ipaddr.Read(text(cell))
+	// Multiple says what becomes of a cell with several identifiers.
+	Multiple Multiple
 }
 
 // text is a cell as a string in the same memory.

@@ -24,8 +24,9 @@ type identifierColumn struct {
 
 // NewSuppressor makes a Suppressor for rows of an operation. kept are the kept columns, and
 // identifier is the index of the resolved one. If remember is true, the Suppressor remembers
-// the entries that it found. Without lists it is nil.
-func NewSuppressor(lists *suppression.Set, op resolution.Operation, remember bool, kept []string, identifier int) *Suppressor {
+// the entries that it found. Without lists it is nil. A kept cell of which only one of several
+// identifiers is resolved must not have a listed one either.
+func NewSuppressor(lists *suppression.Set, op resolution.Operation, m Multiple, remember bool, kept []string, identifier int) *Suppressor {
 	if lists == nil {
 		return nil
 	}
@@ -37,7 +38,11 @@ func NewSuppressor(lists *suppression.Set, op resolution.Operation, remember boo
 		return s // a row is a search, not a person
 	}
 	for i, name := range kept {
-		if kind, known := KindOfColumn(name); known && i != identifier {
+		kind, known := KindOfColumn(name)
+		if i == identifier {
+			kind, known = s.kind, m != "" && m != Each
+		}
+		if known {
 			s.others = append(s.others, identifierColumn{i, kind})
 		}
 	}

@@ -262,6 +262,11 @@ func EachRecord(builder *columns.Builder, b *columns.Batch, do func(arrow.Record
 // Count counts the rows of a batch by outcome and reason.
 func Count(b *columns.Batch) sinks.Totals {
 	t := sinks.Totals{Rows: int64(b.Len())}
+	for _, part := range b.Parts {
+		if part == 1 {
+			t.SourceRows++
+		}
+	}
 	for i, o := range b.Outcomes {
 		if i < len(b.Emails) && b.Emails[i].IsUnusual() && o != outcome.Suppressed {
 			t.Unusual++

@@ -70,6 +70,8 @@ func rowsFlow(r *Report) *flow {
 	f.Head = count(lines(t), "line") + " in"
 	if t.Searches > 0 {
 		f.Head = count(t.Rows, "row") + " of " + plural(t.Searches, "search", "searches")
+	} else if t.SourceRows > 0 {
+		f.Head = count(t.Rows, "row") + " of " + count(t.SourceRows, "input row")
 	}
 	f.Text = f.Head + ": " + f.Text
 	return f

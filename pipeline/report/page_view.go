@@ -200,6 +200,8 @@ func tiles(r *Report) []tile {
 		note := from(r)
 		if t.Searches > 0 {
 			note = "of " + plural(t.Searches, "search", "searches")
+		} else if t.SourceRows > 0 {
+			note = "of " + count(t.SourceRows, "input row")
 		}
 		add("Rows", figures.Grouped(t.Rows), note, "")
 		if t.Rows > 0 {

@@ -72,7 +72,7 @@ func (p *Progress) Snapshot() Snapshot {
 // one, and Rows grows when the last of them is there. It is exact when nothing
 // is under way, and never shrinks.
 func (s Snapshot) InputDone() int64 {
-	done := s.Done.Rows
+	done := s.Done.InputRows()
 	switch c := s.Calls; {
 	case s.Searching:
 		done = s.Done.Searches

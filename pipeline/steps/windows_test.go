@@ -26,6 +26,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -57,7 +58,7 @@ func list(r *rand.Rand, lines int) string {
 		case 5:
 			fmt.Fprintf(&b, "%d,\"x\"%d\n\xff,1\n", i, i)
 		default:
-			fmt.Fprintf(&b, "é%d,p%d@x.io\n", i, r.IntN(50))
+			fmt.Fprintf(&b, "é%d,p%d@x.io%s\n", i, r.IntN(50), strings.Repeat("; a@x.io", i%3))
 		}
 	}
 	return b.String()
@@ -211,7 +212,8 @@ func TestWindows(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		uris := inputs(t, r, 60)
 		perPart, windowBytes := 2+r.IntN(20), []int64{1, 100, 1000}[r.IntN(3)]
-		windows = max(windows, compareWindows(t, r, uris, perPart, windowBytes))
+		multiple := []keys.Multiple{"", keys.Each}[seed%2]
+		windows = max(windows, compareWindows(t, r, uris, perPart, windowBytes, func(j *job.Job) { j.Multiple = multiple }))
 	}
 	if windows < 8 {
 		t.Errorf("at most %d windows", windows)
@@ -219,14 +221,17 @@ func TestWindows(t *testing.T) {
 }
 
 // compareWindows makes a dataset in windows, in any order, and in one piece.
-func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, windowBytes int64) (windows int) {
+func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, windowBytes int64, change func(*job.Job)) (windows int) {
 	t.Helper()
 	one, many := t.TempDir(), t.TempDir()
-	whole, err := pipeline.Do(t.Context(), openRun(t, uris, one, perPart, sinks.Options{}))
+	alone := openRun(t, uris, one, perPart, sinks.Options{})
+	change(&alone.Job)
+	whole, err := pipeline.Do(t.Context(), alone)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := openRun(t, uris, many, perPart, sinks.Options{})
+	change(&run.Job)
 	journals := &memory{files: map[string][]byte{}}
 	run.Journal = func(string) (journal.Storage, error) { return journals, nil }
 	begun, err := begin.BeginWindows(t.Context(), run)
@@ -273,7 +278,7 @@ func TestWindowsBetweenMalformedLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, perPart := range []int{3, 4} {
-		if n := compareWindows(t, rand.New(rand.NewPCG(1, 1)), []string{path}, perPart, 1); n < 4 {
+		if n := compareWindows(t, rand.New(rand.NewPCG(1, 1)), []string{path}, perPart, 1, func(*job.Job) {}); n < 4 {
 			t.Errorf("%d windows", n)
 		}
 	}

@@ -41,7 +41,7 @@ type inputRow struct {
 // together are the columns that are checked with each other, after all of them are
 // read. The others take most of the memory, and are dropped after their own check.
 var together = map[string]bool{
-	"source": true, "source_row": true, "key": true, "outcome": true, "reason": true, "answered_by": true, "credits": true,
+	"source": true, "source_row": true, "key": true, "outcome": true, "reason": true, "answered_by": true, "credits": true, "source_part": true,
 	"phone": true, "phone_raw": true, "phone_valid": true,
 }
 
@@ -276,12 +276,19 @@ func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 			c.found.report(Failure{File: name, Column: "reason", Problem: "the counts of reasons of " + outcome + " rows differ from the manifest"})
 		}
 	}
-	most := want.Searches
+	inputs, noun := want.Searches, "searches"
+	if want.SourceRows > 0 {
+		inputs, noun = want.SourceRows, "input rows"
+	}
+	most := inputs
 	if c.result.Manifest.PartitionBy != "" {
 		most += want.Suppressed // a search may have rows in the folder of its value, and suppressed ones in that of null
+		if want.SourceRows > 0 {
+			most = want.Rows // the folder may be that of the identifier
+		}
 	}
-	if want.Searches > 0 && c.result.Manifest.HasPlaces() && (sum.inputs < want.Searches || sum.inputs > most) {
-		fail("the rows are of %d searches; the manifest says %d", sum.inputs, want.Searches)
+	if inputs > 0 && c.result.Manifest.HasPlaces() && (sum.inputs < inputs || sum.inputs > most) {
+		fail("the rows are of %d %s; the manifest says %d", sum.inputs, noun, inputs)
 	}
 }
 

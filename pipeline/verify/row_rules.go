@@ -136,9 +136,13 @@ func (g *groupFacts) checkOrder(several bool) {
 	if len(sources) == 0 || len(rows) != len(sources) {
 		return
 	}
+	parts, _ := g.numbers("source_part")
 	runs(sources, func(from, to int) {
 		g.inputs++
 		for i := from + 1; i < to; i++ {
+			if i < len(parts) && rows[i] == rows[i-1] && parts[i] <= parts[i-1] {
+				g.found.report(i, "source_part", "it is not after that of the row before, which is of the same input row")
+			}
 			if problem := orderProblem(true, rows[i-1], rows[i], several); problem != "" {
 				g.found.report(i, "source_row", problem)
 			}
@@ -154,7 +158,7 @@ func (g *groupFacts) checkOrder(several bool) {
 // ofSuppressed are the columns of a row of a suppressed person: its place in the input,
 // its outcome and what its answer cost.
 var ofSuppressed = map[string]bool{
-	"source": true, "source_row": true, "outcome": true, "reason": true, "answered_by": true, "credits": true, "search_row": true,
+	"source": true, "source_row": true, "outcome": true, "reason": true, "answered_by": true, "credits": true, "search_row": true, "source_part": true,
 }
 
 // findSuppressed remembers the rows of suppressed people, after the outcomes are read.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -159,6 +160,6 @@ func VerifyRules(m *sinks.Manifest) (verify.Rules, bool) {
 	}
 	return verify.Rules{
 		Own: columns.Every(op, m.Chosen()), Rejects: columns.RejectsColumns(),
-		HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead,
+		HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead || slices.ContainsFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source_part" }),
 	}, true
 }

@@ -115,7 +115,7 @@ func (h *head) printTable(to io.Writer, lineWidth int, m *sinks.Manifest) error 
 }
 
 // lineage are the columns that say where a row and its answer come from.
-var lineage = []string{"source", "source_row", "key", "resolution_id", "resolved_at", "answered_by", "credits"}
+var lineage = []string{"source", "source_row", "key", "resolution_id", "resolved_at", "answered_by", "credits", "source_part"}
 
 // tableOrder returns the order of the columns. Lineage columns come last unless
 // they were requested: they are long, and users look for the answers.

@@ -100,7 +100,11 @@ type plannedJSON struct {
 
 // plannedTotals are the counts of a plan that checkRejects looks at.
 func plannedTotals(p *pipeline.Plan) sinks.Totals {
-	return sinks.Totals{Rows: p.Rows, Rejected: p.Rejected, Malformed: p.Malformed, Reasons: p.Reasons}
+	t := sinks.Totals{Rows: p.Rows, Rejected: p.Rejected, Malformed: p.Malformed, Reasons: p.Reasons}
+	if p.OutputRows > 0 {
+		t.Rows, t.SourceRows = p.OutputRows, p.Rows
+	}
+	return t
 }
 
 // foresee returns the error with which the run would exit with code 3, as far

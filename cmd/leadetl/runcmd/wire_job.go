@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -32,6 +33,7 @@ type JobFlags struct {
 	dropIdentifier   bool
 	partitionBy      []string
 	identifierText   string
+	multiple         string
 	includeProviders bool
 	rowsPerPart      int
 	compression      string
@@ -62,11 +64,17 @@ const (
 	textStrict = "strict"
 )
 
+// multipleReject is the default of --multiple.
+const multipleReject = "reject"
+
+// multiples are the values of --multiple.
+var multiples = []string{multipleReject, string(keys.First), string(keys.Last), string(keys.Each), string(keys.FirstPublic)}
+
 // DefaultJobFlags returns the flags of an empty command line.
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
-		keep: []string{keepAll}, columns: []string{columnsAll}, normalizeNames: namesKept, identifierText: textAny, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
+		keep: []string{keepAll}, columns: []string{columnsAll}, normalizeNames: namesKept, identifierText: textAny, multiple: multipleReject, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
 		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
 	}
 }
@@ -80,6 +88,7 @@ func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.columns, "columns", f.columns, "the program's own `columns` to write, in this order behind the kept ones: all, flat (no lists), or names; outcome and reason come last if they are not named")
 	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
 	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last")
+	flags.StringVar(&f.multiple, "multiple", f.multiple, "`choice` among several identifiers of a cell: reject, first, last, each (a row for each, with source_part), or first-public for IP addresses")
 	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", f.hemProfiles, "hash `profiles` of email_to_hem: plain (always included), uid2, google")
 	flags.StringSliceVar(&f.hemTypes, "hem-types", f.hemTypes, "hash `types` of profile plain")
 }
@@ -103,6 +112,7 @@ func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
 func completeJob(c *cobra.Command) {
 	cli.Complete(c, "keep", keepAll, keepNone)
 	cli.Complete(c, "columns", columnsAll, columns.Flat)
+	cli.Complete(c, "multiple", multiples...)
 	cli.Complete(c, "normalize-names", namesKept, namesSnake)
 	if c.Flags().Lookup("identifier-text") != nil {
 		cli.Complete(c, "identifier-text", textAny, textStrict)
@@ -161,6 +171,11 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	job.SnakeNames = f.normalizeNames == namesSnake
 	if !job.SnakeNames && f.normalizeNames != namesKept {
 		errs = append(errs, fmt.Errorf("--normalize-names is %q; it is %s or %s", f.normalizeNames, namesSnake, namesKept))
+	}
+	if !slices.Contains(multiples, f.multiple) {
+		errs = append(errs, fmt.Errorf("--multiple is %q; it is one of %s", f.multiple, strings.Join(multiples, ", ")))
+	} else if f.multiple != multipleReject {
+		job.Multiple = keys.Multiple(f.multiple)
 	}
 	job.StrictIdentifiers = f.identifierText == textStrict
 	if !job.StrictIdentifiers && f.identifierText != textAny {

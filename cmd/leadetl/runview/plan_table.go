@@ -34,9 +34,11 @@ func (p Plan) Print(to io.Writer) error {
 		rows = "searches"
 	}
 	t.Count(rows, plan.Rows, inputNames(p.Files, p.Sample))
+	t.CountIfAny("output rows", plan.OutputRows, "")
 	t.Count("malformed", plan.Malformed, figures.Counts(plan.Reasons["malformed"]))
 	t.Count("rejected", plan.Rejected, figures.Counts(plan.Reasons["rejected"]))
 	t.CountIfAny("suppressed", plan.Suppressed, figures.Counts(plan.Reasons["suppressed"]))
+	t.CountIfAny("read more", plan.More, "rejected with --identifier-text strict and --multiple reject")
 	t.CountIfAny("unusual", plan.Unusual, unusual)
 	t.CountIfAny("recorded", plan.Recorded.Rows, "done already, in "+figures.Plural(plan.Recorded.Parts, "part"))
 	t.CountIfAny("failed", plan.Failed, "of these rows; the run will exit with 3")

@@ -223,7 +223,10 @@ func total(counts map[string]int64) (n int64) {
 
 // source describes where the rows of a dataset come from.
 func (s Summary) source(t sinks.Totals) string {
-	if t.Searches == 0 {
+	switch {
+	case t.SourceRows > 0:
+		return "of " + figures.Plural(t.SourceRows, "input row") + " " + inputNames(s.Files, s.Sample)
+	case t.Searches == 0:
 		return inputNames(s.Files, s.Sample)
 	}
 	noun := " search "

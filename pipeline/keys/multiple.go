@@ -1,0 +1,111 @@
+package keys
+
+import (
+	"slices"
+
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/suppression"
+)
+
+// Multiple says what becomes of a cell with several identifiers.
+type Multiple string
+
+// The choices. Without one, such a cell is rejected.
+const (
+	First       Multiple = "first"
+	Last        Multiple = "last"
+	Each        Multiple = "each"         // a row for each identifier
+	FirstPublic Multiple = "first-public" // the first IP address that is looked up
+)
+
+// MaxValues is the most identifiers of a cell that become rows. A cell with more is rejected.
+const MaxValues = 50
+
+// of returns the identifiers of a cell that become rows, of those that it has.
+func (m Multiple) of(values []string) []string {
+	switch n := len(values); {
+	case n < 2:
+	case m == First:
+		return values[:1]
+	case m == Last:
+		return values[n-1:]
+	case m == FirstPublic:
+		return []string{ipaddr.FirstPublic(values)}
+	case m == Each && n <= MaxValues:
+		return values
+	}
+	return nil
+}
+
+// spread has the rows of a batch, of which each has one identifier.
+type spread struct {
+	identifiers *array.String
+	several     []bool  // the row's cell has several; nil if none has
+	from        []int   // the row of the batch, of each row; nil if they are the same
+	parts       []int32 // which identifier of its cell a row has, from 1; nil without Each
+}
+
+// spread cuts the cells of a batch that have several identifiers.
+func (k keyer) spread(in *sources.Batch, identifier int) spread {
+	cells := in.Columns[identifier]
+	all := spread{identifiers: cells}
+	if m := k.reading.Multiple; m == "" {
+		return all
+	}
+	values := array.NewStringBuilder(memory.DefaultAllocator)
+	defer values.Release()
+	any := false
+	for i := range in.Len() {
+		chosen := k.reading.Multiple.of(suppression.Values(suppression.Kind(k.operation.Identifier()), cells.Value(i)))
+		several := chosen != nil
+		if any = any || several; !several {
+			chosen = []string{cells.Value(i)}
+		}
+		for part, value := range chosen {
+			values.Append(value)
+			all.several, all.from, all.parts = append(all.several, several), append(all.from, i), append(all.parts, int32(part+1))
+		}
+	}
+	if any {
+		all.identifiers = values.NewStringArray()
+	} else {
+		all.several = nil
+	}
+	if len(all.from) == in.Len() {
+		all.from = nil
+	}
+	if k.reading.Multiple != Each {
+		all.parts = nil
+	}
+	return all
+}
+
+// begin sets b to the rows, without keys. An identifier column that is kept has the identifier of
+// the row, where its cell became several rows.
+func (s spread) begin(b *columns.Batch, in *sources.Batch, kept, identifier int) {
+	rows := in.Rows
+	if s.from != nil {
+		rows = make([]int64, len(s.from))
+		for i, from := range s.from {
+			rows[i] = in.Rows[from]
+		}
+	}
+	b.Reset(len(rows))
+	b.Source, b.Rows, b.Kept, b.Parts = in.Source, rows, in.Columns[:kept], s.parts
+	if s.from == nil {
+		return
+	}
+	b.Kept = slices.Clone(b.Kept)
+	for i, c := range b.Kept {
+		if i == identifier {
+			b.Kept[i] = s.identifiers
+		} else {
+			b.Kept[i] = columns.PickCells(c, s.from)
+		}
+	}
+}

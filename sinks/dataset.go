@@ -41,6 +41,7 @@ const (
 	ManifestName   = place.ManifestName
 	SuccessName    = place.SuccessName
 	RejectsFolder  = place.RejectsFolder
+	ChangesFolder  = place.ChangesFolder
 	ReportName     = place.ReportName
 	ReportPageName = place.ReportPageName
 )
@@ -114,7 +115,7 @@ func (d *Dataset) refuseForeign() error {
 	if err != nil || len(foreign) == 0 {
 		return err
 	}
-	folders := slices.DeleteFunc(slices.Clone(foreign), func(name string) bool { return path.Dir(name) == RejectsFolder })
+	folders := slices.DeleteFunc(slices.Clone(foreign), func(name string) bool { return isHidden(path.Dir(name)) })
 	if inside, err := d.place.Inside(folders); err != nil {
 		return err
 	} else if inside != "" {
@@ -143,7 +144,7 @@ func (d *Dataset) Folders() ([]string, error) {
 	names, _, err := d.place.Files()
 	var folders []string
 	for _, name := range names {
-		for folder := path.Dir(name); folder != "." && folder != RejectsFolder; folder = path.Dir(folder) {
+		for folder := path.Dir(name); folder != "." && !isHidden(folder); folder = path.Dir(folder) {
 			if !slices.Contains(folders, folder) {
 				folders = append(folders, folder)
 			}
@@ -157,10 +158,28 @@ func (d *Dataset) Nested(folder string) error {
 	return fmt.Errorf("%s: %w: it holds the unfinished dataset %s; choose a folder beside that, or finish it first", d.Dir(), ErrNested, d.place.Path(folder))
 }
 
+func isHidden(folder string) bool { return slices.Contains(place.HiddenFolders, folder) }
+
 // Rejects starts the file of the malformed lines of a part.
 func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
 	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages)
 }
+
+// Changes starts a file of the rows that differ from an earlier dataset.
+func (d *Dataset) Changes(number int, t Table) (*Writer, error) {
+	return newWriter(d.place, place.ChangesFolder+"/"+partFile(number), t, &d.pages)
+}
+
+// Table starts a file of rows that are no dataset, in a folder that has no other files.
+func (d *Dataset) Table(number int, t Table) (*Writer, error) {
+	return newWriter(d.place, partFile(number), t, &d.pages)
+}
+
+// EndTable writes _SUCCESS, after all files of Table.
+func (d *Dataset) EndTable() error { return d.place.Write(SuccessName, nil) }
+
+// Open opens a file of the dataset for reading; fs.ErrNotExist without it.
+func (d *Dataset) Open(name string) (*OpenFile, error) { return d.place.Open(name) }
 
 // FilePatterns returns patterns of the names of the files with rows that a dataset
 // has. partitioned says that rows are partitioned by a column.

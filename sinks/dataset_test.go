@@ -83,6 +83,8 @@ func TestOpenRefusesForeignFiles(t *testing.T) {
 		{".part-00000.parquet.tmp", false},
 		{"._manifest.json.tmp", false},
 		{"_rejects/.part-00003.parquet.tmp", false},
+		{"_changes/part-00000.parquet", false},
+		{"_changes/notes.txt", true},
 		{"notes.txt", true},
 		{".hidden", true},
 		{".notes.tmp", true},
@@ -153,6 +155,7 @@ func TestEmpty(t *testing.T) {
 		{[]string{".part-00000.parquet.tmp", "_rejects/.part-00000.parquet.tmp"}, true},
 		{[]string{"part-00000.parquet"}, false},
 		{[]string{"_rejects/part-00000.parquet"}, false},
+		{[]string{"_changes/part-00000.parquet"}, false},
 		{[]string{"_manifest.json"}, false},
 	} {
 		dir := t.TempDir()
@@ -166,7 +169,7 @@ func TestEmpty(t *testing.T) {
 // A reader that waits for _SUCCESS, and one that reads the manifest, must not
 // take what remains for a whole: those two go first.
 func TestClear(t *testing.T) {
-	names := []string{"part-00000.parquet", "_SUCCESS", "_rejects/part-00000.parquet", ".part-00001.parquet.tmp", "_manifest.json"}
+	names := []string{"part-00000.parquet", "_SUCCESS", "_rejects/part-00000.parquet", "_changes/part-00000.parquet", ".part-00001.parquet.tmp", "_manifest.json"}
 	dir := t.TempDir()
 	write(t, dir, names...)
 	d := open(t, dir)
@@ -584,6 +587,7 @@ func TestReconcile(t *testing.T) {
 	}
 	whole := func() *Manifest {
 		m := &Manifest{Totals: Totals{Rows: 9, Matched: 6, NoMatch: 2, Rejected: 1, Malformed: 4, Reasons: reasons()}}
+		m.Changes = &Changes{Added: 3, Changed: 2, Removed: 1, Files: []File{{Rows: 4}, {Rows: 2}}}
 		m.Parts = []Part{
 			{File: File{Name: "part-00000.parquet", Rows: 5}, Totals: Totals{Rows: 5, Matched: 5}},
 			{
@@ -625,6 +629,7 @@ func TestReconcile(t *testing.T) {
 		"a reason of the whole":     func(m *Manifest) { m.Totals.Reasons["rejected"]["empty"]++ },
 		"an unknown reason":         func(m *Manifest) { m.Totals.Reasons["rejected"]["invalid_email"] = 1 },
 		"a reason of a part":        func(m *Manifest) { m.Parts[1].Totals.Reasons["no_match"]["not_found"]-- },
+		"rows of changes":           func(m *Manifest) { m.Changes.Removed-- },
 		"reasons of a part missing": func(m *Manifest) { delete(m.Parts[1].Totals.Reasons, "malformed") },
 	}
 	for name, count := range counts {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/figures"
 )
 
 // ManifestFormat is the version of the manifest's own layout. It grows when a
@@ -41,6 +43,48 @@ type Manifest struct {
 	// manifests of older versions.
 	CreditsTotal   *int64 `json:"credits_total,omitempty"`
 	CreditsThisRun *int64 `json:"credits_this_run,omitempty"`
+	// Changes is nil unless the job asked for them.
+	Changes *Changes `json:"changes,omitempty"`
+}
+
+// Changes says what differs from an earlier dataset, and which files have the rows that do.
+// The first dataset of a job has no earlier one: From, Since and SinceAt are empty, and all
+// its rows are added.
+type Changes struct {
+	From    string    `json:"from,omitempty"`  // where the earlier dataset was
+	Since   string    `json:"since,omitempty"` // its job_id
+	SinceAt time.Time `json:"since_completed_at,omitzero"`
+	By      string    `json:"by"`                // the column that rows are found by
+	Compare []string  `json:"compare,omitempty"` // columns that are compared besides the usual ones
+	Was     []string  `json:"was,omitempty"`     // columns whose earlier values are in the files
+	Added   int64     `json:"added"`
+	Changed int64     `json:"changed"`
+	Removed int64     `json:"removed"`
+	Files   []File    `json:"files,omitempty"`
+}
+
+// Rows is the number of rows in the files.
+func (c *Changes) Rows() int64 { return c.Added + c.Changed + c.Removed }
+
+// String is a line such as "+300 new, 12 changed, 4 gone since 2026-11-24".
+func (c *Changes) String() string {
+	line := "+" + figures.Grouped(c.Added) + " new"
+	if c.Since == "" {
+		return line + ", no earlier dataset"
+	}
+	return line + ", " + figures.Grouped(c.Changed) + " changed, " + figures.Grouped(c.Removed) + " gone since " + c.SinceAt.UTC().Format(time.DateOnly)
+}
+
+// reconcile compares the counts with the files.
+func (c *Changes) reconcile() error {
+	var rows int64
+	for _, f := range c.Files {
+		rows += f.Rows
+	}
+	if rows != c.Rows() {
+		return fmt.Errorf("changes: %d rows in the files, %d counted", rows, c.Rows())
+	}
+	return nil
 }
 
 // Chosen are the names of the columns that the job chose, in the order of Schema, which has
@@ -314,6 +358,11 @@ func (m *Manifest) Reconcile() error {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 		sum.Add(p.Totals)
+	}
+	if m.Changes != nil {
+		if err := m.Changes.reconcile(); err != nil {
+			return err
+		}
 	}
 	if total, last := m.CreditsTotal, m.CreditsThisRun; (total == nil) != (last == nil) || total != nil && (*last < 0 || *last > *total) {
 		return errors.New("credits_this_run is more than credits_total, or one of them is missing")

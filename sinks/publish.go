@@ -72,6 +72,11 @@ func (d *Dataset) Tidy(m *Manifest) error {
 			listed[f.Name] = true
 		}
 	}
+	if m.Changes != nil {
+		for _, f := range m.Changes.Files {
+			listed[f.Name] = true
+		}
+	}
 	names, _, err := d.place.Files()
 	if err != nil {
 		return err
@@ -85,7 +90,7 @@ func (d *Dataset) Tidy(m *Manifest) error {
 // of another column.
 func (m *Manifest) isInside(name string) bool {
 	folder, _, nested := strings.Cut(name, "/")
-	return !nested || folder == place.RejectsFolder || m.PartitionBy != "" && strings.HasPrefix(folder, m.PartitionBy+"=")
+	return !nested || isHidden(folder) || m.PartitionBy != "" && strings.HasPrefix(folder, m.PartitionBy+"=")
 }
 
 // Withdraw makes a finished dataset unfinished. It removes the report, then _SUCCESS, and

@@ -86,9 +86,38 @@ func (c *checker) listed() {
 			c.entry(*p.Rejects, fmt.Sprintf("%s/part-%05d.parquet", sinks.RejectsFolder, i), fmt.Sprintf("rejects of part %d of the manifest", i+1))
 		}
 	}
+	for i, f := range c.changes() {
+		c.entry(f, fmt.Sprintf("%s/part-%05d.parquet", sinks.ChangesFolder, i), fmt.Sprintf("file %d of the changes in the manifest", i+1))
+	}
 	if len(m.Parts) == 0 {
 		c.found.report(Failure{File: sinks.ManifestName, Problem: "it lists no parts; a dataset without rows has one empty part"})
 	}
+}
+
+// changes returns the files of the changes.
+func (c *checker) changes() []sinks.File {
+	if changes := c.result.Manifest.Changes; changes != nil {
+		return changes.Files
+	}
+	return nil
+}
+
+// changesIntact compares the files of the changes with their sizes and checksums. Package
+// changes compares their rows with both datasets.
+func (c *checker) changesIntact(ctx context.Context) error {
+	for _, f := range c.changes() {
+		if !safeName(f.Name) {
+			continue // it has a failure already
+		}
+		opened, err := c.intact(ctx, f)
+		if opened != nil {
+			err = errors.Join(err, opened.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parted checks the entries of a part whose rows are partitioned by a column.
@@ -126,13 +155,16 @@ func (c *checker) entry(f sinks.File, want, which string) {
 
 // strangers looks for files that readers of the folder would load as rows. Readers
 // ignore names that begin with "_" or ".", so those are allowed, but not unknown files
-// in _rejects.
+// in _rejects and _changes.
 func (c *checker) strangers(names []string) {
 	known := map[string]bool{}
 	for _, p := range c.result.Manifest.Parts {
 		for _, f := range p.All() {
 			known[f.Name] = true
 		}
+	}
+	for _, f := range c.changes() {
+		known[f.Name] = true
 	}
 	for _, name := range names {
 		if known[name] || isHidden(path.Base(name)) || isHiddenFolder(name) {
@@ -145,10 +177,10 @@ func (c *checker) strangers(names []string) {
 func isHidden(base string) bool { return base[0] == '_' || base[0] == '.' }
 
 // isHiddenFolder reports whether a file is in a folder that readers ignore, except
-// _rejects.
+// _rejects and _changes.
 func isHiddenFolder(name string) bool {
 	folders := strings.Split(path.Dir(name), "/")
-	return folders[0] != sinks.RejectsFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
+	return folders[0] != sinks.RejectsFolder && folders[0] != sinks.ChangesFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
 }
 
 // intact opens a file and compares its size and checksum. If they differ, it adds a

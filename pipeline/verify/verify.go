@@ -95,6 +95,9 @@ func Check(ctx context.Context, d Dataset, o Options) (*Result, error) {
 		if err := c.parts(ctx); err != nil {
 			return nil, err
 		}
+		if err := c.changesIntact(ctx); err != nil {
+			return nil, err
+		}
 	}
 	c.result.Failures, c.result.More = c.found.sorted()
 	return c.result, nil

@@ -132,7 +132,7 @@ func (b *bucket) listing() (own map[string]objects.Info, foreign []string, err e
 	var sorting sync.Mutex
 	for _, name := range folders {
 		folder := strings.TrimSuffix(name, "/")
-		if folder != RejectsFolder && !partitionFolder.MatchString(folder) {
+		if !slices.Contains(HiddenFolders, folder) && !partitionFolder.MatchString(folder) {
 			sorting.Lock()
 			foreign = append(foreign, folder)
 			sorting.Unlock()

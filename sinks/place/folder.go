@@ -65,7 +65,7 @@ func (f *folder) URI() string             { return f.dir }
 func (f *folder) Path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 func (f *folder) Files() (own, foreign []string, err error) {
-	folders := []string{"", RejectsFolder}
+	folders := append([]string{""}, HiddenFolders...)
 	for i := 0; i < len(folders); i++ {
 		folder := folders[i]
 		entries, err := os.ReadDir(filepath.Join(f.dir, folder))
@@ -75,13 +75,13 @@ func (f *folder) Files() (own, foreign []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(entries) == 0 && i > 1 {
+		if len(entries) == 0 && i > len(HiddenFolders) {
 			own = append(own, folder+"/")
 		}
 		for _, e := range entries {
 			name := path.Join(folder, e.Name())
 			switch {
-			case name == RejectsFolder && e.IsDir():
+			case slices.Contains(HiddenFolders, name) && e.IsDir():
 			case folder == "" && e.IsDir() && partitionFolder.MatchString(name):
 				folders = append(folders, name)
 			case e.Type().IsRegular() && isDatasetFile(folder, e.Name()):

@@ -12,6 +12,7 @@ const (
 	ManifestName  = "_manifest.json" // describes the dataset
 	SuccessName   = "_SUCCESS"       // written last of all
 	RejectsFolder = "_rejects"
+	ChangesFolder = "_changes" // rows that differ from an earlier dataset
 	// The report of the last run, for programs and as a page for people.
 	ReportName     = "_report.json"
 	ReportPageName = "_report.html"
@@ -24,6 +25,9 @@ var ReportNames = []string{ReportPageName, ReportName}
 
 // IsReport reports whether this is the name of a file of the report.
 func IsReport(name string) bool { return slices.Contains(ReportNames, name) }
+
+// HiddenFolders are the folders of a dataset whose files are not data to readers of it.
+var HiddenFolders = []string{RejectsFolder, ChangesFolder}
 
 // partName matches the names of parts and their rejects.
 var partName = regexp.MustCompile(`^part-\d{5,}\.parquet$`)

@@ -1,0 +1,217 @@
+package changes
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v17/arrow"
+
+	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
+)
+
+// ErrIncomparable says that two datasets cannot be compared, or not in this way.
+var ErrIncomparable = errors.New("the datasets cannot be compared")
+
+// Settings say how datasets are compared.
+type Settings struct {
+	By      string   // the column that rows are found by; empty is key
+	Compare []string // columns to compare besides the usual ones
+	Was     []string // columns whose earlier values are written too
+}
+
+// Shape is what two datasets must have in common to be compared.
+type Shape struct {
+	operation string
+	rules     int
+	columns   []schema.Column // with the one whose values are in the paths
+	own       int             // place of the first that is not kept from the input
+	partition string          // the one in the paths; empty without one
+}
+
+// NewShape is the shape of the datasets of an operation. Columns before own are kept from the
+// input; partition is one more of them, whose values are in the paths, empty without one.
+func NewShape(op resolution.Operation, all []schema.Column, own int, partition string) Shape {
+	s := Shape{operation: string(op), rules: columns.RulesVersion, columns: slices.Clone(all), own: own, partition: partition}
+	if partition != "" {
+		s.columns = slices.Insert(s.columns, own, schema.New(partition, arrow.BinaryTypes.String, true))
+		s.own++
+	}
+	return s
+}
+
+// ShapeOf is the shape of a dataset.
+func ShapeOf(m *sinks.Manifest) (Shape, error) {
+	op := resolution.Operation(m.Operation)
+	every, own := columns.Every(op, nil), m.FirstOwn()
+	all := make([]schema.Column, len(m.Schema))
+	for i, c := range m.Schema {
+		if all[i] = schema.New(c.Name, arrow.BinaryTypes.String, true); i < own {
+			continue
+		}
+		known := slices.IndexFunc(every, func(e schema.Column) bool { return e.Name == c.Name && e.Type == c.Type })
+		if known < 0 {
+			return Shape{}, fmt.Errorf("%w: this version does not know the column %s of %s", ErrIncomparable, c.Name, m.Operation)
+		}
+		all[i] = every[known]
+	}
+	s := NewShape(op, all, own, m.PartitionBy)
+	s.rules = m.RulesVersion
+	return s, nil
+}
+
+// Comparable refuses an earlier dataset that cannot be compared with one of a shape, and names
+// what differs.
+func Comparable(before *sinks.Manifest, after Shape) error {
+	if before.Operation != after.operation {
+		return fmt.Errorf("%w: one is of %s, the other of %s", ErrIncomparable, before.Operation, after.operation)
+	}
+	if before.RulesVersion != after.rules {
+		return fmt.Errorf("%w: its rules have version %d, those of the new one %d, which give other values for the same answers; make the earlier one again, or begin without it", ErrIncomparable, before.RulesVersion, after.rules)
+	}
+	was, err := ShapeOf(before)
+	if err != nil {
+		return err
+	}
+	var differences []string
+	for _, c := range []struct {
+		word       string
+		some, less Shape
+	}{{"only the earlier one has", was, after}, {"only the new one has", after, was}} {
+		var names []string
+		for _, column := range c.some.columns {
+			if c.less.place(column.Name) < 0 {
+				names = append(names, column.Name)
+			}
+		}
+		if len(names) > 0 {
+			differences = append(differences, c.word+" "+strings.Join(names, ", "))
+		}
+	}
+	if len(differences) > 0 {
+		return fmt.Errorf("%w: %s; give both runs the same --keep, --columns, --hem-types and --hem-profiles", ErrIncomparable, strings.Join(differences, "; "))
+	}
+	return nil
+}
+
+// place is the place of a column; -1 if there is none of that name.
+func (s Shape) place(name string) int {
+	return slices.IndexFunc(s.columns, func(c schema.Column) bool { return c.Name == name })
+}
+
+// keyColumn is the column that rows are found by, unless another one is named.
+const keyColumn = "key"
+
+func (s Settings) by() string {
+	if s.By == "" {
+		return keyColumn
+	}
+	return s.By
+}
+
+// NotCompared are the columns of every operation that say where a row is from, who answered,
+// when, and for how much. They are compared only if they are named.
+var NotCompared = []string{"source", "source_row", "resolution_id", "resolved_at", "answered_by", "credits"}
+
+// Check refuses settings that a shape contradicts.
+func (s Shape) Check(with Settings) error {
+	if at := s.place(with.by()); at < 0 && with.By == "" {
+		return fmt.Errorf("%w: they have no column key; name another column that identifies a row with --by", ErrIncomparable)
+	} else if at >= 0 && s.columns[at].Type != "STRING" {
+		return fmt.Errorf("%w: rows are found by a column of text, and %s is %s", ErrIncomparable, with.By, s.columns[at].Type)
+	}
+	names := make([]string, len(s.columns))
+	for i, c := range s.columns {
+		names[i] = c.Name
+	}
+	for _, name := range slices.Concat([]string{with.by()}, with.Compare, with.Was) {
+		if s.place(name) < 0 {
+			return fmt.Errorf("%w: they have no column %q%s", ErrIncomparable, name, cliflag.Suggest(name, names))
+		}
+	}
+	for _, c := range s.added(with) {
+		taken := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, c.Name) })
+		if taken >= 0 {
+			return fmt.Errorf("%w: they have a column %q, and the changes need that name; give it another one with --rename", ErrIncomparable, names[taken])
+		}
+	}
+	return nil
+}
+
+// compared are the places of the compared columns, in the order of their names: it must not
+// depend on the order in the files.
+func (s Shape) compared(with Settings) (places []int) {
+	for i, c := range s.columns {
+		if i < s.own || !slices.Contains(NotCompared, c.Name) || slices.Contains(with.Compare, c.Name) {
+			places = append(places, i)
+		}
+	}
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(s.columns[a].Name, s.columns[b].Name) })
+	return places
+}
+
+// isAnswer reports whether a column is of the operation's own block, which is empty in a row
+// that failed.
+func (s Shape) isAnswer(i int) bool {
+	name := s.columns[i].Name
+	return i >= s.own && name != keyColumn && name != "outcome" && name != "reason" && !slices.Contains(NotCompared, name)
+}
+
+// The values of the column change.
+const (
+	added   = "added"
+	changed = "changed"
+	removed = "removed"
+)
+
+// added are the columns of changes that follow those of the dataset.
+func (s Shape) added(with Settings) []schema.Column {
+	text := func(name string, nullable bool) schema.Column {
+		return schema.New(name, arrow.BinaryTypes.String, nullable)
+	}
+	change, since, hash := text("change", false), text("since", true), text("key_hash", true)
+	change.Repeats, since.Repeats, hash.Random = true, true, true
+	all := []schema.Column{
+		describe(change, "added, changed or removed", ""),
+		describe(schema.New("changed", arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.BinaryTypes.String, Nullable: true}), true), "names of the columns that differ", "the row is added or removed"),
+	}
+	for _, name := range with.Was {
+		was := s.columns[s.place(name)]
+		was.Name, was.Nullable = "was_"+name, true
+		all = append(all, describe(was, "value of "+name+" in the earlier dataset", "the row is not changed, or there was none"))
+	}
+	return append(all,
+		describe(since, "job_id of the earlier dataset", "there is none"),
+		describe(hash, "hex SHA-256 of since, a colon and the key", "the key is shown, or there is none"),
+		describe(schema.New("occurrence", arrow.PrimitiveTypes.Int32, false), "which of the rows with this key", ""))
+}
+
+func describe(c schema.Column, text, null string) schema.Column {
+	c.Meaning = schema.Meaning{Text: text, Null: null, From: "docs/nightly.md"}
+	return c
+}
+
+// Columns are the columns of the changes of datasets of a shape. Check comes first.
+func (s Shape) Columns(with Settings) []schema.Column {
+	all := slices.Clone(s.columns)
+	for i := range all {
+		all[i].Nullable = true // a removed row may be without them
+	}
+	return append(all, s.added(with)...)
+}
+
+// Key is the place among Columns of the one that rows are found by.
+func (s Shape) Key(with Settings) int { return s.place(with.by()) }
+
+// Own is the place among Columns of the first that is not kept from the input, and the number
+// of the columns of the dataset.
+func (s Shape) Own() (first, columns int) { return s.own, len(s.columns) }
+
+// IsAnswer reports whether a column of the dataset holds an answer. Where a row failed,
+// that of the earlier row is still the best one known.
+func (s Shape) IsAnswer(i int) bool { return s.isAnswer(i) }

@@ -1,0 +1,293 @@
+package changes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// trimmed is a text without the indentation of a test's table.
+func trimmed(lines string) (text string) {
+	for line := range strings.Lines(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			text += line + "\n"
+		}
+	}
+	return text
+}
+
+// TestNights has a night after another. Columns: id key outcome reason city words credits.
+func TestNights(t *testing.T) {
+	for _, c := range []struct{ name, before, after, want string }{
+		{"nothing differs", "1 a matched - Oslo x 5", "1 a matched - Oslo x 5", ""},
+		{"what an answer cost is not compared", "1 a matched - Oslo x 5", "1 a matched - Oslo x 0", ""},
+		{"the order is not compared", "1 a matched - Oslo x 5\n2 b matched - Rome x 5", "2 b matched - Rome x 5\n1 a matched - Oslo x 5", ""},
+		{"a new key", "", "1 a matched - Oslo x 5", "added a 1 - -"},
+		{"a key that is gone", "1 a matched - Oslo x 5", "", "removed a 1 - -"},
+		{"a value", "1 a matched - Oslo x 5", "1 a matched - Rome x 5", "changed a 1 company_city Oslo"},
+		{"a kept column", "1 a matched - Oslo x 5", "2 a matched - Oslo x 5", "changed a 1 id Oslo"},
+		{"a list", "1 a matched - Oslo x 5", "1 a matched - Oslo x,y 5", "changed a 1 matched_keywords Oslo"},
+		{"null and an empty list", "1 a matched - Oslo - 5", "1 a matched - Oslo , 5", "changed a 1 matched_keywords Oslo"},
+		{"a value that goes", "1 a matched - Oslo x 5", "1 a matched - - x 5", "changed a 1 company_city Oslo"},
+		{"a row that fails keeps its answer", "1 a matched - Oslo x 5", "1 a failed unavailable - - -", "changed a 1 outcome,reason Oslo"},
+		{"it fails again", "1 a failed unavailable - - -", "1 a failed unavailable - - -", ""},
+		{"it heals", "1 a failed unavailable - - -", "1 a matched - Oslo x 5", "changed a 1 outcome,reason,company_city,matched_keywords -"},
+		{"a duplicate more", "1 a matched - Oslo x 5", "1 a matched - Oslo x 5\n1 a matched - Oslo x 5", "added a 2 - -"},
+		{"a duplicate less", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5", "1 a matched - Oslo x 5", "removed a 2 - -"},
+		{"the second of two", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5", "1 a matched - Oslo x 5\n3 a matched - Oslo x 5", "changed a 2 id Oslo"},
+		{"rejected rows are found by their values", "1 - rejected empty - - -\n2 - rejected empty - - -", "2 - rejected empty - - -\n3 - rejected empty - - -", "added - 1 - -\nremoved - 1 - -"},
+		{"suppressed rows are in neither", "- - suppressed x - - 5", "- - suppressed x - - 5\n- - suppressed x - - 5", ""},
+		{"in the order of the new dataset, then of the old", "9 z matched - Oslo x 5\n8 y matched - Oslo x 5\n1 a matched - Oslo x 5", "3 c matched - Oslo x 5\n1 a matched - Rome x 5\n2 b matched - Oslo x 5",
+			"added c 1 - -\nchanged a 1 company_city Oslo\nadded b 1 - -\nremoved z 1 - -\nremoved y 1 - -"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before, after := dataset(t, filepath.Join(t.TempDir(), "a"), "job", 2, parse(c.before)), dataset(t, filepath.Join(t.TempDir(), "b"), "job2", 2, parse(c.after))
+			m := mustCompare(t, before, after, Settings{Was: []string{"company_city"}})
+			if got := m.lines("change", "key", "occurrence", "changed", "was_company_city"); got != trimmed(c.want) {
+				t.Errorf("got\n%swant\n%s", got, trimmed(c.want))
+			}
+		})
+	}
+}
+
+// TestFirstNight: without an earlier dataset all rows are added, and a second one is compared
+// with the first.
+func TestFirstNight(t *testing.T) {
+	after := dataset(t, filepath.Join(t.TempDir(), "a"), "job", 10, parse("1 a matched - Oslo x 5\n2 - rejected empty - - -\n- - suppressed x - - 5"))
+	m := mustCompare(t, nil, after, Settings{})
+	if got := m.lines("change", "id", "since", "key_hash"); got != "added 1 - -\nadded 2 - -\n" || m.Added != 2 || m.Since != "" {
+		t.Errorf("%s%+v", got, m.Changes)
+	}
+}
+
+// TestSuppressedPerson: nobody who is gone from a dataset that leaves people out can be told
+// from these, so of all there is a salted hash alone.
+func TestSuppressedPerson(t *testing.T) {
+	before := dataset(t, filepath.Join(t.TempDir(), "a"), "yesterday", 10, parse("1 ada@x.example matched - Oslo x 5\n2 - rejected empty - - -\n3 b matched - Rome x 5"))
+	after := dataset(t, filepath.Join(t.TempDir(), "b"), "today", 10, parse("- - suppressed listed - - -\n3 b matched - Oslo x 5"))
+	m := mustCompare(t, before, after, Settings{Was: []string{"company_city"}})
+	sum := sha256.Sum256([]byte("yesterday:ada@x.example"))
+	want := "changed 3 b Oslo Rome -\nremoved - - - - " + hex.EncodeToString(sum[:]) + "\nremoved - - - - -\n"
+	if got := m.lines("change", "id", "key", "company_city", "was_company_city", "key_hash"); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	for name, cell := range m.rows[1] {
+		if cell != "-" && name != "change" && name != "since" && name != "key_hash" && name != "occurrence" {
+			t.Errorf("%s of a suppressed person is %s", name, cell)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	before := dataset(t, filepath.Join(t.TempDir(), "a"), "a", 10, parse("1 a matched - Oslo x 5\n2 b matched - Rome x 5"))
+	after := dataset(t, filepath.Join(t.TempDir(), "b"), "b", 10, parse("1 c matched - Oslo x 5\n2 b matched - Rome x 6"))
+	for _, c := range []struct {
+		s    Settings
+		want string
+	}{
+		{Settings{}, "added 1 -\nremoved 1 -\n"},
+		{Settings{By: "id"}, "changed 1 key\n"},
+		{Settings{Compare: []string{"credits"}}, "added 1 -\nchanged 2 credits\nremoved 1 -\n"},
+	} {
+		if got := mustCompare(t, before, after, c.s).lines("change", "id", "changed"); got != c.want {
+			t.Errorf("%+v: got\n%swant\n%s", c.s, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		s    Settings
+		want string
+	}{
+		{Settings{By: "ids"}, `no column "ids"; did you mean "id"?`},
+		{Settings{By: "credits"}, "rows are found by a column of text"},
+		{Settings{Was: []string{"phone"}}, `no column "phone"`},
+		{Settings{Compare: []string{"credit"}}, `no column "credit"`},
+	} {
+		if _, err := compare(t, filepath.Join(t.TempDir(), "x"), before, after, c.s); !errors.Is(err, ErrIncomparable) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %s", c.s, err, c.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	rows := parse("1 a matched - Oslo x 5")
+	after := dataset(t, filepath.Join(t.TempDir(), "b"), "b", 10, rows)
+	for _, c := range []struct {
+		change func(*sinks.Manifest)
+		want   string
+	}{
+		{func(m *sinks.Manifest) { m.Operation = "enrichment" }, "one is of enrichment, the other of keyword_to_lead"},
+		{func(m *sinks.Manifest) { m.RulesVersion-- }, "rules have version"},
+		{func(m *sinks.Manifest) { m.Schema[0].Name = "number" }, "only the earlier one has number; only the new one has id"},
+		{func(m *sinks.Manifest) { m.Parts[0].Rows++ }, "has 1 rows, not 2"},
+	} {
+		before := dataset(t, filepath.Join(t.TempDir(), "a"), "a", 10, rows, c.change)
+		if _, err := compare(t, filepath.Join(t.TempDir(), "x"), before, after, Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	shape, err := ShapeOf(after.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape.columns[0].Name = "Since"
+	if err := shape.Check(Settings{}); err == nil || !strings.Contains(err.Error(), `a column "Since", and the changes need that name`) {
+		t.Error(err)
+	}
+}
+
+// TestSeveralFiles: the same bytes, whatever the number of files is that the rows come from.
+func TestSeveralFiles(t *testing.T) {
+	defer func(n int64) { rowsPerFile = n }(rowsPerFile)
+	rowsPerFile = 3
+	var before, after []row
+	for i := range 20 {
+		r := row{fmt.Sprint(i), fmt.Sprint("k", i), "matched", "-", "Oslo", "x", "5"}
+		before = append(before, r)
+		if i%2 == 0 {
+			r.phone = "Rome"
+		}
+		if i%5 > 0 {
+			after = append([]row{r}, after...)
+		}
+	}
+	var all [][]byte
+	for _, size := range []int{1, 7, 100} {
+		m := mustCompare(t, dataset(t, filepath.Join(t.TempDir(), "a"), "a", size, before), dataset(t, filepath.Join(t.TempDir(), "b"), "b", 8-size%8, after), Settings{Was: []string{"company_city", "id"}})
+		if len(m.Files) != 4 || m.Added != 0 || m.Changed != 8 || m.Removed != 4 {
+			t.Fatalf("%+v", m.Changes)
+		}
+		var content []byte
+		for _, f := range m.Files {
+			data, err := os.ReadFile(filepath.Join(m.dir, f.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			content = append(content, data...)
+		}
+		all = append(all, content)
+	}
+	if string(all[0]) != string(all[1]) || string(all[0]) != string(all[2]) {
+		t.Error("other bytes for the same rows in other parts")
+	}
+}
+
+// TestOldAndChangesAreNew: whatever the datasets hold, the old rows with the changes are the
+// new ones, and the check says so.
+func TestOldAndChangesAreNew(t *testing.T) {
+	pairs := 1000
+	if testing.Short() {
+		pairs = 100
+	}
+	rapidtest.Checks(t, pairs)
+	dir, n := t.TempDir(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		folder := func(name string) string { return filepath.Join(dir, fmt.Sprint(name, n)) }
+		one := rapid.Custom(func(t *rapid.T) row {
+			of := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
+			r := row{of("id", "1", "2", "-"), of("key", "a", "b", "c", "d", "-"), "matched", "-", of("city", "Oslo", "Rome", "-"), of("words", "x", "x,y", ",", "-"), of("credits", "1", "2")}
+			switch of("outcome", "matched", "matched", "failed", "suppressed") {
+			case "failed":
+				r = row{r.id, r.key, "failed", "unavailable", "-", "-", "-"}
+			case "suppressed":
+				r = row{"-", "-", "suppressed", "listed", "-", "-", "1"}
+			}
+			if r.key == "-" && r.outcome != "suppressed" {
+				r = row{r.id, "-", "rejected", "empty", "-", "-", "-"}
+			}
+			return r
+		})
+		sets := [2]*Dataset{}
+		rows := [2][]row{}
+		for i, name := range []string{"old", "new"} {
+			rows[i] = rapid.SliceOfN(one, 0, 12).Draw(t, name)
+			sets[i] = dataset(t, folder(name), name, rapid.IntRange(3, 20).Draw(t, "rows of a part"), rows[i])
+		}
+		m, err := compare(t, folder("changes"), sets[0], sets[1], Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems, err := Check(t.Context(), sets[0], *sets[1], reader(t, m.dir), m.Changes, dir); err != nil || len(problems) > 0 {
+			t.Fatalf("the check finds %q, %v", problems, err)
+		}
+		hides := sets[1].Manifest.Totals.Suppressed > 0
+		got, want := m.applyTo(numbered(rows[0]), numbered(rows[1]), hides), numbered(rows[1])
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("old %v\nnew %v\nchanges %v\ngive %v", rows[0], rows[1], m.rows, got)
+		}
+		for _, name := range []string{"old", "new", "changes"} {
+			os.RemoveAll(folder(name))
+		}
+	})
+}
+
+// numbered are rows by key and occurrence, without what is not compared.
+func numbered(rows []row) map[string]string {
+	all, count := map[string]string{}, map[string]int{}
+	for _, r := range rows {
+		if r.outcome == "suppressed" {
+			continue
+		}
+		r.credits = ""
+		key := r.key
+		if key == "-" {
+			key += r.String()
+		}
+		count[key]++
+		all[fmt.Sprint(key, "#", count[key])] = r.String()
+	}
+	return all
+}
+
+// applyTo changes rows as the changes say. Of a rejected row that is gone they may say only
+// that one is: then it is one of those that are not in the new dataset, of which there are as many.
+func (m made) applyTo(rows, fresh map[string]string, hides bool) map[string]string {
+	hidden := 0
+	for _, c := range m.rows {
+		r := row{c["id"], c["key"], c["outcome"], c["reason"], c["company_city"], c["matched_keywords"], ""}
+		at := fmt.Sprint(r.key, "#", c["occurrence"])
+		if r.key == "-" {
+			at = fmt.Sprint("-", r, "#", c["occurrence"])
+		}
+		switch {
+		case c["change"] != removed:
+			rows[at] = r.String()
+		case !hides:
+			if rows[at] != r.String() {
+				return map[string]string{"removed": at}
+			}
+			delete(rows, at)
+		case c["key_hash"] == "-":
+			hidden++
+		default:
+			for key := range rows {
+				if plain, _, _ := strings.Cut(key, "#"); KeyHash("old", plain) == c["key_hash"] && strings.HasSuffix(key, "#"+c["occurrence"]) {
+					delete(rows, key)
+				}
+			}
+		}
+	}
+	for key := range rows {
+		if _, stays := fresh[key]; hides && !stays && strings.HasPrefix(key, "-") {
+			delete(rows, key)
+			hidden--
+		}
+	}
+	if hidden != 0 {
+		return map[string]string{"more or less rejected rows are gone by": fmt.Sprint(hidden)}
+	}
+	return rows
+}

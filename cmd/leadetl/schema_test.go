@@ -64,6 +64,9 @@ func TestSchemaColumns(t *testing.T) {
 	var header string
 	for _, op := range operations {
 		args := []string{"schema", string(op), "--dialect", "markdown", "--keep", "none", "--resolver", "https://service.example"}
+		if !op.IsKeyword() {
+			args = append(args, "--multiple", "each")
+		}
 		if op == resolution.EmailToHEM {
 			args = append(args, "--hem-profiles", "plain,uid2,google")
 		}
@@ -99,6 +102,8 @@ func blockOf(line string, operations []string) string {
 		return operations[0]
 	case len(operations) == len(resolution.SingleRecord)+len(resolution.Keyword):
 		return "every operation"
+	case strings.Contains(line, "`source_part`"):
+		return "several in a cell"
 	case strings.Contains(line, "`company_"):
 		return "company"
 	case strings.Contains(line, "`phone") && !strings.Contains(line, "`phones`"):
@@ -118,7 +123,7 @@ func TestSchemaOfDatasets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, settings := range [][]string{
-		{"--rename", "Record ID=record_id"}, {"--keep", "id"}, {"--keep", "none", "--hem-types", "sha256"}, {"--drop-identifier", "--normalize-names", "snake"}, {"--hem-profiles", "uid2", "--normalize-names", "snake"},
+		{"--rename", "Record ID=record_id"}, {"--keep", "id"}, {"--keep", "none", "--hem-types", "sha256"}, {"--drop-identifier", "--normalize-names", "snake"}, {"--hem-profiles", "uid2", "--normalize-names", "snake", "--multiple", "each"},
 		{"--partition-by", "dt=2026-11-20", "--rename", "Record ID=crm", "--normalize-names", "snake"},
 	} {
 		out := filepath.Join(dir, fmt.Sprint(i))

@@ -41,7 +41,7 @@ func TestPageOfColumns(t *testing.T) {
 		}
 	}
 	for _, op := range append(slices.Clone(resolution.SingleRecord), resolution.KeywordToLead, resolution.KeywordToLeadCount) {
-		l, err := columns.NewLayout(columns.Settings{Operation: op, HEMProfiles: everyProfile, Remote: true})
+		l, err := columns.NewLayout(columns.Settings{Operation: op, HEMProfiles: everyProfile, Remote: true, Parts: !op.IsKeyword()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +50,9 @@ func TestPageOfColumns(t *testing.T) {
 			want = append(want, c.Name+" "+c.Type)
 		}
 		got := slices.Clone(blocks["every operation"])
+		if !op.IsKeyword() {
+			got = append(got, blocks["several in a cell"]...)
+		}
 		for _, m := range shown.FindAllStringSubmatch(cells[string(op)], -1) {
 			if name, block := m[1], m[2]; block != "" {
 				got = append(got, blocks[block]...)

@@ -43,7 +43,7 @@ func TestShownCommands(t *testing.T) {
 	stopServices(t, folder)
 	shell := newShell(t, folder)
 	store, started := startStore(t, shell)
-	folders := []string{"run", "store"} // of make run, and of the store
+	folders := []string{"run", "store", "installed"} // of make run, of the store, and of runInstalled
 	for _, page := range shown {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -53,20 +53,42 @@ func TestShownCommands(t *testing.T) {
 		name := strings.ToLower(strings.TrimSuffix(filepath.Base(page), ".md"))
 		folders = append(folders, name)
 		commands := commandsShown(string(text))
+		runAll := func(commands []command) {
+			for _, c := range commands {
+				if slices.Contains(started, c) {
+					continue
+				}
+				c.text, c.output = store.Replace(ports.Replace(c.text)), ports.Replace(c.output)
+				t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, shell) })
+			}
+		}
+		if filepath.Base(page) == "README.md" {
+			build := slices.IndexFunc(commands, func(c command) bool { return c.text == "make build" })
+			runInstalled(t, shell, func() { runAll(commands[:build]) })
+			commands = commands[build:]
+		}
 		if !startsAlone(commands, name) {
 			t.Errorf("%s does not begin with a folder and a state of its own", page)
 		}
-		for _, c := range commands {
-			if slices.Contains(started, c) {
-				continue
-			}
-			c.text, c.output = store.Replace(ports.Replace(c.text)), ports.Replace(c.output)
-			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, shell) })
-		}
+		runAll(commands)
 	}
 	requireNoOthers(t, filepath.Join(folder, "out"), folders...)
 	requireNoOthers(t, filepath.Join(folder, ".home"))
 	requireNoOthers(t, folder, "Makefile", "deploy", "testdata", "bin", "out", ".tools", ".home")
+}
+
+// runInstalled runs what README.md shows above make build as somebody does who has the
+// program installed, in an empty folder.
+func runInstalled(t *testing.T, shell *shell, commands func()) {
+	do := func(command string) {
+		t.Helper()
+		if out, code := shell.run(t, command); code != "0" {
+			t.Fatalf("$ %s: exit code %s\n%s", command, code, out)
+		}
+	}
+	do(`export PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/out/installed/state"; mkdir -p out/installed && cd out/installed`)
+	commands()
+	do("cd ../..")
 }
 
 // startsAlone says whether a page empties its own folder and names its own state
@@ -228,6 +250,7 @@ func ports(t *testing.T) *strings.Replacer {
 		defer l.Close()
 		pairs = append(pairs, shown, l.Addr().String())
 	}
+	pairs = append(pairs, "serve --demo", "serve --demo --listen "+pairs[1]+" --internal-listen "+pairs[3])
 	return strings.NewReplacer(pairs...)
 }
 

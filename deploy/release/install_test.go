@@ -23,22 +23,21 @@ import (
 
 const repository = "../.."
 
+// shared is the folder that made fills, for all tests.
+var shared string
+
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if folder, err := made(); err == nil {
-		_ = os.RemoveAll(folder)
+	var err error
+	if shared, err = os.MkdirTemp("", "leadetl-dist-"); err != nil {
+		panic(err)
 	}
+	code := m.Run()
+	_ = os.RemoveAll(shared)
 	os.Exit(code)
 }
 
-// made returns the folder of what make release makes for this machine, once.
-var made = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "leadetl-dist-")
-	if err != nil {
-		return "", err
-	}
-	return folder, makeInto(folder, here.String())
-})
+// made makes the release of this machine, once.
+var made = sync.OnceValue(func() error { return makeInto(shared, here.String()) })
 
 var here = platform{runtime.GOOS, runtime.GOARCH}
 
@@ -61,11 +60,10 @@ func dist(t *testing.T) string {
 		t.Skip("NOT RUN: builds the program")
 	}
 	needs(t, "make", "go")
-	folder, err := made()
-	if err != nil {
+	if err := made(); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return shared
 }
 
 func needs(t *testing.T, tools ...string) {
@@ -123,17 +121,21 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// runExample makes a dataset with the installed program.
+// runExample runs the first commands of README.md with the installed program.
 func runExample(t *testing.T, program string) {
 	t.Helper()
 	folder := t.TempDir()
 	if got := run(t, folder, program, "version"); !strings.HasPrefix(got, "leadetl 0.9.0\n") {
 		t.Errorf("version: %s", got)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "emails.csv"), []byte("id,email\n1,ada.example@bakery.example\n"), 0o600); err != nil {
-		t.Fatal(err)
+	t.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
+	_, example, _ := strings.Cut(read(t, "README.md"), "```console\n")
+	example, _, _ = strings.Cut(example, "```")
+	for line := range strings.Lines(example) {
+		if command, found := strings.CutPrefix(line, "$ "); found {
+			run(t, folder, "sh", "-c", command)
+		}
 	}
-	run(t, folder, program, "run", "email_to_hem", "--in", "emails.csv", "--out", "hems")
 	if _, err := os.Stat(filepath.Join(folder, "hems/_SUCCESS")); err != nil {
 		t.Error(err)
 	}

@@ -40,7 +40,7 @@ test: ## run the tests that one waits for, in random order
 
 # The number of a suite is how many seconds it may take on two cores with empty caches.
 test-ci: ## after make test: the race detector where goroutines start, a few kills, the commands of the documents, packages, DuckDB, workers
-	@.ci/suites race=360 kills=90 shown=60 release-check=200 foreign-set=120 load-check=90 cluster-story=240
+	@.ci/suites race=360 kills=90 shown=60 release-check=240 foreign-set=120 load-check=90 cluster-story=240
 
 LONG_KILLS ?= 30
 

@@ -65,3 +65,23 @@ func TestVersionOfCheckout(t *testing.T) {
 		t.Errorf("outside of a checkout: %v, %v", v, err)
 	}
 }
+
+// TestPlatforms: each platform has a wheel, and PLATFORMS chooses among them.
+func TestPlatforms(t *testing.T) {
+	for _, p := range allPlatforms {
+		if wheelTags[p] == "" {
+			t.Errorf("no tags for the wheel of %s", p)
+		}
+		if chosen, err := parsePlatforms(p.String()); err != nil || len(chosen) != 1 || chosen[0] != p {
+			t.Errorf("%s: %v, %v", p, chosen, err)
+		}
+	}
+	if all, err := parsePlatforms(""); err != nil || len(all) != 4 {
+		t.Errorf("all: %v, %v", all, err)
+	}
+	for _, names := range []string{"windows/amd64", "linux", "linux/amd64,"} {
+		if chosen, err := parsePlatforms(names); err == nil {
+			t.Errorf("%q: %v", names, chosen)
+		}
+	}
+}

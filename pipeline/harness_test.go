@@ -343,8 +343,9 @@ func checkDataset(t tb, dir string, result *finish.Result) {
 		if strings.HasPrefix(m.Operation, "keyword_") {
 			counted.Searches = int64(len(inputs))
 		}
-		if slices.ContainsFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source_part" }) {
-			counted.SourceRows = int64(len(inputs))
+		if p.Totals.SourceRows > 0 {
+			counted.NotSelected = p.Totals.NotSelected // they are not in the files
+			counted.SourceRows = int64(len(inputs)) + counted.NotSelected
 		}
 		if p.Rejects != nil {
 			want = append(want, p.Rejects.Name)

@@ -35,8 +35,9 @@ func TestAnyCutAndAnyWorkers(t *testing.T) {
 			rowCount += len(lines)
 		}
 		multiple := rapid.SampledFrom([]keys.Multiple{"", keys.First, keys.Last, keys.Each, keys.Each}).Draw(rt, "multiple")
+		where := rapid.SampledFrom([][]job.Condition{nil, {{Column: "ID", Value: "7"}}, {{Column: "note", Value: ""}, {Column: "id", Value: "8"}}}).Draw(rt, "where")
 		s.job = func(j *job.Job) {
-			j.Multiple = multiple
+			j.Multiple, j.Where = multiple, where
 			if n%8 == 0 {
 				j.Compression = sinks.Zstd
 			}

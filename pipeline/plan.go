@@ -33,6 +33,8 @@ type Plan struct {
 	Rejected  int64 `json:"rejected"`
 	// OutputRows counts the rows of the dataset where an input row may have several, or none.
 	OutputRows int64 `json:"output_rows,omitempty"`
+	// NotSelected counts the input rows that --where leaves out.
+	NotSelected int64 `json:"not_selected,omitempty"`
 	// More counts the rows with a key whose cell has more than its identifier, or several: with
 	// --identifier-text strict and --multiple reject they would be rejected. Rows of recorded
 	// parts are not among them.
@@ -176,6 +178,7 @@ func (p *Plan) addTotals(t sinks.Totals) {
 	p.Rows += t.InputRows()
 	if t.SourceRows > 0 {
 		p.OutputRows += t.Rows
+		p.NotSelected += t.NotSelected
 	}
 	p.Malformed += t.Malformed
 	p.Rejected += t.Rejected

@@ -56,6 +56,7 @@ type rowPlanner struct {
 type plannedBatch struct {
 	*sources.Batch
 	sampled bool
+	dropped int // rows that are not selected
 	part    *plannedPart
 }
 
@@ -156,10 +157,11 @@ func (p *plannedPart) Take(ctx context.Context, b *sources.Batch) error {
 		p.rejects = true
 		p.planner.rejects++
 	}
+	dropped := p.planner.decision.Select(b)
 	sampled := !p.begun && b.Len() > 0
 	p.begun = p.begun || sampled
 	select {
-	case p.planner.batches <- plannedBatch{b, sampled, p}:
+	case p.planner.batches <- plannedBatch{b, sampled, dropped, p}:
 		return nil
 	case <-ctx.Done():
 		b.Release()
@@ -227,9 +229,12 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 		return err
 	}
 	counted := parts.Count(b)
+	if w.run.Job.CountsInput() {
+		counted.SourceRows, counted.NotSelected = parts.InputRows(b)+int64(in.dropped), int64(in.dropped)
+	}
 	counted.Add(parts.CountRejects(in.Rejects))
 	w.totals.Add(counted)
-	w.run.Progress.Count(sinks.Totals{Rows: counted.Rows, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
+	w.run.Progress.Count(sinks.Totals{Rows: counted.Rows, SourceRows: counted.SourceRows, NotSelected: counted.NotSelected, Rejected: counted.Rejected, Suppressed: counted.Suppressed, Malformed: counted.Malformed})
 	if err := w.planner.keys.Add(w.asked); err != nil {
 		return err
 	}

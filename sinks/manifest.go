@@ -226,6 +226,8 @@ type Totals struct {
 	// SourceRows counts the input rows where one may have more than one row, or none; it is
 	// not set for other jobs.
 	SourceRows int64 `json:"input_rows,omitempty"`
+	// NotSelected counts the input rows that --where leaves out of the dataset.
+	NotSelected int64 `json:"not_selected,omitempty"`
 	// Malformed counts the lines that are no row; they are in _rejects.
 	Malformed int64 `json:"malformed"`
 	// Unusual counts the rows whose email address RFC 5321 forbids. They are among the
@@ -256,12 +258,13 @@ func (t *Totals) InputRows() int64 {
 }
 
 // InputLines counts the lines of which Rejects are a share: the rows, or the searches that they
-// are of, and the malformed lines.
+// are of, and the lines that are not selected or malformed.
 func (t *Totals) InputLines() int64 {
+	n := t.Rows
 	if t.Searches > 0 {
-		return t.Searches + t.Malformed
+		n = t.Searches
 	}
-	return t.Rows + t.Malformed
+	return n + t.NotSelected + t.Malformed
 }
 
 // Rejects counts the rows and lines that were given up: rejected or malformed.
@@ -315,6 +318,7 @@ func (t *Totals) Add(o Totals) {
 	t.Skipped += o.Skipped
 	t.Searches += o.Searches
 	t.SourceRows += o.SourceRows
+	t.NotSelected += o.NotSelected
 	t.Malformed += o.Malformed
 	t.Unusual += o.Unusual
 	for outcome, reasons := range o.Reasons {
@@ -351,8 +355,8 @@ func (m *Manifest) Reconcile() error {
 		if p.Totals.Searches > p.Totals.Rows {
 			return fmt.Errorf("%s: %d searches, and %d rows", p.Name, p.Totals.Searches, p.Totals.Rows)
 		}
-		if p.Totals.SourceRows > p.Totals.Rows {
-			return fmt.Errorf("%s: %d input rows, and %d rows", p.Name, p.Totals.SourceRows, p.Totals.Rows)
+		if selected := p.Totals.SourceRows - p.Totals.NotSelected; selected < 0 || selected > p.Totals.Rows {
+			return fmt.Errorf("%s: %d input rows without %d that are not selected, and %d rows", p.Name, p.Totals.SourceRows, p.Totals.NotSelected, p.Totals.Rows)
 		}
 		if err := p.Totals.reconcileReasons(); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
 // Batch has consecutive rows of a file.
@@ -22,6 +23,8 @@ type Batch struct {
 	Rows []int64
 	// Rejects are the malformed records before, between and after the rows.
 	Rejects []Reject
+	// Weight is what a look-ahead counts the batch as.
+	Weight int64
 
 	shifts  []lineShift
 	builder *Builder // gets its buffers back in Release
@@ -45,6 +48,48 @@ func (b *Batch) Line(i int) int64 {
 	}
 	n := sort.Search(len(b.shifts), func(n int) bool { return b.shifts[n].from > i })
 	return b.Rows[i] + b.shifts[n-1].by
+}
+
+// Keep drops the rows for which keep returns false, and returns how many.
+func (b *Batch) Keep(keep func(i int) bool) (dropped int) {
+	var kept []int
+	for i := range b.Len() {
+		if keep(i) {
+			kept = append(kept, i)
+		}
+	}
+	if dropped = b.Len() - len(kept); dropped == 0 {
+		return 0
+	}
+	rows, shifts := make([]int64, len(kept)), []lineShift(nil)
+	for at, i := range kept {
+		rows[at] = b.Rows[i]
+		if by := b.Line(i) - b.Rows[i]; len(shifts) == 0 || shifts[len(shifts)-1].by != by {
+			shifts = append(shifts, lineShift{at, by})
+		}
+	}
+	columns := make([]*array.String, len(b.Columns))
+	for c, column := range b.Columns {
+		columns[c] = Pick(column, kept)
+		column.Release()
+	}
+	b.Rows, b.shifts, b.Columns = rows, shifts, columns
+	return dropped
+}
+
+// Pick returns a copy of some cells of a column, in the given order.
+func Pick(c *array.String, rows []int) *array.String {
+	cells := array.NewStringBuilder(memory.DefaultAllocator)
+	defer cells.Release()
+	cells.Reserve(len(rows))
+	for _, i := range rows {
+		if c.IsNull(i) {
+			cells.AppendNull()
+		} else {
+			cells.Append(c.Value(i))
+		}
+	}
+	return cells.NewStringArray()
 }
 
 // Release frees the buffers of the batch for reuse. Afterwards, nothing of the

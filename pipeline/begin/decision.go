@@ -248,6 +248,21 @@ func (d *Decision) Cut(ctx context.Context, w job.Window, reader *sources.Reader
 	return c.Run(ctx)
 }
 
+// Select drops the rows of a batch that the job does not select, and returns how many.
+func (d *Decision) Select(in *sources.Batch) (dropped int) {
+	if len(d.Columns.Where) == 0 {
+		return 0
+	}
+	return in.Keep(func(i int) bool {
+		for n, column := range d.Columns.Where {
+			if in.Columns[column].Value(i) != d.Run.Job.Where[n].Value {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // NewSuppressor makes the suppressor of a part.
 func (d *Decision) NewSuppressor() *keys.Suppressor {
 	return keys.NewSuppressor(d.Run.Suppression, d.Run.Job.Operation, d.Run.Job.Multiple, d.Run.ReportSuppressed != nil, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)

@@ -151,6 +151,7 @@ func (p *checkedPart) Take(ctx context.Context, in *sources.Batch) error {
 	if _, listed := c.listed[p.number]; listed || !p.recorded {
 		return nil
 	}
+	c.decision.Select(in)
 	b := &p.batch
 	c.keys.Fill(b, in)
 	if !p.isListed() {

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/internal/rows"
 )
 
 // Input rows come in batches of bounded bytes, but answers have no such bound, and the
@@ -78,34 +79,23 @@ func (b *Batch) Slice(from, to int) *Batch {
 }
 
 // Pick returns a copy of some rows, in the given order.
-func (b *Batch) Pick(rows []int) *Batch {
+func (b *Batch) Pick(places []int) *Batch {
 	p := &Batch{
-		Source: b.Source, Rows: pick(b.Rows, rows), Parts: pick(b.Parts, rows), Outcomes: pick(b.Outcomes, rows), Reasons: pick(b.Reasons, rows),
-		Emails: pick(b.Emails, rows), IPClasses: pick(b.IPClasses, rows), Addrs: pick(b.Addrs, rows),
-		Receipts: pick(b.Receipts, rows), Finds: pick(b.Finds, rows), Counts: pick(b.Counts, rows),
+		Source: b.Source, Rows: pick(b.Rows, places), Parts: pick(b.Parts, places), Outcomes: pick(b.Outcomes, places), Reasons: pick(b.Reasons, places),
+		Emails: pick(b.Emails, places), IPClasses: pick(b.IPClasses, places), Addrs: pick(b.Addrs, places),
+		Receipts: pick(b.Receipts, places), Finds: pick(b.Finds, places), Counts: pick(b.Counts, places),
 	}
 	if b.Answers != nil {
-		p.Answers = b.Answers.Pick(slices.Values(rows))
+		p.Answers = b.Answers.Pick(slices.Values(places))
 	}
 	p.Keys.Reset()
-	for _, i := range rows {
+	for _, i := range places {
 		p.Keys.Add(b.Keys.At(i))
 	}
 	for _, c := range b.Kept {
-		p.Kept = append(p.Kept, PickCells(c, rows))
+		p.Kept = append(p.Kept, rows.Pick(c, places))
 	}
 	return p
-}
-
-// PickCells returns a copy of some cells of a column, in the given order.
-func PickCells(c *array.String, rows []int) *array.String {
-	cells := array.NewStringBuilder(memory.DefaultAllocator)
-	defer cells.Release()
-	cells.Reserve(len(rows))
-	for _, i := range rows {
-		appendKnown(cells, c.Value(i), c.IsValid(i))
-	}
-	return cells.NewStringArray()
 }
 
 // pick returns some elements of s, and nil for a slice that the operation does not need.

@@ -18,6 +18,8 @@ type Columns struct {
 	Read       []string // columns to read, the kept ones first
 	Kept       int      // how many of them are kept
 	Identifier int      // which of them is resolved
+	// Where are the columns of Job.Where, in its order.
+	Where []int
 	// Fields are those that hold the fields of searches, by field.
 	Fields map[string]int
 	Layout *columns.Layout
@@ -39,6 +41,9 @@ func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err erro
 	c.Identifier = c.place(identifierColumn(j, kept))
 	if j.Operation.IsKeyword() {
 		c.addSearchFields(files)
+	}
+	for _, condition := range j.Where {
+		c.Where = append(c.Where, c.place(condition.Column))
 	}
 	identifierFirst := slices.Concat(c.Read[c.Identifier:c.Identifier+1], c.Read) // for what an error names
 	if err := input.Check(identifierFirst); err != nil {

@@ -21,6 +21,7 @@ import (
 type Identity struct {
 	Operation         resolution.Operation `json:"operation"`
 	Inputs            []string             `json:"inputs"`
+	Where             []Condition          `json:"where,omitempty"`
 	Sample            int                  `json:"sample,omitempty"`
 	Column            string               `json:"column"`
 	Keep              []string             `json:"keep"`
@@ -61,7 +62,7 @@ func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) 
 // operation are left out.
 func NewIdentity(j Job, c Columns) Identity {
 	id := Identity{
-		Operation: j.Operation, Sample: j.Sample, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier, Columns: c.Layout.Chosen(),
+		Operation: j.Operation, Where: j.Where, Sample: j.Sample, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier, Columns: c.Layout.Chosen(),
 		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(), Renamed: c.Layout.Renamed(),
 		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
@@ -91,7 +92,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // settingNames are the settings of an identity as users know them, in the order
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
-	{"operation", "operation"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
+	{"operation", "operation"}, {"where", "--where"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"}, {"multiple", "--multiple"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
@@ -99,9 +100,9 @@ var settingNames = []struct{ field, name string }{
 	{"schema_version", "version of the columns"}, {"rules_version", "version of the rules"},
 }
 
-// withoutValues are settings whose values are not shown: search flags may be
+// withoutValues are settings whose values are not shown: conditions and search flags may be
 // about people, and fingerprints say nothing.
-var withoutValues = []string{"search_defaults", "suppression"}
+var withoutValues = []string{"where", "search_defaults", "suppression"}
 
 // Differences says how the identity now differs from an earlier one, in words.
 func Differences(before, now json.RawMessage) string {

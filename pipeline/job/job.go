@@ -43,6 +43,8 @@ type Job struct {
 	// Sample is the number of lines that the dataset is made of, spread over the
 	// input; 0 is all.
 	Sample int
+	// Where selects the rows of the input in which each column has its value; nil selects all.
+	Where []Condition
 	// DropIdentifier leaves the identifier column, key and the raw text of
 	// rejects out of every file.
 	DropIdentifier bool
@@ -79,6 +81,16 @@ type Job struct {
 	// the day on which the dataset is begun. Keyword operations only.
 	AsOf time.Time
 }
+
+// Condition selects rows of the input: those with this text in a column. A null is an empty text.
+type Condition struct {
+	Column string `json:"column"`
+	Value  string `json:"value"`
+}
+
+// CountsInput reports whether an input row may have several rows, or none, so that both are
+// counted.
+func (j Job) CountsInput() bool { return j.Multiple == keys.Each || len(j.Where) > 0 }
 
 // Default is a job of op with every setting at its default.
 func Default(op resolution.Operation) Job {

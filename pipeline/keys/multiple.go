@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
+	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
@@ -88,15 +89,15 @@ func (k keyer) spread(in *sources.Batch, identifier int) spread {
 // begin sets b to the rows, without keys. An identifier column that is kept has the identifier of
 // the row, where its cell became several rows.
 func (s spread) begin(b *columns.Batch, in *sources.Batch, kept, identifier int) {
-	rows := in.Rows
+	numbers := in.Rows
 	if s.from != nil {
-		rows = make([]int64, len(s.from))
+		numbers = make([]int64, len(s.from))
 		for i, from := range s.from {
-			rows[i] = in.Rows[from]
+			numbers[i] = in.Rows[from]
 		}
 	}
-	b.Reset(len(rows))
-	b.Source, b.Rows, b.Kept, b.Parts = in.Source, rows, in.Columns[:kept], s.parts
+	b.Reset(len(numbers))
+	b.Source, b.Rows, b.Kept, b.Parts = in.Source, numbers, in.Columns[:kept], s.parts
 	if s.from == nil {
 		return
 	}
@@ -105,7 +106,7 @@ func (s spread) begin(b *columns.Batch, in *sources.Batch, kept, identifier int)
 		if i == identifier {
 			b.Kept[i] = s.identifiers
 		} else {
-			b.Kept[i] = columns.PickCells(c, s.from)
+			b.Kept[i] = rows.Pick(c, s.from)
 		}
 	}
 }

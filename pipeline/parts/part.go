@@ -144,11 +144,15 @@ func (m *partMaker) untilEnd(ctx context.Context, q *partQueue) (_ context.Conte
 // rows chooses who answers the rows of the part.
 func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 	d, run, in := m.decision, m.decision.Run, partInput{m, q}
+	counted := int64(0) // a search, as a row of the input
+	if run.Job.CountsInput() {
+		counted = 1
+	}
 	switch {
 	case run.Job.Operation.IsKeyword():
 		return rows.FromSearches(in, rows.Searches{
 			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Buyer: m.work.Buyer, Searcher: run.Searcher,
-			EngineSlots: m.work.engineSlots, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1}) },
+			EngineSlots: m.work.engineSlots, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1, SourceRows: counted}) },
 		})
 	case m.work.Buyer != nil:
 		return rows.FromService(in, m.newKeys(), &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
@@ -196,7 +200,7 @@ func (m *partMaker) noteReject(source string, row int64, reason string) {
 }
 
 // take adds the rows of a batch to the part's checksum, and its malformed lines
-// to the rejects.
+// to the rejects. Then it drops the rows that are not selected.
 func (m *partMaker) take(in *sources.Batch) error {
 	m.digest.Add(in)
 	if err := m.rejected.write(in.Rejects); err != nil {
@@ -206,6 +210,9 @@ func (m *partMaker) take(in *sources.Batch) error {
 		m.noteReject(in.Source, in.Rejects[0].Row, in.Rejects[0].Reason)
 	}
 	m.addTotals(CountRejects(in.Rejects))
+	if n := int64(m.decision.Select(in)); n > 0 {
+		m.addTotals(sinks.Totals{SourceRows: n, NotSelected: n})
+	}
 	return nil
 }
 
@@ -232,7 +239,11 @@ func (m *partMaker) write(b *columns.Batch) error {
 			return err
 		}
 	}
-	m.addTotals(Count(b))
+	t := Count(b)
+	if run := m.decision.Run; run.Job.CountsInput() && !run.Job.Operation.IsKeyword() {
+		t.SourceRows = InputRows(b)
+	}
+	m.addTotals(t)
 	return nil
 }
 
@@ -259,14 +270,22 @@ func EachRecord(builder *columns.Builder, b *columns.Batch, do func(arrow.Record
 	return nil
 }
 
+// InputRows counts the input rows of a batch.
+func InputRows(b *columns.Batch) (n int64) {
+	if b.Parts == nil {
+		return int64(b.Len())
+	}
+	for _, part := range b.Parts {
+		if part == 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // Count counts the rows of a batch by outcome and reason.
 func Count(b *columns.Batch) sinks.Totals {
 	t := sinks.Totals{Rows: int64(b.Len())}
-	for _, part := range b.Parts {
-		if part == 1 {
-			t.SourceRows++
-		}
-	}
 	for i, o := range b.Outcomes {
 		if i < len(b.Emails) && b.Emails[i].IsUnusual() && o != outcome.Suppressed {
 			t.Unusual++
@@ -359,7 +378,8 @@ type partQueue struct {
 }
 
 func (q *partQueue) Take(ctx context.Context, b *sources.Batch) error {
-	if err := q.ahead.Acquire(ctx, q.ahead.weight(b)); err != nil {
+	b.Weight = q.ahead.weight(b)
+	if err := q.ahead.Acquire(ctx, b.Weight); err != nil {
 		return err
 	}
 	select {
@@ -406,7 +426,7 @@ func (q *partQueue) Next(ctx context.Context) (*sources.Batch, error) {
 
 // Done frees a batch's memory and its share of the look-ahead.
 func (q *partQueue) Done(b *sources.Batch) {
-	weight := q.ahead.weight(b)
+	weight := b.Weight // rows may have been dropped since
 	b.Release()
 	q.ahead.Release(weight)
 }

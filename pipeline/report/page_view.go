@@ -208,6 +208,9 @@ func tiles(r *Report) []tile {
 			add("Matched", percent(t.Matched, t.Rows), count(t.Matched, "row"), "matched")
 		}
 	}
+	if t.NotSelected > 0 {
+		add("Not selected", figures.Grouped(t.NotSelected), "by --where", "")
+	}
 	for _, seldom := range []struct {
 		name, kind string
 		n          int64

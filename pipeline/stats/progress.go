@@ -75,7 +75,7 @@ func (s Snapshot) InputDone() int64 {
 	done := s.Done.InputRows()
 	switch c := s.Calls; {
 	case s.Searching:
-		done = s.Done.Searches
+		done = s.Done.Searches + s.Done.NotSelected
 	case c != nil && c.Asked > 0:
 		perQuestion := float64(c.Asked+c.Duplicates) / float64(c.Asked)
 		done = max(done, min(s.withoutQuestion()+int64(float64(c.Closed)*perQuestion), s.RowsRead))

@@ -213,7 +213,8 @@ func TestWindows(t *testing.T) {
 		uris := inputs(t, r, 60)
 		perPart, windowBytes := 2+r.IntN(20), []int64{1, 100, 1000}[r.IntN(3)]
 		multiple := []keys.Multiple{"", keys.Each}[seed%2]
-		windows = max(windows, compareWindows(t, r, uris, perPart, windowBytes, func(j *job.Job) { j.Multiple = multiple }))
+		where := [][]job.Condition{nil, {{Column: "id", Value: "é7"}}}[seed/2%2]
+		windows = max(windows, compareWindows(t, r, uris, perPart, windowBytes, func(j *job.Job) { j.Multiple, j.Where = multiple, where }))
 	}
 	if windows < 8 {
 		t.Errorf("at most %d windows", windows)

@@ -278,7 +278,7 @@ func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 	}
 	inputs, noun := want.Searches, "searches"
 	if want.SourceRows > 0 {
-		inputs, noun = want.SourceRows, "input rows"
+		inputs, noun = want.SourceRows-want.NotSelected, "input rows"
 	}
 	most := inputs
 	if c.result.Manifest.PartitionBy != "" {

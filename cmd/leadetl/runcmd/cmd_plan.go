@@ -101,8 +101,8 @@ type plannedJSON struct {
 // plannedTotals are the counts of a plan that checkRejects looks at.
 func plannedTotals(p *pipeline.Plan) sinks.Totals {
 	t := sinks.Totals{Rows: p.Rows, Rejected: p.Rejected, Malformed: p.Malformed, Reasons: p.Reasons}
-	if p.OutputRows > 0 {
-		t.Rows, t.SourceRows = p.OutputRows, p.Rows
+	if p.OutputRows > 0 || p.NotSelected > 0 {
+		t.Rows, t.SourceRows, t.NotSelected = p.OutputRows, p.Rows, p.NotSelected
 	}
 	return t
 }

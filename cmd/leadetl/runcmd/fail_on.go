@@ -82,11 +82,13 @@ func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
 	if f.maxRejects.Exceeded(rejects, lines) && (lines >= fewLines || !f.maxRejects.IsShare()) {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines %s rejected, more than --max-rejects %s", rejects, lines, were, f.maxRejects.String()))
 	}
-	switch rows := t.InputRows(); {
+	switch rows := t.InputRows() - t.NotSelected; {
 	case f.dataset.sample > 0 && lines > 0: // it does not say how many rows the input has
 		return nil
 	case rows >= f.minRows:
 		return nil
+	case rows == 0 && t.NotSelected > 0:
+		return cli.WithCode(cli.ExitRejects, errors.New("--where selects no row; if it may select none, use --min-rows 0"))
 	case rows == 0:
 		return cli.WithCode(cli.ExitRejects, errors.New("the input has no rows; if it may have none, use --min-rows 0"))
 	default:

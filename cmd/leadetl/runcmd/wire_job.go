@@ -34,6 +34,7 @@ type JobFlags struct {
 	partitionBy      []string
 	identifierText   string
 	multiple         string
+	where            []string
 	includeProviders bool
 	rowsPerPart      int
 	compression      string
@@ -95,6 +96,7 @@ func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 
 // registerInput registers the flags that decide how input is read.
 func (f *JobFlags) registerInput(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.where, "where", nil, "`COLUMN=VALUE` that a row must have to be in the dataset, compared as text; repeatable: all must hold")
 	flags.IntVar(&f.sample, "sample", 0, "read the whole input, and run only this `number` of lines, spread over it (default: all)")
 	flags.StringVar(&f.identifierText, "identifier-text", f.identifierText, "`what` cells may have around an identifier: any reads mailto:, Jane <jane@x.example>, for=1.2.3.4 and separators at the end; strict rejects them")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
@@ -181,6 +183,8 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	if !job.StrictIdentifiers && f.identifierText != textAny {
 		errs = append(errs, fmt.Errorf("--identifier-text is %q; it is %s or %s", f.identifierText, textAny, textStrict))
 	}
+	job.Where, err = parseWhere(f.where)
+	errs = append(errs, err)
 	job.Renames, err = parseRenames(f.rename)
 	errs = append(errs, err)
 	job.Partitions, job.PartitionBy, err = parsePartitions(f.partitionBy)
@@ -196,6 +200,18 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	job.RowsPerPart, job.Compression, job.HEMTypes = f.rowsPerPart, sinks.Compression(f.compression), f.hemTypes
 	job.DefaultRegion, job.NetworkHosts, job.IncludeProviders = f.defaultRegion, f.networkHosts, f.includeProviders
 	return job, errors.Join(errs...)
+}
+
+// parseWhere parses COLUMN=VALUE. The value may have = too.
+func parseWhere(texts []string) (where []job.Condition, err error) {
+	for i, text := range texts {
+		column, value, found := strings.Cut(text, "=")
+		if column = strings.TrimSpace(column); !found || column == "" {
+			return nil, fmt.Errorf("--where number %d has no column and value; write COLUMN=VALUE, such as status=active", i+1)
+		}
+		where = append(where, job.Condition{Column: column, Value: value})
+	}
+	return where, nil
 }
 
 // parsePartitions parses NAME=VALUE, and a column after the last one. The job

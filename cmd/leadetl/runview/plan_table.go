@@ -34,6 +34,7 @@ func (p Plan) Print(to io.Writer) error {
 		rows = "searches"
 	}
 	t.Count(rows, plan.Rows, inputNames(p.Files, p.Sample))
+	t.CountIfAny("not selected", plan.NotSelected, "by --where")
 	t.CountIfAny("output rows", plan.OutputRows, "")
 	t.Count("malformed", plan.Malformed, figures.Counts(plan.Reasons["malformed"]))
 	t.Count("rejected", plan.Rejected, figures.Counts(plan.Reasons["rejected"]))

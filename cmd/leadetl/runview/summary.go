@@ -43,6 +43,7 @@ func (s Summary) Print(to io.Writer) error {
 	s.addSuppressed(&t, totals)
 	t.CountIfAny("skipped", totals.Skipped, figures.Counts(totals.Reasons["skipped"]))
 	t.CountIfAny("unusual", totals.Unusual, unusual)
+	t.CountIfAny("not selected", totals.NotSelected, "by --where")
 	t.Count("malformed", totals.Malformed, figures.Counts(totals.Reasons["malformed"]))
 	if first := s.Result.FirstReject; first != nil {
 		t.Text("first bad", fmt.Sprintf("%s: row %d: %s", rows.Shown(first.URI), first.Row, first.Reason))

@@ -109,7 +109,7 @@ type PlannedCalls struct {
 	// no rate is set.
 	Rate    float64 `json:"rate,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
-	// Short names the budgets that may be too small (max_calls, max_credits): a
+	// Short names the budgets that may be too small (max_calls, max_credits, max_credits_per): a
 	// run would stop there at the maximum cost. NotEnough names those of them
 	// that are too small in any case.
 	Short     []string `json:"short,omitempty"`

@@ -149,5 +149,17 @@ func (r *rowPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnou
 			notEnough = append(notEnough, "max_credits")
 		}
 	}
+	if allowed := b.Allowance; allowed.Days > 0 {
+		of, err := remote.SpentOfAllowance(ctx, r.decision.Run.Job.Operation, r.began)
+		if err != nil {
+			return nil, nil, err
+		}
+		if of+p.Credits > allowed.Credits {
+			short = append(short, "max_credits_per")
+			if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && of+price > allowed.Credits {
+				notEnough = append(notEnough, "max_credits_per")
+			}
+		}
+	}
 	return short, notEnough, nil
 }

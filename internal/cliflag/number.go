@@ -2,7 +2,9 @@ package cliflag
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Number is an optional whole number of at least 0. The zero value means not
@@ -37,5 +39,38 @@ func (n *Number) Set(text string) error {
 		return errors.New("write a whole number, 0 or more")
 	}
 	n.n, n.given = parsed, true
+	return nil
+}
+
+// Allowance is a number of credits in some days, written as 30d=50000. The zero value means
+// not given.
+type Allowance struct {
+	Days    int
+	Credits int64
+}
+
+func (a *Allowance) String() string {
+	if a.Days == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%dd=%d", a.Days, a.Credits)
+}
+
+// Type is the word for the value in help texts.
+func (a *Allowance) Type() string { return "days=number" }
+
+// maxDays bounds the days of an Allowance: ten years.
+const maxDays = 3660
+
+// Set reads the allowance.
+func (a *Allowance) Set(text string) error {
+	before, after, _ := strings.Cut(text, "=")
+	number, inDays := strings.CutSuffix(before, "d")
+	days, err := strconv.ParseUint(number, 10, 16)
+	credits, err2 := strconv.ParseUint(after, 10, 62)
+	if err != nil || err2 != nil || !inDays || days < 1 || days > maxDays {
+		return fmt.Errorf("write days and credits, such as 30d=50000, with 1d to %dd", maxDays)
+	}
+	*a = Allowance{int(days), int64(credits)}
 	return nil
 }

@@ -219,10 +219,7 @@ func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, 
 	if known {
 		return ids.scope, ids.run, nil
 	}
-	// The column settings is reserved: it is empty in every row.
-	scope, err = s.rowID(ctx, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
-		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, '')", of.Service, string(of.Operation))
-	if err != nil {
+	if scope, err = s.scopeID(ctx, of); err != nil {
 		return 0, 0, err
 	}
 	run, err = s.rowID(ctx, "SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
@@ -232,6 +229,13 @@ func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, 
 		s.knownMu.Unlock()
 	}
 	return scope, run, err
+}
+
+// scopeID is scopeAndRun for a scope alone.
+func (s *Store) scopeID(ctx context.Context, of Scope) (id int64, err error) {
+	// The column settings is reserved: it is empty in every row.
+	return s.rowID(ctx, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
+		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, '')", of.Service, string(of.Operation))
 }
 
 type scopeAndRun struct {

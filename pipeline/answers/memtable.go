@@ -137,11 +137,12 @@ type generation struct {
 	calls    map[Hash]*call      // changed calls in their current state; nil means closed
 	bodies   map[Hash]KeptBody   // of open calls; nil means that an earlier one goes
 	spending map[int64]*Spending // what it adds to that of a run
+	days     map[dayOf]*Spending // what it adds to that of a day
 }
 
 func newGeneration(number int64, path string) *generation {
 	return &generation{
-		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*Spending{},
+		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*Spending{}, days: map[dayOf]*Spending{},
 	}
 }
 
@@ -166,12 +167,24 @@ func (g *generation) addAnswer(a *answered) {
 	g.answers = append(g.answers, a)
 	g.latest[a.hash.key()] = a
 	g.closeCall(a.hash)
-	s := g.spending[a.run]
+	count(g.spending, a.run, a.answer)
+	count(g.days, dayOf{DayOf(a.answer.Received), a.scope}, a.answer)
+}
+
+// dayOf is a day of a scope.
+type dayOf struct {
+	day   string
+	scope int64
+}
+
+// count adds an answer to what is spent under a key.
+func count[K comparable](spent map[K]*Spending, key K, a Answer) {
+	s := spent[key]
 	if s == nil {
 		s = &Spending{}
-		g.spending[a.run] = s
+		spent[key] = s
 	}
-	s.add(a.answer)
+	s.add(a)
 }
 
 // sortedAnswers returns the answers that no later answer of the generation

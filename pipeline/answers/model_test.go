@@ -43,7 +43,7 @@ func TestModel(t *testing.T) {
 		s.maxLogBytes = maxLogBytes
 		defer func() { fatal(t, s.Close()) }()
 		model := map[string]*modelled{}
-		spent := map[string]*Spending{"a": {}, "b": {}}
+		spent, days := map[string]*Spending{"a": {}, "b": {}}, map[string]*Spending{}
 		questions := rapid.SampledFrom([]string{"one", "two", "three", "four"})
 		runs := rapid.SampledFrom([]string{"a", "b"})
 		of := func(name string) *modelled {
@@ -89,14 +89,12 @@ func TestModel(t *testing.T) {
 			"put": func(t *rapid.T) {
 				name, run, price := questions.Draw(t, "question"), runs.Draw(t, "run"), rapid.Int64Range(-1, 3).Draw(t, "price")
 				step++
-				a := Answer{Run: run, Outcome: Matched, Status: step, Credits: &price, Received: noon.Add(time.Duration(step) * time.Second)}
+				a := Answer{Run: run, Outcome: Matched, Status: step, Credits: &price, Received: noon.Add(time.Duration(step) * time.Hour)}
 				if price < 0 {
 					a.Credits = nil
-					spent[run].Unpriced++
-				} else {
-					spent[run].Credits += price
 				}
-				spent[run].Answers++
+				count(spent, run, a)
+				count(days, DayOf(a.Received), a)
 				agree("put", s.Put(ctx, person(name), a), nil)
 				*of(name) = modelled{stored: step, at: a.Received}
 			},
@@ -162,6 +160,17 @@ func TestModel(t *testing.T) {
 					if got := s.openOf(run); !maps.Equal(got, open[run]) {
 						t.Fatalf("run %s: open calls %v, want %v", run, got, open[run])
 					}
+				}
+				since := DayOf(noon.Add(time.Duration(rapid.IntRange(0, step).Draw(t, "hours")) * time.Hour))
+				got, err := s.SpentSince(ctx, since)
+				var want []DaySpending
+				for _, day := range slices.Sorted(maps.Keys(days)) {
+					if day >= since {
+						want = append(want, DaySpending{day, people, *days[day]})
+					}
+				}
+				if err != nil || !slices.Equal(got, want) {
+					t.Fatalf("since %s: %+v, %v; want %+v", since, got, err, want)
 				}
 			},
 			"restart": func(t *rapid.T) {

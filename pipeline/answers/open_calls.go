@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
-	"errors"
 	"iter"
 	"time"
 
@@ -153,43 +152,6 @@ func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCal
 
 // Find returns the open call of the question with hash h, or ErrNoCall.
 func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.mem.callOf(h) }
-
-// Spending is what a run has paid. What it may have paid besides is in its open calls.
-type Spending struct {
-	// Answers counts the answers that the run paid for, including forgotten
-	// answers. Unpriced counts those of them for which the service sent no
-	// price. The others cost Credits in total.
-	Answers  int64 `json:"answers"`
-	Unpriced int64 `json:"unpriced"`
-	Credits  int64 `json:"credits"`
-}
-
-// add counts an answer.
-func (p *Spending) add(a Answer) {
-	p.Answers++
-	if a.Credits == nil {
-		p.Unpriced++
-	} else {
-		p.Credits += *a.Credits
-	}
-}
-
-// Plus is what two runs have paid together.
-func (p Spending) Plus(other Spending) Spending {
-	return Spending{Answers: p.Answers + other.Answers, Unpriced: p.Unpriced + other.Unpriced, Credits: p.Credits + other.Credits}
-}
-
-// SumSpent returns a run's spending.
-func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error) {
-	if err := s.flush(); err != nil {
-		return Spending{}, err
-	}
-	err = s.reads.QueryRowContext(ctx, "SELECT answers, unpriced, credits FROM runs WHERE name = ?", run).Scan(&p.Answers, &p.Unpriced, &p.Credits)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Spending{}, nil // the run has asked nothing yet
-	}
-	return p, fault(err)
-}
 
 // Knows reports whether any match or miss of a scope is stored.
 func (s *Store) Knows(ctx context.Context, of Scope) (known bool, err error) {

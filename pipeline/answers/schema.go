@@ -8,7 +8,7 @@ var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next. The version is
 // SQLite's user_version. A released migration is never changed.
-var migrations = []string{firstSchema, logSchema, bodiesSchema}
+var migrations = []string{firstSchema, logSchema, bodiesSchema, daysSchema}
 
 // Times are milliseconds since 1970 UTC; a hash is a Question's. Rows with a
 // random key are small, and answers with their bodies are appended to another
@@ -97,4 +97,19 @@ CREATE TABLE bodies(
 	body BLOB NOT NULL -- with gzip
 ) STRICT;
 CREATE TRIGGER body_of_call AFTER DELETE ON calls BEGIN DELETE FROM bodies WHERE hash = old.hash; END;
+`
+
+// days are what was paid on each day, in UTC; kept when answers are forgotten. Those forgotten
+// before the table was made are not in it.
+const daysSchema = `
+CREATE TABLE days(
+	day TEXT NOT NULL, -- 2026-11-26
+	scope INTEGER NOT NULL REFERENCES scopes,
+	answers INTEGER NOT NULL,
+	unpriced INTEGER NOT NULL, -- of these, without a price
+	credits INTEGER NOT NULL,
+	PRIMARY KEY(day, scope)
+) STRICT, WITHOUT ROWID;
+INSERT INTO days SELECT date(received / 1000, 'unixepoch'), scope, count(*), sum(credits IS NULL), coalesce(sum(credits), 0)
+	FROM answers GROUP BY 1, 2;
 `

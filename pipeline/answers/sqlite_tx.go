@@ -98,6 +98,14 @@ func (g *sqliteTx) apply(from *generation) error {
 			return err
 		}
 	}
+	for of, s := range from.days {
+		err := g.Exec(`INSERT INTO days(day, scope, answers, unpriced, credits) VALUES (?, ?, ?, ?, ?) ON CONFLICT(day, scope) DO UPDATE
+			SET answers = answers + excluded.answers, unpriced = unpriced + excluded.unpriced, credits = credits + excluded.credits`,
+			of.day, of.scope, s.Answers, s.Unpriced, s.Credits)
+		if err != nil {
+			return err
+		}
+	}
 	return g.Exec("UPDATE log SET applied = ?", from.number)
 }
 

@@ -332,8 +332,8 @@ type Snapshot struct {
 	// be missing.
 	Items iter.Seq2[Item, error]
 	Calls []OpenCall
-	// Spent is what each run has paid, over all scopes.
-	Spent    map[string]Spending
+	// Spent is what was paid: by each run over all scopes, and on each day.
+	Spent    Spent
 	Position int64
 }
 
@@ -356,26 +356,6 @@ func (s *Store) Snapshot(ctx context.Context, of Scope, since int64, at func()) 
 	if err := s.addBodies(ctx, shot.Calls); err != nil {
 		return shot, err
 	}
-	shot.Spent = map[string]Spending{}
-	_, err = collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (name string, err error) {
-		var p Spending
-		err = row.Scan(&name, &p.Answers, &p.Unpriced, &p.Credits)
-		shot.Spent[name] = p
-		return name, err
-	}, "SELECT name, answers, unpriced, credits FROM runs")
+	shot.Spent, err = s.spent(ctx, of)
 	return shot, err
-}
-
-// SetSpent sets what runs have paid, as counted by another store.
-func (s *Store) SetSpent(ctx context.Context, spent map[string]Spending) error {
-	return s.writer.Write(ctx, func(g *sqliteTx) error {
-		for name, p := range spent {
-			err := g.Exec(`INSERT INTO runs(name, answers, unpriced, credits) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO UPDATE
-				SET answers = excluded.answers, unpriced = excluded.unpriced, credits = excluded.credits`, name, p.Answers, p.Unpriced, p.Credits)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -120,5 +120,8 @@ func (r *Reporter) service() (*report.Service, error) {
 	if most := remote.Budget.MaxDuration.Seconds(); most > 0 {
 		s.Budget.MaxDurationSeconds = &most
 	}
+	if a := remote.Budget.Allowance; a.Days > 0 {
+		s.Budget.Allowance = &report.Allowance{Days: a.Days, Credits: r.work.Buyer.SpentOfAllowance(), MaxCredits: a.Credits}
+	}
 	return s, s.SetOpenCalls(context.Background(), remote.Answers, d.Scope(), d.Header.Run)
 }

@@ -181,6 +181,38 @@ func (s *State) Stat(ctx context.Context) (st answers.Stat, err error) {
 	return st, nil
 }
 
+// SpentSince is that of answers.Store.
+func (s *State) SpentSince(ctx context.Context, day string) (spent []answers.DaySpending, err error) {
+	scopes, err := s.Scopes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range scopes {
+		m, err := s.latest(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		err = s.withLog(ctx, of, m, func(copied *WorkingCopy) error {
+			if copied != nil {
+				more, err := copied.Store.SpentSince(ctx, day)
+				spent = append(spent, more...)
+				return err
+			}
+			for on, p := range m.Spent.ByDay {
+				if on >= day {
+					spent = append(spent, answers.DaySpending{Day: on, Scope: of, Spending: p})
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(spent, answers.DaySpending.Compare)
+	return spent, nil
+}
+
 // Others counts what is stored of a scope's operation under other names of services. An
 // answer that is in several files, because it was bought again, counts in each.
 func (s *State) Others(ctx context.Context, than answers.Scope) (map[string]answers.Held, error) {

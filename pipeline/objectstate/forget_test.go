@@ -94,7 +94,7 @@ func TestForget(t *testing.T) {
 				t.Errorf("the open calls are %q, want %q", calls, c.calls)
 			}
 			requireNothingElse(t, b, s)
-			if spent := must2(s.latest(t.Context(), people)).Spent["night"]; spent.Answers != 1 {
+			if spent := must2(s.latest(t.Context(), people)).ByRun["night"]; spent.Answers != 1 {
 				t.Errorf("spent %+v", spent)
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -62,8 +61,7 @@ func (x *Session) joinLanes(ctx context.Context) error {
 		return err
 	}
 	next := x.manifest.next(s.writer)
-	next.Lanes, next.Spent = nil, map[string]answers.Spending{}
-	maps.Copy(next.Spent, x.manifest.Spent)
+	next.Lanes = nil
 	var stored []items
 	var calls []answers.OpenCall
 	for n, m := range sealed {
@@ -72,9 +70,7 @@ func (x *Session) joinLanes(ctx context.Context) error {
 			return err
 		}
 		stored, calls = append(stored, lanes[n].sorted(ctx, x.of, m.Files, true)), append(calls, open...)
-		for run, p := range m.Spent {
-			next.Spent[run] = next.Spent[run].Plus(p)
-		}
+		next.Spent = next.Spent.Plus(m.Spent)
 	}
 	if _, _, err := s.addToManifest(ctx, x.of, next, merge(stored), calls); err != nil {
 		return err
@@ -106,37 +102,36 @@ func (s *State) removeLanes(ctx context.Context, of answers.Scope, upTo int64) e
 }
 
 // lookAtLanes adds what open lanes have to the working copy of a session that
-// writes nothing, and what runs have paid in them.
-func (x *Session) lookAtLanes(ctx context.Context, paid map[string]answers.Spending) (err error) {
+// writes nothing, and returns what was paid in them.
+func (x *Session) lookAtLanes(ctx context.Context) (paid answers.Spent, err error) {
 	dir, err := os.MkdirTemp(x.state.Scratch, "leadetl-answers-*")
 	if err != nil {
-		return err
+		return paid, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for n := range x.manifest.Lanes.Count {
-		if err := x.lookAtLane(ctx, n, fmt.Sprintf("%s/%d", dir, n), paid); err != nil {
-			return err
+		more, err := x.lookAtLane(ctx, n, fmt.Sprintf("%s/%d", dir, n))
+		if err != nil {
+			return paid, err
 		}
+		paid = paid.Plus(more)
 	}
-	return nil
+	return paid, nil
 }
 
-func (x *Session) lookAtLane(ctx context.Context, number int, dir string, paid map[string]answers.Spending) (err error) {
+func (x *Session) lookAtLane(ctx context.Context, number int, dir string) (paid answers.Spent, err error) {
 	lane, err := x.state.lane(x.of, x.manifest.Lanes.ID, number).Look(ctx, x.of, dir)
 	if err != nil {
-		return err
+		return paid, err
 	}
 	defer func() { err = errors.Join(err, lane.Close(ctx)) }()
 	if err := lane.Answers.Load(ctx, nil); err != nil {
-		return err
+		return paid, err
 	}
 	shot, err := lane.Answers.Snapshot(ctx, x.of, 0, func() {})
 	if err != nil {
-		return err
-	}
-	for run, p := range shot.Spent {
-		paid[run] = paid[run].Plus(p)
+		return paid, err
 	}
 	_, err = x.Answers.Take(ctx, x.of, shot.Items, shot.Calls)
-	return err
+	return shot.Spent, err
 }

@@ -38,9 +38,9 @@ type manifest struct {
 	Calls *callsFile   `json:"calls,omitempty"`
 	// Term is the number of the last takeover of the log. LogFrom is the number
 	// of the first log segment that is not in Files and Calls.
-	Term    int64                       `json:"term"`
-	LogFrom int64                       `json:"log_from"`
-	Spent   map[string]answers.Spending `json:"spent,omitempty"` // by run
+	Term    int64 `json:"term"`
+	LogFrom int64 `json:"log_from"`
+	answers.Spent
 	// Lanes are open: what they have counts beside the files.
 	Lanes *openLanes `json:"lanes,omitempty"`
 	// Closed is in the manifest of a lane: nothing may be added to it.

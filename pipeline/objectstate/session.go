@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"sync"
@@ -231,13 +230,13 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	}
 	paid := m.Spent
 	if m.Lanes != nil {
-		paid = map[string]answers.Spending{}
-		maps.Copy(paid, m.Spent)
-		if err := x.lookAtLanes(ctx, paid); err != nil {
+		inLanes, err := x.lookAtLanes(ctx)
+		if err != nil {
 			return err
 		}
+		paid = paid.Plus(inLanes)
 	}
-	if err := x.Answers.SetSpent(ctx, paid); err != nil {
+	if err := x.Answers.SetSpent(ctx, x.of, paid); err != nil {
 		return err
 	}
 	shot, err := x.Answers.Snapshot(ctx, x.of, 0, func() {})

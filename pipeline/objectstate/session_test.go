@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/journal/journaltest"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // attempt is one process of a run, alive or believed dead.
@@ -207,7 +208,7 @@ func TestSealing(t *testing.T) {
 	must(t, x.Close(t.Context()))
 	m, err := s.latest(t.Context(), people)
 	must(t, err)
-	if m.Number < 5 || m.Spent["night"].Answers != 90 {
+	if m.Number < 5 || m.Spent.ByRun["night"].Answers != 90 {
 		t.Errorf("the manifest is %+v", m)
 	}
 	left, err := os.ReadDir(filepath.Join(b.folder(s, people), "log"))
@@ -221,7 +222,26 @@ func TestSealing(t *testing.T) {
 	if want := (answers.Spending{Answers: 90, Credits: 180}); err != nil || spent != want || unknownOf(t, next, "night") != 10 {
 		t.Errorf("the next session finds spent %+v, %v; want %+v", spent, err, want)
 	}
-	must(t, next.Close(t.Context()))
+	// Another scope of the state knows of it, also while this one's log is open.
+	must(t, next.Answers.Put(t.Context(), question("one more"), answerTo(people, "one more", "{}", noon).Answer))
+	other, err := b.state(t, "state").Look(t.Context(), answers.Scope{Service: people.Service, Operation: resolution.IPToCompany}, t.TempDir())
+	must(t, err)
+	since, err := other.Answers.SpentSince(t.Context(), answers.DayOf(noon))
+	if want := []answers.DaySpending{{Day: answers.DayOf(noon), Scope: people, Spending: answers.Spending{Answers: 91, Credits: 182}}}; err != nil || !slices.Equal(since, want) {
+		t.Errorf("of another scope: %+v, %v; want %+v", since, err, want)
+	}
+	if since, err = other.Answers.SpentSince(t.Context(), answers.DayOf(noon.AddDate(0, 0, 1))); len(since) != 0 || err != nil {
+		t.Errorf("since the day after: %+v, %v", since, err)
+	}
+	open := 0
+	for _, err := range other.Answers.OpenAnywhere(t.Context()) {
+		must(t, err)
+		open++
+	}
+	if open != 10 {
+		t.Errorf("%d open calls, want 10", open)
+	}
+	must(t, errors.Join(other.Close(t.Context()), next.Close(t.Context())))
 }
 
 // An intent may be used for a shorter time than a lease takes to expire: whoever

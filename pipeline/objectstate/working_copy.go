@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"iter"
 	"os"
+	"slices"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -25,6 +27,34 @@ type WorkingCopy struct {
 // ErrNotLoaded means that a question was looked up whose stored answer was not
 // loaded. It cannot happen while the input stays the same.
 var ErrNotLoaded = errors.New("the input has changed since its stored answers were loaded: it has another question now, which is not asked; run the same command again")
+
+// SpentSince is that of all scopes of the state. What their runs pay from now on is not in it.
+func (c *WorkingCopy) SpentSince(ctx context.Context, day string) ([]answers.DaySpending, error) {
+	ours, err := c.Store.SpentSince(ctx, day)
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.session.state.SpentSince(ctx, day)
+	return append(ours, slices.DeleteFunc(others, func(d answers.DaySpending) bool { return d.Scope == c.session.of })...), err
+}
+
+// OpenAnywhere lists the open calls of all scopes of the state.
+func (c *WorkingCopy) OpenAnywhere(ctx context.Context) iter.Seq2[answers.OpenCall, error] {
+	return func(yield func(answers.OpenCall, error) bool) {
+		for call, err := range c.Store.OpenAnywhere(ctx) {
+			if !yield(call, err) {
+				return
+			}
+		}
+		for _, state := range []answers.State{answers.Unknown, answers.Parked} {
+			for call, err := range c.session.state.openCalls(ctx, state) {
+				if (err != nil || call.Scope != c.session.of) && !yield(call, err) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Unloaded is how many stored answers Load can choose from, at most. It is 0 after
 // Load.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // ErrBudget says that a run stopped because a budget is used up. The same run
@@ -18,12 +20,25 @@ type Budget struct {
 	// MaxCredits and MaxCalls are limits that are never exceeded; -1 is no
 	// limit. A question counts as one call, however often it is sent.
 	MaxCredits, MaxCalls int64
+	// Allowance bounds what all jobs of a state cost together.
+	Allowance Allowance
 	// MaxDuration is how long one process may ask; 0 is no limit.
 	MaxDuration time.Duration
 }
 
 // NoBudget limits nothing.
 var NoBudget = Budget{MaxCredits: -1, MaxCalls: -1}
+
+// Allowance is how many credits may be spent in some days; the zero value is no limit.
+type Allowance struct {
+	Days    int // today is one of them, in UTC
+	Credits int64
+}
+
+func (a Allowance) String() string { return fmt.Sprintf("%dd=%d", a.Days, a.Credits) }
+
+// since is the first day that counts, as answers.DayOf.
+func (a Allowance) since(now time.Time) string { return answers.DayOf(now.AddDate(0, 0, 1-a.Days)) }
 
 // BudgetError names the budget that is used up.
 type BudgetError struct {
@@ -49,6 +64,7 @@ type account struct {
 
 	mu           sync.Mutex
 	calls, spent int64 // paid, or maybe billed
+	others       int64 // what counts against the allowance beside spent
 	open, held   int64 // calls under way, and the most they can cost
 	changed      chan struct{}
 }
@@ -86,6 +102,9 @@ func (a *account) refuse(price int64) error {
 	}
 	if b.MaxCredits >= 0 && a.spent+a.held+price > b.MaxCredits {
 		return &BudgetError{"--max-credits", fmt.Sprint(b.MaxCredits), fmt.Sprint(a.spent)}
+	}
+	if b.Allowance.Days > 0 && a.others+a.spent+a.held+price > b.Allowance.Credits {
+		return &BudgetError{"--max-credits-per", b.Allowance.String(), fmt.Sprint(a.others + a.spent)}
 	}
 	return nil
 }

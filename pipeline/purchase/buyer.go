@@ -72,6 +72,10 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	}
 	b.reservedEarlier.price = spent.Open
 	b.account.adjust(spent.Calls, spent.Credits(), 0, 0)
+	if b.account.others, err = r.SpentOfAllowance(ctx, op, b.began); err != nil {
+		return nil, nil, err
+	}
+	b.account.others -= spent.Credits()
 	b.counters.Earlier(spent.Calls, spent.Paid)
 	cancel := context.CancelFunc(func() {})
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {
@@ -104,6 +108,12 @@ func (b *Buyer) Refused() error {
 // Spent returns the calls and credits counted so far, those of earlier
 // processes of the run included.
 func (b *Buyer) Spent() (calls, credits int64) { return b.account.totals() }
+
+// SpentOfAllowance is what counts against the allowance so far.
+func (b *Buyer) SpentOfAllowance() int64 {
+	_, credits := b.account.totals()
+	return b.account.others + credits
+}
 
 // MaxLookups bounds the questions that are looked up at a time, and so the
 // bodies in memory.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -130,6 +131,35 @@ func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
 		}
 	}
 	return s, nil
+}
+
+// SpentOfAllowance is what all jobs of the state have spent in the days of the allowance; 0
+// without one. A call without an answer counts whenever it was sent, with its price; so does an
+// answer whose price the service did not say.
+func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, now time.Time) (credits int64, err error) {
+	if r.Budget.Allowance.Days == 0 || r.Answers == nil {
+		return 0, nil
+	}
+	priceOf := func(of answers.Scope) Price {
+		if of == r.Scope(op) {
+			return r.Price
+		}
+		return Prices[of.Operation]
+	}
+	spent, err := r.Answers.SpentSince(ctx, r.Budget.Allowance.since(now))
+	for _, d := range spent {
+		credits += d.Credits + d.Unpriced*priceOf(d.Scope).Max()
+	}
+	if err != nil {
+		return 0, err
+	}
+	for c, err := range r.Answers.OpenAnywhere(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		credits += priceOf(c.Scope).MaxCost(c.Question)
+	}
+	return credits, nil
 }
 
 // reservedEarlier are the questions of earlier processes of the run that had no answer

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -46,6 +47,66 @@ func TestDearerThanDeclared(t *testing.T) {
 	}
 	if !errors.Is(err, ErrBudget) || bought != 2 { // the second left with 7 in mind
 		t.Errorf("%d bought, then %v", bought, err)
+	}
+}
+
+// TestAllowance: what all jobs of a state have paid in the days counts, and nothing before.
+func TestAllowance(t *testing.T) {
+	now := time.Now()
+	three := int64(3)
+	for _, f := range []struct {
+		name    string
+		days    int
+		credits int64
+		earlier func(s *answers.Store, before func(days int) time.Time) error
+		bought  int // of calls at 3 credits
+	}{
+		{"nothing earlier", 1, 8, func(*answers.Store, func(int) time.Time) error { return nil }, 2},
+		{"another job today", 1, 8, func(s *answers.Store, before func(int) time.Time) error {
+			return s.Put(t.Context(), answers.Question{Scope: answers.Scope{Service: "other", Operation: resolution.Enrichment}, Key: "x"}, answers.Answer{Run: "other", Outcome: answers.Matched, Credits: &three, Received: now})
+		}, 1},
+		{"this job, in the days", 3, 8, func(s *answers.Store, before func(int) time.Time) error {
+			return s.Put(t.Context(), answers.Question{Scope: answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone}, Key: "x"}, answers.Answer{Run: "night", Outcome: answers.Matched, Credits: &three, Received: before(2)})
+		}, 1},
+		{"this job, earlier", 2, 8, func(s *answers.Store, before func(int) time.Time) error {
+			return s.Put(t.Context(), answers.Question{Scope: answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone}, Key: "x"}, answers.Answer{Run: "night", Outcome: answers.Matched, Credits: &three, Received: before(2)})
+		}, 2},
+		{"without a price", 1, 8, func(s *answers.Store, before func(int) time.Time) error {
+			return s.Put(t.Context(), answers.Question{Scope: answers.Scope{Service: "other", Operation: resolution.NetworkToPhone}, Key: "x"}, answers.Answer{Run: "other", Outcome: answers.Matched, Received: now})
+		}, 1},
+		{"may be billed", 1, 8, func(s *answers.Store, before func(int) time.Time) error {
+			q := answers.Question{Scope: answers.Scope{Service: "other", Operation: resolution.NetworkToPhone}, Key: "x"}
+			_, err := s.Intent(t.Context(), q, answers.Send{Run: "other", At: before(9)})
+			return errors.Join(err, s.Fail(t.Context(), q, answers.Failure{MayBeBilled: true}))
+		}, 1},
+		{"nothing allowed", 1, 0, func(*answers.Store, func(int) time.Time) error { return nil }, 0},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			store, err := answers.Open(t.TempDir(), answers.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			if err := f.earlier(store, func(days int) time.Time { return now.AddDate(0, 0, -days) }); err != nil {
+				t.Fatal(err)
+			}
+			service := answering(func(string) (int, string, error) {
+				return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`, nil
+			})
+			b := buyerFrom(t, resolution.NetworkToPhone, store, service, func(r *Remote) { r.Budget.Allowance = Allowance{f.days, f.credits} })
+			bought := 0
+			for ; bought < 5; bought++ {
+				if _, err = ask(t, b, fmt.Sprint(bought)); err != nil {
+					break
+				}
+			}
+			if budget, stopped := errors.AsType[*BudgetError](err); !stopped || bought != f.bought || budget.Flag != "--max-credits-per" {
+				t.Errorf("%d bought, want %d; then %v", bought, f.bought, err)
+			}
+			if got, err := b.remote.SpentOfAllowance(t.Context(), resolution.NetworkToPhone, now); err != nil || got != b.SpentOfAllowance() {
+				t.Errorf("%d stored, %v; %d counted", got, err, b.SpentOfAllowance())
+			}
+		})
 	}
 }
 

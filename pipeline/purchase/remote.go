@@ -203,6 +203,9 @@ type Ledger interface {
 	SumSpent(ctx context.Context, run string) (answers.Spending, error)
 	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+	// SpentSince and OpenAnywhere are about all scopes of the state.
+	SpentSince(ctx context.Context, day string) ([]answers.DaySpending, error)
+	OpenAnywhere(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 }
 
 var _ Store = (*answers.Store)(nil)

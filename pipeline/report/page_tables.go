@@ -205,6 +205,10 @@ func meters(r *Report) (list []meter) {
 		list = append(list, newMeter("Credits", s.Budget.Credits, s.Budget.MaxCredits,
 			tally{"earlier", "paid by earlier runs", s.Calls.EarlierCredits}, tally{"ours", "paid by this run", ours}, tally{"maybe", "may have been billed", open}))
 	}
+	if a := s.Budget.Allowance; a != nil {
+		list = append(list, newMeter("Credits of all jobs in "+count(int64(a.Days), "day"), a.Credits, &a.MaxCredits,
+			tally{"earlier", "by all jobs before", max(a.Credits-ours-open, 0)}, tally{"ours", "by this run", ours}, tally{"maybe", "may have been billed", open}))
+	}
 	if s.Budget.MaxCalls != nil {
 		list = append(list, newMeter("Questions sent", s.Budget.Calls, s.Budget.MaxCalls,
 			tally{"earlier", "by earlier runs", s.Calls.EarlierCalls}, tally{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)}))

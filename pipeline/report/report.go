@@ -149,6 +149,15 @@ type Budget struct {
 	MaxCalls           *int64   `json:"max_calls"`
 	MaxCredits         *int64   `json:"max_credits"`
 	MaxDurationSeconds *float64 `json:"max_duration_seconds"`
+	// Allowance is that of all jobs of the state; null without one.
+	Allowance *Allowance `json:"allowance,omitempty"`
+}
+
+// Allowance is what all jobs of the state have spent in some days, and may.
+type Allowance struct {
+	Days       int   `json:"days"` // until today
+	Credits    int64 `json:"credits"`
+	MaxCredits int64 `json:"max_credits"`
 }
 
 // UnknownCalls lists the calls for this operation that may have been billed and

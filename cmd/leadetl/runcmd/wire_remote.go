@@ -59,6 +59,7 @@ type remoteFlags struct {
 	timeout        time.Duration
 	giveUpAfter    time.Duration
 	maxCredits     cliflag.Number
+	maxCreditsPer  cliflag.Allowance
 	maxCalls       cliflag.Number
 	maxDuration    time.Duration
 	creditCost     cliflag.Number
@@ -94,6 +95,7 @@ func (f *remoteFlags) registerBudget(flags *pflag.FlagSet) {
 	defaults := client.DefaultOptions()
 	f.rate = limit.None
 	flags.Var(&f.maxCredits, "max-credits", "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)")
+	flags.Var(&f.maxCreditsPer, "max-credits-per", "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)")
 	flags.Var(&f.maxCalls, "max-calls", "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)")
 	flags.DurationVar(&f.maxDuration, "max-duration", 0, "`time` after which no more calls are sent (default: no limit)")
 	flags.Var(&f.creditCost, "credit-cost", "most `credits` that one call can cost (default: the price of the operation)")
@@ -114,7 +116,7 @@ func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
 
 // onlyRemote are the flags that have no meaning for the embedded engine.
 var onlyRemote = []string{
-	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-calls", "max-duration",
+	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-credits-per", "max-calls", "max-duration",
 	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "new-key", "plain-404", "callback-url",
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }
@@ -203,7 +205,7 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, pla
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),
-		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration},
+		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration, Allowance: purchase.Allowance(f.maxCreditsPer)},
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
 	}

@@ -171,6 +171,9 @@ func credits(s *report.Service) string {
 	if most := s.Budget.MaxCredits; most != nil {
 		notes = append(notes, "budget "+figures.Grouped(*most))
 	}
+	if a := s.Budget.Allowance; a != nil {
+		notes = append(notes, fmt.Sprintf("%s of %s by all jobs in %s", figures.Grouped(a.Credits), figures.Grouped(a.MaxCredits), figures.Plural(int64(a.Days), "day")))
+	}
 	return strings.Join(notes, ", ")
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,5 +108,42 @@ func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, rando
 	j.Within(cli.ExitDone)
 	if len(s.Ledger()) != budgetRows || len(clitest.ReadDataset(t, j.Path("out")).Rows) != budgetRows {
 		t.Errorf("with more of it, %d are billed of %d rows", len(s.Ledger()), budgetRows)
+	}
+}
+
+// TestRemoteAllowance: jobs of one state stop together at the credits of some days, whatever
+// they ask for and whoever was killed, and cost says what they have paid.
+func TestRemoteAllowance(t *testing.T) {
+	for name, keep := range map[string]clitest.Keeper{"in a folder": clitest.InFolder, "on S3": clitest.OnS3(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := badservice.DefaultOptions()
+			o.Matched, o.Latency = 1, 5*time.Millisecond
+			s, url := clitest.StartService(t, o)
+			first := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(100), "--concurrency", "16", "--idempotent")
+			keep(first)
+			p := first.Start()
+			clitest.Until(t, "it has bought some", func() bool { return s.Spent() > 20 || p.Ended() })
+			p.Kill()
+			first.Within(cli.ExitDone)
+			second := clitest.NewRemoteJob(t, "deanonymization", url, clitest.AddressList(100), "--concurrency", "16", "--idempotent", "--max-credits-per", "30d=250")
+			second.State = first.State
+			second.Within(cli.ExitBudget)
+			if s.Spent() > 250 || s.Spent() < 248 { // 1 or 3 credits each
+				t.Errorf("%d credits are spent of 250", s.Spent())
+			}
+			stopped := s.Spent()
+			p = second.Start("--max-credits-per", "1d=250")
+			if code := p.Code(); code != cli.ExitBudget || !strings.Contains(p.Said.String(), "--max-credits-per 1d=250") || s.Spent() != stopped {
+				t.Errorf("exit code %d and %d credits:\n%s", code, s.Spent(), clitest.Tail(p.Said.String()))
+			}
+			second.Flags = append(second.Flags, "--max-credits-per", "30d=400")
+			second.Within(cli.ExitDone)
+			cost := clitest.StartProgram(t, append([]string{"cost", "--json"}, second.State[1:]...)...)
+			if code := cost.Code(); code != cli.ExitDone || strings.Count(cost.Printed.String(), `"answers":100,`) != 2 ||
+				!strings.Contains(cost.Printed.String(), `"credits":100}`) || !strings.Contains(cost.Printed.String(), fmt.Sprintf(`"credits":%d}`, s.Spent()-100)) {
+				t.Errorf("%d credits are spent; exit code %d, cost says\n%s", s.Spent(), code, cost.Printed.String())
+			}
+		})
 	}
 }

@@ -1,0 +1,175 @@
+package answers
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Spending is what a run has paid. What it may have paid besides is in its open calls.
+type Spending struct {
+	// Answers counts the answers that the run paid for, including forgotten
+	// answers. Unpriced counts those of them for which the service sent no
+	// price. The others cost Credits in total.
+	Answers  int64 `json:"answers"`
+	Unpriced int64 `json:"unpriced"`
+	Credits  int64 `json:"credits"`
+}
+
+// add counts an answer.
+func (p *Spending) add(a Answer) {
+	p.Answers++
+	if a.Credits == nil {
+		p.Unpriced++
+	} else {
+		p.Credits += *a.Credits
+	}
+}
+
+// Plus is what two runs have paid together.
+func (p Spending) Plus(other Spending) Spending {
+	return Spending{Answers: p.Answers + other.Answers, Unpriced: p.Unpriced + other.Unpriced, Credits: p.Credits + other.Credits}
+}
+
+// SumSpent returns a run's spending.
+func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error) {
+	if err := s.flush(); err != nil {
+		return Spending{}, err
+	}
+	err = s.reads.QueryRowContext(ctx, "SELECT answers, unpriced, credits FROM runs WHERE name = ?", run).Scan(&p.Answers, &p.Unpriced, &p.Credits)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Spending{}, nil // the run has asked nothing yet
+	}
+	return p, fault(err)
+}
+
+// Spent is what was paid, as Spending.
+type Spent struct {
+	ByRun map[string]Spending `json:"spent,omitempty"`
+	ByDay map[string]Spending `json:"spent_by_day,omitempty"` // those of DayOf, of one scope
+}
+
+// Plus is what two stores have paid together.
+func (s Spent) Plus(other Spent) Spent {
+	return Spent{together(s.ByRun, other.ByRun), together(s.ByDay, other.ByDay)}
+}
+
+func together(a, b map[string]Spending) map[string]Spending {
+	sum := map[string]Spending{}
+	maps.Copy(sum, a)
+	for key, p := range b {
+		sum[key] = sum[key].Plus(p)
+	}
+	return sum
+}
+
+// DayOf is the day of a moment, in UTC: 2026-11-26.
+func DayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// DaySpending is what the questions of a scope have cost on a day.
+type DaySpending struct {
+	Day string // of DayOf
+	Scope
+	Spending
+}
+
+// Compare orders by day, service and operation.
+func (d DaySpending) Compare(other DaySpending) int {
+	return cmp.Or(cmp.Compare(d.Day, other.Day), cmp.Compare(d.Service, other.Service), cmp.Compare(d.Operation, other.Operation))
+}
+
+// SpentSince returns what was paid on a day and later, in order.
+// Answers that are forgotten count too.
+func (s *Store) SpentSince(ctx context.Context, day string) ([]DaySpending, error) {
+	c, err := s.Contents()
+	if err != nil {
+		return nil, err
+	}
+	return c.SpentSince(ctx, day)
+}
+
+// OpenAnywhere lists the calls that may have been billed, or will be, and have no answer.
+func (s *Store) OpenAnywhere(ctx context.Context) iter.Seq2[OpenCall, error] {
+	return func(yield func(OpenCall, error) bool) {
+		for _, calls := range []iter.Seq2[OpenCall, error]{s.Unknown(ctx), s.Parked(ctx)} {
+			for c, err := range calls {
+				if !yield(c, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// SpentSince is that of Store.
+func (c *Contents) SpentSince(ctx context.Context, day string) ([]DaySpending, error) {
+	spent, err := collect(ctx, c.from, func(row interface{ Scan(...any) error }) (d DaySpending, err error) {
+		err = row.Scan(&d.Day, &d.Service, &d.Operation, &d.Answers, &d.Unpriced, &d.Credits)
+		return d, err
+	}, "SELECT d.day, s.service, s.operation, d.answers, d.unpriced, d.credits FROM days d JOIN scopes s ON s.id = d.scope WHERE d.day >= ?", day)
+	if err != nil {
+		return nil, err
+	}
+	for of, p := range c.later.days {
+		scope := c.scopes[of.scope]
+		i := slices.IndexFunc(spent, func(d DaySpending) bool { return d.Day == of.day && d.Scope == scope })
+		switch {
+		case of.day < day:
+		case i < 0:
+			spent = append(spent, DaySpending{of.day, scope, *p})
+		default:
+			spent[i].Spending = spent[i].Plus(*p)
+		}
+	}
+	slices.SortFunc(spent, DaySpending.Compare)
+	return spent, nil
+}
+
+// spent returns what all runs have paid, and what a scope has cost by day.
+func (s *Store) spent(ctx context.Context, of Scope) (all Spent, err error) {
+	read := func(query string, args ...any) (map[string]Spending, error) {
+		sums := map[string]Spending{}
+		_, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (key string, err error) {
+			var p Spending
+			err = row.Scan(&key, &p.Answers, &p.Unpriced, &p.Credits)
+			sums[key] = p
+			return key, err
+		}, query, args...)
+		return sums, err
+	}
+	if all.ByRun, err = read("SELECT name, answers, unpriced, credits FROM runs"); err != nil {
+		return all, err
+	}
+	all.ByDay, err = read(`SELECT d.day, d.answers, d.unpriced, d.credits FROM days d JOIN scopes s ON s.id = d.scope
+		WHERE s.service = ? AND s.operation = ?`, of.Service, string(of.Operation))
+	return all, err
+}
+
+// SetSpent sets what was paid, as counted by another store of the scope.
+func (s *Store) SetSpent(ctx context.Context, of Scope, spent Spent) error {
+	scope, err := s.scopeID(ctx, of)
+	if err != nil {
+		return err
+	}
+	return s.writer.Write(ctx, func(g *sqliteTx) error {
+		for name, p := range spent.ByRun {
+			err := g.Exec(`INSERT INTO runs(name, answers, unpriced, credits) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO UPDATE
+				SET answers = excluded.answers, unpriced = excluded.unpriced, credits = excluded.credits`, name, p.Answers, p.Unpriced, p.Credits)
+			if err != nil {
+				return err
+			}
+		}
+		for day, p := range spent.ByDay {
+			err := g.Exec("INSERT OR REPLACE INTO days(day, scope, answers, unpriced, credits) VALUES (?, ?, ?, ?, ?)", day, scope, p.Answers, p.Unpriced, p.Credits)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

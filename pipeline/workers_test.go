@@ -57,7 +57,7 @@ type crowdedBatch struct{ resolution.Batch }
 var largeCompany = &resolution.Company{About: strings.Repeat("about ", 400_000)}
 
 func (b crowdedBatch) Resolve(ctx context.Context, of resolution.Questions, limit int, to *resolution.Answers) (int, error) {
-	to.Companies.Table.Add(largeCompany)
+	to.Companies.Table.Add(largeCompany.Record())
 	return b.Batch.Resolve(ctx, of, limit, to)
 }
 

@@ -1,6 +1,9 @@
 package resolution
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // CompanyCodes is a column of companies: their codes in a table, 0 for none. Where a company
 // is met again, it has its code again, or another one that stands for the same.
@@ -13,8 +16,9 @@ type CompanyCodes struct {
 // Without it, every row would have a pointer to a company, and all companies would stay in
 // memory.
 type CompanyTable interface {
-	// Add copies a company, and returns its code, which is above 0.
-	Add(c *Company) int32
+	// Add adds a company, and returns its code, which is above 0. It copies all but the texts
+	// in r.Memory.
+	Add(r CompanyRecord) int32
 	// AddShared is Add for a company that does not change: the same pointer may have its code
 	// again.
 	AddShared(c *Company) int32
@@ -24,12 +28,86 @@ type CompanyTable interface {
 	Memory(begin func() any) any
 }
 
+// CompanyRecord is a company as reference data has it.
+type CompanyRecord struct {
+	// Memory has texts that need no copy. It stays as it is while a table is used that the
+	// company was added to.
+	Memory []byte
+	Fields [CompanyFields]CompanyField
+}
+
+// CompanyField is a field of a company.
+type CompanyField struct {
+	Text string // "" if it is not known
+	// Number is that of the text, from 1, among the texts of this field that companies with the
+	// same Memory have; 0 for a text without a number.
+	Number int32
+}
+
+// The fields of a CompanyRecord.
+const (
+	CompanyDomain = iota
+	CompanyName
+	CompanyWebsiteURL
+	CompanyNetworkURL
+	CompanyIndustry
+	CompanyRevenue
+	CompanyEmployeeCount
+	CompanyYearFounded // decimal
+	CompanyStreet
+	CompanyZipCode
+	CompanyCity
+	CompanyState
+	CompanyAbout
+	CompanyFields
+)
+
+// Record is the company as a record.
+func (c *Company) Record() (r CompanyRecord) {
+	for i, text := range c.texts() {
+		if text != nil {
+			r.Fields[i].Text = *text
+		}
+	}
+	if c.YearFounded != nil {
+		r.Fields[CompanyYearFounded].Text = strconv.Itoa(int(*c.YearFounded))
+	}
+	return r
+}
+
+// Company is a copy of the record.
+func (r *CompanyRecord) Company() *Company {
+	c := Company{Industry: new("")}
+	for i, text := range c.texts() {
+		if text != nil {
+			*text = r.Fields[i].Text
+		}
+	}
+	if *c.Industry == "" {
+		c.Industry = nil
+	}
+	if year, err := strconv.ParseInt(r.Fields[CompanyYearFounded].Text, 10, 32); err == nil {
+		c.YearFounded = new(int32(year))
+	}
+	return c.Clone()
+}
+
+// texts are the texts of a company by their fields; nil for one that is null or a number.
+func (c *Company) texts() [CompanyFields]*string {
+	return [...]*string{
+		CompanyDomain: &c.Domain, CompanyName: &c.Name, CompanyWebsiteURL: &c.WebsiteURL, CompanyNetworkURL: &c.NetworkURL,
+		CompanyIndustry: c.Industry, CompanyRevenue: &c.Revenue, CompanyEmployeeCount: &c.EmployeeCount, CompanyYearFounded: nil,
+		CompanyStreet: &c.Address.Street, CompanyZipCode: &c.Address.ZipCode, CompanyCity: &c.Address.City,
+		CompanyState: &c.Address.State, CompanyAbout: &c.About,
+	}
+}
+
 // CompanyList is the table of answers that are soon copied or sent. It gives its companies
 // back. One goroutine at a time may add to it.
 type CompanyList struct{ all []*Company }
 
-// Add is that of CompanyTable.
-func (l *CompanyList) Add(c *Company) int32 { return l.AddShared(c.Clone()) }
+// Add adds a copy.
+func (l *CompanyList) Add(r CompanyRecord) int32 { return l.AddShared(r.Company()) }
 
 // AddShared keeps the company.
 func (l *CompanyList) AddShared(c *Company) int32 {
@@ -49,29 +127,32 @@ func (l *CompanyList) Memory(func() any) any { return nil }
 // Clone is a copy that shares no memory. Its texts are parts of one.
 func (c *Company) Clone() *Company {
 	kept := *c
-	texts := []*string{&kept.Name, &kept.Domain, &kept.WebsiteURL, &kept.NetworkURL, &kept.Revenue, &kept.EmployeeCount,
-		&kept.Address.Street, &kept.Address.ZipCode, &kept.Address.City, &kept.Address.State, &kept.About}
 	if c.Industry != nil {
 		kept.Industry = new(*c.Industry)
-		texts = append(texts, kept.Industry)
 	}
 	if c.YearFounded != nil {
 		kept.YearFounded = new(*c.YearFounded)
 	}
-	size := 0
-	for _, t := range texts {
-		size += len(*t)
-	}
 	var all strings.Builder
-	all.Grow(size)
-	for _, t := range texts {
-		all.WriteString(*t)
-	}
-	rest := all.String()
-	for _, t := range texts {
-		*t, rest = rest[:len(*t)], rest[len(*t):]
+	all.Grow(kept.size())
+	for _, t := range kept.texts() {
+		if t != nil {
+			from := all.Len()
+			all.WriteString(*t)
+			*t = all.String()[from:]
+		}
 	}
 	return &kept
+}
+
+// size is the number of bytes of the texts.
+func (c *Company) size() (n int) {
+	for _, t := range c.texts() {
+		if t != nil {
+			n += len(*t)
+		}
+	}
+	return n
 }
 
 // Company is the company of an answer, nil without one. The table is a CompanyList: others

@@ -21,6 +21,9 @@ func ReadChecked[T Fixed](r *Reader, name string, count int) Checked[T] {
 // Len is the number of values.
 func (c *Checked[T]) Len() int { return len(c.values) }
 
+// All are the values, which are not verified. They are valid until the file is closed.
+func (c *Checked[T]) All() []T { return c.values }
+
 // At returns a value.
 func (c *Checked[T]) At(i uint64) T {
 	var one T

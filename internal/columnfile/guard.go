@@ -42,3 +42,16 @@ func Guard(err *error, before bool) {
 		panic(p)
 	}
 }
+
+// GuardFaults is Guard for code that is given memory of a mapped file: what is not a page that
+// the disk cannot read stays a panic.
+func GuardFaults(err *error, before bool) {
+	debug.SetPanicOnFault(before)
+	switch p := recover().(type) {
+	case nil:
+	case interface{ Addr() uintptr }:
+		*err = fmt.Errorf("%w: a page of it cannot be read", ErrDamaged)
+	default:
+		panic(p)
+	}
+}

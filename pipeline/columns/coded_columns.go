@@ -11,7 +11,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/internal/codes"
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // valueTable is the distinct values of one column that the codes of rows point
@@ -19,13 +18,14 @@ import (
 // has the table's type object, by which the encoder tells tables apart.
 type valueTable struct {
 	kind     *arrow.DictionaryType
-	texts    resolution.Texts // of a column of text
+	texts    textViews // of a column of text
 	byText   codes.Table
 	numbers  []byte // of any other
 	byNumber map[maybe]int32
 	valid    []byte // bitmap, with ones behind the last value
 	n        int
 	of       []int32 // the code of each company
+	numbered []int32 // the code + 1 of each number of resolution.CompanyField; 0 if not known
 }
 
 // maybe is a number or null.
@@ -35,35 +35,43 @@ type maybe struct {
 }
 
 func newValueTable(values arrow.DataType) *valueTable {
-	t := &valueTable{byNumber: map[maybe]int32{}, kind: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}}
-	t.texts.Reset()
-	return t
+	if values.ID() == arrow.STRING {
+		values = arrow.BinaryTypes.StringView
+	}
+	return &valueTable{byNumber: map[maybe]int32{}, kind: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}}
 }
 
-// addText adds the text of a company, null when it is empty. A nil table takes nothing.
-func (t *valueTable) addText(v string) {
-	if t != nil {
-		t.of = append(t.of, t.codeOf(v))
+// codeOfField returns the code of a field of a company. Its value is made only if its number is
+// not known.
+func (t *valueTable) codeOfField(number int32, value func() int32) int32 {
+	if number == 0 {
+		return value()
 	}
+	for int(number) >= len(t.numbered) {
+		t.numbered = append(t.numbered, 0)
+	}
+	if t.numbered[number] == 0 {
+		t.numbered[number] = value() + 1
+	}
+	return t.numbered[number] - 1
 }
+
+// addText adds the text of a phone.
+func (t *valueTable) addText(v string) { t.of = append(t.of, t.codeOf(v)) }
 
 // codeOf returns the code of a text. It adds a text that is new.
 func (t *valueTable) codeOf(v string) int32 {
 	hash := codes.HashOf(v)
-	if code, found := t.byText.Find(hash, func(code uint32) bool { return string(t.texts.At(int(code))) == v }); found {
+	if code, found := t.byText.Find(hash, func(code uint32) bool { return string(t.texts.at(int(code))) == v }); found {
 		return int32(code)
 	}
-	t.texts.Data = append(t.texts.Data, v...)
-	t.texts.End()
+	t.texts.add(v)
 	t.mark(v != "")
 	return int32(t.byText.Add(hash))
 }
 
-// addNumber adds the number of a company, or null. A nil table takes nothing.
-func addNumber[T int32 | int64](t *valueTable, v T, known bool) {
-	if t == nil {
-		return
-	}
+// codeOfNumber returns the code of a number, or of null. It adds one that is new.
+func codeOfNumber[T int32 | int64](t *valueTable, v T, known bool) int32 {
 	key := maybe{int64(v), known}
 	code, seen := t.byNumber[key]
 	if !seen {
@@ -72,7 +80,7 @@ func addNumber[T int32 | int64](t *valueTable, v T, known bool) {
 		t.numbers = append(t.numbers, unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v))...)
 		t.mark(known)
 	}
-	t.of = append(t.of, code)
+	return code
 }
 
 // mark adds a value. Only null, which there is once, changes memory that earlier arrays have.
@@ -89,13 +97,10 @@ func (t *valueTable) mark(valid bool) {
 
 // values are the values so far. They do not change when others are added.
 func (t *valueTable) values() arrow.Array {
-	buffers := []*memory.Buffer{memory.NewBufferBytes(t.valid)}
-	if t.kind.ValueType.ID() == arrow.STRING {
-		buffers = append(buffers, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(t.texts.Offsets)), memory.NewBufferBytes(t.texts.Data))
-	} else {
-		buffers = append(buffers, memory.NewBufferBytes(t.numbers))
+	if t.kind.ValueType.ID() == arrow.STRING_VIEW {
+		return t.texts.array(t.valid)
 	}
-	data := array.NewData(t.kind.ValueType, t.n, buffers, nil, array.UnknownNullCount, 0)
+	data := array.NewData(t.kind.ValueType, t.n, []*memory.Buffer{memory.NewBufferBytes(t.valid), memory.NewBufferBytes(t.numbers)}, nil, array.UnknownNullCount, 0)
 	defer data.Release()
 	return array.MakeFromData(data)
 }

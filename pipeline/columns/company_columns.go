@@ -2,8 +2,7 @@ package columns
 
 import (
 	"iter"
-	"runtime"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
@@ -38,15 +37,16 @@ func (t *companyTables) current() *CompanyTable {
 }
 
 // CompanyTable is the columns of the company block, a value a company. It keeps nothing of
-// the companies but these, and the pointers of AddShared. It is safe from many goroutines.
+// the companies but these, the pointers of AddShared, and the memory of reference data that texts
+// are in: that must not be freed before the table. It is safe from many goroutines.
 type CompanyTable struct {
-	mu       sync.Mutex
-	columns  [17]*valueTable // nil if it is not written
-	n        int32           // companies, with the empty one of code 0
-	ranges   map[string]company.Range
-	shared   map[*resolution.Company]int32 // the codes of those of AddShared
-	memory   any                           // of those who add companies
-	reserved bool                          // room for all companies of a full table
+	mu      sync.Mutex
+	columns [17]*valueTable // nil if it is not written
+	n       int32           // companies, with the empty one of code 0
+	ranges  map[string]company.Range
+	shared  map[*resolution.Company]int32 // the codes of those of AddShared
+	memory  any                           // of those who add companies
+	lent    *byte                         // where the Memory of records begins; nil before the first
 
 	kinds  [17]*arrow.DictionaryType
 	values []arrow.Array // by column: those of each company; nil as long as some are missing
@@ -55,13 +55,13 @@ type CompanyTable struct {
 var _ resolution.CompanyTable = (*CompanyTable)(nil)
 
 // A table ends when it takes tableBytes, of which companyOverhead are those of each company
-// beside its texts: its codes, and what finds them. 100,000 companies with 800 bytes of text fit,
-// which is 3 times as fast as reading them again (3 M rows: 11 s of processor time, and 441 MB).
-// A million do not fit. While a table follows another one, both take memory: 3 M rows then take
-// 673 MB, and 580 MB with tables of 64 MiB.
+// beside its copied texts: its codes, views of its texts, and what finds them. 300,000 companies
+// of reference data fit, whose texts are not copied. While a table follows another one, both take
+// memory. 3 M rows of a million companies then take 385 MB; with texts that were copied, and
+// tables of 112 MiB, they took 475 MB and 15% more processor time.
 const (
-	tableBytes      = 112 << 20
-	companyOverhead = 256
+	tableBytes      = 96 << 20
+	companyOverhead = 320
 )
 
 // knownRanges bounds the memory of ranges seen.
@@ -76,7 +76,7 @@ func newCompanyTable(wanted func(column string) bool) *CompanyTable {
 		t.columns[i] = newValueTable(c.Arrow)
 		t.kinds[i] = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.columns[i].kind}
 	}
-	t.add(&resolution.Company{}) // code 0
+	t.add(&resolution.CompanyRecord{}) // code 0
 	return t
 }
 
@@ -84,7 +84,7 @@ func newCompanyTable(wanted func(column string) bool) *CompanyTable {
 func (t *CompanyTable) size() int {
 	size := companyOverhead * int(t.n)
 	for c := range t.written() {
-		size += len(c.texts.Data)
+		size += c.texts.copied
 	}
 	return size
 }
@@ -92,33 +92,7 @@ func (t *CompanyTable) size() int {
 func (t *CompanyTable) full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	size := t.size()
-	if !t.reserved && size > tableBytes/8 {
-		t.reserved = true
-		t.reserve(tableBytes/size + 1)
-	}
-	return size > tableBytes
-}
-
-// reserve makes room for so many times the companies. Their texts would else be copied several
-// times as the table grows, and the copies would take more memory than the table. The system
-// provides memory when it is used. That of a full table before this one is free by now.
-func (t *CompanyTable) reserve(times int) {
-	runtime.GC()
-	for c := range t.written() {
-		c.texts.Data = append(room((times+1)*len(c.texts.Data)), c.texts.Data...)
-		c.texts.Offsets = slices.Grow(c.texts.Offsets, times*len(c.texts.Offsets))
-		c.of = slices.Grow(c.of, times*len(c.of))
-	}
-}
-
-// room is an empty text with room for n bytes. make would write zeros, for which the system
-// provides memory; a strings.Builder does not, and is the owner of its memory alone.
-func room(n int) []byte {
-	var b strings.Builder
-	b.Grow(n)
-	b.WriteByte(0)
-	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
+	return t.size() > tableBytes
 }
 
 // written are the columns that are written.
@@ -132,11 +106,11 @@ func (t *CompanyTable) written() iter.Seq[*valueTable] {
 	}
 }
 
-// Add copies a company, and returns its code.
-func (t *CompanyTable) Add(c *resolution.Company) int32 {
+// Add is that of resolution.CompanyTable.
+func (t *CompanyTable) Add(r resolution.CompanyRecord) int32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.add(c)
+	return t.add(&r)
 }
 
 // AddShared returns the code of a company that does not change. It copies one that is new.
@@ -145,7 +119,8 @@ func (t *CompanyTable) AddShared(c *resolution.Company) int32 {
 	defer t.mu.Unlock()
 	code, known := t.shared[c]
 	if !known {
-		code = t.add(c)
+		r := c.Record()
+		code = t.add(&r)
 		t.shared[c] = code
 	}
 	return code
@@ -194,40 +169,78 @@ func (f *companyFiller) fill(b *Batch, to *blocks) {
 	table.fill(codes, to)
 }
 
-func (t *CompanyTable) add(c *resolution.Company) (code int32) {
-	code = t.n
-	t.n++
+// companyValues are the values of the columns of the company block: the field of each, and what
+// its text becomes.
+var companyValues = [17]struct {
+	field int
+	code  func(t *CompanyTable, column *valueTable, text string) int32
+}{
+	{resolution.CompanyName, asItIs},
+	{resolution.CompanyDomain, func(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(company.Domain(text)) }},
+	{resolution.CompanyWebsiteURL, asItIs},
+	{resolution.CompanyNetworkURL, func(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(company.NetworkURL(text)) }},
+	{resolution.CompanyIndustry, asItIs},
+	{resolution.CompanyRevenue, asItIs}, {resolution.CompanyRevenue, smallest}, {resolution.CompanyRevenue, largest},
+	{resolution.CompanyEmployeeCount, asItIs}, {resolution.CompanyEmployeeCount, smallest}, {resolution.CompanyEmployeeCount, largest},
+	{resolution.CompanyYearFounded, func(_ *CompanyTable, c *valueTable, text string) int32 {
+		year, err := strconv.ParseInt(text, 10, 32)
+		return codeOfNumber(c, int32(year), err == nil)
+	}},
+	{resolution.CompanyStreet, asItIs},
+	{resolution.CompanyZipCode, asItIs},
+	{resolution.CompanyCity, asItIs},
+	{resolution.CompanyState, asItIs},
+	{resolution.CompanyAbout, asItIs},
+}
+
+func asItIs(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(text) }
+
+func smallest(t *CompanyTable, c *valueTable, text string) int32 {
+	r := t.parsed(text)
+	return codeOfNumber(c, r.Min, r.HasMin)
+}
+
+func largest(t *CompanyTable, c *valueTable, text string) int32 {
+	r := t.parsed(text)
+	return codeOfNumber(c, r.Max, r.HasMax)
+}
+
+// add adds a company to all columns or, when its texts cannot be read any more, to none.
+func (t *CompanyTable) add(r *resolution.CompanyRecord) (code int32) {
+	numbered := t.lends(r.Memory)
+	var codes [len(t.columns)]int32
+	for i, c := range t.columns {
+		if c == nil {
+			continue
+		}
+		value := &companyValues[i]
+		field := r.Fields[value.field]
+		if !numbered {
+			field.Number = 0
+		}
+		codes[i] = c.codeOfField(field.Number, func() int32 { return value.code(t, c, field.Text) })
+	}
+	for i, c := range t.columns {
+		if c != nil {
+			c.of = append(c.of, codes[i])
+		}
+	}
 	t.values = nil
-	industry, founded := "", int32(0)
-	if c.Industry != nil {
-		industry = *c.Industry
+	t.n++
+	return t.n - 1
+}
+
+// lends reports whether records with some memory have numbers: it is the first memory that the
+// table meets. That of another directory has others.
+func (t *CompanyTable) lends(memory []byte) bool {
+	start := unsafe.SliceData(memory)
+	if t.lent == nil && start != nil {
+		t.lent = start
+		for c := range t.written() {
+			c.texts.lend(memory)
+		}
 	}
-	if c.YearFounded != nil {
-		founded = *c.YearFounded
-	}
-	next := 0
-	column := func() *valueTable { next++; return t.columns[next-1] }
-	text := func(v string) { column().addText(v) }
-	bounds := func(r company.Range) {
-		addNumber(column(), r.Min, r.HasMin)
-		addNumber(column(), r.Max, r.HasMax)
-	}
-	text(c.Name)
-	text(company.Domain(c.Domain))
-	text(c.WebsiteURL)
-	text(company.NetworkURL(c.NetworkURL))
-	text(industry)
-	text(c.Revenue)
-	bounds(t.parsed(c.Revenue))
-	text(c.EmployeeCount)
-	bounds(t.parsed(c.EmployeeCount))
-	addNumber(column(), founded, c.YearFounded != nil)
-	text(c.Address.Street)
-	text(c.Address.ZipCode)
-	text(c.Address.City)
-	text(c.Address.State)
-	text(c.About)
-	return code
+	return start == t.lent
 }
 
 // parsed is a range. It remembers those seen: few texts are ever seen.

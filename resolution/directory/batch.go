@@ -6,7 +6,6 @@ import (
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
@@ -75,14 +74,15 @@ func (d *Directory) OrgTypesOf(owners []uint32, orgTypes []string) error {
 	return guarded(IPRanges, func() { d.ranges.OrgTypes(owners, orgTypes) })
 }
 
-// FillCompanyOf reads the company of an owner into an entry; see ranges.File.FillCompany.
-func (d *Directory) FillCompanyOf(owner uint32, arena *records.Arena, e *companies.Entry) (there bool, err error) {
-	err = guarded(IPRanges, func() { there = d.ranges.FillCompany(owner, arena, e) })
-	return there, err
+// AddCompanyOf adds the company of an owner to a table, and returns its code; 0 when the range
+// has neither a name nor a domain.
+func (d *Directory) AddCompanyOf(owner uint32, to resolution.CompanyTable) (code int32, err error) {
+	err = guarded(IPRanges, func() { code = d.ranges.AddCompany(owner, to) })
+	return code, err
 }
 
 // CompanyRows sets rows to the rows of the companies of domains; records.None without one, and
-// for an empty domain. It loads the records of the rows, which FillCompany reads.
+// for an empty domain. It loads the records of the rows, which AddCompany reads.
 func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
 	return guarded(Companies, func() {
 		d.companies.FindAll(domains, rows)
@@ -90,9 +90,10 @@ func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
 	})
 }
 
-// FillCompany reads the company of a row into an entry.
-func (d *Directory) FillCompany(row uint32, arena *records.Arena, e *companies.Entry) error {
-	return guarded(Companies, func() { d.companies.Fill(row, arena, e) })
+// AddCompany adds the company of a row to a table, and returns its code.
+func (d *Directory) AddCompany(row uint32, to resolution.CompanyTable) (code int32, err error) {
+	err = guarded(Companies, func() { code = to.Add(d.companies.Record(row)) })
+	return code, err
 }
 
 // FillVisits appends the visits of all addresses to list, and sets ends to the end of

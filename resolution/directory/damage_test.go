@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
-	"github.com/leadetl/leadetl/resolution/directory/records"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // TestDamagedCompaniesOfRanges: the owners of ranges are joined to companies, and damage of
@@ -24,7 +23,7 @@ func TestDamagedCompaniesOfRanges(t *testing.T) {
 		t.Fatal(owners, err)
 	}
 	fillOwner := func(d *Directory) error {
-		_, err := d.FillCompanyOf(owners[0], &records.Arena{}, &companies.Entry{})
+		_, err := d.AddCompanyOf(owners[0], &resolution.CompanyList{})
 		return err
 	}
 	for _, f := range []struct {
@@ -33,9 +32,9 @@ func TestDamagedCompaniesOfRanges(t *testing.T) {
 		ask     func(*Directory) error
 	}{
 		{Companies, "Range", func(d *Directory) error { _, err := d.Range(addrs[0]); return err }},
-		{Companies, "FillCompanyOf", fillOwner},
+		{Companies, "AddCompanyOf", fillOwner},
 		{IPRanges, "Range", func(d *Directory) error { _, err := d.Range(addrs[0]); return err }},
-		{IPRanges, "FillCompanyOf", fillOwner},
+		{IPRanges, "AddCompanyOf", fillOwner},
 	} {
 		d := mustOpen(t, dir)
 		path := filepath.Join(dir, d.manifest.Kinds[f.damaged].File)

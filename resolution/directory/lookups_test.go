@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
@@ -52,12 +51,24 @@ func (d *Directory) PersonByEmail(key string) (p *people.Person, emailKey string
 
 // Company finds a company by its domain; nil without one.
 func (d *Directory) Company(domain string) (*resolution.Company, error) {
-	rows, e := []uint32{0}, &companies.Entry{}
+	rows := []uint32{0}
 	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == records.None {
 		return nil, err
 	}
-	err := d.FillCompany(rows[0], &records.Arena{}, e)
-	return &e.Company, err
+	return added(func(to resolution.CompanyTable) (int32, error) { return d.AddCompany(rows[0], to) })
+}
+
+// companyOf is the company of an owner; nil without one.
+func (d *Directory) companyOf(owner uint32) (*resolution.Company, error) {
+	return added(func(to resolution.CompanyTable) (int32, error) { return d.AddCompanyOf(owner, to) })
+}
+
+// added is the company that is added to a table; nil without one.
+func added(add func(to resolution.CompanyTable) (int32, error)) (*resolution.Company, error) {
+	list := &resolution.CompanyList{}
+	code, err := add(list)
+	a := resolution.Answers{Companies: resolution.CompanyCodes{Table: list, Codes: []int32{code}}}
+	return a.Company(0), err
 }
 
 // owner is the owner of an address. Company is nil if the range has neither a name nor a domain.
@@ -75,12 +86,8 @@ func (d *Directory) Range(addr netip.Addr) (*owner, error) {
 	if err := d.OrgTypesOf(owners, orgTypes); err != nil {
 		return nil, err
 	}
-	r, e := &owner{OrgType: orgTypes[0]}, &companies.Entry{}
-	there, err := d.FillCompanyOf(owners[0], &records.Arena{}, e)
-	if there {
-		r.Company = &e.Company
-	}
-	return r, err
+	company, err := d.companyOf(owners[0])
+	return &owner{OrgType: orgTypes[0], Company: company}, err
 }
 
 // Visits lists the visits from an address.

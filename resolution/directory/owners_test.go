@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // An address has the company of the narrowest range that holds it, however many are looked
@@ -72,14 +70,9 @@ func filled(t *testing.T, d *Directory, owner uint32) *resolution.Company {
 	if owner == 0 {
 		return nil
 	}
-	var arena records.Arena
-	var e companies.Entry
-	there, err := d.FillCompanyOf(owner, &arena, &e)
+	company, err := d.companyOf(owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !there {
-		return nil
-	}
-	return &e.Company
+	return company
 }

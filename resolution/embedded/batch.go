@@ -49,8 +49,7 @@ type batch struct {
 
 	domains      []string // of people
 	missed       []int    // people with a company whose code is not known
-	read         scratchCompany
-	companyCodes []int32 // of addresses
+	companyCodes []int32  // of addresses
 }
 
 // Resolve answers keys; see resolution.Batch. Errors wrap resolution.ErrInvalid for a key that

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -71,12 +70,6 @@ func (c *codes) all(numbers []uint32, to []int32) {
 	}
 }
 
-// scratchCompany is a company on its way into a table.
-type scratchCompany struct {
-	companies.Entry
-	arena records.Arena
-}
-
 // codeOwners sets the codes of the companies of the ranges of the addresses, with the kinds of
 // their owners and the reasons of those without one.
 func (b *batch) codeOwners(table resolution.CompanyTable) error {
@@ -125,14 +118,9 @@ func (b *batch) codeOwner(table resolution.CompanyTable, known *codes, owner uin
 	if code, there := known.get(owner); there { // a row of this batch was the first
 		return code, nil
 	}
-	b.read.arena.Reset()
-	there, err := b.engine.directory.FillCompanyOf(owner, &b.read.arena, &b.read.Entry)
+	code, err := b.engine.directory.AddCompanyOf(owner, table)
 	if err != nil {
 		return 0, readable(err)
-	}
-	code := int32(0)
-	if there {
-		code = table.Add(&b.read.Company)
 	}
 	known.put(owner, code)
 	return code, nil
@@ -184,16 +172,15 @@ func (b *batch) codeEmployers(a *resolution.Answers) error {
 // else without a row.
 func (b *batch) codeEmployer(table resolution.CompanyTable, known *codes, row uint32, domain string) (int32, error) {
 	if row == records.None {
-		return table.Add(&resolution.Company{Domain: domain}), nil
+		return table.Add((&resolution.Company{Domain: domain}).Record()), nil
 	}
-	code, there := known.get(row)
-	if !there {
-		b.read.arena.Reset()
-		if err := b.engine.directory.FillCompany(row, &b.read.arena, &b.read.Entry); err != nil {
-			return 0, readable(err)
-		}
-		code = table.Add(&b.read.Company)
-		known.put(row, code)
+	if code, there := known.get(row); there {
+		return code, nil
 	}
+	code, err := b.engine.directory.AddCompany(row, table)
+	if err != nil {
+		return 0, readable(err)
+	}
+	known.put(row, code)
 	return code, nil
 }

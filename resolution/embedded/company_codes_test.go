@@ -60,7 +60,7 @@ func TestCompaniesAreAddedOnce(t *testing.T) {
 			}
 		}
 	}
-	if next := table.Add(&resolution.Company{}); next != ranges+1 {
+	if next := table.Add(resolution.CompanyRecord{}); next != ranges+1 {
 		t.Errorf("%d companies in the table, want %d", next-1, ranges)
 	}
 }

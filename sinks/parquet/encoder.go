@@ -2,9 +2,11 @@ package parquet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"runtime/debug"
 	"slices"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -16,6 +18,8 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 	"github.com/apache/arrow/go/v17/parquet/schema"
 	"github.com/sourcegraph/conc/iter"
+
+	"github.com/leadetl/leadetl/internal/columnfile"
 )
 
 // Encoder writes a Parquet file row group by row group, with Arrow's page,
@@ -119,11 +123,15 @@ func (e *Encoder) Add(rec arrow.Record, ended func() error) error {
 			some = rec.NewSlice(from, to)
 			defer some.Release()
 		}
-		e.add(some)
+		if err := e.add(some); err != nil {
+			return err
+		}
 		if from = to; e.rows < e.next {
 			continue
 		}
-		e.count()
+		if err := e.count(); err != nil {
+			return err
+		}
 		if err := ended(); err != nil {
 			return err
 		}
@@ -131,25 +139,39 @@ func (e *Encoder) Add(rec arrow.Record, ended func() error) error {
 	return nil
 }
 
-func (e *Encoder) add(rec arrow.Record) {
+func (e *Encoder) add(rec arrow.Record) error {
 	e.shared.begin(rec)
-	if rec.NumRows() < rowsTogether {
-		for i, c := range rec.Columns() {
-			e.columns[i].add(c)
-		}
-	} else {
-		iter.ForEachIdx(rec.Columns(), func(i int, c *arrow.Array) { e.columns[i].add(*c) })
-	}
 	e.rows += rec.NumRows()
+	return e.each(rec.NumRows() >= rowsTogether, func(i int) { e.columns[i].add(rec.Column(i)) })
+}
+
+// each calls do for each column, of several at the same time if they are together. Texts may be
+// in a mapped file that was cut since.
+func (e *Encoder) each(together bool, do func(i int)) error {
+	guarded := func(do func()) (err error) {
+		defer columnfile.GuardFaults(&err, debug.SetPanicOnFault(true))
+		do()
+		return nil
+	}
+	if !together {
+		return guarded(func() {
+			for i := range e.columns {
+				do(i)
+			}
+		})
+	}
+	errs := make([]error, len(e.columns))
+	iter.ForEachIdx(e.columns, func(i int, _ *column) { errs[i] = guarded(func() { do(i) }) })
+	return errors.Join(errs...)
 }
 
 // rowsTogether is how many rows are worth several goroutines.
 const rowsTogether = 512
 
-func (e *Encoder) count() {
+func (e *Encoder) count() error {
 	e.held = 0
-	for _, c := range e.columns {
-		e.held += int64(c.held())
+	if err := e.each(false, func(i int) { e.held += int64(e.columns[i].held()) }); err != nil {
+		return err
 	}
 	bytes := int64(countedBytes)
 	if e.pool.Growing {
@@ -159,6 +181,7 @@ func (e *Encoder) count() {
 	if e.next = e.rows + max(1, more); e.rows < RowGroupRows {
 		e.next = min(e.next, RowGroupRows)
 	}
+	return nil
 }
 
 // IsFull reports whether the open row group has to end.
@@ -174,11 +197,13 @@ func (e *Encoder) Flush() error {
 		return nil
 	}
 	e.shared.count()
-	iter.ForEach(e.columns, func(c *column) {
+	if err := e.each(true, func(i int) {
 		m := e.pool.getPageMemory()
 		defer e.pool.putPageMemory(m)
-		(*c).encode(m)
-	})
+		e.columns[i].encode(m)
+	}); err != nil {
+		return err
+	}
 	g := &rowGroup{Encoder: e, meta: e.meta.AppendRowGroup()}
 	for _, c := range e.columns {
 		if err := c.flush(g); err != nil {

@@ -2,66 +2,37 @@
 package companies
 
 import (
-	"strconv"
+	"unsafe"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/records"
-)
-
-// The fields of a record, in their order.
-const (
-	domain = iota
-	name
-	websiteURL
-	networkURL
-	industry
-	revenue
-	employeeCount
-	yearFounded
-	street
-	zipCode
-	city
-	state
-	about
-	fields
 )
 
 // File is the companies of one import. It is safe from many goroutines.
 type File struct{ *records.File }
 
 // None is a file without companies.
-var None = &File{records.Empty(fields)}
+var None = &File{records.Empty(resolution.CompanyFields)}
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
-	f, err := records.Open(path, fields)
+	f, err := records.Open(path, resolution.CompanyFields)
 	if err != nil {
 		return nil, err
 	}
 	return &File{f}, nil
 }
 
-// Entry is a company and what it points to.
-type Entry struct {
-	Company  resolution.Company
-	industry string
-	founded  int32
-}
-
-// Fill fills an entry with a row, its texts in the arena. Call it under columnfile.Guard.
-func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
-	var t [fields]string
-	f.Read(row, arena, t[:])
-	e.Company = resolution.Company{
-		Domain: t[domain], Name: t[name], WebsiteURL: t[websiteURL], NetworkURL: t[networkURL], Revenue: t[revenue],
-		EmployeeCount: t[employeeCount], About: t[about],
-		Address: resolution.Address{Street: t[street], ZipCode: t[zipCode], City: t[city], State: t[state]},
+// Record is the company of a row, with its texts where they are. Call it, and read them, under
+// columnfile.Guard.
+func (f *File) Record(row uint32) resolution.CompanyRecord {
+	r, next := resolution.CompanyRecord{Memory: f.Memory()}, f.Fields(row)
+	for i := range r.Fields {
+		code, text := next.Next()
+		if code >= 0 {
+			text = f.Dictionary(i).At(int(code))
+		}
+		r.Fields[i] = resolution.CompanyField{Text: unsafe.String(unsafe.SliceData(text), len(text)), Number: code + 1}
 	}
-	if e.industry = t[industry]; e.industry != "" {
-		e.Company.Industry = &e.industry
-	}
-	if year, err := strconv.ParseInt(t[yearFounded], 10, 32); err == nil {
-		e.founded = int32(year)
-		e.Company.YearFounded = &e.founded
-	}
+	return r
 }

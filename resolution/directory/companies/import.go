@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
@@ -18,7 +19,10 @@ var Columns = imports.Columns{
 }
 
 // repeated are the fields whose texts many companies share.
-var repeated = []bool{industry: true, revenue: true, employeeCount: true, yearFounded: true, zipCode: true, city: true, state: true, about: false}
+var repeated = []bool{
+	resolution.CompanyIndustry: true, resolution.CompanyRevenue: true, resolution.CompanyEmployeeCount: true, resolution.CompanyYearFounded: true,
+	resolution.CompanyZipCode: true, resolution.CompanyCity: true, resolution.CompanyState: true, resolution.CompanyAbout: false,
+}
 
 // Import reads r.Source and writes the file at path under its temporary name. The last line
 // of a domain is kept.
@@ -29,7 +33,7 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, pat
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	sum := imports.NewContent()
-	if err := imports.Read(ctx, options, r, Columns, parse, func(c [fields]string) error {
+	if err := imports.Read(ctx, options, r, Columns, parse, func(c [resolution.CompanyFields]string) error {
 		sum.Add(c[:]...)
 		_, err := w.Add(c[:]...)
 		return err
@@ -45,16 +49,16 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, pat
 }
 
 // parse reads a line.
-func parse(row imports.Row, r *imports.Report) (c [fields]string, ok bool) {
+func parse(row imports.Row, r *imports.Report) (c [resolution.CompanyFields]string, ok bool) {
 	copy(c[:], row.Cells)
-	if c[domain] = company.Domain(row.Cells[domain]); c[domain] == "" {
-		r.Skip(row.Line, "domain: "+imports.EmptyOr(row.Cells[domain], "invalid_domain"))
+	if c[resolution.CompanyDomain] = company.Domain(row.Cells[resolution.CompanyDomain]); c[resolution.CompanyDomain] == "" {
+		r.Skip(row.Line, "domain: "+imports.EmptyOr(row.Cells[resolution.CompanyDomain], "invalid_domain"))
 		return c, false
 	}
-	c[networkURL], c[yearFounded] = company.NetworkURL(c[networkURL]), ""
-	if year, ok := company.ParseYear(row.Cells[yearFounded]); ok {
-		c[yearFounded] = strconv.Itoa(int(year))
-	} else if row.Cells[yearFounded] != "" {
+	c[resolution.CompanyNetworkURL], c[resolution.CompanyYearFounded] = company.NetworkURL(c[resolution.CompanyNetworkURL]), ""
+	if year, ok := company.ParseYear(row.Cells[resolution.CompanyYearFounded]); ok {
+		c[resolution.CompanyYearFounded] = strconv.Itoa(int(year))
+	} else if row.Cells[resolution.CompanyYearFounded] != "" {
 		r.Drop(row.Line, "year_founded: invalid_year")
 	}
 	return c, true

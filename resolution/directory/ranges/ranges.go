@@ -128,20 +128,25 @@ func (f *File) owner6(a number) uint32 {
 	return f.v6.At(uint64(n - 1))
 }
 
-// FillCompany fills an entry with the company of an owner, its texts in the arena. It returns
-// false when the range has neither a name nor a domain. Call it under columnfile.Guard.
-func (f *File) FillCompany(owner uint32, arena *records.Arena, e *companies.Entry) bool {
-	name := f.names.At(owner - 1)
+// AddCompany adds the company of an owner to a table, and returns its code; 0 when the range has
+// neither a name nor a domain. Call it under columnfile.Guard.
+func (f *File) AddCompany(owner uint32, to resolution.CompanyTable) (code int32) {
+	name := string(f.names.At(owner - 1))
 	if row := f.companyRow(owner); row != records.None {
-		inCompanies(func() { f.companies.Fill(row, arena, e) })
-		if e.Company.Name == "" {
-			e.Company.Name = arena.Text(name)
-		}
-		return true
+		inCompanies(func() {
+			r := f.companies.Record(row)
+			if r.Fields[resolution.CompanyName].Text == "" {
+				r.Fields[resolution.CompanyName].Text = name
+			}
+			code = to.Add(r)
+		})
+		return code
 	}
-	domain := f.domains.At(owner - 1)
-	e.Company = resolution.Company{Domain: arena.Text(domain), Name: arena.Text(name)}
-	return len(name)+len(domain) > 0
+	domain := string(f.domains.At(owner - 1))
+	if len(name)+len(domain) == 0 {
+		return 0
+	}
+	return to.Add((&resolution.Company{Domain: domain, Name: name}).Record())
 }
 
 // companyRow returns the row of the company of an owner; records.None without one.

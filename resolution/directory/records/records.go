@@ -88,6 +88,9 @@ func Empty(fields int) *File {
 // Dictionary is that of a field; empty for a field without one.
 func (f *File) Dictionary(field int) *resolution.TextTable { return &f.dictionaries[field] }
 
+// Memory has the texts of Fields that have no code, until the file is closed.
+func (f *File) Memory() []byte { return f.heap.All() }
+
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 

@@ -101,3 +101,16 @@ func (t *CheckedTexts) At(i uint32) []byte {
 	ends := t.offsets.Slice(uint64(i), uint64(i)+2)
 	return t.bytes.Slice(ends[0], ends[1])
 }
+
+// Touch loads the beginning of some texts, so that the processor waits for many at once.
+func (t *CheckedTexts) Touch(some []uint32) {
+	if t.bytes.Len() == 0 {
+		return
+	}
+	places, starts := make([]uint64, len(some)), make([]uint64, len(some))
+	for k, i := range some {
+		places[k] = uint64(i)
+	}
+	t.offsets.Load(places, starts)
+	Touch(&t.bytes, starts, 0, 1, 1)
+}

@@ -74,11 +74,9 @@ func (d *Directory) OrgTypesOf(owners []uint32, orgTypes []string) error {
 	return guarded(IPRanges, func() { d.ranges.OrgTypes(owners, orgTypes) })
 }
 
-// AddCompanyOf adds the company of an owner to a table, and returns its code; 0 when the range
-// has neither a name nor a domain.
-func (d *Directory) AddCompanyOf(owner uint32, to resolution.CompanyTable) (code int32, err error) {
-	err = guarded(IPRanges, func() { code = d.ranges.AddCompany(owner, to) })
-	return code, err
+// AppendOwners appends the domain and the name of each owner.
+func (d *Directory) AppendOwners(owners []uint32, domains, names *resolution.Texts) error {
+	return guarded(IPRanges, func() { d.ranges.AppendTexts(owners, domains, names) })
 }
 
 // CompanyRows sets rows to the rows of the companies of domains; records.None without one, and
@@ -90,9 +88,16 @@ func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
 	})
 }
 
-// AddCompany adds the company of a row to a table, and returns its code.
-func (d *Directory) AddCompany(row uint32, to resolution.CompanyTable) (code int32, err error) {
-	err = guarded(Companies, func() { code = to.Add(d.companies.Record(row)) })
+// AddCompany adds the company of a row to a table, and returns its code. A company without a
+// name gets the one given.
+func (d *Directory) AddCompany(row uint32, name string, to resolution.CompanyTable) (code int32, err error) {
+	err = guarded(Companies, func() {
+		r := d.companies.Record(row)
+		if r.Fields[resolution.CompanyName].Text == "" {
+			r.Fields[resolution.CompanyName].Text = name
+		}
+		code = to.Add(r)
+	})
 	return code, err
 }
 

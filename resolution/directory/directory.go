@@ -79,8 +79,7 @@ func Open(dir string) (*Directory, error) {
 }
 
 func (d *Directory) open() error {
-	// In order, so that the same problem gives the same error, and companies come
-	// before the ranges that are joined to them.
+	// In order, so that the same problem gives the same error.
 	for _, k := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
 		e := d.manifest.Kinds[k]
 		path := filepath.Join(d.dir, e.File)
@@ -137,10 +136,6 @@ func (d *Directory) Changed() bool {
 
 // damaged adds to an error what to do about a damaged file.
 func damaged(k Kind, err error) error {
-	// Look-ups in the ranges also read the companies of their owners.
-	if of, ok := errors.AsType[ranges.CompaniesError](err); ok {
-		k, err = Companies, of.Err
-	}
 	if errors.Is(err, columnfile.ErrDamaged) {
 		return fmt.Errorf("the file of %s is damaged, import the %s again: %w", k, k, err)
 	}

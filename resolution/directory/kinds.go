@@ -23,8 +23,7 @@ const (
 	Visits    Kind = "visits"
 )
 
-// Kinds lists the kinds in the order of imports and reports. Ranges come after companies,
-// because they are joined to them.
+// Kinds lists the kinds in the order of imports and reports.
 var Kinds = []Kind{People, Companies, IPRanges, Searches, Visits}
 
 // kinds says all that differs between the kinds, beside the look-ups.
@@ -46,7 +45,7 @@ var kinds = map[Kind]struct {
 		}},
 	IPRanges: {ranges.Columns, func(f *Files) *string { return &f.IPRanges }, ranges.Import,
 		func(d *Directory, path string) (_ file, err error) {
-			d.ranges, err = ranges.Open(path, d.companies)
+			d.ranges, err = ranges.Open(path)
 			return d.ranges, err
 		}},
 	Searches: {searches.Columns, func(f *Files) *string { return &f.Searches }, searches.Import,

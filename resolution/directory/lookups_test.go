@@ -55,18 +55,28 @@ func (d *Directory) Company(domain string) (*resolution.Company, error) {
 	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == records.None {
 		return nil, err
 	}
-	return added(func(to resolution.CompanyTable) (int32, error) { return d.AddCompany(rows[0], to) })
+	return d.companyOfRow(rows[0], "")
 }
 
 // companyOf is the company of an owner; nil without one.
 func (d *Directory) companyOf(owner uint32) (*resolution.Company, error) {
-	return added(func(to resolution.CompanyTable) (int32, error) { return d.AddCompanyOf(owner, to) })
+	var domains, names resolution.Texts
+	if err := d.AppendOwners([]uint32{owner}, &domains, &names); err != nil {
+		return nil, err
+	}
+	rows, domain, name := []uint32{0}, string(domains.At(0)), string(names.At(0))
+	if err := d.CompanyRows([]string{domain}, rows); err != nil || domain+name == "" {
+		return nil, err
+	}
+	if rows[0] == records.None {
+		return &resolution.Company{Domain: domain, Name: name}, nil
+	}
+	return d.companyOfRow(rows[0], name)
 }
 
-// added is the company that is added to a table; nil without one.
-func added(add func(to resolution.CompanyTable) (int32, error)) (*resolution.Company, error) {
+func (d *Directory) companyOfRow(row uint32, name string) (*resolution.Company, error) {
 	list := &resolution.CompanyList{}
-	code, err := add(list)
+	code, err := d.AddCompany(row, name, list)
 	a := resolution.Answers{Companies: resolution.CompanyCodes{Table: list, Codes: []int32{code}}}
 	return a.Company(0), err
 }

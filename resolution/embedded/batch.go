@@ -47,9 +47,11 @@ type batch struct {
 	asked    []uint32        // rows of the visitors being looked up
 	seen     []*visits.Visit // the visit that answers
 
-	domains      []string // of people
-	missed       []int    // people with a company whose code is not known
-	companyCodes []int32  // of addresses
+	domains      []string // of people, or owners
+	missed       []int    // people and addresses with a company whose code is not known
+	ownerDomains resolution.Texts
+	ownerNames   resolution.Texts
+	companyCodes []int32 // of addresses
 }
 
 // Resolve answers keys; see resolution.Batch. Errors wrap resolution.ErrInvalid for a key that

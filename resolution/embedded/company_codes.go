@@ -79,6 +79,7 @@ func (b *batch) codeOwners(table resolution.CompanyTable) error {
 	known := b.engine.codesOf(table)
 	b.companyCodes = resize(b.companyCodes, len(b.owners))
 	known.owners.all(b.owners, b.companyCodes)
+	b.missed = b.missed[:0]
 	for i, owner := range b.owners {
 		code := b.companyCodes[i]
 		b.companyCodes[i] = 0
@@ -89,13 +90,46 @@ func (b *batch) codeOwners(table resolution.CompanyTable) error {
 			continue
 		}
 		if code < 0 {
-			var err error
-			if code, err = b.codeOwner(table, known.owners, owner); err != nil {
-				return err
-			}
-		}
-		if b.companyCodes[i] = code; code == 0 {
+			b.missed = append(b.missed, i)
+		} else if b.companyCodes[i] = code; code == 0 {
 			b.reasons[i] = NoCompany
+		}
+	}
+	return b.codeMissed(table, known)
+}
+
+// codeMissed does the same for the addresses in missed, whose owners have no code yet.
+func (b *batch) codeMissed(table resolution.CompanyTable, known companyCodes) error {
+	var owners, rows [together]uint32
+	for from := 0; from < len(b.missed); from += together {
+		missed := b.missed[from:min(from+together, len(b.missed))]
+		for k, i := range missed {
+			owners[k] = b.owners[i]
+		}
+		b.ownerDomains.Reset()
+		b.ownerNames.Reset()
+		if err := b.engine.directory.AppendOwners(owners[:len(missed)], &b.ownerDomains, &b.ownerNames); err != nil {
+			return readable(err)
+		}
+		b.domains = b.domains[:0]
+		for k := range missed {
+			b.domains = append(b.domains, text(b.ownerDomains.At(k)))
+		}
+		if err := b.engine.directory.CompanyRows(b.domains, rows[:len(missed)]); err != nil {
+			return readable(err)
+		}
+		for k, i := range missed {
+			code, there := known.owners.get(owners[k])
+			if !there { // else a row of this batch was the first
+				var err error
+				if code, err = b.codeOwner(table, known.rows, rows[k], b.domains[k], text(b.ownerNames.At(k))); err != nil {
+					return err
+				}
+				known.owners.put(owners[k], code)
+			}
+			if b.companyCodes[i] = code; code == 0 {
+				b.reasons[i] = NoCompany
+			}
 		}
 	}
 	return nil
@@ -113,17 +147,19 @@ func (b *batch) withoutOwner(owner uint32, orgType string) string {
 	return ""
 }
 
-// codeOwner returns the code of the company of an owner, 0 if it has none.
-func (b *batch) codeOwner(table resolution.CompanyTable, known *codes, owner uint32) (int32, error) {
-	if code, there := known.get(owner); there { // a row of this batch was the first
-		return code, nil
+// codeOwner returns the code of the company of an owner with a domain and a name, 0 if it has
+// neither.
+func (b *batch) codeOwner(table resolution.CompanyTable, known *codes, row uint32, domain, name string) (int32, error) {
+	switch {
+	case name == "" && domain == "":
+		return 0, nil
+	case name == "":
+		return b.codeEmployer(table, known, row, domain)
+	case row == records.None:
+		return table.Add((&resolution.Company{Domain: domain, Name: name}).Record()), nil
 	}
-	code, err := b.engine.directory.AddCompanyOf(owner, table)
-	if err != nil {
-		return 0, readable(err)
-	}
-	known.put(owner, code)
-	return code, nil
+	code, err := b.engine.directory.AddCompany(row, name, table)
+	return code, readable(err)
 }
 
 // codeEmployers sets the codes of the companies of people. It looks up a domain with a code
@@ -177,7 +213,7 @@ func (b *batch) codeEmployer(table resolution.CompanyTable, known *codes, row ui
 	if code, there := known.get(row); there {
 		return code, nil
 	}
-	code, err := b.engine.directory.AddCompany(row, table)
+	code, err := b.engine.directory.AddCompany(row, "", table)
 	if err != nil {
 		return 0, readable(err)
 	}

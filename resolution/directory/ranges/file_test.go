@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -68,7 +67,7 @@ func written(t *rapid.T, path string, ranges []numberRange) *File {
 	if err := errors.Join(err, writing, made.close(), os.Rename(atomicfile.TempName(path), path)); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(path, companies.None)
+	f, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package ranges
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // together is how many addresses are looked up at a time. Each step of a binary search is done
@@ -109,6 +111,24 @@ func (f *File) OrgTypes(owners []uint32, to []string) {
 				to[index[k]] = f.words[code]
 			}
 			n = 0
+		}
+	}
+}
+
+// AppendTexts appends the domain and the name of each owner. Call it under columnfile.Guard.
+func (f *File) AppendTexts(owners []uint32, domains, names *resolution.Texts) {
+	var numbers [together]uint32
+	for len(owners) > 0 {
+		n := copy(numbers[:], owners)
+		owners = owners[n:]
+		for k := range n {
+			numbers[k]-- // owners have numbers from 1
+		}
+		f.domains.Touch(numbers[:n])
+		f.names.Touch(numbers[:n])
+		for _, k := range numbers[:n] {
+			domains.Add(f.domains.At(k))
+			names.Add(f.names.At(k))
 		}
 	}
 }

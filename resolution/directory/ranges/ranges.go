@@ -13,12 +13,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sort"
-	"sync/atomic"
 
 	"github.com/leadetl/leadetl/internal/columnfile"
-	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/companies"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -38,15 +34,10 @@ type File struct {
 	words    []string                  // orgtype.Kinds, then the words that are none
 	domains  columnfile.CheckedTexts
 	names    columnfile.CheckedTexts
-
-	companies *companies.File
-	// rows holds the row of each owner's company plus 2, 1 when it has none, 0 as
-	// long as it was not looked up.
-	rows []atomic.Uint32
 }
 
-// Open opens a file of Import. Owners are joined to the companies in known.
-func Open(path string, known *companies.File) (*File, error) {
+// Open opens a file of Import.
+func Open(path string) (*File, error) {
 	c, err := columnfile.Open(path)
 	if err != nil {
 		return nil, err
@@ -71,7 +62,6 @@ func Open(path string, known *companies.File) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), c.Close())
 	}
-	f.companies, f.rows = known, make([]atomic.Uint32, f.orgTypes.Len())
 	return f, nil
 }
 
@@ -126,64 +116,6 @@ func (f *File) owner6(a number) uint32 {
 		return 0
 	}
 	return f.v6.At(uint64(n - 1))
-}
-
-// AddCompany adds the company of an owner to a table, and returns its code; 0 when the range has
-// neither a name nor a domain. Call it under columnfile.Guard.
-func (f *File) AddCompany(owner uint32, to resolution.CompanyTable) (code int32) {
-	name := string(f.names.At(owner - 1))
-	if row := f.companyRow(owner); row != records.None {
-		inCompanies(func() {
-			r := f.companies.Record(row)
-			if r.Fields[resolution.CompanyName].Text == "" {
-				r.Fields[resolution.CompanyName].Text = name
-			}
-			code = to.Add(r)
-		})
-		return code
-	}
-	domain := string(f.domains.At(owner - 1))
-	if len(name)+len(domain) == 0 {
-		return 0
-	}
-	return to.Add((&resolution.Company{Domain: domain, Name: name}).Record())
-}
-
-// companyRow returns the row of the company of an owner; records.None without one.
-func (f *File) companyRow(owner uint32) uint32 {
-	if row := f.rows[owner-1].Load(); row != 0 {
-		return row - 2
-	}
-	row := uint32(records.None)
-	if domain := f.domains.At(owner - 1); len(domain) > 0 {
-		inCompanies(func() { row = f.companies.Find(string(domain)) })
-	}
-	f.rows[owner-1].Store(row + 2)
-	return row
-}
-
-// CompaniesError says that the file of companies is damaged, and not that of the ranges.
-type CompaniesError struct{ Err error }
-
-func (e CompaniesError) Error() string { return "companies: " + e.Err.Error() }
-
-// Unwrap returns the damage.
-func (e CompaniesError) Unwrap() error { return e.Err }
-
-// RuntimeError lets columnfile.Guard take it as damage.
-func (CompaniesError) RuntimeError() {}
-
-// inCompanies runs a look-up in the companies. It panics with a CompaniesError if their file is
-// damaged: under columnfile.Guard, damage of both files would look the same.
-func inCompanies(look func()) {
-	var err error
-	func() {
-		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-		look()
-	}()
-	if err != nil {
-		panic(CompaniesError{err})
-	}
 }
 
 // number is an IPv6 address. If ranges of both kinds are compared, IPv4 addresses are the

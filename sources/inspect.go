@@ -37,6 +37,7 @@ type input struct {
 	from               Mark       // where to begin; not for streams
 	packing            unpack.Packing
 	header             csvfile.Header
+	encoding           csvfile.Encoding
 	stream             *stream // an input that can be read only once, open since Open
 	folder             string  // that was named instead of the file; empty without one
 	once               bool    // is a stream, even after it was taken
@@ -84,6 +85,9 @@ func (in *input) inspectStored(f stored, o Options) error {
 		return in.blame(f, err)
 	} else if parquet {
 		in.Format = formatParquet
+		if !csvfile.Encoding(o.Encoding).IsUTF8() || o.SkipLines > 0 {
+			return onlyForCSV(in.URI, "Parquet")
+		}
 		r, err := parquetfile.Open(in.URI, f)
 		if err != nil {
 			return in.blame(f, err)
@@ -100,10 +104,15 @@ func (in *input) inspectStored(f stored, o Options) error {
 		return in.blame(f, err)
 	}
 	defer u.Close()
-	if _, err := in.inspectCSV(u, o); err != nil {
+	if _, _, err := in.inspectCSV(u, o); err != nil {
 		return in.blame(f, err)
 	}
 	return nil
+}
+
+// onlyForCSV is the error for a file of another format, if flags say how CSV is read.
+func onlyForCSV(name, format string) error {
+	return &FormatError{File: name, Problem: "is " + format + ", and --encoding and --skip-lines are for CSV", Advice: "Leave them out, or leave out the file"}
 }
 
 // checkText is List.CheckText for one Parquet file.
@@ -173,8 +182,8 @@ func (in *input) inspectStream(s *stream, o Options) error {
 		s.Close()
 		return in.blame(nil, err)
 	}
-	sample, err := in.inspectCSV(u, o)
-	s.unpacked = u
+	sample, text, err := in.inspectCSV(u, o)
+	s.unpacked, s.text = u, text
 	if err != nil {
 		s.Close()
 		return in.blame(nil, err)
@@ -184,26 +193,27 @@ func (in *input) inspectStream(s *stream, o Options) error {
 }
 
 // inspectCSV reads a sample of the unpacked input and finds the header.
-func (in *input) inspectCSV(u *unpack.Reader, o Options) (sample []byte, err error) {
-	in.Format, in.packing = formatCSV, u.Packing()
+func (in *input) inspectCSV(u *unpack.Reader, o Options) (sample []byte, rest io.Reader, err error) {
+	in.Format, in.packing, in.encoding = formatCSV, u.Packing(), csvfile.Encoding(o.Encoding)
 	var text bytes.Buffer
-	_, err = io.CopyN(&text, u, csvfile.SampleSize)
+	rest = in.encoding.Decode(u)
+	_, err = io.CopyN(&text, rest, csvfile.SampleSize)
 	whole := err == io.EOF
 	if err != nil && !whole {
-		return nil, err
+		return nil, nil, err
 	}
 	sample = text.Bytes()
 	if err := in.checkKind(sample); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in.header, err = csvfile.Inspect(csvfile.Sample{
-		Name: in.URI, Packing: string(in.packing), Bytes: sample, Whole: whole,
+		Name: in.URI, Packing: string(in.packing), Bytes: sample, Whole: whole, Encoding: in.encoding, SkipLines: o.SkipLines,
 	}, o.Delimiter)
 	if o.AllowEmpty && errors.Is(err, csvfile.ErrEmpty) {
 		err = nil
 	}
 	in.Columns = in.header.Columns
-	return sample, err
+	return sample, rest, err
 }
 
 // parquetMagic detects Parquet by its first bytes. After the four letters,

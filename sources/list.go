@@ -11,6 +11,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/sources/csvfile"
 )
 
 // List holds the inputs of a run, checked and in order.
@@ -37,6 +38,11 @@ func (l *List) LeftOut() []string { return l.leftOut }
 func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
+	}
+	if o.Encoding != "" {
+		if _, err := csvfile.ParseEncoding(o.Encoding); err != nil {
+			return nil, err
+		}
 	}
 	if o.BatchRows <= 0 {
 		o.BatchRows = DefaultBatchRows
@@ -124,6 +130,15 @@ func (o Options) validate() error {
 	}
 	return &FormatError{File: "the delimiter", Problem: "must be one ASCII character, not a quote, space or line end",
 		Advice: "Leave it out to have it detected"}
+}
+
+// Reading is how the text of CSV files is read, if it is not as usual: their encoding, and the lines
+// before the header.
+func (l *List) Reading() (encoding string, skipLines int) {
+	if e := csvfile.Encoding(l.options.Encoding); !e.IsUTF8() {
+		encoding = l.options.Encoding
+	}
+	return encoding, l.options.SkipLines
 }
 
 // Files returns the files in the order of their rows.

@@ -49,7 +49,7 @@ func openCSV(ctx context.Context, in *input, fields []int, progress func(int64))
 	var text io.Reader
 	if in.stream != nil {
 		c.sizes.stored.Store(in.stream.count(&c.sizes.stored))
-		text = io.MultiReader(bytes.NewReader(in.stream.sample), in.stream.unpacked)
+		text = io.MultiReader(bytes.NewReader(in.stream.sample), in.stream.text)
 	} else {
 		b, err := in.beginReading(ctx)
 		if err != nil {
@@ -63,7 +63,7 @@ func openCSV(ctx context.Context, in *input, fields []int, progress func(int64))
 			if c.unpacked, err = unpack.NewReader(text); err != nil {
 				return nil, errors.Join(in.blame(b.file, err), b.close())
 			}
-			text = c.unpacked
+			text = in.encoding.Decode(c.unpacked)
 		}
 	}
 	c.sizes.text = text

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/sources/csvfile"
 )
 
 // The types batches are made of.
@@ -24,6 +25,9 @@ type (
 // ErrChanged means that a file changed while it was read.
 var ErrChanged = rows.ErrChanged
 
+// Encodings are the values of Options.Encoding.
+var Encodings = csvfile.Encodings
+
 // DefaultBatchRows is the default of Options.BatchRows.
 const DefaultBatchRows = 8192
 
@@ -31,6 +35,11 @@ const DefaultBatchRows = 8192
 type Options struct {
 	// Delimiter separates CSV fields; 0 detects one of , ; tab | per file.
 	Delimiter byte
+	// Encoding is that of CSV files, utf-8, utf-16, windows-1252 or latin-1; empty is UTF-8, without
+	// advice to choose another.
+	Encoding string
+	// SkipLines is how many lines of a CSV file precede its header.
+	SkipLines int
 	// Stdin is read for "-"; nil means os.Stdin.
 	Stdin io.Reader
 	// StdinName is the name of "-" in rows and errors; empty means "-".

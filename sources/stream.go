@@ -16,7 +16,8 @@ type stream struct {
 	bytes    int64    // bytes read so far, until count is called
 	counted  *atomic.Int64
 	unpacked *unpack.Reader
-	sample   []byte // what Open has read of it, uncompressed
+	text     io.Reader // unpacked, decoded
+	sample   []byte    // what Open has read of text
 }
 
 // Read reads the stream as it is stored.

@@ -40,7 +40,7 @@ type Start struct {
 
 // Survey counts the rows of a file, and marks a place about every so many stored
 // bytes. It reads a CSV file once, and the footer of a Parquet file. A packed
-// file has no marks.
+// file, or one of another encoding, has no marks.
 func (l *List) Survey(ctx context.Context, file int, every int64) (s Survey, err error) {
 	in := *l.inputs[file]
 	if in.once {
@@ -60,7 +60,7 @@ func (l *List) Survey(ctx context.Context, file int, every int64) (s Survey, err
 		err = text.Reader.Fill(ctx, b, l.options.BatchRows)
 		s.Rows, s.Malformed = s.Rows+int64(b.Len()), s.Malformed+int64(b.Rejects())
 		b.Discard()
-		if at := text.Mark(); err == nil && in.packing == unpack.None && at.Offset >= next {
+		if at := text.Mark(); err == nil && in.packing == unpack.None && in.encoding.IsUTF8() && at.Offset >= next {
 			s.Marks = append(s.Marks, Mark{Offset: at.Offset, Rows: s.Rows, Text: at})
 			next = at.Offset + every
 		}

@@ -192,6 +192,7 @@ func openJournal(r *job.Run, out string) (*journal.Journal, error) {
 // searches.
 func (d *Decision) identity(asOf time.Time) job.Identity {
 	id := job.NewIdentity(d.Run.Job, d.Columns)
+	id.Encoding, id.SkipLines = d.Run.Input.Reading()
 	id.Answers, id.AsOf, id.ReportSuppressed = d.Run.Answers, formatDay(asOf), d.Run.ReportSuppressed != nil
 	for _, input := range d.Inputs {
 		id.Inputs = append(id.Inputs, input.URI)

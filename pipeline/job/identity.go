@@ -21,6 +21,8 @@ import (
 type Identity struct {
 	Operation         resolution.Operation `json:"operation"`
 	Inputs            []string             `json:"inputs"`
+	Encoding          string               `json:"encoding,omitempty"`
+	SkipLines         int                  `json:"skip_lines,omitempty"`
 	Where             []Condition          `json:"where,omitempty"`
 	Sample            int                  `json:"sample,omitempty"`
 	Column            string               `json:"column"`
@@ -92,7 +94,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // settingNames are the settings of an identity as users know them, in the order
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
-	{"operation", "operation"}, {"where", "--where"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
+	{"operation", "operation"}, {"encoding", "--encoding"}, {"skip_lines", "--skip-lines"}, {"where", "--where"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"}, {"multiple", "--multiple"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},

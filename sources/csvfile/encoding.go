@@ -12,7 +12,11 @@ import (
 // error contains the command that converts the file.
 func (s Sample) checkEncoding() error {
 	refuse := func(problem, filter string) error {
-		return &rows.FormatError{File: s.Name, Problem: problem, Advice: s.advice(filter)}
+		advice := s.advice(filter)
+		if other, known := decodable[filter]; known && s.Encoding != "" {
+			advice = "Give --encoding " + string(other) + ", or convert it" + strings.TrimPrefix(advice, "Convert it")
+		}
+		return &rows.FormatError{File: s.Name, Problem: problem, Advice: advice}
 	}
 	p := s.Bytes
 	switch {
@@ -39,6 +43,11 @@ func (s Sample) checkEncoding() error {
 		return refuse("has lines that end in a carriage return alone", `tr '\r' '\n'`)
 	}
 	return nil
+}
+
+// decodable are the encodings of what filters read.
+var decodable = map[string]Encoding{
+	"iconv -f UTF-16 -t UTF-8": UTF16, "iconv -f UTF-16LE -t UTF-8": UTF16, "iconv -f UTF-16BE -t UTF-8": UTF16, "iconv -f WINDOWS-1252 -t UTF-8": Windows1252,
 }
 
 type byteOrder uint8

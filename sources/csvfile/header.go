@@ -23,11 +23,16 @@ type Sample struct {
 	Packing string // gzip, zstd or empty; for advice only
 	Bytes   []byte // up to SampleSize
 	Whole   bool   // the file ends with Bytes
+	// Encoding is what Bytes were decoded of; empty where no other can be chosen.
+	Encoding Encoding
+	// SkipLines is how many lines precede the header.
+	SkipLines int
 }
 
 // Header describes a file's header line.
 type Header struct {
 	Delimiter byte
+	SkipLines int // before it
 	// Columns holds the names without surrounding white space. A column without
 	// a name is column_N, counted from 1. Names may occur twice.
 	Columns []string
@@ -40,12 +45,19 @@ var ErrEmpty = errors.New("empty")
 // the delimiter that a line sep=; before the header names, or else the one that
 // fits best. All errors are *rows.FormatError.
 func Inspect(s Sample, delimiter byte) (Header, error) {
-	if err := s.checkEncoding(); err != nil {
-		return Header{}, err
+	if s.Encoding.IsUTF8() { // else no byte of another one is left
+		if err := s.checkEncoding(); err != nil {
+			return Header{}, err
+		}
 	}
 	text := bytes.TrimPrefix(s.Bytes, byteOrderMark)
+	text = text[skipLines(text, s.SkipLines):]
 	named, at := preamble(text, s.Whole)
 	text = text[at:]
+	if len(text) == 0 && s.Whole && s.SkipLines > 0 {
+		return Header{}, &rows.FormatError{File: s.Name, Problem: fmt.Sprintf("has no header line after %d skipped lines", s.SkipLines),
+			Advice: "Give fewer --skip-lines", Err: ErrEmpty}
+	}
 	if len(text) == 0 && s.Whole {
 		return Header{}, &rows.FormatError{File: s.Name, Problem: "is empty: it has no header line",
 			Advice: "Write the names of the columns in its first line", Err: ErrEmpty}
@@ -78,11 +90,23 @@ func Inspect(s Sample, delimiter byte) (Header, error) {
 		return Header{}, &rows.FormatError{File: s.Name, Line: line,
 			Problem: "has a header line that is not UTF-8 text", Advice: "Correct its first line"}
 	}
-	h := Header{Delimiter: delimiter, Columns: make([]string, len(scan.spans))}
+	h := Header{Delimiter: delimiter, SkipLines: s.SkipLines, Columns: make([]string, len(scan.spans))}
 	for i, span := range scan.spans {
 		h.Columns[i] = columnName(span.value(text), i)
 	}
 	return h, nil
+}
+
+// skipLines returns where a line begins after n others, or the length of the text.
+func skipLines(text []byte, n int) (at int) {
+	for ; n > 0 && at < len(text); n-- {
+		end := bytes.IndexByte(text[at:], '\n')
+		if end < 0 {
+			return len(text)
+		}
+		at += end + 1
+	}
+	return at
 }
 
 // columnName removes everything from a header cell but the name: white space,

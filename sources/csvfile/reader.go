@@ -30,9 +30,11 @@ type Reader struct {
 	name   string
 	src    *readahead.Reader
 	fields int
-	want   []int // per field, its column, -1 for none
-	last   int   // the last selected field, -1 for none
-	limit  int
+	// skipLines is how many lines precede the header.
+	skipLines int
+	want      []int // per field, its column, -1 for none
+	last      int   // the last selected field, -1 for none
+	limit     int
 
 	buf      []byte
 	pos, end int   // buf[pos:end] is not parsed yet
@@ -62,10 +64,12 @@ func NewReader(name string, src *readahead.Reader, h Header, pick []int) *Reader
 		name:    name,
 		src:     src,
 		fields:  len(h.Columns),
-		want:    make([]int, len(h.Columns)),
-		last:    -1,
-		limit:   RecordLimit,
-		line:    1,
+
+		skipLines: h.SkipLines,
+		want:      make([]int, len(h.Columns)),
+		last:      -1,
+		limit:     RecordLimit,
+		line:      1,
 	}
 	for i := range r.want {
 		r.want[i] = -1
@@ -292,6 +296,7 @@ func (r *Reader) begin(ctx context.Context) error {
 	for {
 		v := r.buf[r.pos:r.end]
 		mark := len(v) - len(bytes.TrimPrefix(v, byteOrderMark))
+		mark += skipLines(v[mark:], r.skipLines)
 		_, at := preamble(v[mark:], r.eof)
 		at += mark
 		if at < len(v) && (len(v) >= len(byteOrderMark) || r.eof) {

@@ -30,7 +30,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
-	"github.com/leadetl/leadetl/sources"
 )
 
 // NewDoctorCommand returns the command doctor.
@@ -249,12 +248,12 @@ func (d *checkup) checkInput(ctx context.Context, j job.Job, known bool, store *
 	if len(uris) == 0 {
 		return
 	}
-	delimiter, err := wire.ParseDelimiter(d.flags.delimiter)
+	options, err := d.flags.reading(store)
 	if err != nil {
 		d.failed("input", cli.UsageError(err))
 		return
 	}
-	list, err := wire.OpenInput(ctx, uris, sources.Options{Delimiter: delimiter, Objects: store})
+	list, err := wire.OpenInput(ctx, uris, options)
 	if err != nil {
 		d.failed("input", err)
 		return

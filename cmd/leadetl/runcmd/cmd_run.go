@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
@@ -25,10 +26,12 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -42,6 +45,8 @@ type runFlags struct {
 	set                  []string
 	in                   []string
 	delimiter            string
+	encoding             string
+	skipLines            int
 	directory            string
 	out                  string
 	overwrite            bool
@@ -139,6 +144,18 @@ relative to the file's folder.`,
 	return c
 }
 
+// reading says how the inputs are read.
+func (f *runFlags) reading(store *objects.Store) (sources.Options, error) {
+	delimiter, err := wire.ParseDelimiter(f.delimiter)
+	if !slices.Contains(sources.Encodings, f.encoding) {
+		err = errors.Join(err, fmt.Errorf("--encoding is %q; it is one of %s", f.encoding, strings.Join(sources.Encodings, ", ")))
+	}
+	if f.skipLines < 0 {
+		err = errors.Join(err, fmt.Errorf("--skip-lines is %d; it is a number of lines", f.skipLines))
+	}
+	return sources.Options{Delimiter: delimiter, Encoding: f.encoding, SkipLines: f.skipLines, Objects: store}, err
+}
+
 // register registers the flags of a command in f. plan takes the same flags as
 // run.
 func (f *runFlags) register(c *cobra.Command) {
@@ -149,6 +166,8 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.StringArrayVar(&f.set, "set", nil, "`key=value` that replaces a key of the job file; repeatable")
 		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV (.gz and .zst too) or Parquet, standard input CSV; repeatable")
 		flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
+		flags.StringVar(&f.encoding, "encoding", sources.Encodings[0], "`encoding` of CSV files: "+strings.Join(sources.Encodings, ", "))
+		flags.IntVar(&f.skipLines, "skip-lines", 0, "`number` of lines of a CSV file before its header")
 		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
 		f.dataset.registerInput(flags)
 	})

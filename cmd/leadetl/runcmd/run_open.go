@@ -22,7 +22,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/sinks"
-	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
@@ -41,14 +40,15 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err := f.checkOut(settings); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	delimiter, err := wire.ParseDelimiter(f.delimiter)
-	if err != nil {
-		return nil, nil, cli.UsageError(err)
-	}
 	store, err := f.s3.Open(ctx, log)
 	if err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
+	options, err := f.reading(store)
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	options.Stdin, options.Sample = std.In, settings.Sample
 	state, closeState, err := wire.OpenState(f.state, store)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +72,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		opened.Add(closeDirectory)
 		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
 	}
-	uris, options := f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Objects: store, Sample: settings.Sample}
+	uris := f.in
 	if f.search.isGiven() {
 		if uris, err = f.search.list(&options); err != nil {
 			return nil, nil, err

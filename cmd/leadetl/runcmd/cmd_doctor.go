@@ -22,14 +22,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/client"
 )
 
 // NewDoctorCommand returns the command doctor.
@@ -43,9 +44,10 @@ state, free disk space, the input, suppression lists, the output folder,
 reference data or the service, its API key and credits, and the clock. It checks
 only what is given.
 
-It asks the service for the balance of the account, which costs nothing. In the
+It asks the service for the balance of the account, which costs nothing, and
+compares it with the plan of the run, if that is made within 10 s. In the
 folders it can write to, on S3 too, it makes a small file or object and removes
-it. It reads the beginning of each input file, and no input from standard input.`,
+it. It reads no input from standard input.`,
 		Example: `  leadetl doctor --job nightly.yaml
   leadetl doctor enrichment --in s3://leads/lists/ --resolver https://leads.example`,
 		Annotations: cli.ExitCodes(map[int]string{
@@ -167,7 +169,7 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 			d.checkOutput(ctx, store)
 		}
 	}
-	clock, of := d.checkAnswers(ctx, j, known)
+	clock, of := d.checkAnswers(ctx, operation, j, known)
 	if clock.IsZero() && !slices.ContainsFunc(d.checks, func(c check) bool { return errors.Is(c.err, objects.ErrNotS3) }) {
 		clock, of = d.storeClock(ctx), "S3"
 	}
@@ -304,14 +306,14 @@ func tryObjects(ctx context.Context, store *objects.Store, flag, uri string) err
 }
 
 // checkAnswers checks the source of answers. clock is the time of the service.
-func (d *checkup) checkAnswers(ctx context.Context, j job.Job, known bool) (clock time.Time, of string) {
+func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job, known bool) (clock time.Time, of string) {
 	f := d.flags
 	if f.remote.isRemote() {
 		if f.remote.offline {
 			d.skip("service", "is not asked with --offline")
 			return time.Time{}, ""
 		}
-		return d.checkService(ctx), "the service"
+		return d.checkService(ctx, operation), "the service"
 	}
 	if !known || f.directory == "" && len(needs[j.Operation]) == 0 {
 		return time.Time{}, ""
@@ -324,25 +326,14 @@ func (d *checkup) checkAnswers(ctx context.Context, j job.Job, known bool) (cloc
 }
 
 // checkService asks the service for the balance of the account.
-func (d *checkup) checkService(ctx context.Context) (clock time.Time) {
+func (d *checkup) checkService(ctx context.Context, operation string) (clock time.Time) {
 	f := &d.flags.remote
-	options, err := f.clientOptions()
-	if err != nil {
-		d.failed("service", err)
-		return clock
-	}
-	if err := f.readSecrets(ctx, &options); err != nil {
+	account, err := f.account(ctx)
+	if key, missing := errors.AsType[errNoKey](err); missing {
 		d.skip("service", "is not asked without an API key")
-		d.failed("API key", err)
+		d.failed("API key", key.error)
 		return clock
 	}
-	service, err := client.New(options)
-	if err != nil {
-		d.failed("service", cli.UsageError(fmt.Errorf("--resolver: %w", err)))
-		return clock
-	}
-	defer service.Close()
-	account, err := service.Account(ctx)
 	call, refused := errors.AsType[*resolution.CallError](err)
 	switch {
 	case refused && call.Status == http.StatusUnauthorized:
@@ -378,8 +369,36 @@ func (d *checkup) checkService(ctx context.Context) (clock time.Time) {
 	default:
 		d.ok("credits", figures.Grouped(account.Credits))
 	}
+	d.checkCredits(ctx, operation, account.Credits)
 	return account.Clock
 }
+
+// checkCredits compares the credits of the account with the plan, if nothing failed so far
+// and the plan is made within patience.
+func (d *checkup) checkCredits(ctx context.Context, operation string, credits int64) {
+	const what = "credits for the list"
+	if operation == "" || d.flags.out == "" || len(d.flags.in) == 0 || slices.Contains(d.flags.in, "-") ||
+		slices.ContainsFunc(d.checks, func(c check) bool { return c.err != nil }) {
+		return
+	}
+	planning := *d.flags
+	planning.planning, planning.log.Quiet = true, true
+	timed, done := context.WithTimeout(ctx, planPatience)
+	defer done()
+	run, closeRun, err := planning.open(timed, operation, cli.Streams{Out: io.Discard, Err: io.Discard})
+	if err == nil {
+		var plan *pipeline.Plan
+		plan, err = pipeline.MakePlan(timed, run)
+		if err = errors.Join(err, closeRun()); err == nil {
+			d.ok(what, runview.AccountNote(credits, plan.Calls.Credits))
+			return
+		}
+	}
+	d.skip(what, "not compared; leadetl plan does")
+}
+
+// planPatience is how long doctor plans at most.
+const planPatience = 10 * time.Second
 
 // storeClock returns the time of S3. It is zero if S3 is not used or sends no
 // time. It sends no credentials.

@@ -22,14 +22,16 @@ func NewPlanCommand(std cli.Streams) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "plan OPERATION --in URI… --out FOLDER",
-		Short: "Show what a run would do and cost, without making calls",
+		Short: "Show what a run would do and cost, without spending anything",
 		Long: `Show what leadetl run with the same arguments would do: how many rows it reads,
 how many it rejects and why, how many distinct keys there are, how many of
 these are stored, how many calls remain, the most they can cost, how long they
 take, and which files it writes.
 
 plan takes the same flags as run. It reads the whole input, and the files of
---directory that the run would look into, makes no calls and changes nothing.
+--directory that the run would look into, makes no calls that cost anything and
+changes nothing. If the API key is given, it asks the service for the balance of
+the account.
 With --on it reads the input itself too, and needs no worker.
 With more than a million keys it needs 36 bytes a row in --state while it works.
 The numbers hold for the next run as long as the input and the stored answers do
@@ -75,13 +77,14 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 		return err
 	}
 	noCallback := f.remote.lacksCallback(run.Job.Operation)
+	account := f.balance(ctx, plan)
 	switch {
 	case asJSON:
 		encoder := json.NewEncoder(std.Out)
 		encoder.SetIndent("", "  ")
-		err = encoder.Encode(plannedJSON{plan, noCallback})
+		err = encoder.Encode(plannedJSON{plan, account, noCallback})
 	case !f.log.Quiet:
-		err = runview.Plan{Plan: plan, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Rate: f.remote.rate.String(), NoCallback: noCallback}.Print(std.Out)
+		err = runview.Plan{Plan: plan, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Rate: f.remote.rate.String(), Account: account, NoCallback: noCallback}.Print(std.Out)
 	}
 	if err != nil {
 		return err
@@ -93,9 +96,27 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 // plannedJSON is a plan in JSON output.
 type plannedJSON struct {
 	*pipeline.Plan
+	// AccountCredits are those of the account of the key; absent if it was not asked, or does
+	// not tell.
+	AccountCredits *int64 `json:"account_credits,omitempty"`
 	// NoCallback means that a run would refuse these flags because
 	// --callback-url or --callback-listen is missing.
 	NoCallback bool `json:"no_callback,omitempty"`
+}
+
+// balance asks the service for the credits of the account, if a plan has calls and the key can
+// be read. A plan is one without it too.
+func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
+	if plan.Calls == nil || plan.Calls.Credits == 0 {
+		return nil
+	}
+	timed, done := context.WithTimeout(ctx, planPatience)
+	defer done()
+	account, err := f.remote.account(timed)
+	if err != nil || !account.Told {
+		return nil
+	}
+	return &account.Credits
 }
 
 // plannedTotals are the counts of a plan that checkRejects looks at.

@@ -316,6 +316,29 @@ func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) 
 	return cli.UsageError(err)
 }
 
+// account asks the service for the account of the key. The error is errNoKey if the key, or
+// what the call needs besides, cannot be read.
+func (f *remoteFlags) account(ctx context.Context) (client.Account, error) {
+	options, err := f.clientOptions()
+	if err != nil {
+		return client.Account{}, err
+	}
+	if err := f.readSecrets(ctx, &options); err != nil {
+		return client.Account{}, errNoKey{err}
+	}
+	service, err := client.New(options)
+	if err != nil {
+		return client.Account{}, cli.UsageError(fmt.Errorf("--resolver: %w", err))
+	}
+	defer service.Close()
+	return service.Account(ctx)
+}
+
+// errNoKey says why the API key cannot be read.
+type errNoKey struct{ error }
+
+func (e errNoKey) Unwrap() error { return e.error }
+
 // storedAnswers are the answers of a state, or a working copy of them.
 type storedAnswers interface {
 	purchase.Store

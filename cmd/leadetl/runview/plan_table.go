@@ -20,6 +20,9 @@ type Plan struct {
 	Sample int            // lines of a sample, 0 for all
 	Out    string         // the dataset
 	Rate   string         // of the calls, as the user wrote it
+	// Account are the credits of the service's account; nil if it was not asked, or does not
+	// tell.
+	Account *int64
 	// NoCallback means that the run needs an address for callbacks, and has
 	// none.
 	NoCallback bool
@@ -49,10 +52,21 @@ func (p Plan) Print(to io.Writer) error {
 		t.Count("keys", plan.Keys, "")
 		if plan.Calls != nil {
 			addPlannedCalls(&t, plan.Calls)
+			if p.Account != nil {
+				t.Text("account", AccountNote(*p.Account, plan.Calls.Credits))
+			}
 		}
 	}
 	p.addTexts(&t)
 	return t.Print(to)
+}
+
+// AccountNote compares the credits of an account with the most that a run costs.
+func AccountNote(credits, atMost int64) string {
+	if missing := atMost - credits; missing > 0 {
+		return fmt.Sprintf("%s, up to %s too few: the run may stop; buy more, or set --max-credits", figures.Plural(credits, "credit"), figures.Grouped(missing))
+	}
+	return figures.Plural(credits, "credit") + ", enough"
 }
 
 // addPlannedCalls adds the calls and the keys by their state, if the run uses a

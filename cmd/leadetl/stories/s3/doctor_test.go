@@ -100,6 +100,12 @@ func TestDoctorOfService(t *testing.T) {
 			t.Errorf("exit code %d, %q\n%s", p.Code(), rows, p.Said)
 		}
 	}
+	few := place.Customer("Careful", "3")
+	for key, want := range map[string]string{key: "ok 1,000 credits, enough", few: "ok 3 credits, up to 43 too few: the run may stop; buy more, or set --max-credits"} {
+		if p, rows := doctor(key); p.Code() != cli.ExitDone || rows["credits for the list"] != want {
+			t.Errorf("exit code %d, %q; want %s", p.Code(), rows, want)
+		}
+	}
 	if p, rows := doctor(poor); p.Code() != cli.ExitBudget || !strings.HasPrefix(rows["credits"], "failed ") {
 		t.Errorf("no credits: exit code %d, %q", p.Code(), rows)
 	}

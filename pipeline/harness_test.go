@@ -63,6 +63,7 @@ type setup struct {
 	id          string
 	out, state  string // other folders than out and state
 	looksUp     func(n int)
+	changes     *job.Changes
 }
 
 // tb is a testing.TB or a rapid.T.
@@ -125,7 +126,7 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 	}
 	run := &job.Run{
 		Job: settings, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
-		Overwrite: s.overwrite, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
+		Overwrite: s.overwrite, Changes: s.changes, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}
 	return use(run)
@@ -364,6 +365,11 @@ func checkDataset(t tb, dir string, result *finish.Result) {
 	}
 	if result.Parts.Made+result.Parts.Earlier != len(m.Parts) {
 		t.Errorf("%d parts made and %d skipped of %d", result.Parts.Made, result.Parts.Earlier, len(m.Parts))
+	}
+	if m.Changes != nil {
+		for _, f := range m.Changes.Files {
+			want = append(want, f.Name)
+		}
 	}
 	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(listing(t, dir))); !slices.Equal(got, want) {

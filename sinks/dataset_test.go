@@ -587,7 +587,7 @@ func TestReconcile(t *testing.T) {
 	}
 	whole := func() *Manifest {
 		m := &Manifest{Totals: Totals{Rows: 9, Matched: 6, NoMatch: 2, Rejected: 1, Malformed: 4, Reasons: reasons()}}
-		m.Changes = &Changes{Added: 3, Changed: 2, Removed: 1, Files: []File{{Rows: 4}, {Rows: 2}}}
+		m.Changes = &Changes{ChangeCounts: ChangeCounts{Added: 3, Changed: 2, Removed: 1}, Files: []File{{Rows: 4}, {Rows: 2}}}
 		m.Parts = []Part{
 			{File: File{Name: "part-00000.parquet", Rows: 5}, Totals: Totals{Rows: 5, Matched: 5}},
 			{

@@ -48,26 +48,27 @@ type Manifest struct {
 }
 
 // Changes says what differs from an earlier dataset, and which files have the rows that do.
-// The first dataset of a job has no earlier one: From, Since and SinceAt are empty, and all
-// its rows are added.
 type Changes struct {
-	From    string    `json:"from,omitempty"`  // where the earlier dataset was
-	Since   string    `json:"since,omitempty"` // its job_id
+	ChangeCounts
+	From    string   `json:"from,omitempty"`    // where the earlier dataset was; empty without one
+	By      string   `json:"by"`                // the column that rows are found by
+	Compare []string `json:"compare,omitempty"` // columns that are compared besides the usual ones
+	Was     []string `json:"was,omitempty"`     // columns whose earlier values are in the files
+	Files   []File   `json:"files,omitempty"`
+}
+
+// ChangeCounts counts the rows that differ. The first dataset of a job has no earlier one:
+// Since and SinceAt are empty, and all its rows are added.
+type ChangeCounts struct {
+	Since   string    `json:"since,omitempty"` // job_id of the earlier dataset
 	SinceAt time.Time `json:"since_completed_at,omitzero"`
-	By      string    `json:"by"`                // the column that rows are found by
-	Compare []string  `json:"compare,omitempty"` // columns that are compared besides the usual ones
-	Was     []string  `json:"was,omitempty"`     // columns whose earlier values are in the files
 	Added   int64     `json:"added"`
 	Changed int64     `json:"changed"`
 	Removed int64     `json:"removed"`
-	Files   []File    `json:"files,omitempty"`
 }
 
-// Rows is the number of rows in the files.
-func (c *Changes) Rows() int64 { return c.Added + c.Changed + c.Removed }
-
 // String is a line such as "+300 new, 12 changed, 4 gone since 2026-11-24".
-func (c *Changes) String() string {
+func (c ChangeCounts) String() string {
 	line := "+" + figures.Grouped(c.Added) + " new"
 	if c.Since == "" {
 		return line + ", no earlier dataset"
@@ -81,8 +82,8 @@ func (c *Changes) reconcile() error {
 	for _, f := range c.Files {
 		rows += f.Rows
 	}
-	if rows != c.Rows() {
-		return fmt.Errorf("changes: %d rows in the files, %d counted", rows, c.Rows())
+	if counted := c.Added + c.Changed + c.Removed; rows != counted {
+		return fmt.Errorf("changes: %d rows in the files, %d counted", rows, counted)
 	}
 	return nil
 }

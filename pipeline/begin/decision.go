@@ -117,6 +117,9 @@ func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) 
 	if d.Columns, err = job.ChooseColumns(r.Job, r.Input, job.Source{Remote: r.Remote != nil, Suppress: r.Suppression != nil}); err != nil {
 		return nil, err
 	}
+	if err = r.Changes.Check(r.Job, d.Columns); err != nil {
+		return nil, err
+	}
 	if err = r.Input.CheckText(ctx, d.Columns.Read, d.Columns.Read[d.Columns.Identifier]); err != nil {
 		return nil, err
 	}
@@ -203,8 +206,18 @@ func (d *Decision) identity(asOf time.Time) job.Identity {
 	return id
 }
 
-// IsFinished reports whether the dataset is complete, with its report.
-func (d *Decision) IsFinished() bool { return d.IsComplete() && d.HasReport }
+// IsFinished reports whether the dataset is complete, with its report and changes.
+func (d *Decision) IsFinished() bool { return d.IsComplete() && d.HasReport && d.HasChanges() }
+
+// HasChanges reports whether the finished dataset has the changes that the run asks for, if
+// it asks for any.
+func (d *Decision) HasChanges() bool {
+	if d.Run.Changes == nil {
+		return true
+	}
+	made := d.Finished.Changes
+	return d.Run.Changes.Are(made) && !slices.ContainsFunc(made.Files, func(f sinks.File) bool { return d.Run.Output.Check(f) != nil })
+}
 
 // IsComplete reports whether all parts of the dataset exist and no input has
 // changed since.

@@ -66,7 +66,7 @@ func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (
 		return nil, fmt.Errorf("%s: %w", after.Dir, err)
 	}
 	c := &comparison{shape: shape, values: spool{dir: scratch}, hidesGone: after.Manifest.Totals.Suppressed > 0}
-	c.result = &sinks.Changes{By: s.by(), Compare: s.Compare, Was: s.Was}
+	c.result = &sinks.Changes{By: s.Column(), Compare: s.Compare, Was: s.Was}
 	if before != nil {
 		c.result.From, c.result.Since, c.result.SinceAt = before.Dir, before.Manifest.JobID, before.Manifest.CompletedAt
 		if err := Comparable(before.Manifest, shape); err != nil {
@@ -76,7 +76,7 @@ func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (
 	if err := shape.Check(s); err != nil {
 		return nil, err
 	}
-	c.by, c.compared = shape.place(s.by()), shape.compared(s)
+	c.by, c.compared = shape.place(s.Column()), shape.compared(s)
 	for _, name := range s.Was {
 		c.was = append(c.was, shape.place(name))
 	}

@@ -107,7 +107,8 @@ func (s Shape) place(name string) int {
 // keyColumn is the column that rows are found by, unless another one is named.
 const keyColumn = "key"
 
-func (s Settings) by() string {
+// Column is the column that rows are found by.
+func (s Settings) Column() string {
 	if s.By == "" {
 		return keyColumn
 	}
@@ -116,11 +117,11 @@ func (s Settings) by() string {
 
 // NotCompared are the columns of every operation that say where a row is from, who answered,
 // when, and for how much. They are compared only if they are named.
-var NotCompared = []string{"source", "source_row", "resolution_id", "resolved_at", "answered_by", "credits"}
+var NotCompared = []string{"source", "source_row", "source_part", "resolution_id", "resolved_at", "answered_by", "credits"}
 
 // Check refuses settings that a shape contradicts.
 func (s Shape) Check(with Settings) error {
-	if at := s.place(with.by()); at < 0 && with.By == "" {
+	if at := s.place(with.Column()); at < 0 && with.By == "" {
 		return fmt.Errorf("%w: they have no column key; name another column that identifies a row with --by", ErrIncomparable)
 	} else if at >= 0 && s.columns[at].Type != "STRING" {
 		return fmt.Errorf("%w: rows are found by a column of text, and %s is %s", ErrIncomparable, with.By, s.columns[at].Type)
@@ -129,7 +130,7 @@ func (s Shape) Check(with Settings) error {
 	for i, c := range s.columns {
 		names[i] = c.Name
 	}
-	for _, name := range slices.Concat([]string{with.by()}, with.Compare, with.Was) {
+	for _, name := range slices.Concat([]string{with.Column()}, with.Compare, with.Was) {
 		if s.place(name) < 0 {
 			return fmt.Errorf("%w: they have no column %q%s", ErrIncomparable, name, cliflag.Suggest(name, names))
 		}
@@ -206,7 +207,7 @@ func (s Shape) Columns(with Settings) []schema.Column {
 }
 
 // Key is the place among Columns of the one that rows are found by.
-func (s Shape) Key(with Settings) int { return s.place(with.by()) }
+func (s Shape) Key(with Settings) int { return s.place(with.Column()) }
 
 // Own is the place among Columns of the first that is not kept from the input, and the number
 // of the columns of the dataset.

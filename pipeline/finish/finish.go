@@ -27,12 +27,12 @@ type Result struct {
 // Tidy returns the result of a run with nothing to do. It removes what a run that was killed
 // while finishing may have left.
 func Tidy(d *begin.Decision) (*Result, error) {
-	if err := errors.Join(d.Run.Output.Tidy(d.Finished), d.Journal.Remove()); err != nil {
+	if err := errors.Join(d.Run.Output.Tidy(d.Finished), d.Run.Nights.Finished(night(d.Finished)), d.Journal.Remove()); err != nil {
 		return nil, err
 	}
 	return &Result{Manifest: d.Finished, Counts: report.Counts{
 		Totals: d.Finished.Totals, Parts: report.Parts{Earlier: len(d.Recorded)},
-		FirstReject: sinks.FirstOf(d.Finished.Parts), SuppressionEntries: d.SuppressionEntries(),
+		FirstReject: sinks.FirstOf(d.Finished.Parts), SuppressionEntries: d.SuppressionEntries(), Changes: countsOf(d.Finished.Changes),
 	}}, nil
 }
 
@@ -64,18 +64,22 @@ func (r *Reporter) Publish(ctx context.Context) (*Result, error) {
 	if err := reportSuppressed(w); err != nil {
 		return result, err
 	}
+	m := manifest(d, w.Log)
 	var err error
-	if result.Report, err = r.finished(); err != nil {
+	if m.Changes, err = changesOf(ctx, w, m); err != nil {
+		return result, purchase.EndOf(ctx, err)
+	}
+	result.Changes = countsOf(m.Changes)
+	if result.Report, err = r.finished(result.Changes); err != nil {
 		return result, err
 	}
-	m := manifest(d, w.Log)
 	if s := result.Report.Service; s != nil {
 		m.Run, m.CreditsTotal, m.CreditsThisRun = s.Run, new(s.Calls.EarlierCredits+s.Calls.Credits), &s.Calls.Credits
 	}
 	if err := d.Run.Output.Publish(m); err != nil {
 		return result, err
 	}
-	if err := d.Journal.Remove(); err != nil {
+	if err := errors.Join(d.Run.Nights.Finished(night(m)), d.Journal.Remove()); err != nil {
 		return result, err
 	}
 	result.Manifest = m

@@ -29,10 +29,11 @@ func NewReporter(w *parts.Work) *Reporter {
 // finished writes the report of a run that is about to publish its dataset. If
 // the dataset was already complete, it keeps the report of the run that made
 // it.
-func (r *Reporter) finished() (*report.Report, error) {
+func (r *Reporter) finished(changes *sinks.ChangeCounts) (*report.Report, error) {
 	r.recorder.Stop()
 	made, err := r.make(nil)
-	if d := r.work.Decision; err == nil && (d.Finished == nil || !d.HasReport || made.Parts.Made > 0) {
+	made.Changes = changes
+	if d := r.work.Decision; err == nil && (d.Finished == nil || !d.HasReport || made.Parts.Made > 0 || !d.HasChanges()) {
 		err = made.Write(d.Run.Output)
 	}
 	return made, err
@@ -71,8 +72,8 @@ func (r *Reporter) make(stop error) (made *report.Report, err error) {
 		StartedAt: began.UTC().Truncate(time.Millisecond), EndedAt: now.UTC().Truncate(time.Millisecond),
 		Seconds: report.Seconds(now.Sub(began)), Stop: stopFor(stop),
 		Inputs: d.Inputs, Output: d.Run.Output.Dir(), Files: []sinks.File{}, Machines: r.Machines, Counts: ResultOf(r.work).Counts,
-		Progress: report.ProgressOf(d.Run.Progress.Snapshot()),
-		Series:   series,
+		Previous: previousOf(d.Run.Nights.Before()), Progress: report.ProgressOf(d.Run.Progress.Snapshot()),
+		Series: series,
 	}
 	for _, p := range r.work.Log.InOrder() {
 		made.Files = append(made.Files, p.All()...)

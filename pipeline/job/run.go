@@ -44,6 +44,10 @@ type Run struct {
 	// Overwrite removes any dataset in the output folder, except an unfinished
 	// one of the same job with the same input.
 	Overwrite bool
+	// Changes asks for the rows that differ from an earlier dataset. It may be nil.
+	Changes *Changes
+	// Nights remembers the finished datasets of the job. Nil remembers none.
+	Nights *journal.Nights
 	// ID names what a run pays for, if several processes are started to do the run, one
 	// after another: what one of them has finished, the next does not overwrite. Without it,
 	// the name is a new one.

@@ -75,6 +75,9 @@ func (l *Log) beginJournal() error {
 	return l.withdrawOnce()
 }
 
+// Withdraw marks a finished dataset as unfinished. What is recorded stays.
+func (l *Log) Withdraw() error { return errors.Join(l.beginJournalOnce(), l.withdrawOnce()) }
+
 func (l *Log) withdraw() error {
 	if l.decision.Finished == nil || l.decision.Windowed {
 		return nil

@@ -34,6 +34,9 @@ type Report struct {
 	Inputs []sinks.Input `json:"inputs"`
 	Output string        `json:"output"` // the dataset's folder as it was given
 	Counts
+	// Previous is the dataset of this operation and output that was finished before; nil
+	// without one.
+	Previous *Previous    `json:"previous,omitempty"`
 	Progress Progress     `json:"progress"`
 	Files    []sinks.File `json:"files"`
 
@@ -57,9 +60,20 @@ type Counts struct {
 	// SuppressionEntries is the length of the suppression lists; nil without
 	// lists.
 	SuppressionEntries *int64 `json:"suppression_entries,omitempty"`
+	// Changes counts the rows that differ from an earlier dataset; nil unless the run asked
+	// for them.
+	Changes *sinks.ChangeCounts `json:"changes,omitempty"`
 	// FirstReject is the first invalid row or line; nil without one.
 	FirstReject *sinks.FirstReject `json:"first_reject,omitempty"`
 	Parts       Parts              `json:"parts"`
+}
+
+// Previous is an earlier dataset of a job.
+type Previous struct {
+	CompletedAt time.Time `json:"completed_at"`
+	Rows        int64     `json:"rows"`
+	Matched     int64     `json:"matched"`
+	Credits     *int64    `json:"credits,omitempty"` // of all its runs; nil without a service
 }
 
 // Machine is what one worker has done. It has a number in place of a name.

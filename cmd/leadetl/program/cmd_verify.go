@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
@@ -47,7 +50,8 @@ Every value and null that Arrow reads must be in the pages that parquet-go unpac
 and parquet-go decodes the first page of each column in the first row group itself.
 Outcomes and reasons are counted from the rows and compared with the manifest.
 Rows must be in the order of the input, hashes must be those of their keys, and
-hashes, phones and IP ranges must be well formed.
+hashes, phones and IP ranges must be well formed. If the dataset has _changes and the
+earlier dataset still exists, that one with the changes must be this one.
 
 Each issue is printed on a line, with file, row group, column and row, all
 counted from 1, and never with a value. With --target, verify also lists what
@@ -119,7 +123,13 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return err
 	}
-	v := verification{dataset: dataset, result: result, took: time.Since(started), target: target}
+	v := verification{dataset: dataset, result: result, target: target}
+	if result.Whole() && result.Manifest.Changes != nil {
+		if v.changes, err = f.checkChanges(ctx, opened, result, log); err != nil {
+			return err
+		}
+	}
+	v.took = time.Since(started)
 	if target != "" && result.Manifest != nil {
 		if v.issues, err = issuesOf(target, result); err != nil {
 			return err
@@ -140,6 +150,36 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s: verified, but it does not load into %s: %s", dataset, target, figures.Plural(v.fails(), "reason")))
 	}
 	return nil
+}
+
+// checkChanges checks that the earlier dataset with the changes is this one, and adds the
+// problems to the result. It returns how they were checked.
+func (f *verifyFlags) checkChanges(ctx context.Context, opened *sinks.Reader, r *verify.Result, log *slog.Logger) (how string, err error) {
+	made := r.Manifest.Changes
+	var before *changes.Dataset
+	if made.From != "" {
+		options, err := readOptions(ctx, made.From, &f.s3, log)
+		if err != nil {
+			return "", err
+		}
+		before, err = changes.Open(ctx, made.From, options)
+		if errors.Is(err, sinks.ErrNoDataset) || err == nil && before.Manifest.JobID != made.Since {
+			return "not compared: the earlier dataset is gone or was made again", nil
+		}
+		if err != nil {
+			return "", wire.UnlessUnavailable(err)
+		}
+	}
+	work, err := os.MkdirTemp("", "leadetl-changes-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	problems, err := changes.Check(ctx, before, changes.Dataset{Dir: opened.Dir(), Files: opened, Manifest: r.Manifest}, opened, made, work)
+	for _, problem := range problems {
+		r.Failures = append(r.Failures, verify.Failure{File: sinks.ChangesFolder, Problem: problem})
+	}
+	return made.String() + ", compared with both datasets", err
 }
 
 // issuesOf checks a dataset against the limits of a warehouse.

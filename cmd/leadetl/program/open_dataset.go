@@ -16,13 +16,9 @@ import (
 
 // openDataset opens a finished or unfinished dataset for reading.
 func openDataset(ctx context.Context, dataset string, flags *wire.S3, log *slog.Logger) (*sinks.Reader, error) {
-	var o sinks.Options
-	if objects.Is(dataset) {
-		store, err := flags.Open(ctx, log)
-		if err != nil {
-			return nil, err
-		}
-		o.Objects = store
+	o, err := readOptions(ctx, dataset, flags, log)
+	if err != nil {
+		return nil, err
 	}
 	if !strings.Contains(dataset, "://") {
 		info, err := os.Stat(dataset)
@@ -38,4 +34,12 @@ func openDataset(ctx context.Context, dataset string, flags *wire.S3, log *slog.
 		}
 	}
 	return sinks.OpenReader(ctx, dataset, o)
+}
+
+// readOptions are the options to read a dataset, which may be on S3.
+func readOptions(ctx context.Context, dataset string, flags *wire.S3, log *slog.Logger) (o sinks.Options, err error) {
+	if objects.Is(dataset) {
+		o.Objects, err = flags.Open(ctx, log)
+	}
+	return o, err
 }

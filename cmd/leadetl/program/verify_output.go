@@ -20,6 +20,7 @@ type verification struct {
 	result  *verify.Result
 	took    time.Duration
 	target  warehouse.Dialect // empty for none
+	changes string            // how those since an earlier dataset were checked; empty without any
 	issues  []warehouse.Issue
 }
 
@@ -55,6 +56,9 @@ func (v verification) print(to io.Writer) error {
 	table.CountIfAny("malformed", t.Malformed, "lines in _rejects")
 	table.Count("columns", int64(len(v.result.Columns)), "unpacked by two readers, every value compared")
 	table.Count("files", int64(v.result.Files), "with their checksums, "+figures.Size(v.result.Bytes))
+	if v.changes != "" {
+		table.Text("changes", v.changes)
+	}
 	table.Text("took", v.speed())
 	if err := table.Print(to); err != nil {
 		return err

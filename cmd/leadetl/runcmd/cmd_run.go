@@ -63,6 +63,7 @@ type runFlags struct {
 	remote               remoteFlags
 	search               searchFlags
 	suppress             wire.Suppress
+	changes              changesFlags
 	s3                   wire.S3
 	summaryJSON          string
 	log                  cli.LogFlags
@@ -190,6 +191,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		f.suppress.Register(flags, "to leave out of the dataset")
 		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file for each list, with its name")
 	})
+	cli.Group(c, "Changes", []string{"changes-from"}, f.changes.register)
 	cli.Group(c, "S3", nil, f.s3.Register)
 	cli.Group(c, "Workers", nil, func(flags *pflag.FlagSet) { f.cluster.register(flags, f.planning) })
 	cli.Group(c, "Logging", []string{"quiet"}, func(flags *pflag.FlagSet) {
@@ -231,7 +233,7 @@ func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []stri
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
+	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.changes.check(), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
 
 // OperationNames returns the names of the operations.

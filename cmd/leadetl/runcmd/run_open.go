@@ -119,6 +119,9 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
 	opened.Add(output.Close)
+	if err := f.openChanges(ctx, run, state, store); err != nil {
+		return nil, nil, err
+	}
 	if f.directory != "" {
 		wire.SetGC(wire.LookupGC)
 		opened.Add(wire.ReserveHeap(wire.LookupReserve))

@@ -48,6 +48,7 @@ func (s Summary) Print(to io.Writer) error {
 	if first := s.Result.FirstReject; first != nil {
 		t.Text("first bad", fmt.Sprintf("%s: row %d: %s", rows.Shown(first.URI), first.Row, first.Reason))
 	}
+	s.addChanges(&t)
 	s.addCalls(&t)
 	t.Text("took", s.speed())
 	s.addTimes(&t)
@@ -56,6 +57,19 @@ func (s Summary) Print(to io.Writer) error {
 	t.Text("dataset", s.Out)
 	s.addReport(&t)
 	return t.Print(to)
+}
+
+// addChanges adds what differs from the earlier dataset, and what the run has paid.
+func (s Summary) addChanges(t *Table) {
+	c := s.Result.Changes
+	if c == nil {
+		return
+	}
+	line := c.String()
+	if service := s.service(); service != nil {
+		line += ", " + figures.Plural(service.Calls.Credits, "credit")
+	}
+	t.Text("changes", line)
 }
 
 // unusual explains sinks.Totals.Unusual.

@@ -1,0 +1,104 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/pipeline/changes"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// stoppingFiles opens files until it stops the run.
+type stoppingFiles struct {
+	changes.Files
+	left int
+	stop func()
+}
+
+func (s *stoppingFiles) Open(name string) (*sinks.OpenFile, error) {
+	if s.left--; s.left < 0 {
+		s.stop()
+	}
+	return s.Files.Open(name)
+}
+
+// TestChangesResume: a run that is stopped while it compares is not finished. The same run
+// makes the same changes again, and no part.
+func TestChangesResume(t *testing.T) {
+	dir := t.TempDir()
+	night := setup{dir: dir, rowsPerPart: 10, out: "monday"}
+	night.input(t, "a.csv", emails(0, 40))
+	night.mustDo(t)
+	before, err := changes.Open(t.Context(), filepath.Join(dir, "monday"), sinks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	night.input(t, "a.csv", emails(7, 40))
+	want := ""
+	for left := 4; left >= 0; left-- { // the dataset has four files
+		night.out = "tuesday"
+		if want != "" {
+			night.out = "stopped"
+			ctx, stop := context.WithCancel(t.Context())
+			night.changes = &job.Changes{Before: &changes.Dataset{Dir: before.Dir, Files: &stoppingFiles{before.Files, left, stop}, Manifest: before.Manifest}}
+			if _, err := night.do(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "stopped", sinks.SuccessName)); !errors.Is(err, os.ErrNotExist) {
+				t.Fatalf("a stopped run is finished: %v", err)
+			}
+		}
+		night.changes = &job.Changes{Before: before}
+		result := night.mustDo(t)
+		if c := result.Changes; c.Added != 7 || c.Removed != 7 || c.Changed != 0 || want != "" && result.Parts.Made > 0 {
+			t.Fatalf("%+v, %+v", c, result.Parts)
+		}
+		got := content(t, filepath.Join(dir, night.out))["_changes/part-00000.parquet"]
+		if want == "" {
+			want = got
+		} else if got != want {
+			t.Error("other changes after a stop")
+		}
+		if want != "" {
+			os.RemoveAll(filepath.Join(dir, "stopped"))
+		}
+	}
+}
+
+// TestChangesAreKept: changes stay with a dataset while its parts do, are made when they are
+// asked for, and go when a part is made anew without them.
+func TestChangesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	night := setup{dir: dir, rowsPerPart: 10}
+	night.input(t, "a.csv", emails(0, 25))
+	night.mustDo(t)
+	if has := hasChanges(t, night); has {
+		t.Error("changes that nobody asked for")
+	}
+	night.changes = &job.Changes{}
+	if result := night.mustDo(t); !hasChanges(t, night) || result.Parts.Made > 0 || result.Changes.Added != 25 {
+		t.Errorf("%+v", result)
+	}
+	night.changes = nil
+	if os.Remove(filepath.Join(dir, "out", sinks.ReportName)) != nil || night.mustDo(t).Changes.Added != 25 || !hasChanges(t, night) {
+		t.Error("a new report loses the changes")
+	}
+	if os.Remove(filepath.Join(dir, "out", "part-00001.parquet")) != nil || night.mustDo(t).Changes != nil || hasChanges(t, night) {
+		t.Error("changes of a dataset that was repaired since")
+	}
+}
+
+func hasChanges(t *testing.T, s setup) bool {
+	t.Helper()
+	for name := range listing(t, s.outDir()) {
+		if strings.HasPrefix(name, sinks.ChangesFolder) {
+			return true
+		}
+	}
+	return false
+}

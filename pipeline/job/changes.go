@@ -1,0 +1,40 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/leadetl/leadetl/pipeline/changes"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// Changes asks for the rows that differ from an earlier dataset.
+type Changes struct {
+	changes.Settings
+	Before *changes.Dataset // nil: all rows are added
+}
+
+// Check refuses an earlier dataset, or settings, that datasets with these columns cannot be
+// compared with.
+func (c *Changes) Check(j Job, of Columns) error {
+	if c == nil {
+		return nil
+	}
+	all := of.Layout.Columns()
+	shape := changes.NewShape(j.Operation, all, len(all)-len(of.Layout.Own()), of.Layout.Partition())
+	if c.Before != nil {
+		if err := changes.Comparable(c.Before.Manifest, shape); err != nil {
+			return fmt.Errorf("%s: %w", c.Before.Dir, err)
+		}
+	}
+	return shape.Check(c.Settings)
+}
+
+// Are reports whether changes were made as c asks.
+func (c *Changes) Are(made *sinks.Changes) bool {
+	since := ""
+	if c.Before != nil {
+		since = c.Before.Manifest.JobID
+	}
+	return made != nil && made.Since == since && made.By == c.Column() && slices.Equal(made.Compare, c.Compare) && slices.Equal(made.Was, c.Was)
+}

@@ -75,6 +75,8 @@ type PlannedCalls struct {
 	// pages that are stale, unknown or parked count as keys, here and below.
 	Stored int64 `json:"stored"`
 	Stale  int64 `json:"stale"`
+	// New counts keys about which nothing is stored.
+	New int64 `json:"new"`
 	// Unknown counts keys with a call that may have been billed, Parked keys
 	// with a call whose answer comes later.
 	Unknown int64 `json:"unknown"`
@@ -109,8 +111,8 @@ type PlannedCalls struct {
 	// no rate is set.
 	Rate    float64 `json:"rate,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
-	// Short names the budgets that may be too small (max_calls, max_credits, max_credits_per): a
-	// run would stop there at the maximum cost. NotEnough names those of them
+	// Short names the limits that may be too small (max_calls, max_credits, max_credits_per,
+	// max_new_keys): a run would stop there at the maximum cost. NotEnough names those of them
 	// that are too small in any case.
 	Short     []string `json:"short,omitempty"`
 	NotEnough []string `json:"not_enough,omitempty"`

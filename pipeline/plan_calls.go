@@ -78,6 +78,8 @@ func (p *PlannedCalls) count(f answers.Found, s purchase.Decision, price int64) 
 		p.Stored++
 	case f.Stored:
 		p.Stale++
+	case f.Open == "":
+		p.New++
 	}
 	switch f.Open {
 	case answers.Parked:
@@ -148,6 +150,9 @@ func (r *rowPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnou
 		if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && credits+price > b.MaxCredits {
 			notEnough = append(notEnough, "max_credits")
 		}
+	}
+	if tooManyNewKeys(r.decision, p) {
+		short, notEnough = append(short, "max_new_keys"), append(notEnough, "max_new_keys")
 	}
 	if allowed := b.Allowance; allowed.Days > 0 {
 		of, err := remote.SpentOfAllowance(ctx, r.decision.Run.Job.Operation, r.began)

@@ -25,6 +25,9 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 	if c := d.Columns; len(r.Job.Keep) > 0 && c.Identifier >= c.Kept && !r.Job.DropIdentifier && !r.Job.Operation.IsKeyword() {
 		r.Log.Info("key holds the identifier, although --keep leaves its column out; --drop-identifier leaves out both", "column", c.Read[c.Identifier])
 	}
+	if err := checkNewKeys(ctx, d); err != nil {
+		return nil, purchase.EndOf(ctx, err)
+	}
 	answers, err := loadAnswers(ctx, d)
 	if err != nil {
 		return nil, purchase.EndOf(ctx, err)

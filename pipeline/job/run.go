@@ -48,6 +48,9 @@ type Run struct {
 	Changes *Changes
 	// Nights remembers the finished datasets of the job. Nil remembers none.
 	Nights *journal.Nights
+	// MaxNewKeys is the share of keys, from 0 to 1, that may have no stored answer once a
+	// dataset of the job was finished. Nil allows all.
+	MaxNewKeys *float64
 	// ID names what a run pays for, if several processes are started to do the run, one
 	// after another: what one of them has finished, the next does not overwrite. Without it,
 	// the name is a new one.

@@ -56,6 +56,18 @@ func (e *BudgetError) Error() string {
 
 func (e *BudgetError) Unwrap() error { return ErrBudget }
 
+// NewKeysError says that more keys have no stored answer than a job allows.
+type NewKeysError struct {
+	Limit     float64 // share of the keys
+	New, Keys int64
+}
+
+func (e *NewKeysError) Error() string {
+	return fmt.Sprintf("%d of %d keys have no stored answer, more than --max-new-keys %g%%; no call was made; check the list, or raise the limit", e.New, e.Keys, 100*e.Limit)
+}
+
+func (e *NewKeysError) Unwrap() error { return ErrBudget }
+
 // account is the budget account of a run: it counts what a run spends. The most a call can cost is held before
 // the call leaves, and what it did not cost is put back. What is spent and what
 // calls under way can cost never exceed the budget together.

@@ -85,9 +85,12 @@ func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.Sta
 	return nil
 }
 
-// jobName is what the nights of a job have in common: the operation, and the output without
-// the folders of partitions.
+// jobName is what the nights of a job have in common: its name, or else the operation and the
+// output without the folders of partitions.
 func (f *runFlags) jobName(j job.Job) (string, error) {
+	if f.name != "" {
+		return f.name, nil
+	}
 	out := strings.TrimSuffix(f.out, "/")
 	if folders := strings.TrimPrefix(partitionFolder("", j.Partitions), "/"); folders != "" {
 		out = strings.TrimSuffix(strings.TrimSuffix(out, folders), "/")

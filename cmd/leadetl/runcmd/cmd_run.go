@@ -63,6 +63,7 @@ type runFlags struct {
 	remote               remoteFlags
 	search               searchFlags
 	suppress             wire.Suppress
+	name                 string // of the job
 	changes              changesFlags
 	s3                   wire.S3
 	summaryJSON          string
@@ -181,6 +182,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.Int64Var(&f.minRows, "min-rows", 1, "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows")
 		flags.Var(&f.failOn, "fail-on", "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never")
 		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/")
+		flags.StringVar(&f.name, "name", "", "`name` of the job in --state, by which --changes-from previous, --max-new-keys and the report find its earlier datasets (default: the operation and --out without partitions)")
 		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of look-ups and checksums at a time, and of parts of searches; columns are encoded on all cores; the dataset is the same for any number")
 	})
 	cli.Group(c, "Answers", []string{"resolver", "api-key-file"}, f.remote.registerAnswers)

@@ -119,6 +119,12 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
 	opened.Add(output.Close)
+	if share := f.remote.maxNewKeys; share.String() != "" {
+		if input.ReadOnce() {
+			return nil, nil, cli.UsageError(errors.New("--max-new-keys reads the input twice; name a file in place of standard input"))
+		}
+		run.MaxNewKeys = new(share.Fraction())
+	}
 	if err := f.openChanges(ctx, run, state, store); err != nil {
 		return nil, nil, err
 	}

@@ -61,6 +61,7 @@ type remoteFlags struct {
 	maxCredits     cliflag.Number
 	maxCreditsPer  cliflag.Allowance
 	maxCalls       cliflag.Number
+	maxNewKeys     cliflag.Share
 	maxDuration    time.Duration
 	creditCost     cliflag.Number
 	refresh        cliflag.Age
@@ -97,6 +98,7 @@ func (f *remoteFlags) registerBudget(flags *pflag.FlagSet) {
 	flags.Var(&f.maxCredits, "max-credits", "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)")
 	flags.Var(&f.maxCreditsPer, "max-credits-per", "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)")
 	flags.Var(&f.maxCalls, "max-calls", "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)")
+	flags.Var(&f.maxNewKeys, "max-new-keys", "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)")
 	flags.DurationVar(&f.maxDuration, "max-duration", 0, "`time` after which no more calls are sent (default: no limit)")
 	flags.Var(&f.creditCost, "credit-cost", "most `credits` that one call can cost (default: the price of the operation)")
 	flags.Var(wire.Rate{Rate: &f.rate}, "rate", "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)")
@@ -116,7 +118,7 @@ func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
 
 // onlyRemote are the flags that have no meaning for the embedded engine.
 var onlyRemote = []string{
-	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-credits-per", "max-calls", "max-duration",
+	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-credits-per", "max-new-keys", "max-calls", "max-duration",
 	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "new-key", "plain-404", "callback-url",
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }

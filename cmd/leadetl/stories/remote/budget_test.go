@@ -147,3 +147,46 @@ func TestRemoteAllowance(t *testing.T) {
 		})
 	}
 }
+
+// TestRemoteNewKeys: a job that has finished a dataset stops before the first call if too many
+// keys of its list are new, also after it was killed; its first dataset and a resumed one do not.
+func TestRemoteNewKeys(t *testing.T) {
+	for name, keep := range map[string]clitest.Keeper{"in a folder": clitest.InFolder, "on S3": clitest.OnS3(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := badservice.DefaultOptions()
+			o.Latency = 5 * time.Millisecond
+			s, url := clitest.StartService(t, o)
+			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(100), "--concurrency", "4", "--idempotent", "--rows-per-part", "20", "--name", "visitors")
+			keep(j)
+			limit := []string{"--max-new-keys", "10%"}
+			j.Run(cli.ExitDone, limit...) // all keys are new, and nothing was finished before
+			night := func(rows int, out string) []string {
+				list := j.Path(out + ".csv")
+				if err := os.WriteFile(list, []byte(clitest.AddressList(rows)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				j.In = list
+				return append([]string{"--out", j.Path(out)}, limit...)
+			}
+			j.Run(cli.ExitDone, night(110, "second")...) // 10 of 110 are new
+			seen := s.Seen()
+			flags := night(200, "third")
+			p := j.Start(flags...)
+			if code := p.Code(); code != cli.ExitBudget || s.Seen() != seen || !strings.Contains(p.Said.String(), "90 of 200 keys have no stored answer, more than --max-new-keys 10%; no call was made") {
+				t.Errorf("exit code %d, %d calls:\n%s", code, s.Seen()-seen, clitest.Tail(p.Said.String()))
+			}
+			plan := clitest.StartProgram(t, append([]string{"plan"}, j.Args(flags...)[1:]...)...)
+			if code := plan.Code(); code != cli.ExitDone || !strings.Contains(plan.Printed.String(), "--max-new-keys is not enough") {
+				t.Errorf("plan: exit code %d\n%s", code, plan.Printed.String())
+			}
+			p = j.Start(append(flags, "--max-new-keys", "50%")...)
+			clitest.Until(t, "some parts are done", func() bool { return s.Seen() > seen+60 || p.Ended() })
+			p.Kill()
+			j.Run(cli.ExitDone, append(flags, "--max-new-keys", "50%")...)
+			if n := len(s.BilledKeys()); n != 200 || len(s.Ledger()) != 200 {
+				t.Errorf("%d keys are billed %d times, want 200", n, len(s.Ledger()))
+			}
+		})
+	}
+}

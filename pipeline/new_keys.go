@@ -1,0 +1,47 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+)
+
+// limitsNewKeys reports whether a run stops if more of its keys have no stored answer than the
+// job allows: the job has finished a dataset before. A run that resumes after a recorded part
+// was let through.
+func limitsNewKeys(d *begin.Decision) bool {
+	r := d.Run
+	return r.MaxNewKeys != nil && r.Remote != nil && !r.Remote.Offline && r.Nights.Before() != nil && len(d.Recorded) == 0
+}
+
+// tooManyNewKeys reports whether limitsNewKeys stops a run with a plan's calls.
+func tooManyNewKeys(d *begin.Decision, p *PlannedCalls) bool {
+	return limitsNewKeys(d) && float64(p.New) > *d.Run.MaxNewKeys*float64(p.New+p.Stored+p.Stale+p.Unknown+p.Parked)
+}
+
+// checkNewKeys stops a run whose list is not what it was, before the first call. It reads the
+// input once more.
+func checkNewKeys(ctx context.Context, d *begin.Decision) error {
+	if !limitsNewKeys(d) {
+		return nil
+	}
+	r := *d.Run
+	r.Progress = &stats.Progress{} // that of the run counts its own reading
+	planning := *d
+	planning.Run = &r
+	p, err := plan(ctx, &planning)
+	if err != nil {
+		return err
+	}
+	if loader, elsewhere := r.Remote.Answers.(purchase.Loader); elsewhere {
+		if err := loader.Renew(ctx); err != nil {
+			return err
+		}
+	}
+	if tooManyNewKeys(d, p.Calls) {
+		return &purchase.NewKeysError{Limit: *r.MaxNewKeys, New: p.Calls.New, Keys: p.Keys}
+	}
+	return nil
+}

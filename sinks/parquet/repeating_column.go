@@ -6,7 +6,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/file"
 )
 
 const (
@@ -40,6 +40,7 @@ type repeatingColumn struct {
 	there  int          // rows that are not null
 	gaveUp bool         // the row group is in plain
 	coded  []*page      // of numbers, once the row group is encoded
+	packed packedDictionary
 }
 
 // rowGroupMemory is what a repeatingColumn holds of the open row group. A part
@@ -74,8 +75,8 @@ func (c *repeatingColumn) held() int {
 	return c.plain.held() + rowBytes*max(c.shared.end, len(c.rows)) + valueBytes*c.values.len() + len(c.values.data)
 }
 
-func newRepeatingColumn(plain *textColumn, shared *sharedRows) *repeatingColumn {
-	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}}
+func newRepeatingColumn(plain *textColumn, shared *sharedRows, newPages func(to *tellWriter) (file.PageWriter, error)) *repeatingColumn {
+	c := &repeatingColumn{plain: plain, packed: packedDictionary{newPages: newPages}, most: dictionaryLimit{dictionaryBytes, triedValues}}
 	c.rowGroupMemory, _ = plain.pool.columns.take()
 	c.shared.rows, c.shared.numbers = shared, c.sharedNumbers[:0]
 	c.values.width = 0 // the memory may come from another type of column
@@ -85,8 +86,8 @@ func newRepeatingColumn(plain *textColumn, shared *sharedRows) *repeatingColumn 
 	return c
 }
 
-func newRepeatingNumbers(numbers *numberColumn, shared *sharedRows) *repeatingColumn {
-	c := newRepeatingColumn(&numbers.textColumn, shared)
+func newRepeatingNumbers(numbers *numberColumn, shared *sharedRows, newPages func(to *tellWriter) (file.PageWriter, error)) *repeatingColumn {
+	c := newRepeatingColumn(&numbers.textColumn, shared, newPages)
 	c.numbers, c.values.width = numbers, numbers.width
 	return c
 }
@@ -329,6 +330,7 @@ func (c *repeatingColumn) encode(m *pageMemory) {
 		c.coded = append(c.coded, c.codedPage(m, c.rowsOf(m, at, end)))
 		at = end
 	}
+	c.packed.pack(&c.values)
 }
 
 // plainColumn is the column of the pages without a dictionary.
@@ -352,15 +354,13 @@ func (c *repeatingColumn) flush(g *rowGroup) error {
 		c.numbers.bounds.takeNulls(c.sharedNulls())
 		c.numbers.bounds.publish(chunk, c.numbers.width)
 	}
-	if err := c.values.writeTo(out, g); err != nil {
-		return err
-	}
-	if err := g.writePages(out, c.plain.pool, c.coded, parquet.Encodings.PlainDict); err != nil {
+	g.bytes += int64(len(c.values.data))
+	if err := c.packed.flush(g, chunk, out, c.plain.pool, c.coded); err != nil {
 		return err
 	}
 	clear(c.coded)
 	c.coded = c.coded[:0]
-	return out.Close(true, false)
+	return nil
 }
 
 // rowsOf returns some rows, shared ones in the memory of m.

@@ -14,12 +14,14 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/unpack"
 	"github.com/leadetl/leadetl/sources/csvfile"
+	"github.com/leadetl/leadetl/sources/jsonfile"
 	"github.com/leadetl/leadetl/sources/parquetfile"
 )
 
 // The formats of a File.
 const (
 	formatCSV     = "csv"
+	formatJSON    = "json" // JSON Lines
 	formatParquet = "parquet"
 )
 
@@ -38,10 +40,11 @@ type input struct {
 	packing            unpack.Packing
 	header             csvfile.Header
 	encoding           csvfile.Encoding
-	stream             *stream // an input that can be read only once, open since Open
-	folder             string  // that was named instead of the file; empty without one
-	once               bool    // is a stream, even after it was taken
-	mayBeBinary        []bool  // of Parquet: by column, whether the schema does not say that it is text
+	keys               jsonfile.Header // of JSON Lines
+	stream             *stream         // an input that can be read only once, open since Open
+	folder             string          // that was named instead of the file; empty without one
+	once               bool            // is a stream, even after it was taken
+	mayBeBinary        []bool          // of Parquet: by column, whether the schema does not say that it is text
 }
 
 // inspect inspects one input without reading rows.
@@ -51,7 +54,7 @@ func inspect(ctx context.Context, name named, o Options) (*input, error) {
 		return in, in.inspectObject(ctx, name.object, o)
 	}
 	err := in.inspectLocal(name.uri, o)
-	isEmpty := errors.Is(err, csvfile.ErrEmpty) || err == nil && len(in.Columns) == 0
+	isEmpty := errors.Is(err, csvfile.ErrEmpty) || errors.Is(err, jsonfile.ErrEmpty) || err == nil && len(in.Columns) == 0
 	if name.listed && isEmpty {
 		in.empty, in.emptyErr, err = true, err, nil
 	}
@@ -104,7 +107,7 @@ func (in *input) inspectStored(f stored, o Options) error {
 		return in.blame(f, err)
 	}
 	defer u.Close()
-	if _, _, err := in.inspectCSV(u, o); err != nil {
+	if _, _, err := in.inspectText(u, o); err != nil {
 		return in.blame(f, err)
 	}
 	return nil
@@ -182,7 +185,7 @@ func (in *input) inspectStream(s *stream, o Options) error {
 		s.Close()
 		return in.blame(nil, err)
 	}
-	sample, text, err := in.inspectCSV(u, o)
+	sample, text, err := in.inspectText(u, o)
 	s.unpacked, s.text = u, text
 	if err != nil {
 		s.Close()
@@ -192,8 +195,8 @@ func (in *input) inspectStream(s *stream, o Options) error {
 	return nil
 }
 
-// inspectCSV reads a sample of the unpacked input and finds the header.
-func (in *input) inspectCSV(u *unpack.Reader, o Options) (sample []byte, rest io.Reader, err error) {
+// inspectText reads a sample of the unpacked input and finds the header.
+func (in *input) inspectText(u *unpack.Reader, o Options) (sample []byte, rest io.Reader, err error) {
 	in.Format, in.packing, in.encoding = formatCSV, u.Packing(), csvfile.Encoding(o.Encoding)
 	var text bytes.Buffer
 	rest = in.encoding.Decode(u)
@@ -203,6 +206,9 @@ func (in *input) inspectCSV(u *unpack.Reader, o Options) (sample []byte, rest io
 		return nil, nil, err
 	}
 	sample = text.Bytes()
+	if in.isJSON(sample) {
+		return sample, rest, in.inspectJSON(sample, whole, o)
+	}
 	if err := in.checkKind(sample); err != nil {
 		return nil, nil, err
 	}
@@ -214,6 +220,29 @@ func (in *input) inspectCSV(u *unpack.Reader, o Options) (sample []byte, rest io
 	}
 	in.Columns = in.header.Columns
 	return sample, rest, err
+}
+
+// isJSON reports whether text is JSON Lines: by the name of the file, or of a stream by what it
+// begins with. An object alone in a file may be anything.
+func (in *input) isJSON(sample []byte) bool {
+	name := strings.ToLower(in.URI)
+	for _, packed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".ndjson") || in.once && jsonKind(sample) == jsonLines
+}
+
+// inspectJSON finds the columns of JSON Lines.
+func (in *input) inspectJSON(sample []byte, whole bool, o Options) (err error) {
+	if in.Format = formatJSON; !in.encoding.IsUTF8() || o.SkipLines > 0 {
+		return onlyForCSV(in.URI, jsonLines)
+	}
+	in.keys, err = jsonfile.Inspect(in.URI, sample, whole)
+	if o.AllowEmpty && errors.Is(err, jsonfile.ErrEmpty) {
+		err = nil
+	}
+	in.Columns = in.keys.Columns
+	return err
 }
 
 // parquetMagic detects Parquet by its first bytes. After the four letters,

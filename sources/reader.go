@@ -153,7 +153,7 @@ func (r *Reader) open(ctx context.Context, in *input) (err error) {
 	if in.Format == formatParquet {
 		r.current, err = openParquet(ctx, in, fields, progress)
 	} else {
-		r.current, err = openCSV(ctx, in, fields, progress)
+		r.current, err = openText(ctx, in, fields, progress)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/internal/unpack"
 	"github.com/leadetl/leadetl/sources/csvfile"
+	"github.com/leadetl/leadetl/sources/jsonfile"
 	"github.com/leadetl/leadetl/sources/parquetfile"
 )
 
@@ -27,13 +28,31 @@ type rowFile interface {
 }
 
 var (
-	_ rowFile = (*csvInput)(nil)
+	_ rowFile = (*textInput)(nil)
 	_ rowFile = (*parquetInput)(nil)
 )
 
-// csvInput reads a CSV file or stream.
-type csvInput struct {
-	*csvfile.Reader
+// textReader reads the text of a file.
+type textReader interface {
+	Fill(ctx context.Context, b *rows.Builder, maxRows int) error
+	Offset() int64
+	Mark() csvfile.Mark
+	StartAt(m csvfile.Mark)
+}
+
+// jsonReader is a jsonfile.Reader with marks like those of CSV.
+type jsonReader struct{ *jsonfile.Reader }
+
+func (r jsonReader) Mark() csvfile.Mark {
+	offset, line, row := r.Reader.Mark()
+	return csvfile.Mark{Offset: offset, Line: line, Row: row}
+}
+
+func (r jsonReader) StartAt(m csvfile.Mark) { r.Reader.StartAt(m.Offset, m.Line, m.Row) }
+
+// textInput reads a CSV or JSON Lines file or stream.
+type textInput struct {
+	textReader
 	in        *input
 	beingRead // empty for streams
 	unpacked  *unpack.Reader
@@ -44,8 +63,8 @@ type csvInput struct {
 	sizes    sizes
 }
 
-func openCSV(ctx context.Context, in *input, fields []int, progress func(int64)) (rowFile, error) {
-	c := &csvInput{in: in, progress: progress}
+func openText(ctx context.Context, in *input, fields []int, progress func(int64)) (rowFile, error) {
+	c := &textInput{in: in, progress: progress}
 	var text io.Reader
 	if in.stream != nil {
 		c.sizes.stored.Store(in.stream.count(&c.sizes.stored))
@@ -68,27 +87,31 @@ func openCSV(ctx context.Context, in *input, fields []int, progress func(int64))
 	}
 	c.sizes.text = text
 	c.ahead = readahead.New(&c.sizes, readahead.BlockSize, readahead.Headroom)
-	c.Reader = csvfile.NewReader(in.URI, c.ahead, in.header, fields)
+	if in.Format == formatJSON {
+		c.textReader = jsonReader{jsonfile.NewReader(in.URI, c.ahead, in.keys, fields)}
+	} else {
+		c.textReader = csvfile.NewReader(in.URI, c.ahead, in.header, fields)
+	}
 	if in.from.Offset > 0 {
-		c.Reader.StartAt(in.from.Text)
+		c.StartAt(in.from.Text)
 	}
 	return c, nil
 }
 
 // Fill estimates how many stored bytes the rows take, from their share of the
 // text that is read ahead.
-func (c *csvInput) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
-	err := c.Reader.Fill(ctx, b, maxRows)
-	c.progress(c.sizes.storedUpTo(c.Reader.Offset()))
+func (c *textInput) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
+	err := c.textReader.Fill(ctx, b, maxRows)
+	c.progress(c.sizes.storedUpTo(c.Offset()))
 	return err
 }
 
-func (c *csvInput) finish(err error) error {
+func (c *textInput) finish(err error) error {
 	c.ended = err == io.EOF
 	return c.in.verdict(c.file, err)
 }
 
-func (c *csvInput) close() {
+func (c *textInput) close() {
 	if c.in.stream != nil {
 		c.ahead.Stop()
 		if !c.ended && !c.in.stream.interrupt() {

@@ -65,7 +65,11 @@ func (in *input) checkKind(head []byte) error {
 	case "XML":
 		return refuse("is XML, not CSV or Parquet", convertAdvice)
 	}
-	if json := jsonKind(head); json != "" {
+	switch json := jsonKind(head); json {
+	case "":
+	case jsonLines:
+		return refuse("is "+json+", but its name does not say so", "If it is a list, rename it to end in .jsonl")
+	default:
 		return refuse("is "+json+", not CSV or Parquet", convertAdvice)
 	}
 	return nil
@@ -95,6 +99,9 @@ func markupKind(head []byte) string {
 	return ""
 }
 
+// jsonLines is the kind of JSON that is read.
+const jsonLines = "JSON Lines"
+
 // jsonKind returns the kind of JSON that a text starts as, "" for other text.
 func jsonKind(head []byte) string {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
@@ -104,8 +111,10 @@ func jsonKind(head []byte) string {
 	}
 	next := bytes.TrimLeft(text[1:], " \t\r\n")
 	switch {
-	case json.Valid(first) && (text[0] == '{' || len(bytes.TrimSpace(rest)) > 0):
-		return "JSON Lines"
+	case json.Valid(first) && text[0] == '{':
+		return jsonLines
+	case json.Valid(first) && len(bytes.TrimSpace(rest)) > 0:
+		return "JSON Lines of arrays"
 	case len(next) > 0 && bytes.ContainsRune([]byte("\"{[]}"), rune(next[0])):
 		return "JSON"
 	}

@@ -1,4 +1,4 @@
-// Package sources turns input files into batches of rows: CSV and Parquet, from
+// Package sources turns input files into batches of rows: CSV, JSON Lines and Parquet, from
 // paths, globs, S3 and standard input, compressed or not.
 //
 // Other packages use only this package, not its subpackages. Open inspects
@@ -59,7 +59,7 @@ type Options struct {
 // File is one input, as Open found it.
 type File struct {
 	URI     string    // path as given or as the glob found it; "-" is standard input
-	Format  string    // csv or parquet
+	Format  string    // csv, json or parquet
 	Size    int64     // stored (compressed) bytes, -1 if unknown
 	ModTime time.Time // zero if unknown
 	ETag    string    // for objects; it changes with the content

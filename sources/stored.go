@@ -146,7 +146,7 @@ const (
 func beginNext(ctx context.Context, inputs []*input) error {
 	bytes := int64(0)
 	for _, in := range inputs[:min(len(inputs), earlyObjects)] {
-		if bytes += in.Size; in.store == nil || in.Format != formatCSV || bytes > earlyBytes {
+		if bytes += in.Size; in.store == nil || in.Format == formatParquet || bytes > earlyBytes {
 			return nil
 		}
 		if in.early != nil {

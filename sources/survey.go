@@ -15,7 +15,7 @@ type Mark struct {
 	Offset int64 `json:"offset"` // stored bytes before it; in Parquet an estimate
 	// Rows is the number of rows before it, without malformed ones.
 	Rows int64 `json:"rows"`
-	// Text is the state of the parser of a CSV file.
+	// Text is the state of the parser of a CSV or JSON Lines file.
 	Text csvfile.Mark `json:"text,omitzero"`
 	// Group is the number of a row group, in Parquet.
 	Group int `json:"group,omitempty"`
@@ -39,7 +39,7 @@ type Start struct {
 }
 
 // Survey counts the rows of a file, and marks a place about every so many stored
-// bytes. It reads a CSV file once, and the footer of a Parquet file. A packed
+// bytes. It reads a text file once, and the footer of a Parquet file. A packed
 // file, or one of another encoding, has no marks.
 func (l *List) Survey(ctx context.Context, file int, every int64) (s Survey, err error) {
 	in := *l.inputs[file]
@@ -49,15 +49,15 @@ func (l *List) Survey(ctx context.Context, file int, every int64) (s Survey, err
 	if in.Format == formatParquet {
 		return surveyParquet(ctx, &in, every)
 	}
-	f, err := openCSV(ctx, &in, nil, func(int64) {})
+	f, err := openText(ctx, &in, nil, func(int64) {})
 	if err != nil {
 		return s, err
 	}
 	defer f.close()
-	text := f.(*csvInput)
+	text := f.(*textInput)
 	for next := every; err == nil; {
 		b := rows.NewBuilder(0, l.options.BatchRows)
-		err = text.Reader.Fill(ctx, b, l.options.BatchRows)
+		err = text.textReader.Fill(ctx, b, l.options.BatchRows)
 		s.Rows, s.Malformed = s.Rows+int64(b.Len()), s.Malformed+int64(b.Rejects())
 		b.Discard()
 		if at := text.Mark(); err == nil && in.packing == unpack.None && in.encoding.IsUTF8() && at.Offset >= next {

@@ -112,6 +112,7 @@ const (
 	UnclosedQuote = "unclosed_quote"   // a quoted field that never ends
 	NULByte       = "nul_byte"         // a zero byte
 	InvalidUTF8   = "invalid_utf8"     // bytes that are not UTF-8
+	BadJSON       = "bad_json"         // a line that is no JSON object
 	TooLarge      = "record_too_large" // a line beyond the record limit
 )
 

@@ -68,7 +68,11 @@ func (k keyer) spread(in *sources.Batch, identifier int) spread {
 			chosen = []string{cells.Value(i)}
 		}
 		for part, value := range chosen {
-			values.Append(value)
+			if cells.IsNull(i) {
+				values.AppendNull()
+			} else {
+				values.Append(value)
+			}
 			all.several, all.from, all.parts = append(all.several, several), append(all.from, i), append(all.parts, int32(part+1))
 		}
 	}

@@ -107,6 +107,8 @@ func inputs(t testing.TB, r *rand.Rand, lines int) (uris []string) {
 			name, text = name+".gz", packed(t, text)
 		case 1:
 			name, text = fmt.Sprintf("%d.parquet", i), parquetOf(t, r.IntN(lines))
+		case 2:
+			name, text = fmt.Sprintf("%d.jsonl", i), "{\"id\":1,\"email\":\"j@x.io\"}\n"+strings.Repeat("{\"email\":\"k@x.io, l@x.io\",\"id\":2}\n\nbad\n", r.IntN(lines))
 		}
 		uris = append(uris, filepath.Join(dir, name))
 		if err := os.WriteFile(uris[i], []byte(text), 0o600); err != nil {

@@ -166,7 +166,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
 		flags.StringArrayVar(&f.set, "set", nil, "`key=value` that replaces a key of the job file; repeatable")
-		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV (.gz and .zst too) or Parquet, standard input CSV; repeatable")
+		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable")
 		flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 		flags.StringVar(&f.encoding, "encoding", sources.Encodings[0], "`encoding` of CSV files: "+strings.Join(sources.Encodings, ", "))
 		flags.IntVar(&f.skipLines, "skip-lines", 0, "`number` of lines of a CSV file before its header")

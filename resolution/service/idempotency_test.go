@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"net/http"
@@ -11,6 +12,52 @@ import (
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
+
+// TestAnswerAgain: a lost answer is asked for by its resolution, by whoever may have it.
+func TestAnswerAgain(t *testing.T) {
+	const again = "/lead/resolution/result"
+	now := time.Now()
+	clock := func() time.Time { return now }
+	f := newFixture(t, func(o *Options) { o.Now = clock })
+	_, other := f.newOrganization("Other Customer", plenty)
+	companies := f.newKey(state.Key{Organization: f.organization.ID, Operations: []string{"ip_to_company"}})
+	contacts := f.newKey(state.Key{Organization: f.organization.ID, Operations: []string{"enrichment"}})
+	first := f.post(enrichment, askAda, "Idempotency-Key", "1")
+	loose := f.post(enrichment, askAda)
+	miss := f.post(enrichment, `{"network_url":"`+stranger+`"}`, "Idempotency-Key", "2")
+	tested := f.post(enrichment, askAda, "Idempotency-Key", "1", "Authorization", "Bearer "+f.testKey())
+	listed := f.started(list, `{"keywords":["rockets"]}`)
+	f.attempt(0)
+	f.post(listResult, `{"resolution_id":"`+listed+`"}`, "Idempotency-Key", "4")
+	before := f.balance()
+	id := func(a answer) string { return a.text("resolution", "id") }
+	for _, c := range []struct {
+		name, id, key string
+		want          []byte
+		code          string
+		later         time.Duration
+	}{
+		{name: "the same key", id: id(first), key: f.key, want: first.raw},
+		{name: "no match", id: id(miss), key: f.key, want: miss.raw},
+		{name: "a key of its operation", id: id(first), key: contacts, want: first.raw},
+		{name: "a key of another operation", id: id(first), key: companies, code: "forbidden"},
+		{name: "another organization", id: id(first), key: other, code: "not_kept"},
+		{name: "of a test key", id: id(tested), key: f.key, code: "not_kept"},
+		{name: "without an Idempotency-Key", id: id(loose), key: f.key, code: "not_kept"},
+		{name: "of a search", id: listed, key: f.key, code: "not_kept"},
+		{name: "no id", id: "x", key: f.key, code: "validation_error"},
+		{name: "too late", id: id(first), key: f.key, later: state.ReplyLife, code: "not_kept"},
+	} {
+		now = now.Add(c.later)
+		a := f.post(again, `{"resolution_id":"`+c.id+`"}`, "Authorization", "Bearer "+c.key)
+		if a.code() != c.code || c.code == "" && !bytes.Equal(a.raw, c.want) {
+			t.Errorf("%s: %d %s", c.name, a.status, a.raw)
+		}
+	}
+	if f.balance() != before {
+		t.Errorf("the answers cost something: %+v, before %+v", f.balance(), before)
+	}
+}
 
 // TestIdempotency: a second request after a first under the same key.
 func TestIdempotency(t *testing.T) {

@@ -46,6 +46,7 @@ func (s *Service) routes() map[string]*route {
 		"/lead/enrichment":                      of(resolution.Enrichment, "", admission.Single, a.Single),
 		"/lead/deanonymization":                 deanonymization,
 		"/lead/resolution/deanonymization":      deanonymization,
+		"/lead/resolution/result":               of(admission.SingleResult, "", admission.Result, a.SingleResult),
 		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", admission.Create, s.gate.Retaining(a.Create)),
 		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", admission.Result, s.gate.Retaining(a.Result)),
 		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", admission.Create, s.gate.Retaining(a.Create)),

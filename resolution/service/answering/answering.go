@@ -65,6 +65,8 @@ type State interface {
 	// Settle stores a charge with its reply and callback in one transaction, and
 	// returns the credits left.
 	Settle(ctx context.Context, c state.Charge) (available int64, err error)
+	// Answer returns a stored answer and its operation.
+	Answer(ctx context.Context, organization int64, id uuid.UUID, now time.Time) ([]byte, resolution.Operation, error)
 	// CreateJob queues a job, reserves its credits and stores its reply in one
 	// transaction, and returns the credits left.
 	CreateJob(ctx context.Context, job state.Job, maxActive int, reply *state.Reply) (available int64, err error)

@@ -40,7 +40,7 @@ func (d *Desk) Result(c *admission.Call) (*wire.Reply, error) {
 	e.Write(c.Out)
 	if c.Key != nil {
 		_, err = d.State.Settle(c.Request.Context(), state.Charge{
-			Organization: c.Caller.Account.ID, Resolution: id, Operation: job.Operation, Reply: c.Key.Reply(c.Out.Bytes()), At: d.Now(),
+			Organization: c.Caller.Account.ID, Reply: c.Key.Reply(c.Out.Bytes()), At: d.Now(),
 		})
 	}
 	return &wire.Reply{Body: c.Out.Bytes()}, err

@@ -103,6 +103,27 @@ func writeSingle(c *admission.Call, id uuid.UUID, asked request.SingleCall, answ
 	e.Write(c.Out)
 }
 
+// SingleResult answers a single-record call again, as long as its reply is kept.
+func (d *Desk) SingleResult(c *admission.Call) (*wire.Reply, error) {
+	id, _, problems := request.Result(c.Body)
+	if len(problems) > 0 {
+		return nil, wire.Invalid(problems)
+	}
+	body, operation, err := d.State.Answer(c.Request.Context(), c.Caller.Account.ID, id, c.Began)
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return nil, wire.Refuse(wire.NotKept, "No answer of this resolution_id is kept. Answers are kept if their call had an Idempotency-Key, as long as it counts.")
+	case err != nil:
+		return nil, err
+	}
+	c.Operation = operation
+	if err := d.Gate.Permit(c); err != nil {
+		return nil, err
+	}
+	left, err := d.Roster.Balance(c.Request.Context(), c.Caller.Account)
+	return &wire.Reply{Body: body, Replayed: true, Billed: true, Remaining: left}, err
+}
+
 // resolve asks the Resolver, with a time limit.
 func (d *Desk) resolve(ctx context.Context, r resolution.Request) (resolution.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.ResolveTimeout)

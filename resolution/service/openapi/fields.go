@@ -44,9 +44,13 @@ func (r *reader) resolve(schema *object) (name string, target *object) {
 	return name, schema
 }
 
-// shapes returns the forms of a body: one, or those of a oneOf.
+// shapes returns the forms of a body: one, or those of a oneOf. An anyOf stands for
+// the forms of other operations.
 func (r *reader) shapes(schema *object) []shape {
 	_, schema = r.resolve(schema)
+	if schema.list("anyOf") != nil {
+		return []shape{{Text: inline(schema.text("description"))}}
+	}
 	if choice := schema.list("oneOf"); choice != nil {
 		var all []shape
 		for _, one := range choice {

@@ -18,7 +18,7 @@ var files embed.FS
 
 // paths lists the files of paths, in the order in which they are shown.
 var paths = []string{
-	"email_to_hem", "network_to_hem", "network_to_phone", "ip_to_company", "enrichment", "deanonymization",
+	"email_to_hem", "network_to_hem", "network_to_phone", "ip_to_company", "enrichment", "deanonymization", "single_result",
 	"keyword_to_lead", "keyword_to_lead_result", "keyword_to_lead_count", "keyword_to_lead_count_result",
 	"account", "service",
 }

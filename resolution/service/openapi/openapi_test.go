@@ -45,6 +45,7 @@ var operations = []struct {
 	{"/lead/enrichment", "enrichment", true, "200 400 401 403 405 408 409 410 413 415 422 429 500 503"},
 	{"/lead/deanonymization", "deanonymization", true, "200 400 401 403 405 408 409 410 413 415 422 429 500 503"},
 	{"/lead/resolution/deanonymization", "deanonymization_resolution", true, "200 400 401 403 405 408 409 410 413 415 422 429 500 503"},
+	{"/lead/resolution/result", "single_result", false, "200 400 401 403 404 405 408 409 410 413 415 422 429 500 503"},
 	{"/resolve/keyword_to_lead", "keyword_to_lead", true, "200 400 401 403 405 408 409 410 413 415 422 429 500 503"},
 	{"/resolve/keyword_to_lead/result", "keyword_to_lead_result", false, "200 400 401 403 404 405 408 409 410 413 415 422 429 500 503"},
 	{"/resolve/keyword_to_lead/count", "keyword_to_lead_count", true, "200 400 401 403 405 408 409 410 413 415 422 429 500 503"},
@@ -138,7 +139,7 @@ func TestErrorWords(t *testing.T) {
 	words := map[string]float64{
 		"validation_error": 400, "malformed_json": 400, "insufficient_credits": 400, "callback_url_not_allowed": 400, "unsupported_version": 400,
 		"missing_credentials": 401, "invalid_credentials": 401, "expired_credentials": 401, "forbidden": 403,
-		"not_found": 404, "resolution_not_found": 404, "method_not_allowed": 405, "request_timeout": 408, "idempotency_key_in_flight": 409, "already_finished": 409,
+		"not_found": 404, "resolution_not_found": 404, "not_kept": 404, "method_not_allowed": 405, "request_timeout": 408, "idempotency_key_in_flight": 409, "already_finished": 409,
 		"resolution_expired": 410, "operation_retired": 410, "payload_too_large": 413, "unsupported_media_type": 415,
 		"idempotency_key_reused": 422, "rate_limited": 429, "too_many_active_resolutions": 429, "internal_error": 500, "unavailable": 503,
 	}

@@ -155,7 +155,7 @@ func (s *Credits) Settle(ctx context.Context, c state.Charge) (available int64, 
 		if err != nil {
 			return err
 		}
-		t.store(c.Reply, c.At)
+		t.storeAnswer(c)
 		if c.Callback != nil {
 			if err := t.outbox.post(*c.Callback); err != nil {
 				return err

@@ -4,8 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -48,11 +52,32 @@ func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 }
 
 // store stores a reply that mayStore allowed. It ignores nil.
-func (t *tx) store(r *state.Reply, at time.Time) {
+func (t *tx) store(r *state.Reply, at time.Time) { t.storeAnswer(state.Charge{Reply: r, At: at}) }
+
+// storeAnswer is store for the reply of a charge, which Answer can find if the charge
+// has a resolution.
+func (t *tx) storeAnswer(c state.Charge) {
+	r := c.Reply
 	if r == nil {
 		return
 	}
 	t.sql.Wrote = true
 	t.keys[r.Key] = true
-	t.replies.Add(millis(at), r.Key[:], r.Fingerprint[:], r.Status, nonNil(pack(r.Body)))
+	unknown := c.Resolution == uuid.Nil
+	t.replies.Add(millis(c.At), r.Key[:], r.Fingerprint[:], r.Status, nonNil(pack(r.Body)),
+		orNull(c.Organization, unknown), orNull(c.Resolution[:], unknown), orNull(string(c.Operation), unknown))
+}
+
+// Answer returns the stored answer to a single-record call of an organization, and
+// the operation. ErrNotFound means that it is not kept, or not any more.
+func (s *Credits) Answer(ctx context.Context, organization int64, id uuid.UUID, now time.Time) (body []byte, of resolution.Operation, err error) {
+	err = s.db.reads.QueryRowContext(ctx, "SELECT body, operation FROM replies WHERE resolution = ? AND organization = ? AND at > ?",
+		id[:], organization, millis(now.Add(-state.ReplyLife))).Scan(&body, &of)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, "", fmt.Errorf("answer: %w", state.ErrNotFound)
+	}
+	if err == nil {
+		body, err = unpack(body)
+	}
+	return body, of, unavailable(err)
 }

@@ -8,7 +8,7 @@ var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
 // SQLite's user_version. A migration that was released is never changed.
-var migrations = []string{firstSchema, accountsSchema, deliverySchema, packedSchema}
+var migrations = []string{firstSchema, accountsSchema, deliverySchema, packedSchema, answersSchema}
 
 // Times are milliseconds since 1970 UTC; resolutions are the 16 bytes of their
 // UUID. Checks on busy tables avoid IN with a list: SQLite would build a table of
@@ -223,3 +223,12 @@ DROP TRIGGER outbox_counts_changed;
 // packedSchema changes no table: earlier versions would send contents that are
 // stored as Zstandard frames as they are.
 const packedSchema = "SELECT 1"
+
+// answersSchema notes of which call a reply is, so that it can be found without its
+// Idempotency-Key.
+const answersSchema = `
+ALTER TABLE replies ADD COLUMN organization INTEGER REFERENCES organizations; -- these three are null unless it answers a single-record call
+ALTER TABLE replies ADD COLUMN resolution BLOB;
+ALTER TABLE replies ADD COLUMN operation TEXT;
+CREATE INDEX replies_resolution ON replies(resolution) WHERE resolution IS NOT NULL;
+`

@@ -32,7 +32,7 @@ func newTx(t *groupcommit.Tx) *tx {
 		usage:        map[usageRow]usageSum{},
 		ledger:       groupcommit.NewBatch("INSERT INTO ledger(at, organization, kind, credits, available, reserved, resolution, operation, note, key) VALUES ", 10, ""),
 		keys:         map[[32]byte]bool{},
-		replies:      groupcommit.NewBatch("INSERT OR REPLACE INTO replies(at, key, fingerprint, status, body) VALUES ", 5, ""),
+		replies:      groupcommit.NewBatch("INSERT OR REPLACE INTO replies(at, key, fingerprint, status, body, organization, resolution, operation) VALUES ", 8, ""),
 		outbox:       newOutboxChanges(t),
 	}
 }

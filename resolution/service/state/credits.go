@@ -83,8 +83,8 @@ type Requests struct {
 // Charge is what a finished call costs, and what is stored with it.
 type Charge struct {
 	Organization int64
-	Key          int64 // API key of the call, 0 for none
-	Resolution   uuid.UUID
+	Key          int64     // API key of the call, 0 for none
+	Resolution   uuid.UUID // of a single-record call
 	Operation    resolution.Operation
 	Credits      int64     // 0 for a call that is not billed
 	Reply        *Reply    // to store, or nil

@@ -34,6 +34,7 @@ var (
 
 	NotFound           = &Kind{"not_found", http.StatusNotFound, "There is nothing at this address", false}
 	ResolutionNotFound = &Kind{"resolution_not_found", http.StatusNotFound, "There is no such resolution", false}
+	NotKept            = &Kind{"not_kept", http.StatusNotFound, "The answer is not kept", false}
 	MethodNotAllowed   = &Kind{"method_not_allowed", http.StatusMethodNotAllowed, "The method is not allowed", false}
 	RequestTimeout     = &Kind{"request_timeout", http.StatusRequestTimeout, "The request took too long to arrive", true}
 	KeyInFlight        = &Kind{"idempotency_key_in_flight", http.StatusConflict, "The same request is under way", true}

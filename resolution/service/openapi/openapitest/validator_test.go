@@ -203,6 +203,10 @@ func TestExamples(t *testing.T) {
 			if answer["payload"] == nil {
 				sent = examples(item.Post.RequestBody.Value.Content)["call"]
 			}
+			if path == "/lead/resolution/result" { // it repeats another answer
+				h = header("Idempotent-Replayed", "true", "X-Credits-Spent", "0")
+				sent = examples(item.Post.RequestBody.Value.Content)["id"]
+			}
 			if err := v.Check(Exchange{Request: httptest.NewRequest("POST", path, nil), Sent: sent, Status: 200, Header: h, Body: body}); err != nil {
 				t.Errorf("example %s: %v", name, err)
 			}

@@ -156,9 +156,9 @@ func (s Shape) compared(with Settings) (places []int) {
 	return places
 }
 
-// isAnswer reports whether a column is of the operation's own block, which is empty in a row
-// that failed.
-func (s Shape) isAnswer(i int) bool {
+// IsAnswer reports whether a column is of the operation's own block. It is empty in a row
+// that failed: there, the value of the earlier row is still the best one known.
+func (s Shape) IsAnswer(i int) bool {
 	name := s.columns[i].Name
 	return i >= s.own && name != keyColumn && name != "outcome" && name != "reason" && !slices.Contains(NotCompared, name)
 }
@@ -209,10 +209,5 @@ func (s Shape) Columns(with Settings) []schema.Column {
 // Key is the place among Columns of the one that rows are found by.
 func (s Shape) Key(with Settings) int { return s.place(with.Column()) }
 
-// Own is the place among Columns of the first that is not kept from the input, and the number
-// of the columns of the dataset.
-func (s Shape) Own() (first, columns int) { return s.own, len(s.columns) }
-
-// IsAnswer reports whether a column of the dataset holds an answer. Where a row failed,
-// that of the earlier row is still the best one known.
-func (s Shape) IsAnswer(i int) bool { return s.isAnswer(i) }
+// Width is the number of the columns of the dataset, which come first among Columns.
+func (s Shape) Width() int { return len(s.columns) }

@@ -221,7 +221,7 @@ func (w *writer) about() ([]arrow.Array, error) {
 // isUnknown reports whether a column of a new row says nothing, because the row has no answer:
 // it failed, or was skipped.
 func (w *writer) isUnknown(place, row int) bool {
-	if !w.shape.isAnswer(place) {
+	if !w.shape.IsAnswer(place) {
 		return false
 	}
 	outcome := w.picked[w.shape.place("outcome")].(*array.String).Value(row)

@@ -8,6 +8,7 @@
 // # For operators
 //
 //	STATE/lease/<service>.json          who writes about a service now
+//	STATE/nights/<job>.json             the finished datasets of a job, in their order
 //	STATE/answers/<scope>/scope.json    the service and operation
 //	STATE/answers/<scope>/v/<n>.json    manifest n; the highest number counts
 //	STATE/answers/<scope>/f/*.parquet   answers, sorted by the hash of their question

@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/resolution"
@@ -38,6 +39,7 @@ type schemaFlags struct {
 	table            string
 	location         string
 	redshiftManifest bool
+	changes          bool
 
 	unnamed bool // the names in --in may be data, which errors do not show
 }
@@ -81,6 +83,7 @@ prints them.`,
 	flags.StringVar(&f.table, "table", "", "`name` of the table (default: the operation)")
 	flags.StringVar(&f.location, "location", "", "`URI` where the warehouse finds the dataset, without the folders of --partition-by")
 	flags.BoolVar(&f.redshiftManifest, "redshift-manifest", false, "print the files of --dataset as COPY … MANIFEST of Redshift takes them; needs --location")
+	flags.BoolVar(&f.changes, "changes", false, "print a table of the latest row of each key, and the MERGE that takes the changes of --dataset over")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI` whose columns are kept, as leadetl run would")
 	f.job.RegisterColumns(flags)
 	f.s3.RegisterReading(flags)
@@ -96,6 +99,9 @@ func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams
 	}
 	if f.redshiftManifest && (f.dataset == "" || f.location == "") {
 		errs = append(errs, errors.New("--redshift-manifest needs --dataset and --location"))
+	}
+	if f.changes && (f.dataset == "" || f.redshiftManifest) {
+		errs = append(errs, errors.New("--changes needs --dataset, whose run had --changes-from, and no --redshift-manifest"))
 	}
 	if f.redshiftManifest && f.dialect == "" {
 		f.dialect = string(warehouse.Redshift)
@@ -186,6 +192,9 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 	}
 	table := tableOf(m)
 	table.Name, table.Location = f.table, cmp.Or(f.location, f.around(m))
+	if f.changes {
+		return printMerge(dialect, table, f.dataset, m, std.Out)
+	}
 	if f.redshiftManifest {
 		table.Location = f.location
 		return printRedshiftManifest(table, m, std.Out)
@@ -268,6 +277,35 @@ func adviceOf(issues []warehouse.Issue) string {
 		}
 	}
 	return ""
+}
+
+// printMerge prints the statements that take the changes of a dataset over.
+func printMerge(dialect warehouse.Dialect, t warehouse.Table, dataset string, m *sinks.Manifest, to io.Writer) error {
+	made := m.Changes
+	if made == nil {
+		return cli.UsageError(fmt.Errorf("%s has no changes; run it with --changes-from", dataset))
+	}
+	shape, err := changes.ShapeOf(m)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	with := changes.Settings{By: made.By, Compare: made.Compare, Was: made.Was}
+	all := shape.Columns(with)
+	n := shape.Width()
+	merge := warehouse.Merge{Table: t, By: shape.Key(with), Since: made.Since, Answers: make([]bool, n)}
+	merge.Columns = all[:n]
+	for i := range n {
+		merge.Answers[i] = shape.IsAnswer(i)
+	}
+	for _, c := range all[n:] {
+		merge.Changes = append(merge.Changes, c.Name)
+	}
+	text, err := warehouse.WriteMerge(dialect, merge)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	_, err = io.WriteString(to, text)
+	return err
 }
 
 func printRedshiftManifest(t warehouse.Table, m *sinks.Manifest, to io.Writer) error {

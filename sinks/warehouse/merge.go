@@ -1,0 +1,193 @@
+package warehouse
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Merge keeps a table that has the latest row of each key and occurrence: it takes the changes
+// of a dataset over.
+type Merge struct {
+	// Table has the columns of the dataset, those in paths too, and its location. Partitions
+	// with one value are not in the table.
+	Table
+	Changes []string // columns of the changes, behind those of the dataset
+	By      int      // place of the column that rows are found by
+	Answers []bool   // which columns hold answers: a row that failed keeps the ones it had
+	Since   string   // job id of the earlier dataset; empty without one
+}
+
+// mergeDialect is how a warehouse writes a merge.
+type mergeDialect struct {
+	name    func(string) string // in queries
+	table   func(string) string // of the whole table; nil is name
+	columns func(string) string // in CREATE TABLE; nil is name
+	hash    string              // hex SHA-256 of a text
+	load    func(m Merge, w *writer, changes string)
+	with    string // behind the columns of the table
+	scheme  string
+}
+
+// Hash functions. Sources: the function references of the warehouses.
+var mergeDialects = map[Dialect]mergeDialect{
+	DuckDB: {name: doubleQuoted, hash: "sha256(%s)", load: func(m Merge, w *writer, changes string) {
+		w.line("CREATE OR REPLACE TEMP TABLE %s AS SELECT * FROM read_parquet(%s);", changes, literal(m.files("")+partsPattern))
+	}},
+	Snowflake: {name: snowflakeName, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
+		w.line("CREATE OR REPLACE TEMPORARY TABLE %s (", changes)
+		m.changed(w, Snowflake, snowflakeName)
+		w.line(");\n-- The stage and the format are those that leadetl schema prints without --changes.")
+		w.line("COPY INTO %s\n  FROM @%s/%s/_changes/part-\n  FILE_FORMAT = leadetl_parquet\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;", changes, snowflakeName(m.name()+"_stage"), m.below())
+	}},
+	BigQuery: {name: backslashQuoted, table: func(t string) string { return backslashQuoted("DATASET." + t) }, hash: "TO_HEX(SHA256(%s))", scheme: "gs://", load: func(m Merge, w *writer, changes string) {
+		w.line("LOAD DATA OVERWRITE %s\nFROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]\n);", changes, backslashed(m.files("gs://")+partsPattern))
+	}},
+	Redshift: {name: func(s string) string { return doubleQuoted(strings.ToLower(s)) }, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
+		w.line("CREATE TEMP TABLE %s (", changes)
+		m.changed(w, Redshift, func(s string) string { return doubleQuoted(strings.ToLower(s)) })
+		w.line(");\nCOPY %s FROM %s\n  IAM_ROLE default\n  FORMAT AS PARQUET SERIALIZETOJSON;", changes, literal(m.files("s3://")+"part-"))
+	}},
+	Athena: {
+		name: func(s string) string { return doubleQuoted(strings.ToLower(s)) }, columns: func(s string) string { return backquoted(strings.ToLower(s)) },
+		hash: "lower(to_hex(sha256(to_utf8(%s))))", scheme: "s3://", with: "\nLOCATION 's3://BUCKET/TABLE/'\nTBLPROPERTIES ('table_type' = 'ICEBERG')",
+		load: func(m Merge, w *writer, _ string) {
+			w.line("DROP TABLE IF EXISTS %s;\nCREATE EXTERNAL TABLE %[1]s (", backquoted(strings.ToLower(m.name()+"_changes")))
+			m.changed(w, Athena, func(s string) string { return backquoted(strings.ToLower(s)) })
+			w.line(")\nSTORED AS PARQUET\nLOCATION %s;", literal(m.files("s3://")))
+		},
+	},
+	Spark: {name: backquoted, hash: "sha2(%s, 256)", scheme: "s3a://", with: "\nUSING DELTA", load: func(m Merge, w *writer, changes string) {
+		w.line("CREATE OR REPLACE TEMPORARY VIEW %s\nUSING PARQUET OPTIONS (path %s);", changes, backslashed(m.files("s3a://")))
+	}},
+}
+
+// files is the folder of the changes.
+func (m Merge) files(scheme string) string { return m.folder(scheme) + "/_changes/" }
+
+// below is the folder of the dataset below the location of the table.
+func (m Merge) below() string {
+	return strings.Trim(strings.TrimPrefix(m.folder("s3://"), m.location("s3://")), "/")
+}
+
+// changed writes the columns of the table of changes.
+func (m Merge) changed(w *writer, d Dialect, name func(string) string) {
+	more := make([]string, len(m.Changes))
+	for i, c := range m.Changes {
+		kind := "STRING"
+		switch {
+		case c == "changed":
+			kind = "LIST<STRING>"
+		case c == "occurrence":
+			kind = "INT32"
+		case strings.HasPrefix(c, "was_"):
+			for _, column := range m.Columns {
+				if "was_"+column.Name == c {
+					kind = column.Type
+				}
+			}
+		}
+		parsed, err := parseType(kind)
+		if err != nil {
+			panic(err) // the columns of the table were parsed
+		}
+		more[i] = name(c) + " " + parsed.in(d)
+	}
+	w.list(func(c parsed) string { return name(c.Name) + " " + c.kind.in(d) }, more...)
+}
+
+// WriteMerge writes the table, what reads the changes of a dataset, and the statement that
+// takes them over.
+func WriteMerge(d Dialect, m Merge) (string, error) {
+	of, known := mergeDialects[d]
+	if !known {
+		return "", fmt.Errorf("changes are merged in a warehouse; --dialect is one of %s", strings.Join(Names(Warehouses), ", "))
+	}
+	w := &writer{table: m.Table}
+	for _, c := range m.Columns {
+		kind, err := parseType(c.Type)
+		if err != nil {
+			return "", fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		w.columns = append(w.columns, parsed{c, kind})
+	}
+	table, columns := of.table, of.columns
+	if table == nil {
+		table = of.name
+	}
+	if columns == nil {
+		columns = of.name
+	}
+	into, changes := table(m.name()), table(m.name()+"_changes")
+	w.head("the latest row of each key, and what changed")
+	w.line("-- Every night in its order, the first one too. Rows without %s are not in the table.", m.Columns[m.By].Name)
+	create := into
+	if d == Athena {
+		create = columns(m.name())
+	}
+	w.line("CREATE TABLE IF NOT EXISTS %s (", create)
+	w.list(func(c parsed) string { return columns(c.Name) + " " + c.kind.in(d) }, columns("occurrence")+" "+kind{plain: "INT32"}.in(d))
+	w.line(")%s;\n", of.with)
+	of.load(m, w, changes)
+	w.line("")
+	if d == Redshift { // its MERGE takes a table, and no conditions
+		m.redshift(w, of, into, changes)
+	} else {
+		m.merge(w, of, into, changes)
+	}
+	return w.String(), nil
+}
+
+// source selects the changes with the key of every row: of removed rows that have only a hash,
+// that of the row in the table.
+func (m Merge) source(of mergeDialect, into, changes string) string {
+	by := of.name(m.Columns[m.By].Name)
+	if m.Since == "" {
+		return fmt.Sprintf("SELECT c.*, c.%s AS found_by FROM %s c WHERE c.%[1]s IS NOT NULL", by, changes)
+	}
+	hash := fmt.Sprintf(of.hash, fmt.Sprintf("CONCAT(%s, h.%s)", literal(m.Since+":"), by))
+	return fmt.Sprintf("SELECT c.*, COALESCE(c.%[1]s, h.%[1]s) AS found_by\n  FROM %[2]s c LEFT JOIN %[3]s h ON c.key_hash = %[4]s AND c.occurrence = h.occurrence\n  WHERE c.%[1]s IS NOT NULL OR h.%[1]s IS NOT NULL",
+		by, changes, into, hash)
+}
+
+// assignments are the columns that a changed row sets, from the source s.
+func (m Merge) assignments(of mergeDialect, into string) string {
+	var all []string
+	for i, c := range m.Columns {
+		name := of.name(c.Name)
+		value := "s." + name
+		if m.Answers[i] {
+			value = fmt.Sprintf("CASE WHEN s.outcome IN ('failed', 'skipped') THEN %s.%s ELSE s.%[2]s END", into, name)
+		}
+		all = append(all, name+" = "+value)
+	}
+	return strings.Join(all, ",\n  ")
+}
+
+// inserted are the columns of a new row, and their values from the source s.
+func (m Merge) inserted(of mergeDialect) string {
+	names, values := []string{}, []string{}
+	for _, c := range m.Columns {
+		names, values = append(names, of.name(c.Name)), append(values, "s."+of.name(c.Name))
+	}
+	return fmt.Sprintf("(%s, occurrence)\n  VALUES (%s, s.occurrence)", strings.Join(names, ", "), strings.Join(values, ", "))
+}
+
+func (m Merge) merge(w *writer, of mergeDialect, into, changes string) {
+	w.line("-- A row that failed keeps the answer it had.")
+	w.line("MERGE INTO %s t USING (\n  %s\n) s", into, m.source(of, into, changes))
+	w.line("ON t.%s = s.found_by AND t.occurrence = s.occurrence", of.name(m.Columns[m.By].Name))
+	w.line("WHEN MATCHED AND s.%s = 'removed' THEN DELETE", of.name("change"))
+	w.line("WHEN MATCHED THEN UPDATE SET\n  %s", m.assignments(of, "t"))
+	w.line("WHEN NOT MATCHED AND s.%s <> 'removed' THEN INSERT %s;", of.name("change"), m.inserted(of))
+}
+
+func (m Merge) redshift(w *writer, of mergeDialect, into, changes string) {
+	by, found := of.name(m.Columns[m.By].Name), doubleQuoted(m.name()+"_found")
+	w.line("CREATE TEMP TABLE %s AS\n  %s;", found, m.source(of, into, changes))
+	w.line("DELETE FROM %s USING %s s\n  WHERE %[1]s.%[3]s = s.found_by AND %[1]s.occurrence = s.occurrence AND s.change = 'removed';", into, found, by)
+	w.line("DELETE FROM %s WHERE change = 'removed';", found)
+	w.line("-- A row that failed keeps the answer it had.")
+	w.line("MERGE INTO %s USING %s s\nON %[1]s.%[3]s = s.found_by AND %[1]s.occurrence = s.occurrence", into, found, by)
+	w.line("WHEN MATCHED THEN UPDATE SET\n  %s", m.assignments(of, into))
+	w.line("WHEN NOT MATCHED THEN INSERT %s;", m.inserted(of))
+}

@@ -1,0 +1,34 @@
+-- enrichment, schema version 1: the latest row of each key, and what changed
+-- Every night in its order, the first one too. Rows without key are not in the table.
+CREATE TABLE IF NOT EXISTS `DATASET.leads` (
+  `id` STRING,
+  `key` STRING,
+  `outcome` STRING,
+  `seen_at` TIMESTAMP,
+  `phones` ARRAY<STRUCT<`phone` STRING, `type` STRING>>,
+  `occurrence` INT64
+);
+
+LOAD DATA OVERWRITE `DATASET.leads_changes`
+FROM FILES (
+  format = 'PARQUET',
+  enable_list_inference = true,
+  uris = ['gs://BUCKET/PREFIX/dt=2026-11-21/_changes/part-*.parquet']
+);
+
+-- A row that failed keeps the answer it had.
+MERGE INTO `DATASET.leads` t USING (
+  SELECT c.*, COALESCE(c.`key`, h.`key`) AS found_by
+  FROM `DATASET.leads_changes` c LEFT JOIN `DATASET.leads` h ON c.key_hash = TO_HEX(SHA256(CONCAT('0a1b:', h.`key`))) AND c.occurrence = h.occurrence
+  WHERE c.`key` IS NOT NULL OR h.`key` IS NOT NULL
+) s
+ON t.`key` = s.found_by AND t.occurrence = s.occurrence
+WHEN MATCHED AND s.`change` = 'removed' THEN DELETE
+WHEN MATCHED THEN UPDATE SET
+  `id` = s.`id`,
+  `key` = s.`key`,
+  `outcome` = s.`outcome`,
+  `seen_at` = CASE WHEN s.outcome IN ('failed', 'skipped') THEN t.`seen_at` ELSE s.`seen_at` END,
+  `phones` = CASE WHEN s.outcome IN ('failed', 'skipped') THEN t.`phones` ELSE s.`phones` END
+WHEN NOT MATCHED AND s.`change` <> 'removed' THEN INSERT (`id`, `key`, `outcome`, `seen_at`, `phones`, occurrence)
+  VALUES (s.`id`, s.`key`, s.`outcome`, s.`seen_at`, s.`phones`, s.occurrence);

@@ -1,0 +1,46 @@
+-- enrichment, schema version 1: the latest row of each key, and what changed
+-- Every night in its order, the first one too. Rows without key are not in the table.
+CREATE TABLE IF NOT EXISTS leads (
+  id VARCHAR,
+  key VARCHAR,
+  outcome VARCHAR,
+  seen_at TIMESTAMP_LTZ,
+  phones VARIANT,
+  occurrence INTEGER
+);
+
+CREATE OR REPLACE TEMPORARY TABLE leads_changes (
+  id VARCHAR,
+  key VARCHAR,
+  outcome VARCHAR,
+  seen_at TIMESTAMP_LTZ,
+  phones VARIANT,
+  change VARCHAR,
+  changed VARIANT,
+  was_phones VARIANT,
+  since VARCHAR,
+  key_hash VARCHAR,
+  occurrence INTEGER
+);
+-- The stage and the format are those that leadetl schema prints without --changes.
+COPY INTO leads_changes
+  FROM @leads_stage/dt=2026-11-21/_changes/part-
+  FILE_FORMAT = leadetl_parquet
+  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;
+
+-- A row that failed keeps the answer it had.
+MERGE INTO leads t USING (
+  SELECT c.*, COALESCE(c.key, h.key) AS found_by
+  FROM leads_changes c LEFT JOIN leads h ON c.key_hash = SHA2(CONCAT('0a1b:', h.key), 256) AND c.occurrence = h.occurrence
+  WHERE c.key IS NOT NULL OR h.key IS NOT NULL
+) s
+ON t.key = s.found_by AND t.occurrence = s.occurrence
+WHEN MATCHED AND s.change = 'removed' THEN DELETE
+WHEN MATCHED THEN UPDATE SET
+  id = s.id,
+  key = s.key,
+  outcome = s.outcome,
+  seen_at = CASE WHEN s.outcome IN ('failed', 'skipped') THEN t.seen_at ELSE s.seen_at END,
+  phones = CASE WHEN s.outcome IN ('failed', 'skipped') THEN t.phones ELSE s.phones END
+WHEN NOT MATCHED AND s.change <> 'removed' THEN INSERT (id, key, outcome, seen_at, phones, occurrence)
+  VALUES (s.id, s.key, s.outcome, s.seen_at, s.phones, s.occurrence);

@@ -68,6 +68,11 @@ func (f *Finder) has(e entry) bool {
 	return true
 }
 
+// hasDomain looks up the domain of an address that is not a digest.
+func (f *Finder) hasDomain(a email.Address) bool {
+	return f.set.domains && a.Kind() == email.Plaintext && f.has(domainOf(a))
+}
+
 // hasAny looks up all digests of a text, so that each is remembered.
 func (f *Finder) hasAny(text []byte) (any bool) {
 	for a := range algorithms {
@@ -103,6 +108,7 @@ func (f *Finder) listsOne(kind Kind, text string) (listed bool) {
 				listed = true
 			}
 		}
+		listed = f.hasDomain(a) || listed
 	case Phone:
 		if e, ok := parseDigest(text); ok {
 			return f.has(e)
@@ -176,6 +182,7 @@ func (f *Finder) Emails(addresses []email.Address, keys []byte, offsets []int32)
 			f.asked[e.algorithm].add(e.digest, i)
 		} else {
 			f.askSums(i, i)
+			f.hits[i] = f.hasDomain(a)
 			if !a.OneForm() {
 				f.otherForms(i, a, keys[offsets[i]:offsets[i+1]])
 			}

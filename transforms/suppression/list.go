@@ -34,6 +34,7 @@ type Builder struct {
 	rules   Rules
 	digests [algorithms]digestset.Builder
 	given   [algorithms]bool
+	domains bool // some entries are domains
 	entries int64
 }
 
@@ -42,7 +43,7 @@ func NewBuilder(r Rules) *Builder { return &Builder{rules: r} }
 
 // Set returns all that was added, and empties the Builder.
 func (b *Builder) Set() *Set {
-	s := &Set{rules: b.rules, given: b.given, entries: b.entries}
+	s := &Set{rules: b.rules, given: b.given, domains: b.domains, entries: b.entries}
 	for i := range b.digests {
 		s.digests[i] = b.digests[i].Set()
 	}
@@ -55,6 +56,7 @@ func (b *Builder) Set() *Set {
 //	md5, sha1, sha256   32, 40 or 64 hex digits of either case
 //	sha256              43 base64 characters, or 44 with =, standard or URL-safe
 //	email address       by its @; suppressed by every profile
+//	@ and a domain      all email addresses there, but not their digests
 //	profile address     by its /, with or without scheme
 //	IP address          IPv4 or IPv6
 //	phone number        anything else with seven digits or more
@@ -141,6 +143,14 @@ func (b *Builder) addIdentifier(text string) error {
 		if former, changed := profile.Former(key); changed && strings.Contains(former, "/in/") { // the path names the person
 			b.add(algSHA256.sum([]byte(former)))
 		}
+		return nil
+	case text[0] == '@':
+		a, err := email.Parse([]byte("x" + text)) // so is the domain of an address
+		if err != nil {
+			return ErrUnreadable
+		}
+		b.add(domainOf(a))
+		b.domains = true
 		return nil
 	case strings.Contains(text, "@"):
 		a, err := email.Read([]byte(text))

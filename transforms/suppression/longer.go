@@ -29,7 +29,7 @@ var errEncoded = errors.New("the kept suppression list is damaged; remove it to 
 // Added returns what s holds more than the Set that was encoded; nil if that
 // holds anything that s lacks.
 func (s *Set) Added(encoded io.Reader) (*Set, error) {
-	added := &Set{rules: s.rules, given: s.given}
+	added := &Set{rules: s.rules, given: s.given, domains: s.domains}
 	in := decoder{in: bufio.NewReader(encoded)}
 	for i, set := range s.digests {
 		more, hasAll := in.missing(set)

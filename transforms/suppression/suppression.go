@@ -8,6 +8,7 @@
 package suppression
 
 import (
+	"bytes"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -64,6 +65,7 @@ type Set struct {
 	// given says that lists have digests of an algorithm, not only plain
 	// identifiers that were hashed.
 	given       [algorithms]bool
+	domains     bool // some entries are domains of addresses
 	entries     int64
 	fingerprint string
 }
@@ -114,6 +116,12 @@ func (a algorithm) sum(text []byte) entry {
 	}
 	sum := sha256.Sum256(text)
 	return entry{a, binary.BigEndian.Uint64(sum[:])}
+}
+
+// domainOf returns the entry of the domain of an address, of which the @ is a part.
+func domainOf(a email.Address) entry {
+	key := a.AppendKey(nil)
+	return algSHA256.sum(key[bytes.LastIndexByte(key, '@'):])
 }
 
 // forms returns the distinct forms of an address that are hashed.

@@ -228,6 +228,32 @@ func TestCellsOfLists(t *testing.T) {
 	}
 }
 
+// TestDomains: an entry of a domain is all plain addresses there, and nobody else.
+func TestDomains(t *testing.T) {
+	s := listed(t, " @Acme.Example ", "jane@x.example")
+	if s.Entries() != 2 || s.Fingerprint() == listed(t, "jane@x.example").Fingerprint() {
+		t.Errorf("%d entries, or the fingerprint of others", s.Entries())
+	}
+	for cell, want := range map[string]bool{
+		"joe@acme.example": true, "JOE+x@ACME.example.": true, "Joe <joe@acme.example>": true, "ann@y.example, joe@acme.example": true, `"a@b"@acme.example`: true,
+		"joe@mail.acme.example": false, "joe@acme.example.org": false, "joe@notacme.example": false, "jane@x.example": true, "joe@x.example": false,
+		spellings("joe@acme.example")["sha256 hex"]: false,
+	} {
+		f := s.RememberingFinder()
+		if got := f.Lists(Email, cell); got != want || len(f.Found()) > 0 != want {
+			t.Errorf("%s: listed %v, %d remembered, want %v", cell, got, len(f.Found()), want)
+		}
+		if got := s.Finder().Names(cell); got != want {
+			t.Errorf("%s is named: %v", cell, got)
+		}
+	}
+	for _, cell := range []string{"@", "@acme", "@acme..example", "@acme.example@x.example", "@a b.example"} {
+		if err := NewBuilder(rules).Add(cell); err != ErrUnreadable {
+			t.Errorf("Add(%q) = %v", cell, err)
+		}
+	}
+}
+
 func TestFingerprint(t *testing.T) {
 	a, b := "jane@example.com", "+14155559317"
 	same := listed(t, a, b).Fingerprint()
@@ -293,6 +319,9 @@ func TestColumnIsRowByRow(t *testing.T) {
 			return of[pick("md5 hex", "sha1 hex", "sha256 hex", "sha256 base64")]
 		}
 		b := NewBuilder(rules)
+		if random.IntN(4) == 0 {
+			b.Add(pick("@gmail.com", "@EXAMPLE.com"))
+		}
 		for range random.IntN(8) {
 			if err := b.Add(cell()); err != nil {
 				t.Fatal(err)

@@ -91,6 +91,73 @@ func TestSuspendedOrganization(t *testing.T) {
 	}
 }
 
+// TestRehearsals: a test key asks for each error by its value, a live key does not.
+func TestRehearsals(t *testing.T) {
+	f := newFixture(t)
+	test := f.testKey()
+	const count = "/resolve/keyword_to_lead/count"
+	for _, c := range []struct {
+		path, body string
+		status     int
+		code       string
+	}{
+		{enrichment, `{"network_url":"https://network.example/in/force-insufficient-credits"}`, 400, "insufficient_credits"},
+		{enrichment, `{"network_url":"network.example/in/force-expired-credentials"}`, 401, "expired_credentials"},
+		{enrichment, `{"network_url":"network.example/in/force-callback-url-not-allowed"}`, 400, "callback_url_not_allowed"},
+		{"/lead/resolution/email_to_hem", `{"email":" Unavailable@Force.test","callback_url":"` + anywhere + `"}`, 503, "unavailable"},
+		{"/lead/resolution/email_to_hem", `{"email":"nothing@force.test","callback_url":"` + anywhere + `"}`, 200, ""},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:db8::400"}`, 400, "insufficient_credits"},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:db8::401"}`, 401, "invalid_credentials"},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:db8::403"}`, 403, "forbidden"},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:db8::408"}`, 408, "request_timeout"},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:DB8:0::409"}`, 409, "idempotency_key_in_flight"},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:db8::410"}`, 410, "operation_retired"},
+		{"/lead/deanonymization", `{"ip":"2001:db8::429"}`, 429, "rate_limited"},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:db8::500"}`, 500, "internal_error"},
+		{"/lead/resolution/ip_to_company", `{"ip":"2001:db8::1"}`, 200, ""},
+		{list, `{"keywords":["rockets","Force too_many_active_resolutions"]}`, 429, "too_many_active_resolutions"},
+		{count, `{"keywords":["force insufficient_credits"]}`, 400, "insufficient_credits"},
+	} {
+		a := f.post(c.path, c.body, "Authorization", "Bearer "+test)
+		if a.status != c.status || a.code() != c.code || a.status == 429 && a.header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %d %s, want %d %s", c.body, a.status, a.raw, c.status, c.code)
+		}
+		if a := f.post(c.path, c.body); a.status != 200 {
+			t.Errorf("%s with a live key: %d %s", c.body, a.status, a.raw)
+		}
+	}
+}
+
+// TestRehearsedOutcomes: searches that fail, callbacks that are dead, a slow answer.
+func TestRehearsedOutcomes(t *testing.T) {
+	f := newFixture(t)
+	auth := []string{"Authorization", "Bearer " + f.testKey()}
+	a := f.post(list, `{"keywords":["force failed"],"callback_url":"`+anywhere+`"}`, auth...)
+	f.attempt(0)
+	if a = f.post(listResult, `{"resolution_id":"`+a.text("resolution", "id")+`"}`, auth...); a.text("resolution", "status") != "failed" {
+		t.Errorf("a search that fails: %s", a.raw)
+	}
+	f.post(list, `{"keywords":["force dead_callback"],"callback_url":"`+anywhere+`"}`, auth...)
+	f.attempt(0)
+	f.post(enrichment, `{"network_url":"network.example/in/force-dead-callback","callback_url":"`+anywhere+`"}`, auth...)
+	dead := f.get("/account/callbacks?status=dead", auth...)
+	if all, _ := dead.at("callbacks").([]any); len(all) != 2 {
+		t.Fatalf("dead callbacks: %s", dead.raw)
+	}
+	id := dead.at("callbacks").([]any)[0].(map[string]any)["webhook_id"].(string)
+	if a := f.post("/account/callbacks/replay", `{"webhook_id":"`+id+`"}`, auth...); a.status != 200 {
+		t.Errorf("replay: %d %s", a.status, a.raw)
+	}
+	if testing.Short() {
+		return
+	}
+	began := time.Now()
+	a = f.post("/lead/resolution/ip_to_company", `{"ip":"2001:db8::510"}`, auth...)
+	if took := time.Since(began); a.status != 200 || took < 3*time.Second {
+		t.Errorf("a slow answer: %d after %s", a.status, took)
+	}
+}
+
 // Test keys are answered by the same rules, say so in every answer, and spend
 // nothing of the organization's credits.
 func TestTestKeys(t *testing.T) {

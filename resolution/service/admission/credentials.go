@@ -19,17 +19,17 @@ import (
 // in its challenge.
 const (
 	challenge        = `Bearer realm="leadetl"`
-	challengeInvalid = challenge + `, error="invalid_token", error_description="The credentials are not valid"`
-	challengeExpired = challenge + `, error="invalid_token", error_description="The credentials have expired"`
+	ChallengeInvalid = challenge + `, error="invalid_token", error_description="The credentials are not valid"`
+	ChallengeExpired = challenge + `, error="invalid_token", error_description="The credentials have expired"`
 )
 
 // A caller with a wrong credential gets one of these answers, and no details.
 var (
 	errMissing = &wire.Problem{Kind: wire.MissingCredentials, Challenge: challenge,
 		Detail: "Send an API key or an organization token in the header Authorization: Bearer."}
-	errInvalid = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: challengeInvalid,
+	errInvalid = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: ChallengeInvalid,
 		Detail: "The API key or token is not known here."}
-	errExpired = &wire.Problem{Kind: wire.ExpiredCredentials, Challenge: challengeExpired,
+	errExpired = &wire.Problem{Kind: wire.ExpiredCredentials, Challenge: ChallengeExpired,
 		Detail: "The API key or token was known here, and has expired."}
 )
 

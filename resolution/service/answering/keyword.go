@@ -23,6 +23,8 @@ type work struct {
 	Page   resolution.SearchPage
 	// Unit is the price of a delivered lead when the job was accepted.
 	Unit int64
+	// Rehearsal is the outcome that a test key asked for.
+	Rehearsal string `json:",omitempty"`
 }
 
 // Create accepts a keyword search. Job, reservation and reply are stored in one
@@ -33,11 +35,15 @@ func (d *Desk) Create(c *admission.Call) (*wire.Reply, error) {
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
+	outcome := rehearsal(c, asked.Search.Keywords...)
+	if err := d.rehearse(c.Request.Context(), outcome, d.Costs.of(operation)); err != nil {
+		return nil, err
+	}
 	receiver, err := d.checkCallback(c.Request.Context(), asked.CallbackURL)
 	if err != nil {
 		return nil, err
 	}
-	todo := work{Search: asked.Search, Page: asked.Page}
+	todo := work{Search: asked.Search, Page: asked.Page, Rehearsal: outcome}
 	reserved := d.Costs.of(operation)
 	if operation == resolution.KeywordToLead {
 		todo.Unit = d.Costs.lead(asked.Page)

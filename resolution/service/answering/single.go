@@ -33,6 +33,10 @@ func (d *Desk) Single(c *admission.Call) (*wire.Reply, error) {
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
+	outcome := rehearsal(c, asked.Key)
+	if err := d.rehearse(c.Request.Context(), outcome, d.Costs.of(operation)); err != nil {
+		return nil, err
+	}
 	if c.Key != nil || asked.CallbackURL != "" {
 		if err := d.Gate.MayRetain(c); err != nil {
 			return nil, err
@@ -64,6 +68,7 @@ func (d *Desk) Single(c *admission.Call) (*wire.Reply, error) {
 	if asked.CallbackURL != "" {
 		charge.Callback, err = wire.NewCallback(state.Callback{
 			Organization: c.Caller.Account.ID, Resolution: id, Receiver: receiver, URL: asked.CallbackURL, Due: charge.At,
+			GivenUp: outcome == deadCallback,
 		}, c.Out.Bytes(), state.Completed)
 		if err != nil {
 			return nil, err

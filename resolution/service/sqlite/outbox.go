@@ -23,7 +23,7 @@ type outboxChanges struct {
 func newOutboxChanges(t *groupcommit.Tx) outboxChanges {
 	return outboxChanges{
 		sql:         t,
-		rows:        groupcommit.NewBatch("INSERT INTO outbox(id, webhook, organization, resolution, receiver, url, created, state, due) VALUES ", 9, ""),
+		rows:        groupcommit.NewBatch("INSERT INTO outbox(id, webhook, organization, resolution, receiver, url, created, state, due, failure, finished) VALUES ", 11, ""),
 		bodies:      groupcommit.NewBatch("INSERT INTO bodies(delivery, body) VALUES ", 2, ""),
 		webhooks:    map[string]bool{},
 		undelivered: map[string]int64{},
@@ -65,9 +65,16 @@ func (o *outboxChanges) post(c state.Callback) error {
 	o.lastDelivery++
 	o.webhooks[c.WebhookID] = true
 	due := millis(c.Due)
-	o.rows.Add(o.lastDelivery, c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due, state.Pending, due)
+	is, failure, finished := state.Pending, any(nil), any(nil)
+	if c.GivenUp {
+		is, failure, finished = state.Dead, "rehearsed", due
+	}
+	o.rows.Add(o.lastDelivery, c.WebhookID, c.Organization, c.Resolution[:], c.Receiver, c.URL, due, is, due, failure, finished)
 	o.bodies.Add(o.lastDelivery, nonNil(pack(c.Body)))
-	o.undelivered[state.Pending]++
+	o.undelivered[is]++
+	if c.GivenUp {
+		return nil
+	}
 	l := state.Lane{Organization: c.Organization, Receiver: c.Receiver}
 	if first, known := o.posted[l]; !known || due < first {
 		o.posted[l] = due

@@ -22,6 +22,7 @@ type Callback struct {
 	URL          string
 	Body         []byte    // JSON; must not be changed
 	Due          time.Time // when the next attempt is to be made
+	GivenUp      bool      // dead from the start, because a test key asked for that
 }
 
 // Delivery is a callback and its progress.

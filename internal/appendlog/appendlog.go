@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/leadetl/leadetl/internal/checksum"
 )
@@ -51,16 +50,6 @@ type Log struct {
 	grown  int64 // of the file; zeros follow the records
 	torn   bool  // a failed Append may have left something behind
 	buffer []byte
-}
-
-// Create makes an empty log that only its owner can read. It replaces an
-// existing file at path. The caller syncs the folder.
-func Create(path string) (*Log, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return New(File{f}), nil
 }
 
 // New makes a log in empty storage.
@@ -121,8 +110,8 @@ var ErrDamaged = errors.New("a record is damaged")
 // Read calls use for each record, in order; use may keep it. An incomplete last
 // record is skipped, because its Append never returned. If another record
 // follows an incomplete one, the error is ErrDamaged.
-func Read(path string, use func(record []byte) error) error {
-	text, err := os.ReadFile(path)
+func Read(from Folder, name string, use func(record []byte) error) error {
+	text, err := from.ReadFile(name)
 	if err != nil {
 		return err
 	}

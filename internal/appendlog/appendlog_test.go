@@ -22,7 +22,7 @@ func must(t *testing.T, errs ...error) {
 
 func read(t *testing.T, path string) (records []string) {
 	t.Helper()
-	err := appendlog.Read(path, func(r []byte) error {
+	err := appendlog.Read(appendlog.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error {
 		records = append(records, string(r))
 		return nil
 	})
@@ -34,7 +34,7 @@ func read(t *testing.T, path string) (records []string) {
 
 func TestReadBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := appendlog.Create(path)
+	l, err := appendlog.Dir(filepath.Dir(path)).Create(filepath.Base(path))
 	must(t, err)
 	want := []string{"one", "", string(bytes.Repeat([]byte{0}, 3<<20)), "four"}
 	for _, r := range want {
@@ -49,7 +49,7 @@ func TestReadBack(t *testing.T) {
 		t.Errorf("%d records read, or others than were written", len(got))
 	}
 	stop := errors.New("stop")
-	if err := appendlog.Read(path, func([]byte) error { return stop }); !errors.Is(err, stop) {
+	if err := appendlog.Read(appendlog.Dir(filepath.Dir(path)), filepath.Base(path), func([]byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the reader's own error became %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestReadBack(t *testing.T) {
 // is damaged, unless that may be what a crash left of the last record.
 func TestCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := appendlog.Create(path)
+	l, err := appendlog.Dir(filepath.Dir(path)).Create(filepath.Base(path))
 	must(t, err)
 	const headed = 8 + len("record 0")
 	var want []string
@@ -79,7 +79,7 @@ func TestCut(t *testing.T) {
 			n++
 		}
 		var got []string
-		err := appendlog.Read(path, func(r []byte) error { got = append(got, string(r)); return nil })
+		err := appendlog.Read(appendlog.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error { got = append(got, string(r)); return nil })
 		last := n == len(ends)-1
 		damage := what == "another byte" && !last
 		sure := at%headed >= 4 // where the record ends can be told
@@ -141,7 +141,7 @@ func TestFull(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "log")
-	l, err := appendlog.Create(path)
+	l, err := appendlog.Dir(filepath.Dir(path)).Create(filepath.Base(path))
 	if err == nil {
 		err = errors.Join(l.Append([]byte("one")), l.Append([]byte("two")), l.Close())
 	}
@@ -155,7 +155,7 @@ func FuzzRead(f *testing.F) {
 		path, again := filepath.Join(dir, "log"), filepath.Join(dir, "again")
 		must(t, os.WriteFile(path, text, 0o600))
 		records := read(t, path)
-		l, err := appendlog.Create(again)
+		l, err := appendlog.Dir(dir).Create("again")
 		must(t, err)
 		for _, r := range records {
 			must(t, l.Append([]byte(r)))

@@ -26,6 +26,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -74,13 +75,17 @@ type Options struct {
 	// Readers is how many Lookups run concurrently; others wait. 0 means one
 	// per processor, at least 2 and at most 8.
 	Readers int
+	// Logs is where the log is kept; nil means in the folder of the answers.
+	Logs appendlog.Folder
+	// LogBytes is the size at which a file of the log is full; 0 means 8 MiB. The answers
+	// in memory that are not in the database take at most about twice this size.
+	LogBytes int64
 }
 
 // Store is an open folder of answers. It is safe for concurrent use, except
 // that Close must come after the last use. Database errors are
 // resolution.ErrUnavailable.
 type Store struct {
-	dir     string
 	lock    *filelock.Lock
 	reads   *sql.DB
 	readers readerPool
@@ -89,7 +94,7 @@ type Store struct {
 	known   map[scopeAndRun]rowIDs // that changes were made for
 
 	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
-	createLog   func(path string) (*appendlog.Log, error)
+	logs        appendlog.Folder
 	maxLogBytes int64
 	mem         *memtable
 	logMu       sync.Mutex                    // held while the log and mem change
@@ -121,7 +126,10 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	} else if _, err := atomicfile.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: filepath.Dir(path), known: map[scopeAndRun]rowIDs{}, createLog: appendlog.Create, maxLogBytes: maxLogBytes}
+	s := &Store{known: map[scopeAndRun]rowIDs{}, logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
+	if s.logs == nil {
+		s.logs = appendlog.Dir(filepath.Dir(path))
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // what is open so far
@@ -168,7 +176,7 @@ func (s *Store) load(ctx context.Context) error {
 	if err := s.writer.Write(ctx, (*sqliteTx).markUnknown); err != nil {
 		return err
 	}
-	s.mem = &memtable{calls: map[Hash]*call{}, parked: map[parkedID]Hash{}, current: s.newGeneration(next)}
+	s.mem = &memtable{calls: map[Hash]*call{}, parked: map[parkedID]Hash{}, current: newGeneration(next)}
 	if err := s.loadCalls(ctx); err != nil {
 		return err
 	}

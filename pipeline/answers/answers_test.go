@@ -762,11 +762,14 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// disk is a folder's, whose files have so much space each.
-type disk struct{ space int64 }
+// disk is a folder whose logs have so much space each.
+type disk struct {
+	appendlog.Dir
+	space int64
+}
 
-func (d *disk) create(path string) (*appendlog.Log, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+func (d *disk) Create(name string) (*appendlog.Log, error) {
+	f, err := os.OpenFile(filepath.Join(string(d.Dir), name), os.O_CREATE|os.O_WRONLY, 0o600)
 	return appendlog.New(&onDisk{appendlog.File{File: f}, d}), err
 }
 
@@ -789,10 +792,9 @@ func (o *onDisk) WriteAt(p []byte, at int64) (int, error) {
 // has no space, and where the log has none.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, Options{})
+	small := &disk{appendlog.Dir(dir), 1_100_000}
+	s, err := Open(dir, Options{Logs: small, LogBytes: 100})
 	must(t, err)
-	small := &disk{1_100_000}
-	s.createLog, s.maxLogBytes = small.create, 100
 	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
 	intent(t, s, person("waiting"), Send{Run: "night", At: noon})
 	big := Answer{Run: "night", Outcome: Matched, Body: make([]byte, 1_400_000), Received: noon}
@@ -835,7 +837,7 @@ func TestFull(t *testing.T) {
 	if p, err := s.SumSpent(t.Context(), "night"); p != (Spending{Answers: 5, Unpriced: 5}) || err != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if logs, err := logsIn(dir); len(logs) != 0 || err != nil {
+	if logs, err := logsIn(appendlog.Dir(dir)); len(logs) != 0 || err != nil {
 		t.Errorf("logs %v are left, %v", logs, err)
 	}
 }
@@ -846,10 +848,7 @@ func TestErrorsAreDiscreet(t *testing.T) {
 	q := person("canary")
 	_, first := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
 	_, second := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
-	s.createLog = func(path string) (*appendlog.Log, error) {
-		return appendlog.New(&onDisk{appendlog.File{}, &disk{}}), nil
-	}
-	s.mem.current.log, _ = s.createLog("")
+	s.mem.current.log = appendlog.New(&onDisk{appendlog.File{}, &disk{}})
 	must(t, first)
 	put := s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: []byte("canary"), Received: noon})
 	for _, err := range []error{second, put, s.Put(t.Context(), q, Answer{Outcome: "odd"}), s.Fail(t.Context(), person("canary2"), Failure{})} {

@@ -77,7 +77,7 @@ func stock(b *testing.B, s *Store, from, to int) {
 	}
 	for from < to {
 		next := min(from+20_000, to)
-		g := newGeneration(0, "")
+		g := newGeneration(0)
 		for i := from; i < next; i++ {
 			q := Question{benchScope, benchKey(i)}
 			g.addAnswer(&answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, answer: benchAnswer})

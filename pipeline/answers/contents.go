@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
@@ -36,7 +37,7 @@ func (s *Store) Contents() (*Contents, error) {
 	if err := s.flush(); err != nil {
 		return nil, err
 	}
-	return &Contents{InUse: true, from: s.reads, later: newGeneration(0, ""), close: func() error { return nil }}, nil
+	return &Contents{InUse: true, from: s.reads, later: newGeneration(0), close: func() error { return nil }}, nil
 }
 
 // maxLooks is how often OpenContents tries again if the logs move into the
@@ -64,7 +65,7 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 	for range maxLooks {
 		// Read the logs first: what moves after that is found in the database.
 		var logs []*generation
-		if logs, err = readLogs(filepath.Dir(path)); err != nil {
+		if logs, err = readLogs(appendlog.Dir(filepath.Dir(path))); err != nil {
 			continue
 		}
 		c, err = openContents(ctx, path, logs)
@@ -85,10 +86,10 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 }
 
 // readLogs reads the existing logs.
-func readLogs(dir string) (logs []*generation, err error) {
+func readLogs(dir appendlog.Folder) (logs []*generation, err error) {
 	numbers, err := logsIn(dir)
 	for _, number := range numbers {
-		g, err := readLog(number, filepath.Join(dir, logName(number)))
+		g, err := readLog(dir, number)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // moved in the meantime
 		case err != nil:
@@ -124,7 +125,7 @@ func readContents(ctx context.Context, path, uri string, logs []*generation) (_ 
 	if err != nil {
 		return nil, fault(errors.Join(err, db.Close()))
 	}
-	c := &Contents{from: conn, later: newGeneration(0, ""), close: func() error { return errors.Join(conn.Close(), db.Close()) }}
+	c := &Contents{from: conn, later: newGeneration(0), close: func() error { return errors.Join(conn.Close(), db.Close()) }}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())

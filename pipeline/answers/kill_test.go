@@ -44,9 +44,8 @@ func TestKilledChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("it is run by TestKilled")
 	}
-	s, err := Open(dir, Options{})
+	s, err := Open(dir, Options{LogBytes: 20_000}) // there are many logs, and kills while they are brought into the database
 	must(t, err)
-	s.maxLogBytes = 20_000 // there are many logs, and kills while they are brought into the database
 	from, err := strconv.Atoi(first)
 	must(t, err)
 	ctx := context.Background()

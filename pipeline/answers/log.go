@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
 
@@ -26,8 +24,7 @@ import (
 // 90 µs. Under load, a change was on disk after 8 ms; with the log it is after
 // 1.3 ms.
 
-// maxLogBytes is the size at which a log file is full. The answers in memory
-// that are not in the database take at most about twice this size.
+// maxLogBytes is the usual Options.LogBytes.
 const maxLogBytes = 8 << 20
 
 // maxGroup bounds the changes of one group. A call is two of them, and on S3 a
@@ -39,10 +36,6 @@ const logSuffix = ".log"
 
 // logName is the name of a generation's log file.
 func logName(number int64) string { return fmt.Sprintf("answers-%08d%s", number, logSuffix) }
-
-func (s *Store) newGeneration(number int64) *generation {
-	return newGeneration(number, filepath.Join(s.dir, logName(number)))
-}
 
 // commit makes a group's changes and returns the result to every caller.
 func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
@@ -89,9 +82,9 @@ func (s *Store) append(record []byte) error {
 	}
 	g := s.mem.current
 	if g.log == nil {
-		log, err := s.createLog(g.path)
+		log, err := s.logs.Create(logName(g.number))
 		if err == nil {
-			err = atomicfile.SyncDir(s.dir) // otherwise a power failure could remove the file
+			err = s.logs.Sync() // otherwise a power failure could remove the file
 		}
 		if err != nil {
 			return err
@@ -110,7 +103,7 @@ func (s *Store) rotate() error {
 	}
 	full := s.mem.current
 	s.mem.mu.Lock()
-	s.mem.previous, s.mem.current = full, s.newGeneration(full.number+1)
+	s.mem.previous, s.mem.current = full, newGeneration(full.number+1)
 	s.mem.mu.Unlock()
 	s.moving = make(chan error, 1)
 	go func() { s.moving <- s.move(full) }() // awaitMove waits for it
@@ -159,7 +152,7 @@ func (s *Store) move(full *generation) error {
 	s.mem.mu.Lock()
 	s.mem.previous = nil
 	s.mem.mu.Unlock()
-	_ = errors.Join(full.log.Close(), os.Remove(full.path)) // the next Open removes a file that stays
+	_ = errors.Join(full.log.Close(), s.logs.Remove(logName(full.number))) // the next Open removes a file that stays
 	return nil
 }
 
@@ -170,14 +163,13 @@ func (s *Store) replayLogs(ctx context.Context) (next int64, err error) {
 	if err := s.reads.QueryRowContext(ctx, "SELECT applied FROM log").Scan(&applied); err != nil {
 		return 0, err
 	}
-	logs, err := logsIn(s.dir)
+	logs, err := logsIn(s.logs)
 	if err != nil {
 		return 0, err
 	}
 	for _, number := range logs {
-		path := filepath.Join(s.dir, logName(number))
 		if number > applied {
-			g, err := readLog(number, path)
+			g, err := readLog(s.logs, number)
 			if err == nil {
 				err = s.writer.Write(ctx, func(tx *sqliteTx) error { return tx.apply(g) })
 			}
@@ -186,7 +178,7 @@ func (s *Store) replayLogs(ctx context.Context) (next int64, err error) {
 			}
 			applied = number
 		}
-		if err := os.Remove(path); err != nil {
+		if err := s.logs.Remove(logName(number)); err != nil {
 			return 0, err
 		}
 	}
@@ -194,14 +186,14 @@ func (s *Store) replayLogs(ctx context.Context) (next int64, err error) {
 }
 
 // logsIn returns the numbers of the log files in a folder, in order.
-func logsIn(dir string) (numbers []int64, err error) {
-	files, err := os.ReadDir(dir)
+func logsIn(dir appendlog.Folder) (numbers []int64, err error) {
+	names, err := dir.Names()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, f := range files {
-		digits, isLog := strings.CutSuffix(strings.TrimPrefix(f.Name(), "answers-"), logSuffix)
-		if n, err := strconv.ParseInt(digits, 10, 64); isLog && err == nil && f.Name() == logName(n) {
+	for _, name := range names {
+		digits, isLog := strings.CutSuffix(strings.TrimPrefix(name, "answers-"), logSuffix)
+		if n, err := strconv.ParseInt(digits, 10, 64); isLog && err == nil && name == logName(n) {
 			numbers = append(numbers, n)
 		}
 	}

@@ -64,9 +64,9 @@ var errRecord = errors.New("a record of the log cannot be read")
 
 // readLog reads a log file into a generation. Its calls have no Run, Service
 // and Operation, only the ids of their rows.
-func readLog(number int64, path string) (*generation, error) {
-	g := newGeneration(number, path)
-	err := appendlog.Read(path, func(record []byte) error {
+func readLog(from appendlog.Folder, number int64) (*generation, error) {
+	g := newGeneration(number)
+	err := appendlog.Read(from, logName(number), func(record []byte) error {
 		for r := (fields.Reader{Rest: record}); len(r.Rest) > 0; {
 			readChange(&r, g)
 			if r.Broken {
@@ -76,7 +76,7 @@ func readLog(number int64, path string) (*generation, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", logName(number), err)
 	}
 	return g, nil
 }

@@ -130,7 +130,6 @@ func (m *memtable) setCall(h Hash, now *call) {
 // generation is the content of one log file.
 type generation struct {
 	number   int64
-	path     string
 	log      *appendlog.Log // nil before the first change
 	answers  []*answered    // in order of arrival
 	latest   map[keyHash]*answered
@@ -140,9 +139,9 @@ type generation struct {
 	days     map[dayOf]*Spending // what it adds to that of a day
 }
 
-func newGeneration(number int64, path string) *generation {
+func newGeneration(number int64) *generation {
 	return &generation{
-		number: number, path: path, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*Spending{}, days: map[dayOf]*Spending{},
+		number: number, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*Spending{}, days: map[dayOf]*Spending{},
 	}
 }
 

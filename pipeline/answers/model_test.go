@@ -37,10 +37,9 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		folders++
 		folder := fmt.Sprintf("%s/%d", dir, folders)
-		s, err := Open(folder, Options{})
+		o := Options{LogBytes: rapid.Int64Range(1, 2000).Draw(t, "size of a log")}
+		s, err := Open(folder, o)
 		fatal(t, err)
-		maxLogBytes := rapid.Int64Range(1, 2000).Draw(t, "size of a log")
-		s.maxLogBytes = maxLogBytes
 		defer func() { fatal(t, s.Close()) }()
 		model := map[string]*modelled{}
 		spent, days := map[string]*Spending{"a": {}, "b": {}}, map[string]*Spending{}
@@ -183,9 +182,8 @@ func TestModel(t *testing.T) {
 					folder = next
 				}
 				fatal(t, s.Close())
-				s, err = Open(folder, Options{})
+				s, err = Open(folder, o)
 				fatal(t, err)
-				s.maxLogBytes = maxLogBytes
 				for _, m := range model {
 					if m.open == UnderWay {
 						m.open, m.doubt = Unknown, true

@@ -149,7 +149,7 @@ func (s *Store) takeAnswers(ctx context.Context, of Scope, items []Item, endsCal
 	if err != nil {
 		return 0, err
 	}
-	g := newGeneration(0, "") // has no log file
+	g := newGeneration(0) // has no log file
 	var closed []Hash
 	for n, i := range items {
 		if f := found[n]; endsCalls && f.Open != "" && i.Supersedes(OpenCall{Sent: f.Sent}) {

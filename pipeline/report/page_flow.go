@@ -67,6 +67,9 @@ func rowsFlow(r *Report) *flow {
 	answered := []tally{{"matched", "matched", t.Matched}, {"no-match", "no match", t.NoMatch}, {"failed", "failed", t.Failed}, {"skipped", "skipped", t.Skipped}}
 	dropped := []tally{{"suppressed", "suppressed", t.Suppressed}, {"rejected", "rejected", t.Rejected}, {"malformed", "malformed", t.Malformed}}
 	f := drawFlow(lines(t), ways(r), answered, dropped)
+	if shown := percent(t.Matched, t.Rows); !unfinished(r) && t.Matched > 0 && f.Ends[0].Share == shown {
+		f.Ends[0].Share = "" // a tile has it
+	}
 	f.Head = count(lines(t), "line") + " in"
 	if t.Searches > 0 {
 		f.Head = count(t.Rows, "row") + " of " + plural(t.Searches, "search", "searches")

@@ -32,12 +32,8 @@ func reasonTables(r *Report) (tables []barTable) {
 		}
 		return list
 	}
-	if t.Matched+t.NoMatch > 0 {
-		items := reasons([]tally{{"matched", "matched", t.Matched}}, "no-match", "no_match")
-		tables = append(tables, countTable("Matched or not", "row", t.Rows, items))
-	}
 	for _, o := range []struct{ title, kind, outcome string }{
-		{"Failed", "failed", "failed"}, {"Skipped", "skipped", "skipped"}, {"Suppressed", "suppressed", "suppressed"},
+		{"No match", "no-match", "no_match"}, {"Failed", "failed", "failed"}, {"Skipped", "skipped", "skipped"}, {"Suppressed", "suppressed", "suppressed"},
 	} {
 		if items := reasons(nil, o.kind, o.outcome); len(items) > 0 {
 			tables = append(tables, countTable(o.title, "row", t.Rows, items))
@@ -201,7 +197,7 @@ func meters(r *Report) (list []meter) {
 	}
 	ours := s.Calls.Credits
 	open := max(s.Budget.Credits-ours-s.Calls.EarlierCredits, 0)
-	if s.Budget.Credits > 0 || s.Budget.MaxCredits != nil {
+	if s.Budget.MaxCredits != nil || s.Calls.EarlierCredits > 0 || open > 0 { // else a tile has it
 		list = append(list, newMeter("Credits", s.Budget.Credits, s.Budget.MaxCredits,
 			tally{"earlier", "paid by earlier runs", s.Calls.EarlierCredits}, tally{"ours", "paid by this run", ours}, tally{"maybe", "may have been billed", open}))
 	}

@@ -70,7 +70,7 @@ const maxColumns = 6
 
 func newView(r *Report) *view {
 	v := &view{
-		Operation: r.Operation, Output: invisible.Escape(r.Output), Outcome: newOutcome(r).warnOfWords(r.Totals), Facts: facts(r), Tiles: tiles(r),
+		Operation: r.Operation, Output: invisible.Escape(r.Output), Outcome: newOutcome(r).warnOfWords(r.Totals).warnOfOdd(r), Facts: facts(r), Tiles: tiles(r),
 		Reasons: reasonTables(r), Charts: charts(r), Machines: machineTable(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
 	}
 	if v.Columns = len(v.Tiles); v.Columns > maxColumns {
@@ -168,6 +168,8 @@ func facts(r *Report) []fact {
 	if r.Seconds > 0 {
 		add("Took", took(r.Seconds), time.Time{})
 	}
+	add("Changes", changesFact(r), time.Time{})
+	add("Before", previousFact(r.Previous), time.Time{})
 	if s := r.Service; s != nil {
 		name := s.Name
 		if s.Offline {
@@ -205,7 +207,7 @@ func tiles(r *Report) []tile {
 		}
 		add("Rows", figures.Grouped(t.Rows), note, "")
 		if t.Rows > 0 {
-			add("Matched", percent(t.Matched, t.Rows), count(t.Matched, "row"), "matched")
+			add("Matched", percent(t.Matched, t.Rows), "of the rows", "matched")
 		}
 	}
 	if t.NotSelected > 0 {
@@ -215,11 +217,11 @@ func tiles(r *Report) []tile {
 		name, kind string
 		n          int64
 	}{{"Failed", "failed", t.Failed}, {"Skipped", "skipped", t.Skipped}, {"Suppressed", "suppressed", t.Suppressed}} {
-		if seldom.n > 0 {
+		if seldom.n > 0 && unfinished(r) { // else the flow shows them
 			add(seldom.name, figures.Grouped(seldom.n), percent(seldom.n, t.Rows)+" of the rows", seldom.kind)
 		}
 	}
-	if bad := t.Rejects(); bad > 0 {
+	if bad := t.Rejects(); bad > 0 && unfinished(r) {
 		note := percent(bad, t.InputLines()) + " of the lines"
 		if t.Malformed > 0 && t.Rejected > 0 {
 			note += ", " + figures.Grouped(t.Malformed) + " malformed"
@@ -235,9 +237,12 @@ func tiles(r *Report) []tile {
 			note = count(s.Calls.Stored, "stored answer") + " reused"
 		}
 		add("Calls", figures.Grouped(s.Calls.Calls), note, "")
-		note = "no budget"
-		if most := s.Budget.MaxCredits; most != nil {
-			note = "budget " + figures.Grouped(*most)
+		note = "without a budget"
+		if s.Budget.MaxCredits != nil {
+			note = "of the budget below"
+		}
+		if !unfinished(r) && t.Matched > 0 {
+			note = perMatch(s.Calls.EarlierCredits+s.Calls.Credits, t.Matched)
 		}
 		add("Credits", figures.Grouped(s.Calls.Credits), note, "")
 	}

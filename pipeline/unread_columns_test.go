@@ -67,7 +67,7 @@ func answered(t *testing.T, engine resolution.Resolver, op resolution.Operation,
 	}
 	defer reader.Close()
 	cells := map[string][]string{}
-	maker, builder := keys.NewMaker(op, keys.Reading{}, 0, 0, nil), layout.NewBuilder()
+	maker, builder := keys.NewMaker(op, keys.Reading{}, 0, 0, -1, nil), layout.NewBuilder()
 	answers := answering.NewEngine(engine, op, layout, semaphore.NewWeighted(1))
 	for {
 		in, err := reader.Next(t.Context(), 1000)

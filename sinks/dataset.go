@@ -38,12 +38,14 @@ const (
 
 // The names of files beside the parts.
 const (
-	ManifestName   = place.ManifestName
-	SuccessName    = place.SuccessName
-	RejectsFolder  = place.RejectsFolder
-	ChangesFolder  = place.ChangesFolder
-	ReportName     = place.ReportName
-	ReportPageName = place.ReportPageName
+	ManifestName  = place.ManifestName
+	SuccessName   = place.SuccessName
+	RejectsFolder = place.RejectsFolder
+	ChangesFolder = place.ChangesFolder
+
+	SuppressedFolder = place.SuppressedFolder
+	ReportName       = place.ReportName
+	ReportPageName   = place.ReportPageName
 )
 
 // ErrCorrupt says that a file of the dataset differs from its record.
@@ -165,6 +167,11 @@ func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
 	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages)
 }
 
+// Suppressed starts the file of the ids of suppressed rows of a part.
+func (d *Dataset) Suppressed(number int, t Table) (*Writer, error) {
+	return newWriter(d.place, place.SuppressedFolder+"/"+partFile(number), t, &d.pages)
+}
+
 // Changes starts a file of the rows that differ from an earlier dataset.
 func (d *Dataset) Changes(number int, t Table) (*Writer, error) {
 	return newWriter(d.place, place.ChangesFolder+"/"+partFile(number), t, &d.pages)
@@ -186,9 +193,9 @@ func (d *Dataset) Open(name string) (*OpenFile, error) { return d.place.Open(nam
 func FilePatterns(partitioned bool) []string {
 	const part = "part-[0-9][0-9][0-9][0-9][0-9].parquet"
 	if partitioned {
-		return []string{"*=*/" + part, place.RejectsFolder + "/" + part}
+		return []string{"*=*/" + part, place.RejectsFolder + "/" + part, place.SuppressedFolder + "/" + part}
 	}
-	return []string{part, place.RejectsFolder + "/" + part}
+	return []string{part, place.RejectsFolder + "/" + part, place.SuppressedFolder + "/" + part}
 }
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }

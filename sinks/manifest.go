@@ -136,7 +136,9 @@ type Part struct {
 	// each value, in the order of their names.
 	Files   []File `json:"files,omitempty"`
 	Rejects *File  `json:"rejects,omitempty"` // nil when every line was a row
-	Totals  Totals `json:"totals"`
+	// Suppressed has the ids of the suppressed rows; nil without any, and unless it is asked for.
+	Suppressed *File  `json:"suppressed,omitempty"`
+	Totals     Totals `json:"totals"`
 	// FirstReject is the first row or line of the part that has no answer because
 	// it is wrong itself; nil without any.
 	FirstReject *FirstReject `json:"first_reject,omitempty"`
@@ -171,11 +173,14 @@ func (p *Part) Data() []File {
 	return []File{p.File}
 }
 
-// All are all files of the part, its rejects last.
+// All are all files of the part, those with rows first.
 func (p *Part) All() []File {
 	all := slices.Clone(p.Data())
 	if p.Rejects != nil {
 		all = append(all, *p.Rejects)
+	}
+	if p.Suppressed != nil {
+		all = append(all, *p.Suppressed)
 	}
 	return all
 }
@@ -194,6 +199,11 @@ func (p *Part) Unsummed() (files []*File) {
 		rejects := *p.Rejects
 		p.Rejects = &rejects
 		files = append(files, p.Rejects)
+	}
+	if p.Suppressed != nil {
+		suppressed := *p.Suppressed
+		p.Suppressed = &suppressed
+		files = append(files, p.Suppressed)
 	}
 	return files
 }
@@ -349,6 +359,9 @@ func (m *Manifest) Reconcile() error {
 		var malformed int64
 		if p.Rejects != nil {
 			malformed = p.Rejects.Rows
+		}
+		if p.Suppressed != nil && p.Suppressed.Rows != p.Totals.Suppressed {
+			return fmt.Errorf("%s: %d ids of suppressed rows, %d counted", p.Name, p.Suppressed.Rows, p.Totals.Suppressed)
 		}
 		if malformed != p.Totals.Malformed {
 			return fmt.Errorf("%s: %d lines in its rejects, %d counted", p.Name, malformed, p.Totals.Malformed)

@@ -74,6 +74,13 @@ func RejectsColumns() []schema.Column {
 	}
 }
 
+// SuppressedColumns are the columns of a file of the ids of suppressed rows.
+func SuppressedColumns() []schema.Column {
+	return []schema.Column{
+		required(text("source")), required(of("source_row", arrow.PrimitiveTypes.Int64)), required(text("reason")), text("id"),
+	}
+}
+
 // always makes a column that is never null.
 const always = "never"
 

@@ -20,11 +20,14 @@ type Columns struct {
 	Identifier int      // which of them is resolved
 	// Where are the columns of Job.Where, in its order.
 	Where []int
+	// SuppressedID is the column of Job.SuppressedID; -1 without one.
+	SuppressedID int
 	// Fields are those that hold the fields of searches, by field.
 	Fields map[string]int
 	Layout *columns.Layout
-	// Table is that of the parts, Rejects that of the malformed lines.
-	Table, Rejects sinks.Table
+	// Table is that of the parts, Rejects that of the malformed lines, Suppressed that of the ids of
+	// suppressed rows.
+	Table, Rejects, Suppressed sinks.Table
 }
 
 // Source is what the columns of a dataset depend on beside job and input.
@@ -41,6 +44,10 @@ func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err erro
 	c.Identifier = c.place(identifierColumn(j, kept))
 	if j.Operation.IsKeyword() {
 		c.addSearchFields(files)
+	}
+	if c.SuppressedID = -1; j.SuppressedID != "" {
+		c.SuppressedID = c.place(j.SuppressedID)
+		c.Suppressed = sinks.Table{Columns: columns.SuppressedColumns(), Compression: j.Compression}
 	}
 	for _, condition := range j.Where {
 		c.Where = append(c.Where, c.place(condition.Column))

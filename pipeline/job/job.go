@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -45,6 +46,9 @@ type Job struct {
 	Sample int
 	// Where selects the rows of the input in which each column has its value; nil selects all.
 	Where []Condition
+	// SuppressedID is the column with what suppressed rows are told by, in files of their own;
+	// empty without them.
+	SuppressedID string
 	// DropIdentifier leaves the identifier column, key and the raw text of
 	// rejects out of every file.
 	DropIdentifier bool
@@ -144,6 +148,12 @@ func (j Job) Validate() error {
 		errs = append(errs, fmt.Errorf("a choice among several identifiers of a cell is for the other operations; the operation is %s, whose cells are lists anyway", j.Operation))
 	case j.Multiple == keys.FirstPublic && kind != resolution.IP:
 		errs = append(errs, fmt.Errorf("the first public address of a cell is for operations on IP addresses; the operation is %s", j.Operation))
+	}
+	if _, identifies := keys.KindOfColumn(j.SuppressedID); identifies || j.SuppressedID != "" && strings.EqualFold(j.SuppressedID, j.Column) {
+		errs = append(errs, fmt.Errorf("suppressed rows cannot be told by column %q: it identifies the person; name the column of your own id", j.SuppressedID))
+	}
+	if j.SuppressedID != "" && j.Operation.IsKeyword() {
+		errs = append(errs, fmt.Errorf("ids of suppressed rows are for the other operations; a row of %s is a search, and has no person's id", j.Operation))
 	}
 	errs = append(errs, checkPartitions(j.Partitions)...)
 	if !isRegion(j.DefaultRegion) {

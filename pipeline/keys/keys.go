@@ -6,6 +6,10 @@
 package keys
 
 import (
+	"slices"
+
+	"github.com/apache/arrow/go/v17/arrow/array"
+
 	"net/netip"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -20,14 +24,16 @@ import (
 // Maker makes the keys of rows. It is used by one goroutine at a time.
 type Maker struct {
 	kept, identifier int // how many columns are kept, and which holds the identifier
+	id               int // which holds what suppressed rows are told by; -1 without one
 	keyer            keyer
 	suppress         *Suppressor
 }
 
 // NewMaker makes a Maker for an operation. kept is the number of kept columns, which are read
-// first, and identifier the index of the identifier column.
-func NewMaker(op resolution.Operation, r Reading, kept, identifier int, suppress *Suppressor) *Maker {
-	return &Maker{kept, identifier, keyer{op, r}, suppress}
+// first, and identifier the index of the identifier column. The column at id is added to Kept, if it
+// is not -1.
+func NewMaker(op resolution.Operation, r Reading, kept, identifier, id int, suppress *Suppressor) *Maker {
+	return &Maker{kept, identifier, id, keyer{op, r}, suppress}
 }
 
 // Begin sets b to the rows of a batch, without keys.
@@ -36,11 +42,19 @@ func (m *Maker) Begin(b *columns.Batch, in *sources.Batch) {
 	b.Source, b.Rows, b.Kept = in.Source, in.Rows, in.Columns[:m.kept]
 }
 
+// keptOf are the columns that go with the rows.
+func (m *Maker) keptOf(in *sources.Batch) []*array.String {
+	if m.id < 0 {
+		return in.Columns[:m.kept]
+	}
+	return append(slices.Clone(in.Columns[:m.kept]), in.Columns[m.id])
+}
+
 // Fill sets b to the rows of a batch and their keys. A cell with several identifiers may become
 // several rows. Rows of listed people are suppressed.
 func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
 	rows := m.keyer.spread(in, m.identifier)
-	rows.begin(b, in, m.kept, m.identifier)
+	rows.begin(b, in, m.keptOf(in), m.identifier < m.kept, m.identifier)
 	if m.keyer.operation.Identifier() == resolution.NetworkURL {
 		b.Typed = rows.identifiers
 	}

@@ -92,7 +92,7 @@ func (k keyer) spread(in *sources.Batch, identifier int) spread {
 
 // begin sets b to the rows, without keys. An identifier column that is kept has the identifier of
 // the row, where its cell became several rows.
-func (s spread) begin(b *columns.Batch, in *sources.Batch, kept, identifier int) {
+func (s spread) begin(b *columns.Batch, in *sources.Batch, kept []*array.String, keepsIdentifier bool, identifier int) {
 	numbers := in.Rows
 	if s.from != nil {
 		numbers = make([]int64, len(s.from))
@@ -101,13 +101,13 @@ func (s spread) begin(b *columns.Batch, in *sources.Batch, kept, identifier int)
 		}
 	}
 	b.Reset(len(numbers))
-	b.Source, b.Rows, b.Kept, b.Parts = in.Source, numbers, in.Columns[:kept], s.parts
+	b.Source, b.Rows, b.Kept, b.Parts = in.Source, numbers, kept, s.parts
 	if s.from == nil {
 		return
 	}
 	b.Kept = slices.Clone(b.Kept)
 	for i, c := range b.Kept {
-		if i == identifier {
+		if keepsIdentifier && i == identifier {
 			b.Kept[i] = s.identifiers
 		} else {
 			b.Kept[i] = rows.Pick(c, s.from)

@@ -38,7 +38,8 @@ type partMaker struct {
 	totals   sinks.Totals
 	first    *sinks.FirstReject // of the rejects so far
 	digest   cut.Digest
-	rejected *rejectsWriter
+	rejected sideWriter
+	leftOut  sideWriter // ids of suppressed rows
 }
 
 func newPartMaker(w *Work, number int) *partMaker {
@@ -46,7 +47,8 @@ func newPartMaker(w *Work, number int) *partMaker {
 	return &partMaker{
 		work: w, decision: d, number: number, suppress: d.NewSuppressor(),
 		builder: d.Columns.Layout.NewBuilder(), folders: NewFolders(d.Columns.Layout, number),
-		rejected: &rejectsWriter{dataset: d.Run.Output, table: d.Columns.Rejects, number: number},
+		rejected: sideWriter{open: d.Run.Output.Rejects, table: d.Columns.Rejects, part: number},
+		leftOut:  sideWriter{open: d.Run.Output.Suppressed, table: d.Columns.Suppressed, part: number},
 	}
 }
 
@@ -60,7 +62,7 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err e
 		return err
 	}
 	err = m.fill(ctx, q, leave)
-	return errors.Join(err, m.writer.Abort(), m.rejected.abort())
+	return errors.Join(err, m.writer.Abort(), m.rejected.abort(), m.leftOut.abort())
 }
 
 func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error {
@@ -71,7 +73,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(m.writer.Finish(), m.rejected.finish()); err != nil {
+	if err := errors.Join(m.writer.Finish(), m.rejected.finish(), m.leftOut.finish()); err != nil {
 		return err
 	}
 	leave()
@@ -79,6 +81,10 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 		return err
 	}
 	rejects, err := m.rejected.commit()
+	if err != nil {
+		return err
+	}
+	leftOut, err := m.leftOut.commit()
 	if err != nil {
 		return err
 	}
@@ -94,7 +100,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 			return fmt.Errorf("keep what is suppressed: %w", err)
 		}
 	}
-	return m.work.Log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
+	return m.work.Log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Suppressed: leftOut, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
 }
 
 // writeRows writes the rows of the part with their answers.
@@ -203,7 +209,7 @@ func (m *partMaker) noteReject(source string, row int64, reason string) {
 // to the rejects. Then it drops the rows that are not selected.
 func (m *partMaker) take(in *sources.Batch) error {
 	m.digest.Add(in)
-	if err := m.rejected.write(in.Rejects); err != nil {
+	if err := m.rejected.rejects(in.Rejects); err != nil {
 		return err
 	}
 	if len(in.Rejects) > 0 {
@@ -230,6 +236,9 @@ func (m *partMaker) write(b *columns.Batch) error {
 		m.noteReject(b.Source, b.Rows[i], b.Reasons[i])
 	}
 	m.suppress.Answers(b)
+	if err := m.leftOut.suppressed(b); err != nil {
+		return err
+	}
 	parted, err := m.folders.split(b)
 	if err != nil {
 		return err

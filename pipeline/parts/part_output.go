@@ -2,6 +2,7 @@ package parts
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -9,52 +10,84 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
 
-// rejectsWriter writes the malformed lines of one part. A part without
-// malformed lines has no file.
-type rejectsWriter struct {
-	dataset *sinks.Dataset
-	table   sinks.Table
-	number  int
-	out     *sinks.Writer
+// sideWriter writes a file beside that of a part, once there is something to write.
+type sideWriter struct {
+	open  func(number int, t sinks.Table) (*sinks.Writer, error)
+	table sinks.Table
+	part  int
+	out   *sinks.Writer
 }
 
-func (w *rejectsWriter) write(rejects []sources.Reject) (err error) {
-	if len(rejects) == 0 {
-		return nil
-	}
+// write writes the rows that fill makes.
+func (w *sideWriter) write(fill func(b *array.RecordBuilder)) (err error) {
 	if w.out == nil {
-		if w.out, err = w.dataset.Rejects(w.number, w.table); err != nil {
+		if w.out, err = w.open(w.part, w.table); err != nil {
 			return err
 		}
 	}
 	b := array.NewRecordBuilder(memory.DefaultAllocator, w.table.Schema())
 	defer b.Release()
-	for _, r := range rejects {
-		b.Field(0).(*array.StringBuilder).Append(r.Source)
-		b.Field(1).(*array.Int64Builder).Append(r.Line)
-		b.Field(2).(*array.StringBuilder).Append(r.Reason)
-		if len(w.table.Columns) > 3 {
-			b.Field(3).(*array.StringBuilder).Append(printable(r.Raw))
-		}
-	}
+	fill(b)
 	rec := b.NewRecord()
 	defer rec.Release()
 	return w.out.Write(rec)
 }
 
+// rejects writes malformed lines.
+func (w *sideWriter) rejects(rejects []sources.Reject) error {
+	if len(rejects) == 0 {
+		return nil
+	}
+	return w.write(func(b *array.RecordBuilder) {
+		for _, r := range rejects {
+			b.Field(0).(*array.StringBuilder).Append(r.Source)
+			b.Field(1).(*array.Int64Builder).Append(r.Line)
+			b.Field(2).(*array.StringBuilder).Append(r.Reason)
+			if len(w.table.Columns) > 3 {
+				b.Field(3).(*array.StringBuilder).Append(printable(r.Raw))
+			}
+		}
+	})
+}
+
+// suppressed writes the ids of the suppressed rows of a batch, which are in its last kept column.
+func (w *sideWriter) suppressed(rows *columns.Batch) error {
+	if len(w.table.Columns) == 0 || !slices.Contains(rows.Outcomes, outcome.Suppressed) {
+		return nil
+	}
+	ids := rows.Kept[len(rows.Kept)-1]
+	return w.write(func(b *array.RecordBuilder) {
+		for i, o := range rows.Outcomes {
+			if o != outcome.Suppressed {
+				continue
+			}
+			b.Field(0).(*array.StringBuilder).Append(rows.Source)
+			b.Field(1).(*array.Int64Builder).Append(rows.Rows[i])
+			b.Field(2).(*array.StringBuilder).Append(rows.Reasons[i])
+			if id := b.Field(3).(*array.StringBuilder); ids.IsNull(i) {
+				id.AppendNull()
+			} else {
+				id.Append(ids.Value(i))
+			}
+		}
+	})
+}
+
 // finish frees the memory. commit waits for the disk.
-func (w *rejectsWriter) finish() error {
+func (w *sideWriter) finish() error {
 	if w.out == nil {
 		return nil
 	}
 	return w.out.Finish()
 }
 
-func (w *rejectsWriter) commit() (*sinks.File, error) {
+// commit returns the file; nil if nothing was written.
+func (w *sideWriter) commit() (*sinks.File, error) {
 	if w.out == nil {
 		return nil, nil
 	}
@@ -65,7 +98,7 @@ func (w *rejectsWriter) commit() (*sinks.File, error) {
 	return &f, nil
 }
 
-func (w *rejectsWriter) abort() error {
+func (w *sideWriter) abort() error {
 	if w.out == nil {
 		return nil
 	}

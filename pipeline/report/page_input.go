@@ -49,6 +49,9 @@ func parseManifest(data []byte) (*Report, error) {
 		if p.Rejects != nil {
 			r.Files = append(r.Files, *p.Rejects)
 		}
+		if p.Suppressed != nil {
+			r.Files = append(r.Files, *p.Suppressed)
+		}
 	}
 	return r, nil
 }

@@ -61,7 +61,7 @@ func TestSources(t *testing.T) {
 			var lookers []*Looker
 			for range 3 {
 				engine := NewEngine(embedded.New(nil, embedded.Options{}), resolution.EmailToHEM, layout, semaphore.NewWeighted(1))
-				lookers = append(lookers, &Looker{Keys: keys.NewMaker(resolution.EmailToHEM, keys.Reading{}, 1, 0, nil), Layout: layout, Engine: engine})
+				lookers = append(lookers, &Looker{Keys: keys.NewMaker(resolution.EmailToHEM, keys.Reading{}, 1, 0, -1, nil), Layout: layout, Engine: engine})
 			}
 			return FromEngine(in, lookers, &distinct.Repeats{}), outcome.Matched
 		},
@@ -103,7 +103,7 @@ func TestSources(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				source, want := answerer(t, in, keys.NewMaker(resolution.EmailToHEM, keys.Reading{}, 1, 0, nil), layout)
+				source, want := answerer(t, in, keys.NewMaker(resolution.EmailToHEM, keys.Reading{}, 1, 0, -1, nil), layout)
 				var got []int64
 				for range c.pulls {
 					var b *columns.Batch

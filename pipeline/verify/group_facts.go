@@ -202,8 +202,10 @@ func (c *checker) count(files []*parquetFile) {
 	for _, f := range files {
 		if !f.isPart {
 			if f.whole() {
-				c.result.Rows, c.result.Rejects = c.result.Rows+f.Rows, c.result.Rejects+f.Rows
-				c.compareMalformed(f, parts[f.part].Totals)
+				if f.outcome == "malformed" {
+					c.result.Rows, c.result.Rejects = c.result.Rows+f.Rows, c.result.Rejects+f.Rows
+				}
+				c.compareReasons(f, parts[f.part].Totals)
 			}
 			continue
 		}
@@ -292,14 +294,14 @@ func (c *checker) compareTotals(name string, want sinks.Totals, sum *partSum) {
 	}
 }
 
-// compareMalformed compares the reasons of malformed lines with those in the manifest.
-func (c *checker) compareMalformed(f *parquetFile, want sinks.Totals) {
+// compareReasons compares the reasons in a file beside a part with those in the manifest.
+func (c *checker) compareReasons(f *parquetFile, want sinks.Totals) {
 	var got sinks.Totals
 	for _, g := range f.groups {
 		got.Add(g.totals)
 	}
-	if !maps.Equal(want.Reasons["malformed"], got.Reasons["malformed"]) {
-		c.found.report(Failure{File: f.Name, Column: "reason", Problem: "the counts of reasons of malformed lines differ from the manifest"})
+	if !maps.Equal(want.Reasons[f.outcome], got.Reasons["malformed"]) {
+		c.found.report(Failure{File: f.Name, Column: "reason", Problem: "the counts of reasons of " + f.outcome + " lines differ from the manifest"})
 	}
 }
 

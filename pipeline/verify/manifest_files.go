@@ -85,6 +85,9 @@ func (c *checker) listed() {
 		if p.Rejects != nil {
 			c.entry(*p.Rejects, fmt.Sprintf("%s/part-%05d.parquet", sinks.RejectsFolder, i), fmt.Sprintf("rejects of part %d of the manifest", i+1))
 		}
+		if p.Suppressed != nil {
+			c.entry(*p.Suppressed, fmt.Sprintf("%s/part-%05d.parquet", sinks.SuppressedFolder, i), fmt.Sprintf("suppressed ids of part %d of the manifest", i+1))
+		}
 	}
 	for i, f := range c.changes() {
 		c.entry(f, fmt.Sprintf("%s/part-%05d.parquet", sinks.ChangesFolder, i), fmt.Sprintf("file %d of the changes in the manifest", i+1))
@@ -180,7 +183,7 @@ func isHidden(base string) bool { return base[0] == '_' || base[0] == '.' }
 // _rejects and _changes.
 func isHiddenFolder(name string) bool {
 	folders := strings.Split(path.Dir(name), "/")
-	return folders[0] != sinks.RejectsFolder && folders[0] != sinks.ChangesFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
+	return folders[0] != sinks.RejectsFolder && folders[0] != sinks.ChangesFolder && folders[0] != sinks.SuppressedFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
 }
 
 // intact opens a file and compares its size and checksum. If they differ, it adds a

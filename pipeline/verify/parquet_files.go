@@ -23,8 +23,9 @@ type parquetFile struct {
 	columns []sinks.Column
 	forms   map[string]string
 	isPart  bool
-	part    int  // of the manifest
-	valued  bool // in the folder of a value
+	outcome string // of the rows beside those of a part
+	part    int    // of the manifest
+	valued  bool   // in the folder of a value
 	opened  *sinks.OpenFile
 	left    atomic.Int32 // row groups still to be read
 	foot    footer
@@ -47,7 +48,10 @@ func (c *checker) parts(ctx context.Context) error {
 			files = append(files, &parquetFile{File: f, isPart: true, part: i, valued: valued, columns: m.Schema, forms: c.forms()})
 		}
 		if p.Rejects != nil {
-			files = append(files, &parquetFile{File: *p.Rejects, part: i, columns: c.rules.Rejects, forms: map[string]string{"reason": ""}})
+			files = append(files, &parquetFile{File: *p.Rejects, part: i, outcome: "malformed", columns: c.rules.Rejects, forms: map[string]string{"reason": ""}})
+		}
+		if p.Suppressed != nil {
+			files = append(files, &parquetFile{File: *p.Suppressed, part: i, outcome: "suppressed", columns: c.rules.Suppressed, forms: map[string]string{"reason": ""}})
 		}
 	}
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(c.options.Workers)

@@ -36,6 +36,8 @@ type Rules struct {
 	Own []sinks.Column
 	// Rejects are the columns of a file of rejects. The last may be missing.
 	Rejects []sinks.Column
+	// Suppressed are the columns of a file of ids of suppressed rows.
+	Suppressed []sinks.Column
 	// HashesKey says that hem_md5, hem_sha1 and hem_sha256 are digests of key.
 	HashesKey bool
 	// SeveralRows says that one input row may have several rows of output.

@@ -13,6 +13,8 @@ const (
 	SuccessName   = "_SUCCESS"       // written last of all
 	RejectsFolder = "_rejects"
 	ChangesFolder = "_changes" // rows that differ from an earlier dataset
+	// SuppressedFolder has the ids of rows of suppressed people.
+	SuppressedFolder = "_suppressed"
 	// The report of the last run, for programs and as a page for people.
 	ReportName     = "_report.json"
 	ReportPageName = "_report.html"
@@ -27,7 +29,7 @@ var ReportNames = []string{ReportPageName, ReportName}
 func IsReport(name string) bool { return slices.Contains(ReportNames, name) }
 
 // HiddenFolders are the folders of a dataset whose files are not data to readers of it.
-var HiddenFolders = []string{RejectsFolder, ChangesFolder}
+var HiddenFolders = []string{RejectsFolder, ChangesFolder, SuppressedFolder}
 
 // partName matches the names of parts and their rejects.
 var partName = regexp.MustCompile(`^part-\d{5,}\.parquet$`)

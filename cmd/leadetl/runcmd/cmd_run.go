@@ -191,6 +191,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Group(c, "Callbacks", nil, f.remote.registerCallbacks)
 	cli.Group(c, "Suppression", []string{"suppress"}, func(flags *pflag.FlagSet) {
 		f.suppress.Register(flags, "to leave out of the dataset")
+		flags.StringVar(&f.dataset.suppressedID, "suppressed-id", "", "`column` with an id of your own: write it for each suppressed row, with the reason, to _suppressed in --out")
 		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file for each list, with its name")
 	})
 	cli.Group(c, "Changes", []string{"changes-from"}, f.changes.register)

@@ -35,6 +35,7 @@ type JobFlags struct {
 	identifierText   string
 	multiple         string
 	where            []string
+	suppressedID     string
 	includeProviders bool
 	rowsPerPart      int
 	compression      string
@@ -183,6 +184,7 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	if !job.StrictIdentifiers && f.identifierText != textAny {
 		errs = append(errs, fmt.Errorf("--identifier-text is %q; it is %s or %s", f.identifierText, textAny, textStrict))
 	}
+	job.SuppressedID = f.suppressedID
 	job.Where, err = parseWhere(f.where)
 	errs = append(errs, err)
 	job.Renames, err = parseRenames(f.rename)

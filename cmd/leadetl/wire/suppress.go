@@ -43,7 +43,7 @@ func (f *Suppress) Check(flags *pflag.FlagSet) error {
 		return nil
 	}
 	var errs []error
-	for _, name := range []string{"suppress-column", "suppress-max-bad", "drop-answers"} {
+	for _, name := range []string{"suppress-column", "suppress-max-bad", "drop-answers", "suppressed-id"} {
 		if flag := flags.Lookup(name); flag != nil && flag.Changed {
 			errs = append(errs, fmt.Errorf("--%s needs suppression lists; name them with --suppress", name))
 		}

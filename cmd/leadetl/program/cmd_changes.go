@@ -108,6 +108,8 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 		return wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+	wire.SetGC(wire.VerifyGC)
+	wire.SetHeap(wire.VerifyHeap)
 	made, err := changes.Make(ctx, opened[0], *opened[1], f.settings, changes.Target{
 		Create: out.Table, Sum: out.Sum, Compression: compressionOf(opened[1].Manifest), Scratch: work,
 	})

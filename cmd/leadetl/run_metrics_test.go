@@ -91,10 +91,10 @@ func TestMetricsOfARun(t *testing.T) {
 		`leadetl_run_call_seconds_bucket{le="16.384"} 20`,
 		`leadetl_run_rows_total{outcome="matched"} 0`, // the batch is not whole
 		`leadetl_run_rows_total{outcome="failed"} 0`,
-		`leadetl_run_questions_total 30`,
+		`leadetl_run_identifiers_total 30`,
 		`leadetl_run_read_rows_total 30`,
 		`leadetl_run_stored_total 0`,
-		`leadetl_run_twins_total 0`,
+		`leadetl_run_duplicates_total 0`,
 		`leadetl_run_unknown_calls 0`,
 		`leadetl_run_parked 0`,
 		`leadetl_run_in_flight 1`,

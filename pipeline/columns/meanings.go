@@ -94,7 +94,7 @@ const (
 var meanings = map[string]meaning{
 	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
 	"source_row":    {Text: "data row of that file, malformed lines counted", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
-	"key":           {Text: "the identifier in canonical form: rows with one key are one question", Null: "the row is rejected or suppressed", From: "docs/input.md", Form: "text, never empty"},
+	"key":           {Text: "the identifier in canonical form: rows with one key are asked once", Null: "the row is rejected or suppressed", From: "docs/input.md", Form: "text, never empty"},
 	"outcome":       {Text: "what became of the row", Null: always, From: "docs/dataset.md", Form: "one of: matched no_match rejected failed suppressed skipped"},
 	"reason":        {Text: "why the row is not matched", Null: "it is matched", From: "docs/input.md, docs/dataset.md", Form: "text, never empty"},
 	"resolution_id": {Text: "the service's id of the answer", Null: "none, or the embedded engine answered"},

@@ -26,7 +26,7 @@ type WorkingCopy struct {
 
 // ErrNotLoaded means that a question was looked up whose stored answer was not
 // loaded. It cannot happen while the input stays the same.
-var ErrNotLoaded = errors.New("the input has changed since its stored answers were loaded: it has another question now, which is not asked; run the same command again")
+var ErrNotLoaded = errors.New("the input has changed since its stored answers were loaded: it has another identifier now, which is not asked; run the same command again")
 
 // SpentSince is that of all scopes of the state. What their runs pay from now on is not in it.
 func (c *WorkingCopy) SpentSince(ctx context.Context, day string) ([]answers.DaySpending, error) {

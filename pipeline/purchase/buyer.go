@@ -344,7 +344,7 @@ func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (
 		b.counters.Called(took, string(failure.Class))
 		if failure.Swapped {
 			b.swapped.Do(func() {
-				b.log.Warn("the service, or a proxy before it, mixes up answers: one belonged to another question, and is not used", "why", failure.Reason())
+				b.log.Warn("the service, or a proxy before it, mixes up answers: one belonged to another call, and is not used", "why", failure.Reason())
 			})
 		}
 		return outcomeOf(failure, took), failure

@@ -95,7 +95,7 @@ func (l *Deliveries) find(ctx context.Context, d resolution.Delivery) (answers.O
 		missing = answers.ErrNoCall
 	}
 	if err == nil && (missing != nil || byRef.Resolution != byID.Resolution) {
-		return answers.OpenCall{}, fmt.Errorf("%w: the callback's id and its client_ref are those of two questions", resolution.ErrInvalid)
+		return answers.OpenCall{}, fmt.Errorf("%w: the callback's id and its client_ref are those of two calls", resolution.ErrInvalid)
 	}
 	return byRef, missing
 }

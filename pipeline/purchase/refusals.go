@@ -83,7 +83,7 @@ func (r *refusals) deny(h answers.Hash, f *resolution.CallError) (all bool) {
 	if len(r.denied) >= limit {
 		return true
 	}
-	r.log.Warn("the service refuses a question; its rows fail", "key_hash", h.String(), "why", f.Reason())
+	r.log.Warn("the service refuses an identifier; its rows fail", "key_hash", h.String(), "why", f.Reason())
 	return false
 }
 

@@ -100,7 +100,7 @@ func ways(r *Report) []tally {
 	return present([]tally{
 		called,
 		{"stored", "stored", s.Calls.Stored},
-		{"twins", "duplicates", s.Calls.Duplicates},
+		{"duplicates", "duplicates", s.Calls.Duplicates},
 		{"unasked", "not asked", unasked},
 		{"earlier", "earlier", answered(t) + t.Skipped - fresh},
 	})
@@ -113,7 +113,7 @@ func questionsFlow(r *Report) *flow {
 	open := c.Asked - c.Closed
 	f := drawFlow(c.Asked, present([]tally{{"called", "called", c.Closed - c.Stored}, {"stored", "stored", c.Stored}}),
 		[]tally{{"matched", "matched", c.Matched}, {"no-match", "no match", c.Closed - c.Matched}}, []tally{{"open", "open", open}})
-	f.Head = count(c.Asked, "question") + " so far"
+	f.Head = count(c.Asked, "identifier") + " so far"
 	f.Text = f.Head + ": " + f.Text
 	return f
 }
@@ -198,11 +198,11 @@ func drawFlow(all int64, ways, answered, dropped []tally) *flow {
 // wayTitles and endTitles explain the labels of a flow.
 var (
 	wayTitles = map[string]string{
-		"called":  "questions that were sent to the service",
-		"stored":  "questions that a stored answer answered",
-		"twins":   "rows answered by another row's lookup",
-		"unasked": "addresses that no service knows anything about, such as private ones",
-		"earlier": "rows of parts that earlier runs made",
+		"called":     "identifiers that were sent to the service",
+		"stored":     "identifiers that a stored answer answered",
+		"duplicates": "rows with an identifier of another row",
+		"unasked":    "addresses that no service knows anything about, such as private ones",
+		"earlier":    "rows of parts that earlier runs made",
 	}
 	endTitles = map[string]string{
 		"matched":    "something was found",

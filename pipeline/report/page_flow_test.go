@@ -96,7 +96,7 @@ func checkDrawing(t *testing.T, name string, f *flow) {
 
 func TestQuestionsFlow(t *testing.T) {
 	f := questionsFlow(&Report{Service: &Service{Calls: stats.CallSnapshot{Asked: 74, Closed: 12, Matched: 10, Stored: 2}}})
-	if want := "74 questions so far: matched 10 (13.5%), no match 2 (2.7%), open 62 (83.8%)"; f.Text != want {
+	if want := "74 identifiers so far: matched 10 (13.5%), no match 2 (2.7%), open 62 (83.8%)"; f.Text != want {
 		t.Errorf("got %s, want %s", f.Text, want)
 	}
 	checkDrawing(t, "questions", f)

@@ -21,6 +21,19 @@ func parse(data []byte) (*Report, error) {
 	if r.Format < 1 || r.Operation == "" {
 		return nil, errors.New("it is not the report of a run")
 	}
+	if r.Format == 1 && r.Service != nil {
+		var older struct {
+			Service struct {
+				Calls struct {
+					Twins int64 `json:"twins"`
+				} `json:"calls"`
+			} `json:"service"`
+		}
+		if err := json.Unmarshal(data, &older); err != nil {
+			return nil, err
+		}
+		r.Service.Calls.Duplicates = older.Service.Calls.Twins
+	}
 	return r, nil
 }
 

@@ -17,7 +17,7 @@ func TestRefused(t *testing.T) {
 		{"no JSON", `{"format"`, "read the report: unexpected end of JSON input", Render},
 		{"another type", `{"format": "one"}`, "cannot unmarshal string", Render},
 		{"nothing", `{}`, "it is not the report of a run", Render},
-		{"newer", `{"format": 2, "operation": "enrichment"}`, "format 2 is of a newer version of leadetl; this one reads 1", Render},
+		{"newer", `{"format": 3, "operation": "enrichment"}`, "format 3 is of a newer version of leadetl; this one reads 2", Render},
 		{"no manifest", `{"format": 1}`, "it is not the manifest of a dataset", RenderManifest},
 		{"newer manifest", `{"format": 3, "operation": "enrichment"}`, "format 3 is of a newer version", RenderManifest},
 	} {

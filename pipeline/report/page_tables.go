@@ -67,7 +67,7 @@ var callClasses = map[string]string{
 	"answered":    "data, no match, or a refusal of this one record",
 	"replayed":    "a repeated answer, free of charge",
 	"pending":     "the answer comes later",
-	"invalid":     "the service refused the question as invalid",
+	"invalid":     "the service refused the identifier as invalid",
 	"denied":      "the service does not accept the credentials",
 	"no_credits":  "the service's account is empty",
 	"limited":     "the service asked for fewer calls",
@@ -106,8 +106,8 @@ func callTables(s *Service) (tables []barTable) {
 		for _, n := range s.Calls.Retries {
 			all += n
 		}
-		table := countTable("Sent again", "question", all, items)
-		table.Heads[0], table.Heads[1] = "After", "Questions"
+		table := countTable("Sent again", "identifier", all, items)
+		table.Heads[0], table.Heads[1] = "After", "Identifiers"
 		tables = append(tables, explain(table, s.Calls.Retries))
 	}
 	return tables
@@ -206,7 +206,7 @@ func meters(r *Report) (list []meter) {
 			tally{"earlier", "by all jobs before", max(a.Credits-ours-open, 0)}, tally{"ours", "by this run", ours}, tally{"maybe", "may have been billed", open}))
 	}
 	if s.Budget.MaxCalls != nil {
-		list = append(list, newMeter("Questions sent", s.Budget.Calls, s.Budget.MaxCalls,
+		list = append(list, newMeter("Identifiers sent", s.Budget.Calls, s.Budget.MaxCalls,
 			tally{"earlier", "by earlier runs", s.Calls.EarlierCalls}, tally{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)}))
 	}
 	if most := s.Budget.MaxDurationSeconds; most != nil && *most > 0 {

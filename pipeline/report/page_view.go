@@ -193,9 +193,9 @@ func tiles(r *Report) []tile {
 			add("Rows done", figures.Grouped(p.Rows), of+count(p.Of, "row"), "")
 		}
 		c := r.Service.Calls
-		add("Questions closed", figures.Grouped(c.Closed), "of "+figures.Grouped(c.Asked)+" so far", "")
+		add("Identifiers closed", figures.Grouped(c.Closed), "of "+figures.Grouped(c.Asked)+" so far", "")
 		if c.Closed > 0 {
-			add("Matched", percent(c.Matched, c.Closed), count(c.Matched, "question"), "matched")
+			add("Matched", percent(c.Matched, c.Closed), count(c.Matched, "identifier"), "matched")
 		}
 		add("Rows in parts", figures.Grouped(t.Rows), count(int64(r.Parts.Made+r.Parts.Earlier), "part")+" written", "")
 	} else {

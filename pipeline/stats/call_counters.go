@@ -40,7 +40,7 @@ type CallSnapshot struct {
 	Closed     int64 `json:"closed"`
 	Matched    int64 `json:"matched"`
 	Stored     int64 `json:"stored"`
-	Duplicates int64 `json:"twins"`
+	Duplicates int64 `json:"duplicates"`
 	// Calls are the requests that left, ByClass by how they ended.
 	Calls   int64            `json:"calls"`
 	ByClass map[string]int64 `json:"by_class"`

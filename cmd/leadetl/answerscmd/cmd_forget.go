@@ -87,10 +87,10 @@ a new one could be billed again. --even-open deletes them too.`,
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", job.Default("").NetworkHosts, "`hosts` of profile URLs")
 	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers in --file without a country code")
-	flags.StringArrayVar(&f.hashes, "key-hash", nil, "key `hash` of a question; repeatable")
+	flags.StringArrayVar(&f.hashes, "key-hash", nil, "`hash` of a key; repeatable")
 	flags.Var(&f.olderThan, "older-than", "minimum `age` of the answers to delete, such as 400d")
 	flags.BoolVar(&f.deleteVersions, "delete-versions", false, "on S3: also delete earlier versions of the objects, in a bucket that keeps them")
-	flags.BoolVar(&f.evenOpen, "even-open", false, "also forget questions with an open call; they may be billed twice")
+	flags.BoolVar(&f.evenOpen, "even-open", false, "also forget identifiers with an open call; they may be billed twice")
 	return c
 }
 
@@ -343,15 +343,15 @@ func (e *eraser) report(std cli.Streams, failure error) error {
 		fmt.Fprintf(std.Err, "no identifier: and %s more\n", figures.Grouped(int64(more)))
 	}
 	if e.open > 0 {
-		fmt.Fprintf(std.Err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(e.open, "forgotten question"))
+		fmt.Fprintf(std.Err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(e.open, "forgotten identifier"))
 	}
-	fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(e.forgotten, "question"))
+	fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(e.forgotten, "identifier"))
 	if failure != nil {
 		return failure
 	}
 	var left []error
 	if len(e.kept) > 0 {
-		left = append(left, fmt.Errorf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(e.kept), "question")))
+		left = append(left, fmt.Errorf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(e.kept), "identifier")))
 	}
 	if e.bad > 0 {
 		left = append(left, fmt.Errorf("%s without an identifier passed over", figures.Plural(e.bad, "row")))

@@ -59,7 +59,7 @@ type runMetrics struct {
 	all      []*prometheus.Desc
 
 	rows, known, malformed, rowsRead, bytesRead, bytes, parts                *prometheus.Desc
-	questions, stored, twins, calls, retries, callSeconds, waiting           *prometheus.Desc
+	identifiers, stored, duplicates, calls, retries, callSeconds, waiting    *prometheus.Desc
 	credits, earlierCredits, unknown, parked, refused, quarantined, inFlight *prometheus.Desc
 	otherAddress, queued, rateLimit, paused                                  *prometheus.Desc
 }
@@ -80,18 +80,18 @@ func newRunMetrics(p *stats.Progress) *runMetrics {
 		bytesRead:      desc("read_bytes_total", "Bytes of the input read, as stored."),
 		bytes:          desc("input_bytes", "Bytes of the input, as stored; absent where they are not known."),
 		parts:          desc("parts_total", "Parts published, those of earlier runs included."),
-		questions:      desc("questions_total", "Distinct questions of rows."),
-		stored:         desc("stored_total", "Questions answered from stored answers."),
-		twins:          desc("twins_total", "Rows that shared another's question."),
+		identifiers:    desc("identifiers_total", "Distinct identifiers of rows."),
+		stored:         desc("stored_total", "Identifiers answered from stored answers."),
+		duplicates:     desc("duplicates_total", "Rows with an identifier of another row."),
 		calls:          desc("calls_total", "Requests sent to the service, by how they ended: answered, replayed, pending, or the class of the error.", "class"),
-		retries:        desc("retries_total", "Questions sent again, by the class of the error that led to it.", "class"),
+		retries:        desc("retries_total", "Identifiers sent again, by the class of the error that led to it.", "class"),
 		callSeconds:    desc("call_seconds", "Time from a request to its answer, of those that got one."),
 		waiting:        desc("waiting_seconds_total", "Time in which anybody waited before a call, by what for.", "reason"),
 		credits:        desc("credits_total", "Credits that the answers of this run cost."),
 		earlierCredits: desc("earlier_credits", "Credits that earlier runs of the same dataset paid."),
 		unknown:        desc("unknown_calls", "Calls that may have been billed and have no answer."),
 		parked:         desc("parked", "Calls whose answer comes later."),
-		refused:        desc("refused_total", "Questions that the service would not work on."),
+		refused:        desc("refused_total", "Identifiers that the service would not work on."),
 		quarantined:    desc("quarantined_total", "Members of answers left out because they were not what they claimed to be."),
 		otherAddress:   desc("answered_under_another_address_total", "Answers whose data are of an address that was not asked about."),
 		inFlight:       desc("in_flight", "Calls in flight."),
@@ -134,9 +134,9 @@ func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	c := s.Calls
-	counter(m.questions, float64(c.Asked))
+	counter(m.identifiers, float64(c.Asked))
 	counter(m.stored, float64(c.Stored))
-	counter(m.twins, float64(c.Duplicates))
+	counter(m.duplicates, float64(c.Duplicates))
 	for class, n := range c.ByClass {
 		counter(m.calls, float64(n), class)
 	}

@@ -47,7 +47,7 @@ func (p Plan) Print(to io.Writer) error {
 	t.CountIfAny("recorded", plan.Recorded.Rows, "done already, in "+figures.Plural(plan.Recorded.Parts, "part"))
 	t.CountIfAny("failed", plan.Failed, "of these rows; the run will exit with 3")
 	if !plan.Complete {
-		t.CountIfAny("no lookup", total(plan.Special), figures.Counts(plan.Special))
+		t.CountIfAny("no call", total(plan.Special), figures.Counts(plan.Special))
 		t.Count("duplicates", plan.Duplicates, "")
 		t.Count("keys", plan.Keys, "")
 		if plan.Calls != nil {

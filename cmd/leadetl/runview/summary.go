@@ -115,7 +115,7 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	if p.Done.Rows > 0 {
 		t.Count("matched", p.Done.Matched, figures.Share(p.Done.Matched, p.Done.Rows))
 	} else { // no batch is complete
-		t.Count("matched", service.Calls.Matched, fmt.Sprintf("of %s answered", figures.Plural(service.Calls.Closed, "question")))
+		t.Count("matched", service.Calls.Matched, fmt.Sprintf("of %s answered", figures.Plural(service.Calls.Closed, "identifier")))
 	}
 	t.CountIfAny("failed", p.Done.Failed, "")
 	t.CountIfAny("suppressed", p.Done.Suppressed, "")
@@ -157,7 +157,7 @@ func (s Summary) addCalls(t *Table) {
 	}
 	c := service.Calls
 	t.Count("stored", c.Stored, "answered without a call")
-	t.Count("duplicates", c.Duplicates, "rows answered by another row's lookup")
+	t.Count("duplicates", c.Duplicates, "rows with an identifier of another row")
 	t.Count("calls", c.Calls, figures.Counts(c.ByClass))
 	t.Count("retries", total(c.Retries), figures.Counts(c.Retries))
 	t.Count("credits", c.Credits, credits(service))

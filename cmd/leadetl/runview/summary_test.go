@@ -100,7 +100,7 @@ func TestClosingTableOfAService(t *testing.T) {
   skipped          5  not_stored 5
   malformed        0
   stored       1,000  answered without a call
-  duplicates     920  rows answered by another row's lookup
+  duplicates     920  rows with an identifier of another row
   calls       10,140  answered 9,980, limited 140, unavailable 12, replayed 8
   retries        143  limited 140, unavailable 3
   credits     18,000  20,000 including earlier runs of this job, up to 24 more for calls without an answer, budget 2,000,000
@@ -144,9 +144,9 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 	}{
 		{"before the first rows were whole", func(*Summary) {}, `enrichment, not finished
   rows        100  of 1,000 from a.csv, 900 left
-  matched      75  of 100 questions answered
+  matched      75  of 100 identifiers answered
   stored        0  answered without a call
-  duplicates    0  rows answered by another row's lookup
+  duplicates    0  rows with an identifier of another row
   calls       100  answered 100
   retries       0
   credits     150
@@ -163,7 +163,7 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   matched      60  66.7%
   failed        2
   stored        0  answered without a call
-  duplicates    0  rows answered by another row's lookup
+  duplicates    0  rows with an identifier of another row
   calls       100  answered 100
   retries       0
   credits     150

@@ -174,11 +174,11 @@ func TestForgetOnS3(t *testing.T) {
 		args []string
 		says string
 	}{
-		{cli.ExitDone, []string{"--key-hash", hash}, "1 question forgotten"},
-		{cli.ExitDone, []string{"--key-hash", hash}, "0 questions forgotten"},
+		{cli.ExitDone, []string{"--key-hash", hash}, "1 identifier forgotten"},
+		{cli.ExitDone, []string{"--key-hash", hash}, "0 identifiers forgotten"},
 		{cli.ExitRejects, []string{"--in", people}, "1 row without an identifier passed over"},
-		{cli.ExitRejects, []string{"--file", list}, "1 question kept for an open call"},
-		{cli.ExitDone, []string{"--file", list, "--even-open"}, "1 question forgotten"},
+		{cli.ExitRejects, []string{"--file", list}, "1 identifier kept for an open call"},
+		{cli.ExitDone, []string{"--file", list, "--even-open"}, "1 identifier forgotten"},
 		{cli.ExitDone, []string{"--older-than", "30000d"}, "0 answers forgotten"},
 		{cli.ExitDone, []string{"--older-than", "0.001s"}, "answers forgotten"},
 	} {

@@ -134,7 +134,7 @@ func Differences(before, now json.RawMessage) string {
 }
 
 // otherSettings is the message if the differences are unknown.
-const otherSettings = "other settings, inputs, directory or suppression lists"
+const otherSettings = "other settings, inputs, reference data or suppression lists"
 
 // isService reports whether answers come from a service. Others have a
 // fingerprint.

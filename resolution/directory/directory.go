@@ -45,7 +45,7 @@ type Directory struct {
 }
 
 // ErrNotImported says that a folder was not made by an import.
-var ErrNotImported = errors.New("no directory made by an import")
+var ErrNotImported = errors.New("no reference data made by an import")
 
 // Open opens the directory in dir. Look-ups of kinds that were never imported find
 // nothing. The error is resolution.ErrInvalid for a folder that is not a directory, or

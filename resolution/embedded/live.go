@@ -33,7 +33,7 @@ var (
 const pollInterval = time.Second
 
 // errClosed is the error after Close.
-var errClosed = errors.Join(resolution.ErrUnavailable, errors.New("the directory is closed"))
+var errClosed = errors.Join(resolution.ErrUnavailable, errors.New("the reference data is closed"))
 
 // Follow opens the directory in dir, as directory.Open does. An empty dir gives an engine
 // without a directory. Run follows imports. Close the Live after use.
@@ -81,7 +81,7 @@ func (l *Live) refresh() {
 	if err != nil {
 		if l.told != err.Error() {
 			l.told = err.Error()
-			l.log.Error("the new directory cannot be opened, the one before stays", "error", err)
+			l.log.Error("the new reference data cannot be opened, the one before stays", "error", err)
 		}
 		return
 	}
@@ -94,7 +94,7 @@ func (l *Live) refresh() {
 // closed logs an error of closing an old directory.
 func (l *Live) closed(err error) {
 	if err != nil {
-		l.log.Warn("close the directory before", "error", err)
+		l.log.Warn("close the reference data before", "error", err)
 	}
 }
 

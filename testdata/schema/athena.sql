@@ -28,7 +28,7 @@ CREATE EXTERNAL TABLE IF NOT EXISTS `deanonymization` (
   `state` string COMMENT 'the person''s state; null when unknown',
   `last_seen_at` timestamp COMMENT 'when the person was last seen (microseconds, UTC); null when unknown',
   `phone` string COMMENT 'phone number (E.164); null when none, or it cannot be read',
-  `phone_raw` string COMMENT 'phone number as answered, or as the file of the directory has it; null when none',
+  `phone_raw` string COMMENT 'phone number as answered, or as the reference data has it; null when none',
   `phone_region` string COMMENT 'region of the number, 001 for none (ISO 3166-1 alpha-2); null when there is no phone, or its plan serves several regions',
   `phone_type` string COMMENT 'what the number is for: mobile, fixed_line and so on; null when there is no phone',
   `phone_valid` boolean COMMENT 'whether the region''s plan has given the number out; null when there is no phone',

@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS `DATASET.deanonymization` (
   `state` STRING OPTIONS (description = 'the person\'s state; null when unknown'),
   `last_seen_at` TIMESTAMP OPTIONS (description = 'when the person was last seen (microseconds, UTC); null when unknown'),
   `phone` STRING OPTIONS (description = 'phone number (E.164); null when none, or it cannot be read'),
-  `phone_raw` STRING OPTIONS (description = 'phone number as answered, or as the file of the directory has it; null when none'),
+  `phone_raw` STRING OPTIONS (description = 'phone number as answered, or as the reference data has it; null when none'),
   `phone_region` STRING OPTIONS (description = 'region of the number, 001 for none (ISO 3166-1 alpha-2); null when there is no phone, or its plan serves several regions'),
   `phone_type` STRING OPTIONS (description = 'what the number is for: mobile, fixed_line and so on; null when there is no phone'),
   `phone_valid` BOOL OPTIONS (description = 'whether the region\'s plan has given the number out; null when there is no phone'),

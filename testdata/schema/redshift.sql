@@ -87,7 +87,7 @@ COMMENT ON COLUMN "deanonymization"."city" IS 'the person''s city; null when unk
 COMMENT ON COLUMN "deanonymization"."state" IS 'the person''s state; null when unknown';
 COMMENT ON COLUMN "deanonymization"."last_seen_at" IS 'when the person was last seen (microseconds, UTC); null when unknown';
 COMMENT ON COLUMN "deanonymization"."phone" IS 'phone number (E.164); null when none, or it cannot be read';
-COMMENT ON COLUMN "deanonymization"."phone_raw" IS 'phone number as answered, or as the file of the directory has it; null when none';
+COMMENT ON COLUMN "deanonymization"."phone_raw" IS 'phone number as answered, or as the reference data has it; null when none';
 COMMENT ON COLUMN "deanonymization"."phone_region" IS 'region of the number, 001 for none (ISO 3166-1 alpha-2); null when there is no phone, or its plan serves several regions';
 COMMENT ON COLUMN "deanonymization"."phone_type" IS 'what the number is for: mobile, fixed_line and so on; null when there is no phone';
 COMMENT ON COLUMN "deanonymization"."phone_valid" IS 'whether the region''s plan has given the number out; null when there is no phone';

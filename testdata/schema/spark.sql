@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS `deanonymization` (
   `state` STRING COMMENT 'the person\'s state; null when unknown',
   `last_seen_at` TIMESTAMP COMMENT 'when the person was last seen (microseconds, UTC); null when unknown',
   `phone` STRING COMMENT 'phone number (E.164); null when none, or it cannot be read',
-  `phone_raw` STRING COMMENT 'phone number as answered, or as the file of the directory has it; null when none',
+  `phone_raw` STRING COMMENT 'phone number as answered, or as the reference data has it; null when none',
   `phone_region` STRING COMMENT 'region of the number, 001 for none (ISO 3166-1 alpha-2); null when there is no phone, or its plan serves several regions',
   `phone_type` STRING COMMENT 'what the number is for: mobile, fixed_line and so on; null when there is no phone',
   `phone_valid` BOOLEAN COMMENT 'whether the region\'s plan has given the number out; null when there is no phone',

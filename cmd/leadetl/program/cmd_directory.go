@@ -82,7 +82,7 @@ visitor's; --org-type gives it a kind.`,
   leadetl directory import --directory dir --people 's3://crm/*.parquet' --map emails=E-Mail
   leadetl directory import --directory dir --ip-ranges GeoIP2-Enterprise.mmdb
   leadetl directory import --directory dir --ip-ranges ranges.csv --org-type 'retail store=business'`,
-		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach, or directory in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach, or reference data in use by another import; run the same command later", cli.ExitInterrupted: "interrupted; the old data stays"}),
 		Args:        cli.NoArguments,
 		RunE:        func(c *cobra.Command, _ []string) error { return f.run(c.Context(), std) },
 	}
@@ -258,7 +258,7 @@ func newDirectoryStatCommand(std cli.Streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "stat --directory FOLDER",
-		Short: "Show what a directory holds",
+		Short: "Show what reference data holds",
 		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			d, err := wire.OpenDirectory(dir)
@@ -301,7 +301,7 @@ func newDirectoryVerifyCommand(std cli.Streams) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "verify --directory FOLDER",
-		Short: "Read a whole directory and check it",
+		Short: "Read all reference data and check it",
 
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitInterrupted: "interrupted"}),
 		Args:        cli.NoArguments,

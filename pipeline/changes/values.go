@@ -2,7 +2,6 @@ package changes
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -155,5 +154,5 @@ func (s *spool) close() error {
 	}
 	file := s.file
 	s.file = nil
-	return errors.Join(file.Close())
+	return file.Close()
 }

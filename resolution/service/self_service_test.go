@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -342,5 +344,44 @@ func TestOwnCallbacks(t *testing.T) {
 	}
 	if a := f.get("/account/callbacks?status=pending"); len(a.body["callbacks"].([]any)) != 2 {
 		t.Errorf("after the replay: %s", a.raw)
+	}
+}
+
+// TestSpendingLimit: calls of a key never cost more than its limit, however many come at
+// once, and its organization can still pay for others.
+func TestSpendingLimit(t *testing.T) {
+	f := newFixture(t)
+	key := f.newKey(state.Key{Organization: f.organization.ID, Limit: 11})
+	auth := []string{"Authorization", "Bearer " + key}
+	var spent, refused atomic.Int64
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			a, err := f.try(t.Context(), http.MethodPost, f.public+enrichment, askAda, auth...)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case a.status == 200:
+				spent.Add(2)
+			case a.code() == "insufficient_credits":
+				refused.Add(1)
+			}
+		})
+	}
+	calls.Wait()
+	if spent.Load() != 10 || refused.Load() != 15 {
+		t.Errorf("%d credits spent, %d calls refused", spent.Load(), refused.Load())
+	}
+	if a := f.post(enrichment, askAda, auth...); a.at("error", "balance") != 1.0 || a.at("error", "shortfall") != 1.0 {
+		t.Errorf("beyond the limit: %s", a.raw)
+	}
+	if a := f.post(list, `{"keywords":["x"],"limit":2}`, auth...); a.code() != "insufficient_credits" {
+		t.Errorf("a search beyond the limit: %d %s", a.status, a.raw)
+	}
+	if a := f.post("/lead/resolution/ip_to_company", `{"ip":"192.31.196.5"}`, auth...); a.status != 200 || a.header.Get("X-Credits-Remaining") != "989" {
+		t.Errorf("what fits: %d %s %s", a.status, a.header.Get("X-Credits-Remaining"), a.raw)
+	}
+	if a := f.post(enrichment, askAda); a.status != 200 {
+		t.Errorf("another key: %d %s", a.status, a.raw)
 	}
 }

@@ -55,7 +55,7 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, opposite st
 	var a admin
 	var note string
 	var test bool
-	c.Args = organizationAndNumber
+	c.Args = nameAndNumber("organization")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		credits, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || credits < 1 {
@@ -94,11 +94,13 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, opposite st
 	return c
 }
 
-func organizationAndNumber(_ *cobra.Command, args []string) error {
-	if len(args) < 2 {
-		return errors.New("name the organization and the number of credits")
+func nameAndNumber(of string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return errors.New("name the " + of + " and the number of credits")
+		}
+		return cli.AtMost(2, args)
 	}
-	return cli.AtMost(2, args)
 }
 
 func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/credential"
@@ -22,7 +24,7 @@ import (
 
 func newAdminKeyCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{Use: "key", Short: "API keys of organizations"}
-	c.AddCommand(newAdminKeyCreateCommand(std), newAdminKeyListCommand(std), newAdminKeyRevokeCommand(std), newAdminKeySystemCommand(std))
+	c.AddCommand(newAdminKeyCreateCommand(std), newAdminKeyListCommand(std), newAdminKeyLimitCommand(std), newAdminKeyRevokeCommand(std), newAdminKeySystemCommand(std))
 	return c
 }
 
@@ -30,6 +32,7 @@ func newAdminKeyCreateCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var label string
 	var test bool
+	var limit int64
 	var expires cliflag.Age
 	var operations []string
 	var networks cliflag.Networks
@@ -40,7 +43,8 @@ func newAdminKeyCreateCommand(std cli.Streams) *cobra.Command {
 its hash is kept, so this is the one time it can be seen. An organization may
 have any number of keys: make a new one, change over, revoke the old one.
 
-A key may be limited to operations, and to networks that calls come from. Calls
+A key may be limited to operations, to networks that calls come from, and to an
+amount of credits. Calls
 with a --test key are answered by the same rules, are marked in every answer,
 and spend the credits of a ledger for tests alone.`,
 		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
@@ -53,7 +57,7 @@ and spend the credits of a ledger for tests alone.`,
 			}
 			return a.onSealed(c.Context(), args[0], func(s *sqlite.Store, org state.Organization, pepper credential.Pepper) (err error) {
 				key := credential.NewKey(test).Reveal()
-				record := state.Key{Organization: org.ID, Test: test, Label: label, Operations: operations, Networks: networks, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
+				record := state.Key{Organization: org.ID, Test: test, Label: label, Limit: limit, Operations: operations, Networks: networks, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
 				if expires > 0 {
 					record.Expires = a.now().Add(time.Duration(expires))
 				}
@@ -69,6 +73,7 @@ and spend the credits of a ledger for tests alone.`,
 	flags := a.sealing(c).Flags()
 	flags.StringVar(&label, "label", "", "`text` to know the key by")
 	flags.Var(&expires, "expires", "`time` from now after which the key is not valid any more, such as 90d (default: never)")
+	flags.Int64Var(&limit, "limit", 0, "most `credits` that the key may spend in all (default: any number)")
 	flags.BoolVar(&test, "test", false, "make a test key, which spends no credits")
 	flags.StringSliceVar(&operations, "operation", nil, "only `operation` that the key may call; repeatable (default: all); account is for the account's own calls")
 	flags.Var(&networks, "network", "only `network` (CIDR) that the key may be used from; repeatable (default: all)")
@@ -89,17 +94,42 @@ func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 					return err
 				}
 				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-				fmt.Fprintln(table, "ID\tLABEL\tKIND\tENDS IN\tCREATED\tEXPIRES\tREVOKED\tSCOPE")
+				fmt.Fprintln(table, "ID\tLABEL\tKIND\tENDS IN\tSPENT\tCREATED\tEXPIRES\tREVOKED\tSCOPE")
 				for _, k := range keys {
 					kind := "live"
 					if k.Test {
 						kind = "test"
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\n", k.Public, invisible.Escape(k.Label), kind, k.Hint, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked),
+					spent := figures.Grouped(k.Spent)
+					if k.Limit > 0 {
+						spent += " of " + figures.Grouped(k.Limit)
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\t%s\n", k.Public, invisible.Escape(k.Label), kind, k.Hint, spent, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked),
 						strings.Join(slices.Concat(k.Operations, k.NetworkTexts()), ","))
 				}
 				return table.Flush()
 			})
+		},
+	})
+}
+
+func newAdminKeyLimitCommand(std cli.Streams) *cobra.Command {
+	var a admin
+	return a.command(&cobra.Command{
+		Use:   "limit KEY CREDITS",
+		Short: "Set how many credits a key may spend in all, or none for any number",
+		Long: `Set how many credits an API key may spend in all, with what it has spent already;
+none takes the limit away. Calls that would cost more than is left are refused.`,
+		Example: `  leadetl admin key limit key_5a1e9b03c7d2f468 5000`,
+		Args:    nameAndNumber("key id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			credits, err := strconv.ParseInt(args[1], 10, 64)
+			if args[1] == "none" {
+				credits, err = 0, nil
+			} else if err != nil || credits < 1 {
+				return cli.UsageError(fmt.Errorf("%q is not a number of credits; write a whole number of at least 1, or none", args[1]))
+			}
+			return a.onKey(args[0], func(s *sqlite.Store) error { return s.LimitKey(c.Context(), args[0], credits) })
 		},
 	})
 }
@@ -111,17 +141,22 @@ func newAdminKeyRevokeCommand(std cli.Streams) *cobra.Command {
 		Short: "Revoke an API key by its id (key_…)",
 		Args:  cli.OneArgument("key id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if credential.WellFormed(args[0]) {
-				return cli.UsageError(errors.New("that is a key, not its id (key_…), which leadetl admin key list shows; it should not be on a command line"))
-			}
-			return a.on(false, func(s *sqlite.Store) error {
-				err := s.RevokeKey(c.Context(), args[0], a.now())
-				if errors.Is(err, state.ErrNotFound) {
-					return cli.UsageError(errors.New("there is no such key; leadetl admin key list names those of an organization"))
-				}
-				return err
-			})
+			return a.onKey(args[0], func(s *sqlite.Store) error { return s.RevokeKey(c.Context(), args[0], a.now()) })
 		},
+	})
+}
+
+// onKey changes a key by its id.
+func (a *admin) onKey(id string, change func(*sqlite.Store) error) error {
+	if credential.WellFormed(id) {
+		return cli.UsageError(errors.New("that is a key, not its id (key_…), which leadetl admin key list shows; it should not be on a command line"))
+	}
+	return a.on(false, func(s *sqlite.Store) error {
+		err := change(s)
+		if errors.Is(err, state.ErrNotFound) {
+			return cli.UsageError(errors.New("there is no such key; leadetl admin key list names those of an organization"))
+		}
+		return err
 	})
 }
 

@@ -95,18 +95,26 @@ func (r *Roster) RefreshBalances(ctx context.Context) error {
 	return nil
 }
 
-// Afford refuses a call that its organization cannot pay for, before anything is
-// looked up.
-func (r *Roster) Afford(ctx context.Context, a *Account, price int64) error {
+// Afford refuses a call that its organization cannot pay for, or that its key may not,
+// before anything is looked up.
+func (r *Roster) Afford(ctx context.Context, c Caller, price int64) error {
 	if price == 0 {
 		return nil
 	}
+	a := c.Account
 	has, err := r.Balance(ctx, a)
 	if err == nil && has < price {
 		has, err = r.FreshBalance(ctx, a) // credits may have been granted meanwhile
 	}
 	if err == nil && has < price {
-		return wire.Insufficient(price, has)
+		return wire.Insufficient(&state.InsufficientError{Required: price, Balance: has})
+	}
+	if err != nil || c.Key == nil || c.Key.Limit == 0 {
+		return err
+	}
+	left, limited, err := r.state.KeyLeft(ctx, c.Key.ID)
+	if err == nil && limited && left < price {
+		return wire.Insufficient(&state.InsufficientError{Required: price, Balance: left, OfKey: true})
 	}
 	return err
 }

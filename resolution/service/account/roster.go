@@ -49,6 +49,8 @@ type RosterState interface {
 	CredentialsVersion(ctx context.Context) (int64, error)
 	Credentials(ctx context.Context) (state.Credentials, error)
 	Balance(ctx context.Context, organization int64) (state.Balance, error)
+	// KeyLeft is how many credits a key may still spend, if it has a limit.
+	KeyLeft(ctx context.Context, key int64) (left int64, limited bool, err error)
 	MoveTestKey(ctx context.Context, public string, now time.Time) error
 }
 

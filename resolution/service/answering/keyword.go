@@ -49,7 +49,7 @@ func (d *Desk) Create(c *admission.Call) (*wire.Reply, error) {
 		todo.Unit = d.Costs.lead(asked.Page)
 		reserved = todo.Unit * int64(asked.Page.Limit)
 	}
-	if err := d.Roster.Afford(c.Request.Context(), c.Caller.Account, reserved); err != nil {
+	if err := d.Roster.Afford(c.Request.Context(), c.Caller, reserved); err != nil {
 		return nil, err
 	}
 	job := state.Job{
@@ -83,8 +83,7 @@ func (d *Desk) notCreated(c *admission.Call, err error) error {
 		return p
 	}
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		c.Caller.Account.Available.Store(too.Balance)
-		return wire.Insufficient(too.Required, too.Balance)
+		return insufficient(c, too)
 	}
 	return err
 }

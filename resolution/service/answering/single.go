@@ -46,7 +46,7 @@ func (d *Desk) Single(c *admission.Call) (*wire.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Roster.Afford(c.Request.Context(), c.Caller.Account, d.Costs.of(operation)); err != nil {
+	if err := d.Roster.Afford(c.Request.Context(), c.Caller, d.Costs.of(operation)); err != nil {
 		return nil, err
 	}
 	answer, err := d.resolve(c.Request.Context(), resolution.Request{Operation: operation, Key: asked.Key})
@@ -147,8 +147,7 @@ func (d *Desk) settle(c *admission.Call, charge state.Charge) (left int64, err e
 	}
 	left, err = d.State.Settle(c.Request.Context(), charge)
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		c.Caller.Account.Available.Store(too.Balance)
-		return 0, wire.Insufficient(too.Required, too.Balance)
+		return 0, insufficient(c, too)
 	}
 	if err != nil {
 		return 0, err
@@ -162,6 +161,13 @@ func (d *Desk) settle(c *admission.Call, charge state.Charge) (left int64, err e
 		d.Posted()
 	}
 	return left, nil
+}
+
+func insufficient(c *admission.Call, too *state.InsufficientError) error {
+	if !too.OfKey {
+		c.Caller.Account.Available.Store(too.Balance)
+	}
+	return wire.Insufficient(too)
 }
 
 // narrow returns a lead with only the members that the operation is asked for,

@@ -188,7 +188,7 @@ func (o *Operator) change(v *visit, what string, change func(state.Organization)
 		err = change(found)
 	}
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		return wire.Insufficient(too.Required, too.Balance)
+		return wire.Insufficient(too)
 	}
 	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) {
 		return wire.Refuse(wire.ValidationError, "That is not possible: the name is taken, too long or empty, or the number is out of bounds.")

@@ -123,7 +123,7 @@ func (h *Handler) route(path []string) (method string, handle func(*http.Request
 // problemOf returns the answer to an error of the state.
 func problemOf(err error) error {
 	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		return wire.Insufficient(too.Required, too.Balance)
+		return wire.Insufficient(too)
 	}
 	switch {
 	case errors.Is(err, state.ErrNotFound):

@@ -71,7 +71,13 @@ func (t *tx) enter(e entry) error {
 			return err
 		}
 	}
+	k, err := t.spender(e.key)
+	if err != nil {
+		return err
+	}
 	switch {
+	case available < 0 && k.limit != nil && k.spent-available > *k.limit:
+		return &state.InsufficientError{Required: -available, Balance: max(*k.limit-k.spent, 0), OfKey: true}
 	case a.balance.Available+available < 0:
 		return &state.InsufficientError{Required: -available, Balance: a.balance.Available}
 	case open+reserved < 0:
@@ -82,6 +88,7 @@ func (t *tx) enter(e entry) error {
 	a.balance.Available += available
 	a.balance.Reserved += reserved
 	a.changed = true
+	k.spent -= available
 	if reserved != 0 {
 		t.reservations[e.resolution] = open + reserved
 	}
@@ -116,6 +123,37 @@ func (t *tx) account(organization int64) (*account, error) {
 	}
 	t.accounts[organization] = a
 	return a, nil
+}
+
+// spender is what a key has spent within one group, and the most it may.
+type spender struct {
+	limit *int64 // nil for any number
+	spent int64
+}
+
+// spender returns the spender of a key. That of 0, or of a key that is gone, has no
+// limit and is not written.
+func (t *tx) spender(key int64) (*spender, error) {
+	if k := t.spenders[key]; k != nil {
+		return k, nil
+	}
+	k := &spender{}
+	if key != 0 {
+		if _, err := t.sql.Row("SELECT spending_limit, spent FROM keys WHERE id = ?", []any{key}, &k.limit, &k.spent); err != nil {
+			return nil, err
+		}
+		t.spenders[key] = k
+	}
+	return k, nil
+}
+
+func (t *tx) writeSpenders() error {
+	for key, k := range t.spenders {
+		if err := t.sql.Exec("UPDATE keys SET spent = ? WHERE id = ? AND spent <> ?", k.spent, key, k.spent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // available returns the available credits of an organization, or ErrNotFound.

@@ -21,7 +21,20 @@ func audit(t testing.TB, s *Store, organizations ...int64) (lines int) {
 		lines += auditOne(t, s, id)
 	}
 	auditOutbox(t, s)
+	auditKeys(t, s)
 	return lines
+}
+
+// auditKeys holds what keys have spent to the ledger, and to their limits.
+func auditKeys(t testing.TB, s *Store) {
+	t.Helper()
+	var wrong, over int
+	err := s.db.reads.QueryRowContext(t.Context(), `SELECT
+		count(*) FILTER (WHERE k.spent <> coalesce((SELECT -sum(available) FROM ledger WHERE key = k.id), 0)),
+		count(*) FILTER (WHERE k.spent > k.spending_limit) FROM keys k`).Scan(&wrong, &over)
+	if err != nil || wrong+over > 0 {
+		t.Errorf("%d keys have not spent what the ledger says, %d more than they may (%v)", wrong, over, err)
+	}
 }
 
 // auditOutbox holds the numbers of undelivered callbacks, and their lanes, to the

@@ -54,7 +54,7 @@ func childArguments(t *testing.T) []string {
 // told from its random bits.
 func crashCharge(org int64, of uuid.UUID, at time.Time) state.Charge {
 	bits := of[15]
-	c := state.Charge{Organization: org, Resolution: of, Operation: resolution.Enrichment, Credits: int64(1 + bits%3), At: at}
+	c := state.Charge{Organization: org, Key: 1, Resolution: of, Operation: resolution.Enrichment, Credits: int64(1 + bits%3), At: at}
 	if bits&0x40 != 0 {
 		c.Reply = &state.Reply{Key: sha256.Sum256(of[:]), Status: 200, Body: make([]byte, 10*int(bits))}
 	}
@@ -100,6 +100,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	org := organization(t, s, "Acme", creditLimit)
+	limitedKey(t, s, org, creditLimit) // with id 1
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

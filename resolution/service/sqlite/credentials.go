@@ -22,6 +22,9 @@ func (s *Accounts) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 	if !printable(k.Label) {
 		return state.Key{}, fmt.Errorf("%w: a label must have at most %d characters, all of them printable", resolution.ErrInvalid, nameLength)
 	}
+	if err := checkLimit(k.Limit); err != nil {
+		return state.Key{}, err
+	}
 	k.Public = publicID("key_")
 	err := s.db.writer.Write(ctx, func(t *tx) error {
 		if _, err := t.available(k.Organization); err != nil {
@@ -48,9 +51,9 @@ func (s *Accounts) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 		if taken {
 			return fmt.Errorf("key: %w", state.ErrExists)
 		}
-		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked, operations, networks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked, operations, networks, spending_limit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked),
-			strings.Join(k.Operations, ","), strings.Join(k.NetworkTexts(), ",")); err != nil {
+			strings.Join(k.Operations, ","), strings.Join(k.NetworkTexts(), ","), orNull(k.Limit, k.Limit == 0)); err != nil {
 			return err
 		}
 		return t.raiseCredentials()
@@ -59,6 +62,54 @@ func (s *Accounts) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 		return state.Key{}, err
 	}
 	return k, nil
+}
+
+func checkLimit(credits int64) error {
+	if credits < 0 || credits > creditLimit {
+		return fmt.Errorf("%w: a key may spend 1 to %d credits", resolution.ErrInvalid, int64(creditLimit))
+	}
+	return nil
+}
+
+// LimitKey sets how many credits a key may spend in all; 0 is any number. What it has
+// spent stays. An unknown id is ErrNotFound.
+func (s *Accounts) LimitKey(ctx context.Context, public string, credits int64) error {
+	if err := checkLimit(credits); err != nil {
+		return err
+	}
+	return s.db.writer.Write(ctx, func(t *tx) error {
+		var id int64
+		found, err := t.sql.Row("SELECT id FROM keys WHERE public = ?", []any{public}, &id)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("key %q: %w", public, state.ErrNotFound)
+		}
+		k, err := t.spender(id) // changes of this group see the new limit
+		if err != nil {
+			return err
+		}
+		if k.limit = nil; credits != 0 {
+			k.limit = &credits
+		}
+		if err := t.sql.Exec("UPDATE keys SET spending_limit = ? WHERE id = ?", k.limit, id); err != nil {
+			return err
+		}
+		return t.raiseCredentials()
+	})
+}
+
+// KeyLeft returns how many credits a key may still spend; limited is false for any
+// number.
+func (s *Accounts) KeyLeft(ctx context.Context, key int64) (left int64, limited bool, err error) {
+	var limit *int64
+	var spent int64
+	err = s.db.reads.QueryRowContext(ctx, "SELECT spending_limit, spent FROM keys WHERE id = ?", key).Scan(&limit, &spent)
+	if err != nil || limit == nil {
+		return 0, false, unavailable(err)
+	}
+	return max(*limit-spent, 0), true, nil
 }
 
 // RevokeKey revokes a key by its public id. Revoking it again changes nothing and
@@ -107,7 +158,7 @@ func (s *Accounts) MoveTestKey(ctx context.Context, public string, now time.Time
 	})
 }
 
-const keyColumns = `SELECT k.id, k.public, k.organization, k.label, k.hash, k.hint, k.created, k.expires, k.revoked, k.operations, k.networks,
+const keyColumns = `SELECT k.id, k.public, k.organization, k.label, k.hash, k.hint, k.created, k.expires, k.revoked, k.operations, k.networks, coalesce(k.spending_limit, 0), k.spent,
 	o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization`
 
 func scanKey(row interface{ Scan(...any) error }) (k state.Key, err error) {
@@ -115,7 +166,7 @@ func scanKey(row interface{ Scan(...any) error }) (k state.Key, err error) {
 	var created int64
 	var expires, revoked *int64
 	var operations, networks string
-	err = row.Scan(&k.ID, &k.Public, &k.Organization, &k.Label, &hash, &k.Hint, &created, &expires, &revoked, &operations, &networks, &k.Test)
+	err = row.Scan(&k.ID, &k.Public, &k.Organization, &k.Label, &hash, &k.Hint, &created, &expires, &revoked, &operations, &networks, &k.Limit, &k.Spent, &k.Test)
 	copy(k.Hash[:], hash)
 	k.Created, k.Expires, k.Revoked = moment(created), optionalMoment(expires), optionalMoment(revoked)
 	if operations != "" {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -193,4 +195,67 @@ func TestCredentials(t *testing.T) {
 	if got, err := s.Credentials(ctx); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got\n%v (%v), want\n%v", got, err, want)
 	}
+}
+
+// TestLimitKey: a limit counts what a key spent before, reservations too, and gives back
+// what is released.
+func TestLimitKey(t *testing.T) {
+	s := serve(t, t.TempDir())
+	org := organization(t, s, "limited", 100)
+	key := limitedKey(t, s, org, 10)
+	public := ""
+	if keys, err := s.Keys(t.Context(), org); err == nil {
+		public = keys[0].Public
+	}
+	enter := func(kind state.Kind, credits int64, of uuid.UUID) func() error {
+		return func() error {
+			return s.db.writer.Write(t.Context(), func(x *tx) error {
+				return x.enter(entry{organization: org, key: key, kind: kind, credits: credits, reserved: of != uuid.Nil, resolution: of, at: noon})
+			})
+		}
+	}
+	limit := func(credits int64) func() error {
+		return func() error { return s.LimitKey(t.Context(), public, credits) }
+	}
+	of := uuid.Must(uuid.NewV7())
+	for i, c := range []struct {
+		do      func() error
+		fits    bool
+		left    int64
+		limited bool
+	}{
+		{enter(state.Capture, 4, uuid.Nil), true, 6, true},
+		{enter(state.Capture, 7, uuid.Nil), false, 6, true},
+		{enter(state.Reserve, 6, of), true, 0, true},
+		{enter(state.Capture, 1, uuid.Nil), false, 0, true},
+		{enter(state.Capture, 2, of), true, 0, true},
+		{enter(state.Release, 4, of), true, 4, true},
+		{limit(5), true, 0, true}, // it has spent 6
+		{enter(state.Capture, 1, uuid.Nil), false, 0, true},
+		{limit(8), true, 2, true},
+		{enter(state.Capture, 2, uuid.Nil), true, 0, true},
+		{limit(0), true, 0, false},
+		{enter(state.Capture, 92, uuid.Nil), true, 0, false},
+	} {
+		err := c.do()
+		too, isTooMuch := errors.AsType[*state.InsufficientError](err)
+		if c.fits != (err == nil) || isTooMuch && !too.OfKey {
+			t.Errorf("%d: %v", i, err)
+		}
+		if left, limited, err := s.KeyLeft(t.Context(), key); err != nil || left != c.left || limited != c.limited {
+			t.Errorf("%d: %d left, %t, %v; want %d, %t", i, left, limited, err, c.left, c.limited)
+		}
+	}
+	if err := s.LimitKey(t.Context(), "key_unknown", 1); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("an unknown key: %v", err)
+	}
+	for _, credits := range []int64{-1, creditLimit + 1} {
+		if err := s.LimitKey(t.Context(), public, credits); !errors.Is(err, resolution.ErrInvalid) {
+			t.Errorf("a limit of %d: %v", credits, err)
+		}
+	}
+	if keys, err := s.Keys(t.Context(), org); err != nil || keys[0].Spent != 100 || keys[0].Limit != 0 {
+		t.Errorf("keys %+v, %v", keys, err)
+	}
+	audit(t, s)
 }

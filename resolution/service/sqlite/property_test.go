@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -37,7 +38,7 @@ func drawActs(t *rapid.T, i int) []act {
 }
 
 // At any interleaving of everything that moves credits, in any grouping: the
-// ledger's promise holds at every look, and in the end what is available is
+// ledger's promise holds at every look, no key passes its limit, and in the end what is available is
 // what the successful calls leave.
 func TestLedgerProperty(t *testing.T) {
 	s := serve(t, t.TempDir())
@@ -49,6 +50,7 @@ func TestLedgerProperty(t *testing.T) {
 			scripts[i] = drawActs(r, i)
 		}
 		org := organization(t, s, fmt.Sprint("organization ", round.Add(1)), given)
+		key := limitedKey(t, s, org, rapid.Int64Range(1, 40).Draw(r, "limit"))
 		var available, reserved atomic.Int64
 		available.Store(given)
 		var all sync.WaitGroup
@@ -56,7 +58,7 @@ func TestLedgerProperty(t *testing.T) {
 			all.Go(func() {
 				of := uuid.Must(uuid.NewV7())
 				for _, a := range script {
-					err := do(t, s, org, of, a)
+					err := do(t, s, org, key, of, a)
 					if err == nil {
 						add, set := entry{kind: a.kind, credits: a.credits, reserved: !a.direct}.changes()
 						available.Add(add)
@@ -81,7 +83,18 @@ func TestLedgerProperty(t *testing.T) {
 	})
 }
 
-func do(t *testing.T, s *Store, org int64, of uuid.UUID, a act) error {
+func limitedKey(t testing.TB, s *Store, org, limit int64) int64 {
+	t.Helper()
+	k := state.Key{Organization: org, Created: noon, Limit: limit}
+	rand.Read(k.Hash[:])
+	k, err := s.AddKey(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.ID
+}
+
+func do(t *testing.T, s *Store, org, key int64, of uuid.UUID, a act) error {
 	const op = resolution.KeywordToLead
 	var err error
 	var b state.Balance
@@ -91,10 +104,10 @@ func do(t *testing.T, s *Store, org int64, of uuid.UUID, a act) error {
 	case a.kind == state.Adjust:
 		b, err = s.Adjust(t.Context(), org, a.credits, "", noon)
 	case a.kind == state.Capture && a.direct:
-		b.Available, err = s.Settle(t.Context(), state.Charge{Organization: org, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
+		b.Available, err = s.Settle(t.Context(), state.Charge{Organization: org, Key: key, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
 	default:
 		err = s.db.writer.Write(t.Context(), func(tx *tx) error {
-			return tx.enter(entry{organization: org, kind: a.kind, credits: a.credits, reserved: true, resolution: of, operation: op, at: noon})
+			return tx.enter(entry{organization: org, key: key, kind: a.kind, credits: a.credits, reserved: true, resolution: of, operation: op, at: noon})
 		})
 	}
 	if b.Available < 0 {

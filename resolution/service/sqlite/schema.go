@@ -8,7 +8,7 @@ var ErrNewer = groupcommit.ErrNewer
 
 // migrations take a database from each version to the next; the version is
 // SQLite's user_version. A migration that was released is never changed.
-var migrations = []string{firstSchema, accountsSchema, deliverySchema, packedSchema, answersSchema}
+var migrations = []string{firstSchema, accountsSchema, deliverySchema, packedSchema, answersSchema, limitsSchema}
 
 // Times are milliseconds since 1970 UTC; resolutions are the 16 bytes of their
 // UUID. Checks on busy tables avoid IN with a list: SQLite would build a table of
@@ -231,4 +231,11 @@ ALTER TABLE replies ADD COLUMN organization INTEGER REFERENCES organizations; --
 ALTER TABLE replies ADD COLUMN resolution BLOB;
 ALTER TABLE replies ADD COLUMN operation TEXT;
 CREATE INDEX replies_resolution ON replies(resolution) WHERE resolution IS NOT NULL;
+`
+
+// limitsSchema adds what keys may spend, and what they have spent.
+const limitsSchema = `
+ALTER TABLE keys ADD COLUMN spending_limit INTEGER; -- credits that it may spend in all; null for any number
+ALTER TABLE keys ADD COLUMN spent INTEGER NOT NULL DEFAULT 0; -- with open reservations; changes with the ledger
+UPDATE keys SET spent = s.spent FROM (SELECT key, -sum(available) AS spent FROM ledger WHERE key IS NOT NULL GROUP BY key) s WHERE s.key = keys.id;
 `

@@ -17,6 +17,7 @@ type tx struct {
 
 	accounts     map[int64]*account
 	reservations map[uuid.UUID]int64 // open reservations, of those read
+	spenders     map[int64]*spender  // by key
 	ledger       *groupcommit.Batch
 	usage        map[usageRow]usageSum
 	keys         map[[32]byte]bool // of the replies below
@@ -29,6 +30,7 @@ func newTx(t *groupcommit.Tx) *tx {
 		sql:          t,
 		accounts:     map[int64]*account{},
 		reservations: map[uuid.UUID]int64{},
+		spenders:     map[int64]*spender{},
 		usage:        map[usageRow]usageSum{},
 		ledger:       groupcommit.NewBatch("INSERT INTO ledger(at, organization, kind, credits, available, reserved, resolution, operation, note, key) VALUES ", 10, ""),
 		keys:         map[[32]byte]bool{},
@@ -41,6 +43,7 @@ func newTx(t *groupcommit.Tx) *tx {
 func (t *tx) Reset() {
 	clear(t.accounts)
 	clear(t.reservations)
+	clear(t.spenders)
 	clear(t.usage)
 	clear(t.keys)
 	t.ledger.Reset()
@@ -60,6 +63,9 @@ func (t *tx) Flush() error {
 		return err
 	}
 	if err := t.outbox.write(); err != nil {
+		return err
+	}
+	if err := t.writeSpenders(); err != nil {
 		return err
 	}
 	return t.writeAccounts()

@@ -38,6 +38,9 @@ type Key struct {
 	Expires      time.Time // zero: never
 	Revoked      time.Time // zero: never
 
+	Limit int64 // credits that it may spend in all; 0: any number
+	Spent int64 // of them, as of when it was read
+
 	Operations []string       // that it may call; nil for all
 	Networks   []netip.Prefix // that it may call from; nil for all
 }

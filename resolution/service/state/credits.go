@@ -15,10 +15,11 @@ type Balance struct {
 	Available, Reserved int64
 }
 
-// InsufficientError says that an organization has fewer available credits
-// than a change takes. Nothing was changed.
+// InsufficientError says that an organization has fewer available credits, or its key
+// may spend fewer, than a change takes. Nothing was changed.
 type InsufficientError struct {
 	Required, Balance int64
+	OfKey             bool // Balance is what the key's spending limit leaves
 }
 
 func (e *InsufficientError) Error() string {

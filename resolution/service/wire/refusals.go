@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution/service/request"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // ErrNothingHere answers an unknown path.
@@ -55,9 +56,14 @@ func Invalid(problems []request.Problem) *Problem {
 	return p
 }
 
-// Insufficient answers a call that costs more credits than are available.
-func Insufficient(required, balance int64) *Problem {
-	p := Refuse(InsufficientCredit, "The call takes %d credits, and %d are available.", required, balance)
-	p.Required, p.Balance = required, balance
+// Insufficient answers a call that costs more credits than are available, or than its
+// key may spend.
+func Insufficient(e *state.InsufficientError) *Problem {
+	where := "%d are available."
+	if e.OfKey {
+		where = "the spending limit of this key leaves %d."
+	}
+	p := Refuse(InsufficientCredit, "The call takes %d credits, and "+where, e.Required, e.Balance)
+	p.Required, p.Balance = e.Required, e.Balance
 	return p
 }

@@ -453,7 +453,7 @@ func TestSpent(t *testing.T) {
 	want := Spending{Answers: 16 * 16, Unpriced: 16, Credits: 16 * (190 - 1 - 2 - 3 - 4)}
 	check := func(run string, want Spending) {
 		t.Helper()
-		if got, err := s.SumSpent(t.Context(), run); err != nil || got != want {
+		if got, _, err := s.SumSpent(t.Context(), run); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", run, got, err, want)
 		}
 	}
@@ -823,7 +823,7 @@ func TestFull(t *testing.T) {
 		must(t, s.Put(t.Context(), person(fmt.Sprint("log ", i)), big))
 	}
 	refused() // there is a log that cannot be brought in, and one that is full
-	if _, err := s.SumSpent(t.Context(), "night"); !errors.Is(err, ErrFull) {
+	if _, _, err := s.SumSpent(t.Context(), "night"); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v, want ErrFull", err)
 	}
 	if err := s.Close(); !errors.Is(err, ErrFull) {
@@ -834,7 +834,7 @@ func TestFull(t *testing.T) {
 	}
 	defer s.Close()
 	must(t, s.Put(t.Context(), person("waiting"), big))
-	if p, err := s.SumSpent(t.Context(), "night"); p != (Spending{Answers: 5, Unpriced: 5}) || err != nil {
+	if p, _, err := s.SumSpent(t.Context(), "night"); p != (Spending{Answers: 5, Unpriced: 5}) || err != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if logs, err := logsIn(appendlog.Dir(dir)); len(logs) != 0 || err != nil {
@@ -941,4 +941,34 @@ func TestKeyWindow(t *testing.T) {
 	if !again.Deadline.Equal(forgotten) || !told.Deadline.Equal(noon.Add(time.Hour)) {
 		t.Errorf("intents: %s and %s", again.Deadline, told.Deadline)
 	}
+}
+
+// TestSumSpentWhileAnswersCome: each call of a run is open or paid, and not neither, however
+// the answers come while that is read.
+func TestSumSpentWhileAnswersCome(t *testing.T) {
+	const calls = 300
+	s := open(t, t.TempDir())
+	for i := range calls {
+		q := person(fmt.Sprint(i))
+		intent(t, s, q, Send{Run: "night", At: noon})
+		must(t, s.Park(t.Context(), q, Parking{Resolution: fmt.Sprint(i), Deadline: noon}))
+	}
+	var deliveries sync.WaitGroup
+	deliveries.Go(func() {
+		for i := range calls {
+			if err := s.Place(t.Context(), person(fmt.Sprint(i)), Answer{Run: "night", Outcome: Matched, Credits: credits(1), Received: noon}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for {
+		paid, open, err := s.SumSpent(t.Context(), "night")
+		if err != nil || int(paid.Answers)+len(open) != calls {
+			t.Fatalf("%d answers and %d open calls of %d, %v", paid.Answers, len(open), calls, err)
+		}
+		if len(open) == 0 {
+			break
+		}
+	}
+	deliveries.Wait()
 }

@@ -72,10 +72,15 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 }
 
 // callsIn returns the open calls in a state, ordered by their hashes.
-func (m *memtable) callsIn(state State) (found []OpenCall) {
+func (m *memtable) callsIn(state State) []OpenCall {
+	return m.callsOf(func(c *OpenCall) bool { return c.State == state })
+}
+
+// callsOf returns the open calls of a kind, ordered by their hashes.
+func (m *memtable) callsOf(kind func(*OpenCall) bool) (found []OpenCall) {
 	m.mu.RLock()
 	for _, c := range m.calls {
-		if c.open.State == state {
+		if kind(&c.open) {
 			found = append(found, c.open)
 		}
 	}

@@ -153,7 +153,7 @@ func TestModel(t *testing.T) {
 					}
 				}
 				for run, want := range spent {
-					if got, err := s.SumSpent(ctx, run); got != *want || err != nil {
+					if got, _, err := s.SumSpent(ctx, run); got != *want || err != nil {
 						t.Fatalf("run %s: %+v, %v; want %+v", run, got, err, *want)
 					}
 					if got := s.openOf(run); !maps.Equal(got, open[run]) {

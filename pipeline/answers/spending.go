@@ -36,16 +36,20 @@ func (p Spending) Plus(other Spending) Spending {
 	return Spending{Answers: p.Answers + other.Answers, Unpriced: p.Unpriced + other.Unpriced, Credits: p.Credits + other.Credits}
 }
 
-// SumSpent returns a run's spending.
-func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, err error) {
-	if err := s.flush(); err != nil {
-		return Spending{}, err
+// SumSpent returns a run's spending, and its calls that may have been billed, or will be, and
+// have no answer. Both are of one moment: an answer that comes meanwhile is in one of them.
+func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, open []OpenCall, err error) {
+	s.logMu.Lock() // no change is made meanwhile
+	defer s.logMu.Unlock()
+	if err := s.flushLocked(); err != nil {
+		return Spending{}, nil, err
 	}
 	err = s.reads.QueryRowContext(ctx, "SELECT answers, unpriced, credits FROM runs WHERE name = ?", run).Scan(&p.Answers, &p.Unpriced, &p.Credits)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Spending{}, nil // the run has asked nothing yet
+		err = nil // the run has asked nothing yet
 	}
-	return p, fault(err)
+	open = s.mem.callsOf(func(c *OpenCall) bool { return c.Run == run && c.State != UnderWay })
+	return p, open, fault(err)
 }
 
 // Spent is what was paid, as Spending.

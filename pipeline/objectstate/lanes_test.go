@@ -55,7 +55,7 @@ func TestLanes(t *testing.T) {
 				t.Errorf("%s: found %+v, want %+v", key, got, want)
 			}
 		}
-		spent, err := x.Answers.SumSpent(t.Context(), "night")
+		spent, _, err := x.Answers.SumSpent(t.Context(), "night")
 		if want := (answers.Spending{Answers: 2, Credits: 4}); err != nil || spent != want || unknownOf(t, x, "night") != 3 {
 			t.Errorf("spent %+v, %v, want %+v", spent, err, want)
 		}

@@ -144,7 +144,7 @@ func TestLoadSome(t *testing.T) {
 			t.Errorf("%s: found %+v, want %+v", key, got, want)
 		}
 	}
-	spent, err := x.Answers.SumSpent(t.Context(), "night")
+	spent, _, err := x.Answers.SumSpent(t.Context(), "night")
 	if want := (answers.Spending{Answers: 1, Credits: 2}); err != nil || spent != want || unknownOf(t, x, "night") != 3 {
 		t.Errorf("spent %+v, %v; want %+v", spent, err, want)
 	}
@@ -312,7 +312,7 @@ func TestRenew(t *testing.T) {
 	if hurries == before {
 		t.Error("changes are sent without asking whether there is hurry")
 	}
-	spent, err := copied.SumSpent(t.Context(), "night")
+	spent, _, err := copied.SumSpent(t.Context(), "night")
 	if want := (answers.Spending{Answers: 2, Credits: 4}); err != nil || spent != want || unknownOf(t, copied.session, "night") != 2 {
 		t.Errorf("spent %+v, %v, want %+v", spent, err, want)
 	}

@@ -218,7 +218,7 @@ func TestSealing(t *testing.T) {
 	}
 	next, err := b.state(t, "state").Write(t.Context(), people, t.TempDir())
 	must(t, err)
-	spent, err := next.Answers.SumSpent(t.Context(), "night")
+	spent, _, err := next.Answers.SumSpent(t.Context(), "night")
 	if want := (answers.Spending{Answers: 90, Credits: 180}); err != nil || spent != want || unknownOf(t, next, "night") != 10 {
 		t.Errorf("the next session finds spent %+v, %v; want %+v", spent, err, want)
 	}

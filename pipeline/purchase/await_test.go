@@ -240,7 +240,7 @@ func TestCompletedBeatsFailed(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 			}
-			paid, err := store.SumSpent(t.Context(), "night")
+			paid, _, err := store.SumSpent(t.Context(), "night")
 			if f.later == "" && (err != nil || paid.Credits != 3) {
 				t.Errorf("%s: paid %+v, %v; want 3 credits", f.name, paid, err)
 			}

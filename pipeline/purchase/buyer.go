@@ -66,16 +66,18 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	if op.IsKeyword() {
 		b.places = newPlaces(min(r.Concurrency, maxPlaces))
 	}
+	// The allowance comes first: an answer that comes meanwhile may cost less than is counted.
+	all, err := r.SpentOfAllowance(ctx, op, b.began)
+	if err != nil {
+		return nil, nil, err
+	}
 	spent, err := r.Spent(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
 	b.reservedEarlier.price = spent.Open
 	b.account.adjust(spent.Calls, spent.Credits(), 0, 0)
-	if b.account.others, err = r.SpentOfAllowance(ctx, op, b.began); err != nil {
-		return nil, nil, err
-	}
-	b.account.others -= spent.Credits()
+	b.account.others = all - spent.Credits()
 	b.counters.Earlier(spent.Calls, spent.Paid)
 	cancel := context.CancelFunc(func() {})
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {

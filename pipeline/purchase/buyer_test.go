@@ -199,7 +199,7 @@ func TestPostedBeforeAnswered(t *testing.T) {
 			if err != nil || got.Outcome != outcome.Matched || got.Receipt != want {
 				t.Errorf("the row is %+v, %v; want it matched and %+v", got, err, want)
 			}
-			paid, err := store.SumSpent(t.Context(), "night")
+			paid, _, err := store.SumSpent(t.Context(), "night")
 			counted, spent := b.Spent()
 			if err != nil || paid != (answers.Spending{Answers: 1, Credits: 2}) || counted != 1 || spent != 2 || calls != 1 {
 				t.Errorf("paid %+v, %v; counted %d calls and %d credits, after %d calls; want 2 credits of one", paid, err, counted, spent, calls)

@@ -165,7 +165,7 @@ func TestDeliver(t *testing.T) {
 			if f.outcome != "" && (*got.Answer.Credits != f.credits || string(got.Answer.Body) != f.body || got.Answer.Request != "req_1" || !got.Answer.Received.Equal(laterNow)) {
 				t.Errorf("%+v, want %d credits", got.Answer, f.credits)
 			}
-			paid, err := store.SumSpent(t.Context(), "night")
+			paid, _, err := store.SumSpent(t.Context(), "night")
 			if err != nil || paid.Credits != f.credits {
 				t.Errorf("the run paid %+v, %v; want %d credits", paid, err, f.credits)
 			}
@@ -188,7 +188,7 @@ func TestDeliverAgain(t *testing.T) {
 		})
 	}
 	group.Wait()
-	paid, err := store.SumSpent(t.Context(), "night")
+	paid, _, err := store.SumSpent(t.Context(), "night")
 	if want := (answers.Spending{Answers: 1, Credits: 3}); err != nil || paid != want {
 		t.Errorf("paid %+v, %v; want %+v", paid, err, want)
 	}
@@ -218,7 +218,7 @@ func TestAnswerAndDelivery(t *testing.T) {
 		if !deliveredFirst {
 			deliver(asked)
 		}
-		paid, err := store.SumSpent(t.Context(), "night")
+		paid, _, err := store.SumSpent(t.Context(), "night")
 		if want := (answers.Spending{Answers: 1, Credits: 3}); err != nil || paid != want {
 			t.Errorf("delivered first %v: paid %+v, %v; want %+v", deliveredFirst, paid, err, want)
 		}

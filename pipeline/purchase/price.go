@@ -2,7 +2,6 @@ package purchase
 
 import (
 	"context"
-	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -114,21 +113,13 @@ func (s Spending) Credits() int64 {
 // Spent is what a run has spent.
 func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
 	s := Spending{Open: map[answers.Hash]int64{}}
-	paid, err := r.Answers.SumSpent(ctx, run)
+	paid, open, err := r.Answers.SumSpent(ctx, run)
 	if err != nil {
 		return s, err
 	}
-	s.Calls, s.Paid = paid.Answers, paid.Credits+paid.Unpriced*r.Price.Max()+r.PaidBefore
-	for _, open := range []iter.Seq2[answers.OpenCall, error]{r.Answers.Unknown(ctx), r.Answers.Parked(ctx)} {
-		for c, err := range open {
-			if err != nil {
-				return s, err
-			}
-			if c.Run == run {
-				s.Calls++
-				s.Open[c.Hash] = r.Price.MaxCost(c.Question)
-			}
-		}
+	s.Calls, s.Paid = paid.Answers+int64(len(open)), paid.Credits+paid.Unpriced*r.Price.Max()+r.PaidBefore
+	for _, c := range open {
+		s.Open[c.Hash] = r.Price.MaxCost(c.Question)
 	}
 	return s, nil
 }
@@ -146,20 +137,18 @@ func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, 
 		}
 		return Prices[of.Operation]
 	}
-	spent, err := r.Answers.SpentSince(ctx, r.Budget.Allowance.since(now))
-	for _, d := range spent {
-		credits += d.Credits + d.Unpriced*priceOf(d.Scope).Max()
-	}
-	if err != nil {
-		return 0, err
-	}
+	// Open calls come first: an answer that comes meanwhile counts twice, and not never.
 	for c, err := range r.Answers.OpenAnywhere(ctx) {
 		if err != nil {
 			return 0, err
 		}
 		credits += priceOf(c.Scope).MaxCost(c.Question)
 	}
-	return credits, nil
+	spent, err := r.Answers.SpentSince(ctx, r.Budget.Allowance.since(now))
+	for _, d := range spent {
+		credits += d.Credits + d.Unpriced*priceOf(d.Scope).Max()
+	}
+	return credits, err
 }
 
 // reservedEarlier are the questions of earlier processes of the run that had no answer

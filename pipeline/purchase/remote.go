@@ -200,7 +200,7 @@ type Answers interface {
 // Ledger says what a run has spent, and what may have been billed. It is read before
 // the first call and for the report; the sequences end at the first error.
 type Ledger interface {
-	SumSpent(ctx context.Context, run string) (answers.Spending, error)
+	SumSpent(ctx context.Context, run string) (paid answers.Spending, open []answers.OpenCall, err error)
 	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 	// SpentSince and OpenAnywhere are about all scopes of the state.

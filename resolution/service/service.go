@@ -109,7 +109,7 @@ func New(o Options) (*Service, error) {
 		})
 		limits, prices := o.shown()
 		s.console = dashboard.NewOperator(dashboard.Operator{
-			State: o.State, Key: o.SystemKey, Now: s.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
+			State: o.State, Key: o.SystemKey, Pepper: o.Pepper, Now: s.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
 		})
 	}
 	return s, nil

@@ -189,6 +189,9 @@ func (r *Roster) open(sealed state.Secret) (callback.Secret, error) {
 	return callback.ParseSecret(string(plain))
 }
 
+// NewSecret makes a callback secret and seals it.
+func (r *Roster) NewSecret() []byte { return r.pepper.Seal([]byte(callback.NewSecret().Reveal())) }
+
 // Names returns the public ids of all organizations by their ID, as of now. A
 // test organization has the public id of the organization that owns the test keys.
 func (r *Roster) Names(ctx context.Context) (map[int64]string, error) {

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/csv"
 	"errors"
 	"maps"
 	"net/http"
@@ -11,11 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/credential"
-	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -56,8 +53,9 @@ func sums(all []state.Usage, key func(state.Usage) string) []use {
 type overview struct {
 	Balance                   state.Balance
 	Days                      int
-	Total                     use
-	Today                     use
+	Total, Today, Month       use
+	MonthName                 string
+	Left                      string // how long the credits last, in words
 	Chart                     *chart
 	ByOperation, ByKey, ByDay []use
 }
@@ -70,22 +68,31 @@ func (a *Account) overview(v *visit) error {
 	o := overview{Days: overviewDays}
 	today := a.Now().UTC().Truncate(24 * time.Hour)
 	from := today.AddDate(0, 0, 1-overviewDays)
+	month := today.AddDate(0, 0, 1-today.Day())
+	o.MonthName = month.Format("January")
 	balance, err := a.State.Balance(ctx, v.caller.Account.ID)
 	if err != nil {
 		return err
 	}
-	all, err := a.State.Usage(ctx, v.caller.Account.ID, from, today)
+	all, err := a.State.Usage(ctx, v.caller.Account.ID, earlier(from, month), today)
 	if err != nil {
 		return err
 	}
 	o.Balance = balance
+	for _, u := range all {
+		if !u.Day.Before(month) {
+			o.Month.add(u)
+		}
+	}
+	all = slices.DeleteFunc(all, func(u state.Usage) bool { return u.Day.Before(from) })
+	o.Left = left(balance.Available, all, today)
 	for _, u := range all {
 		o.Total.add(u)
 		if u.Day.Equal(today) {
 			o.Today.add(u)
 		}
 	}
-	o.Chart = spending(all, from, overviewDays)
+	o.Chart = spending(all, from, overviewDays, "operation")
 	o.ByOperation = sums(all, func(u state.Usage) string { return u.Operation })
 	o.ByKey = sums(all, func(u state.Usage) string { return u.KeyLabel + "\n" + u.Key })
 	for i, u := range o.ByKey {
@@ -94,6 +101,34 @@ func (a *Account) overview(v *visit) error {
 	o.ByDay = sums(all, func(u state.Usage) string { return u.Day.Format(time.DateOnly) })
 	slices.Reverse(o.ByDay)
 	return v.show("overview", "Overview", "", o)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// left says how long credits last if they are spent as they were since the first day of
+// spending, "" without any spending.
+func left(credits int64, all []state.Usage, today time.Time) string {
+	var spent int64
+	first := today
+	for _, u := range all {
+		if spent += u.Credits; u.Credits > 0 {
+			first = earlier(first, u.Day)
+		}
+	}
+	if spent == 0 {
+		return ""
+	}
+	const most = 1000
+	days := float64(credits) * (today.Sub(first).Hours()/24 + 1) / float64(spent)
+	if days > most {
+		return "more than 1,000 days left at this pace"
+	}
+	return figures.Plural(int64(days), "day") + " left at this pace"
 }
 
 type apiAccess struct {
@@ -128,7 +163,7 @@ func (a *Account) showKeys(v *visit, status int, p *page, content apiAccess) err
 func (a *Account) makeKey(v *visit) error {
 	form := v.r.PostForm
 	refuse := func(why string) error {
-		sent := map[string]string{"name": form.Get("name"), "networks": form.Get("networks"), "days": form.Get("days")}
+		sent := map[string]string{"name": form.Get("name"), "networks": form.Get("networks"), "days": form.Get("days"), "limit": form.Get("limit")}
 		return a.showKeys(v, http.StatusBadRequest, &page{Problem: why}, apiAccess{Form: sent})
 	}
 	now := a.Now()
@@ -159,11 +194,18 @@ func (a *Account) makeKey(v *visit) error {
 		}
 		k.Expires = now.AddDate(0, 0, days)
 	}
+	if text := form.Get("limit"); text != "" {
+		credits, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || credits < 1 {
+			return refuse("A spending limit is a number of credits, or none if you leave it empty.")
+		}
+		k.Limit = credits
+	}
 	key := credential.NewKey(k.Test).Reveal()
 	k.Hash, k.Hint = a.Pepper.Hash(key), credential.Hint(key)
 	made, err := a.State.AddKey(v.r.Context(), k)
 	if errors.Is(err, resolution.ErrInvalid) {
-		return refuse("A name has at most 100 characters, all of them printable.")
+		return refuse("A name has at most 100 characters, all of them printable, and a spending limit at most a trillion credits.")
 	}
 	if err == nil {
 		err = a.Desk.Roster.Refresh(v.r.Context())
@@ -192,140 +234,4 @@ func (a *Account) revokeKey(v *visit) error {
 	}
 	a.Log.Info("key revoked in the dashboard", "organization", v.owner.Public, "key", public, "by", v.caller.Key.Public)
 	return redirect(v.w, v.r, "/account/settings/api-access")
-}
-
-// listed is how many lines a page of a list has.
-const listed = 50
-
-type activity struct {
-	Jobs    []state.Job
-	More    string // id of the last line, when there are older ones
-	Calls   []state.Entry
-	IsFirst bool
-}
-
-func (a *Account) activity(v *visit) error {
-	before, ok := uuid.Nil, true
-	if text := v.r.URL.Query().Get("before"); text != "" {
-		if before, ok = request.ParseID(text); !ok {
-			return wire.ErrNothingHere
-		}
-	}
-	jobs, err := a.State.Jobs(v.r.Context(), v.caller.Account.ID, "", before, listed+1)
-	if err != nil {
-		return err
-	}
-	content := activity{Jobs: jobs, IsFirst: before == uuid.Nil}
-	if len(jobs) > listed {
-		content.Jobs = jobs[:listed]
-		content.More = request.FormatID(jobs[listed-1].ID)
-	}
-	if content.IsFirst {
-		if content.Calls, err = a.State.LatestEntries(v.r.Context(), v.caller.Account.ID, true, listed); err != nil {
-			return err
-		}
-	}
-	return v.show("activity", "Resolutions", "/activity", content)
-}
-
-func (a *Account) cancel(v *visit) error {
-	id, ok := request.ParseID(v.r.PostForm.Get("resolution"))
-	if !ok {
-		return wire.ErrNothingHere
-	}
-	if err := a.Desk.CancelOf(v.r.Context(), v.caller.Account.ID, id); err != nil {
-		return err
-	}
-	return redirect(v.w, v.r, "/account/activity")
-}
-
-type deliveries struct {
-	All     []state.Delivery
-	More    string
-	Which   string
-	Secrets []string // shown on request
-}
-
-func (a *Account) deliveries(v *visit) error { return a.showDeliveries(v, deliveries{}) }
-
-func (a *Account) showDeliveries(v *visit, content deliveries) error {
-	query := v.r.URL.Query()
-	content.Which = query.Get("state")
-	switch content.Which {
-	case "", state.Pending, state.Delivered, state.Dead:
-	default:
-		return wire.ErrNothingHere
-	}
-	all, err := a.State.Deliveries(v.r.Context(), v.caller.Account.ID, content.Which, query.Get("before"), listed+1)
-	if err != nil {
-		return err
-	}
-	content.All = all
-	if len(all) > listed {
-		content.All, content.More = all[:listed], all[listed-1].WebhookID
-	}
-	return v.show("deliveries", "Callbacks", "/deliveries", content)
-}
-
-func (a *Account) replay(v *visit) error {
-	if err := a.Desk.Replay(v.r.Context(), v.caller.Account.ID, v.r.PostForm.Get("webhook")); err != nil {
-		return err
-	}
-	return redirect(v.w, v.r, "/account/deliveries")
-}
-
-func (a *Account) secret(v *visit) error {
-	var plain []string
-	for _, secret := range a.Desk.Roster.CallbackSecrets(v.owner.ID) {
-		plain = append(plain, secret.Reveal())
-	}
-	return a.showDeliveries(v, deliveries{Secrets: plain})
-}
-
-func (a *Account) ledger(v *visit) error {
-	entries, err := a.State.LatestEntries(v.r.Context(), v.caller.Account.ID, false, 2*listed)
-	if err != nil {
-		return err
-	}
-	return v.show("ledger", "Ledger", "/ledger", entries)
-}
-
-// ledgerFile answers with the whole ledger, the oldest entry first.
-func (a *Account) ledgerFile(v *visit) error {
-	h := v.w.Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="ledger-`+v.owner.Public+`.csv"`)
-	to := csv.NewWriter(v.w)
-	_ = to.Write([]string{"entry", "time", "kind", "credits", "available", "reserved", "operation", "resolution_id", "key", "key_name", "note"})
-	for after := int64(0); ; {
-		entries, err := a.State.Ledger(v.r.Context(), v.caller.Account.ID, after, 1000)
-		if err != nil {
-			panic(http.ErrAbortHandler) // part of the answer is sent: cut it off
-		}
-		for _, e := range entries {
-			id := ""
-			if e.Resolution != uuid.Nil {
-				id = request.FormatID(e.Resolution)
-			}
-			_ = to.Write([]string{
-				strconv.FormatInt(e.Seq, 10), e.At.Format(wire.TimeFormat), string(e.Kind), strconv.FormatInt(e.Credits, 10), strconv.FormatInt(e.Available, 10),
-				strconv.FormatInt(e.Reserved, 10), string(e.Operation), id, e.Key, cell(e.KeyLabel), cell(e.Note),
-			})
-			after = e.Seq
-		}
-		to.Flush()
-		_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(time.Minute)) // extends the deadline for the next part, because the file may be long
-		if len(entries) < 1000 {
-			return nil
-		}
-	}
-}
-
-// cell prevents a spreadsheet from reading a text as a formula.
-// Source: owasp.org, CSV Injection.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

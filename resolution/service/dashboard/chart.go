@@ -35,8 +35,9 @@ type legend struct {
 // colors is how many colours the style has for operations.
 const colors = 10
 
-// spending draws the credits of each day. It is nil when none were spent.
-func spending(use []state.Usage, from time.Time, days int) *chart {
+// spending draws the credits of each day, by what Operation of the usage names. It is
+// nil when none were spent.
+func spending(use []state.Usage, from time.Time, days int, by string) *chart {
 	byDay := make([]map[string]int64, days)
 	total := map[string]int64{}
 	for _, u := range use {
@@ -87,7 +88,7 @@ func spending(use []state.Usage, from time.Time, days int) *chart {
 	for i, n := range []int{0, days / 2, days - 1} {
 		c.Days[i] = from.AddDate(0, 0, n).Format("2 Jan")
 	}
-	c.Text = fmt.Sprintf("%s in %d days, by operation; the table below has each day", figures.Plural(sum, "credit"), days)
+	c.Text = fmt.Sprintf("%s in %d days, by %s; a table below has the numbers", figures.Plural(sum, "credit"), days, by)
 	return c
 }
 

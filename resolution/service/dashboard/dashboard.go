@@ -40,7 +40,9 @@ type State interface {
 	Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error)
 	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
 	Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error)
-	LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error)
+	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) ([]state.Entry, error)
+	Spent(ctx context.Context, organization int64) ([]state.Usage, error)
+	Searches(ctx context.Context, organization int64) ([]state.Searches, error)
 }
 
 // keyState has the keys of an organization.
@@ -206,7 +208,9 @@ func (a *Account) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller, err := a.Gate.SignIn(r, strings.TrimSpace(r.PostFormValue("key")))
 	if problem, is := errors.AsType[*wire.Problem](err); is && problem.Kind.Status < 500 {
-		p.Problem, p.Notice = problem.Detail, ""
+		if p.Problem, p.Notice = problem.Detail, ""; problem.Kind == wire.InvalidCredentials {
+			p.Problem = "Unknown API key. Was it copied whole, and is it not revoked?"
+		}
 		return write(w, "sign-in", problem.Kind.Status, p)
 	}
 	if err != nil {
@@ -280,8 +284,8 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 		"table": func(title, head string, rows []use) any {
 			return map[string]any{"Title": title, "Head": head, "Rows": rows, "Long": len(rows) > 12}
 		},
-		"choice": func(d deliveries, which, name string) any {
-			return map[string]any{"Link": "/account/deliveries?state=" + which, "Chosen": d.Which == which, "Name": name}
+		"choice": func(link, chosen, which, name string) any {
+			return map[string]any{"Link": link + which, "Chosen": chosen == which, "Name": name}
 		},
 	}).ParseFS(files, "page/layout.html"))
 	all := map[string]*template.Template{}

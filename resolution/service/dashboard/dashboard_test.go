@@ -225,10 +225,10 @@ func TestSignIn(t *testing.T) {
 		{"for one operation", limited, 403, "may not call this operation"},
 		{"for another network", far, 403, "from this address"},
 		{"expired", expired, 401, "has expired"},
-		{"unknown", credential.NewKey(false).Reveal(), 401, "is not known here"},
-		{"empty", "", 401, "is not known here"},
-		{"a script", `"><script>alert(1)</script>`, 401, "is not known here"},
-		{"unknown again", "x", 401, "is not known here"},
+		{"unknown", credential.NewKey(false).Reveal(), 401, "Unknown API key"},
+		{"empty", "", 401, "Unknown API key"},
+		{"a script", `"><script>alert(1)</script>`, 401, "Unknown API key"},
+		{"unknown again", "x", 401, "Unknown API key"},
 		{"one too many", "x", 429, "Try again later"},
 	} {
 		a := s.ask(s.visitor(), "POST", "/account/sign-in", url.Values{"key": {c.key}})
@@ -284,6 +284,7 @@ func TestForms(t *testing.T) {
 		{"without a name", c, url.Values{"csrf": {token}}, nil, 400},
 		{"of no operation", c, url.Values{"name": {"x"}, "csrf": {token}, "operation": {"x"}}, nil, 400},
 		{"of no network", c, url.Values{"name": {"x"}, "csrf": {token}, "networks": {"here"}}, nil, 400},
+		{"that may spend nothing", c, url.Values{"name": {"x"}, "csrf": {token}, "limit": {"0"}}, nil, 400},
 		{"that expires at once", c, url.Values{"name": {"x"}, "csrf": {token}, "days": {"0"}}, nil, 400},
 		{"as GET", c, nil, nil, 405},
 	} {
@@ -479,7 +480,7 @@ func TestAccountInABrowser(t *testing.T) {
 	}
 	submit("lrk_live_wrong")
 	var alert string
-	if b.Ask("document.querySelector('[role=alert]').textContent", &alert); !strings.Contains(alert, "not known here") {
+	if b.Ask("document.querySelector('[role=alert]').textContent", &alert); !strings.Contains(alert, "Unknown API key") {
 		t.Errorf("a wrong key: %q", alert)
 	}
 	s.faults(b, "sign-in-wrong")
@@ -489,6 +490,18 @@ func TestAccountInABrowser(t *testing.T) {
 	s.look(b, origin, map[string]string{
 		"overview": "/account", "activity": "/account/activity", "deliveries": "/account/deliveries", "ledger": "/account/ledger", "api-access": "/account/settings/api-access",
 	})
+
+	fresh, _ := s.store.CreateOrganization(t.Context(), "New Customer", 0, s.pepper.Seal([]byte(s.secret.Reveal())), time.Now())
+	s.organization, fresh = fresh, s.organization
+	empty := s.newKey(state.Key{Label: "first"})
+	s.organization = fresh
+	b.Show(origin+"/account", screens[0])
+	b.Follow(`document.querySelector('header form button').click()`)
+	submit(empty)
+	s.look(b, origin, map[string]string{"empty-overview": "/account", "empty-activity": "/account/activity", "empty-deliveries": "/account/deliveries", "empty-ledger": "/account/ledger"})
+	b.Show(origin+"/account", screens[0])
+	b.Follow(`document.querySelector('header form button').click()`)
+	submit(s.key)
 
 	// Make a key and use it; revoke it and see it refused.
 	b.Show(origin+"/account/settings/api-access", screens[0])
@@ -503,6 +516,10 @@ func TestAccountInABrowser(t *testing.T) {
 	var shown bool
 	if b.Ask(fmt.Sprintf("document.documentElement.outerHTML.includes(%q)", key), &shown); shown {
 		t.Error("the key is shown twice")
+	}
+	var right float64
+	if b.Ask(`document.querySelector('.act summary').getBoundingClientRect().right`, &right); right > 390 {
+		t.Errorf("Revoke ends at %v of 390", right)
 	}
 	b.Follow(`document.querySelector('button[aria-label^="Revoke made here"]').click()`)
 	s.at(b, "/account/settings/api-access")
@@ -532,4 +549,55 @@ func TestAccountInABrowser(t *testing.T) {
 	b.Show(origin+"/account/ledger", screens[0])
 	s.at(b, "/account/sign-in?ended")
 	s.quiet(b, origin)
+}
+
+// TestLists: what the filters of lists show, and the pages they are on.
+func TestLists(t *testing.T) {
+	s := serve(t)
+	s.fill()
+	c, _ := s.signIn(s.key)
+	for _, x := range []struct {
+		path   string
+		status int
+		shows  []string
+		hides  []string
+	}{
+		{"/account", 200, []string{"days left at this pace", "Spent in " + time.Now().UTC().Format("January")}, nil},
+		{"/account/ledger", 200, []string{"<td>grant</td>", "<td>capture</td>", "24,995"}, []string{"Older entries"}},
+		{"/account/ledger?kind=grant", 200, []string{"<td>grant</td>"}, []string{"<td>capture</td>"}},
+		{"/account/ledger?operation=ip_to_company", 200, []string{"<td>ip_to_company</td>", "Spent on ip_to_company</span><strong>1,046</strong>"}, []string{"<td>enrichment</td>"}},
+		{"/account/ledger?kind=grant&operation=enrichment", 200, []string{"No entry is like that."}, nil},
+		{"/account/ledger?before=2", 200, []string{"<td>grant</td>"}, []string{"<td>capture</td>"}},
+		{"/account/ledger?before=x", 404, nil, nil},
+		{"/account/activity", 200, []string{"2 completed, 24 credits", "1 failed", "1 queued, 100 credits reserved", "Latest single-record calls"}, nil},
+		{"/account/activity?status=failed", 200, []string{`tag failed`}, []string{`tag completed`, "Latest single-record calls"}},
+		{"/account/activity?status=cancelled", 200, []string{"No search is in this state."}, nil},
+		{"/account/activity?status=x", 404, nil, nil},
+		{"/account/deliveries?state=dead", 200, []string{`<span class="tag dead">failed</span>`}, []string{"tag delivered"}},
+	} {
+		a := s.ask(c, "GET", x.path, nil)
+		if a.status != x.status {
+			t.Errorf("%s: %d", x.path, a.status)
+		}
+		for _, want := range x.shows {
+			if !strings.Contains(a.body, want) {
+				t.Errorf("%s does not show %q", x.path, want)
+			}
+		}
+		for _, no := range x.hides {
+			if strings.Contains(a.body, no) {
+				t.Errorf("%s shows %q", x.path, no)
+			}
+		}
+	}
+	for range 150 {
+		_, err := s.store.Grant(t.Context(), s.organization.ID, 1, "", time.Now())
+		s.must(err)
+	}
+	a := s.ask(c, "GET", "/account/ledger?kind=grant", nil)
+	_, after, _ := strings.Cut(a.body, `before=`)
+	last, _, _ := strings.Cut(after, `"`)
+	if a = s.ask(c, "GET", "/account/ledger?kind=grant&before="+last, nil); strings.Count(a.body, "<td>grant</td>") != 51 || strings.Contains(a.body, "Older entries") {
+		t.Errorf("the second page of grants has %d", strings.Count(a.body, "<td>grant</td>"))
+	}
 }

@@ -1,10 +1,12 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/admission"
+	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -22,7 +25,10 @@ type OperatorState interface {
 	Organizations(ctx context.Context) ([]state.Account, error)
 	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
 	Keys(ctx context.Context, organization int64) ([]state.Key, error)
-	LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error)
+	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) ([]state.Entry, error)
+	UsageOfAll(ctx context.Context, from, to time.Time) ([]state.Usage, error)
+	CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error)
+	AddKey(ctx context.Context, k state.Key) (state.Key, error)
 	Balance(ctx context.Context, organization int64) (state.Balance, error)
 	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
 	RenameOrganization(ctx context.Context, organization int64, name string) error
@@ -38,6 +44,8 @@ type Operator struct {
 	Key   secret.Text // the x-sys-key
 	Now   func() time.Time
 	Log   *slog.Logger
+
+	Pepper credential.Pepper
 
 	Gate *admission.Gate
 	Desk *account.Desk
@@ -59,6 +67,8 @@ func NewOperator(o Operator) *Operator {
 func (o *Operator) actions() map[string]action {
 	return map[string]action{
 		"":             {http.MethodGet, o.organizations},
+		"/new":         {http.MethodPost, o.create},
+		"/one/key":     {http.MethodPost, o.makeKey},
 		"/queues":      {http.MethodGet, o.queues},
 		"/replay":      {http.MethodPost, o.replay},
 		"/limits":      {http.MethodGet, o.limits},
@@ -138,12 +148,99 @@ func (v *visit) operate(name, title, current string, content any) error {
 	})
 }
 
+type organizations struct {
+	All   []state.Account
+	Chart *chart
+	Days  int
+	By    []use // organization
+}
+
 func (o *Operator) organizations(v *visit) error {
-	all, err := o.State.Organizations(v.r.Context())
+	ctx := v.r.Context()
+	all, err := o.State.Organizations(ctx)
 	if err != nil {
 		return err
 	}
-	return v.operate("operator", "Organizations", "", all)
+	if err := o.Desk.StoreRequests(ctx); err != nil {
+		return err
+	}
+	today := o.Now().UTC().Truncate(24 * time.Hour)
+	from := today.AddDate(0, 0, 1-overviewDays)
+	used, err := o.State.UsageOfAll(ctx, from, today)
+	if err != nil {
+		return err
+	}
+	names := map[int64]string{}
+	for _, a := range all {
+		names[a.Organization.ID] = a.Organization.Name
+	}
+	content := organizations{All: all, Days: overviewDays}
+	content.By = sums(used, func(u state.Usage) string { return cmp.Or(names[u.Organization], "deleted") })
+	slices.SortStableFunc(content.By, func(a, b use) int { return cmp.Compare(b.Credits, a.Credits) })
+	largest := map[string]bool{} // the others share a colour
+	for _, u := range content.By[:min(len(content.By), colors-1)] {
+		largest[u.Name] = true
+	}
+	for i, u := range used {
+		if used[i].Operation = cmp.Or(names[u.Organization], "deleted"); !largest[used[i].Operation] {
+			used[i].Operation = "others"
+		}
+	}
+	content.Chart = spending(used, from, overviewDays, "organization")
+	return v.operate("operator", "Organizations", "", content)
+}
+
+// create makes an organization, and shows it with its first key.
+func (o *Operator) create(v *visit) error {
+	form := v.r.PostForm
+	var credits int64
+	var err error
+	if text := form.Get("credits"); text != "" {
+		if credits, err = strconv.ParseInt(text, 10, 64); err != nil || credits < 0 {
+			return wire.Refuse(wire.ValidationError, "Give a number of credits, or leave it empty.")
+		}
+	}
+	made, err := o.State.CreateOrganization(v.r.Context(), form.Get("name"), credits, o.Desk.Roster.NewSecret(), o.Now())
+	if err == nil {
+		o.Log.Info("created on the pages of operators", "organization", made.Public)
+		return o.showNewKey(v, made, "first")
+	}
+	return notPossible(err)
+}
+
+func (o *Operator) makeKey(v *visit) error {
+	found, err := o.named(v)
+	if err != nil {
+		return err
+	}
+	return o.showNewKey(v, found, v.r.PostForm.Get("label"))
+}
+
+// showNewKey makes a live key without limits, and shows it this once.
+func (o *Operator) showNewKey(v *visit, of state.Organization, label string) error {
+	key := credential.NewKey(false).Reveal()
+	made, err := o.State.AddKey(v.r.Context(), state.Key{
+		Organization: of.ID, Label: label, Hash: o.Pepper.Hash(key), Hint: credential.Hint(key), Created: o.Now(),
+	})
+	if err != nil {
+		return notPossible(err)
+	}
+	if _, err := o.Desk.Roster.Names(v.r.Context()); err != nil {
+		return err
+	}
+	o.Log.Info("key made on the pages of operators", "organization", of.Public, "key", made.Public)
+	return o.show(v, of, key)
+}
+
+// notPossible answers what a form asked for and the state refuses.
+func notPossible(err error) error {
+	if too, is := errors.AsType[*state.InsufficientError](err); is {
+		return wire.Insufficient(too)
+	}
+	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) {
+		return wire.Refuse(wire.ValidationError, "That is not possible: the name is taken, too long or empty, or the number is out of bounds.")
+	}
+	return err
 }
 
 type oneOrganization struct {
@@ -151,6 +248,7 @@ type oneOrganization struct {
 	Balance      state.Balance
 	Keys         []state.Key
 	Entries      []state.Entry
+	Made         string // a new key, shown once
 }
 
 // named returns the organization that a request names by its public id.
@@ -167,14 +265,18 @@ func (o *Operator) organization(v *visit) error {
 	if err != nil {
 		return err
 	}
-	one := oneOrganization{Organization: found}
+	return o.show(v, found, "")
+}
+
+func (o *Operator) show(v *visit, found state.Organization, made string) (err error) {
+	one := oneOrganization{Organization: found, Made: made}
 	if one.Balance, err = o.State.Balance(v.r.Context(), found.ID); err != nil {
 		return err
 	}
 	if one.Keys, err = o.State.Keys(v.r.Context(), found.ID); err != nil {
 		return err
 	}
-	if one.Entries, err = o.State.LatestEntries(v.r.Context(), found.ID, false, listed/2); err != nil {
+	if one.Entries, err = o.State.LatestEntries(v.r.Context(), found.ID, state.Entries{}, listed/2); err != nil {
 		return err
 	}
 	return v.operate("operator-organization", found.Name, "/one", one)
@@ -187,14 +289,8 @@ func (o *Operator) change(v *visit, what string, change func(state.Organization)
 	if err == nil {
 		err = change(found)
 	}
-	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		return wire.Insufficient(too)
-	}
-	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) {
-		return wire.Refuse(wire.ValidationError, "That is not possible: the name is taken, too long or empty, or the number is out of bounds.")
-	}
 	if err != nil {
-		return err
+		return notPossible(err)
 	}
 	if _, err := o.Desk.Roster.Names(v.r.Context()); err != nil {
 		return err

@@ -100,6 +100,11 @@ func TestOperatorChangesOrganizations(t *testing.T) {
 		{"/operator/one/suspend", url.Values{"id": {id}}, 303},
 		{"/operator/one/revoke", url.Values{"id": {id}, "key": {keys[1].Public}}, 303},
 		{"/operator/one/revoke", url.Values{"id": {id}, "key": {"key_0"}}, 404},
+		{"/operator/new", url.Values{"name": {"Second"}, "credits": {"70"}}, 200},
+		{"/operator/new", url.Values{"name": {"Second"}}, 400},
+		{"/operator/new", url.Values{"name": {"Third"}, "credits": {"-1"}}, 400},
+		{"/operator/one/key", url.Values{"id": {id}, "label": {"second"}}, 200},
+		{"/operator/one/key", url.Values{"id": {"org_0"}, "label": {"second"}}, 404},
 		{"/operator/replay", url.Values{"webhook": {"msg_00000000000000000000000000000002"}}, 303},
 	} {
 		if a := s.operate(s.operator(), "POST", c.path, c.form, "X-Sys-Key", "system"); a.status != c.status {
@@ -141,6 +146,14 @@ func TestOperatorInABrowser(t *testing.T) {
 	var text string
 	if b.Ask("document.querySelector('main').textContent", &text); !strings.Contains(text, "invoice 18") || !strings.Contains(text, "+7000") {
 		t.Errorf("the grant is not in the ledger: %s", text)
+	}
+	b.Show(origin+"/operator", screens[0])
+	b.Follow(`document.querySelector('#name').value = 'Made Here'; document.querySelector('#credits').value = '70'; document.querySelector('form[action$=new] button').click()`)
+	var key string
+	b.Ask("document.querySelector('#made').value", &key)
+	s.faults(b, "operator-made")
+	if status := s.callWith(key); status != 200 {
+		t.Errorf("the first key of a new organization: %d", status)
 	}
 	s.quiet(b, origin)
 }

@@ -257,3 +257,16 @@ func (s *Credits) Usage(ctx context.Context, organization int64, from, to time.T
 		FROM usage u LEFT JOIN keys k ON k.id = u.key WHERE u.organization = ? AND u.day BETWEEN ? AND ? ORDER BY u.day, u.operation, u.key`,
 		organization, day(from), day(to))
 }
+
+// UsageOfAll reads what each organization used between two days, both included, by
+// day. That of test keys is left out.
+func (s *Credits) UsageOfAll(ctx context.Context, from, to time.Time) ([]state.Usage, error) {
+	scan := func(row interface{ Scan(...any) error }) (u state.Usage, err error) {
+		var day int64
+		err = row.Scan(&day, &u.Organization, &u.Requests, &u.Limited, &u.Charges, &u.Credits)
+		u.Day = time.Unix(day*24*60*60, 0).UTC()
+		return u, err
+	}
+	return collect(ctx, s.db.reads, scan, `SELECT u.day, u.organization, sum(u.requests), sum(u.limited), sum(u.charges), sum(u.credits)
+		FROM usage u JOIN organizations o ON o.id = u.organization WHERE o.test_of IS NULL AND u.day BETWEEN ? AND ? GROUP BY 1, 2 ORDER BY 1, 2`, day(from), day(to))
+}

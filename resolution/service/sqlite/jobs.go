@@ -114,6 +114,14 @@ func (s *Queue) Jobs(ctx context.Context, organization int64, status state.Statu
 		organization, before[:], string(status), max(limit, 0))
 }
 
+// Searches counts the jobs of an organization by status.
+func (s *Queue) Searches(ctx context.Context, organization int64) ([]state.Searches, error) {
+	return collect(ctx, s.db.reads, func(row interface{ Scan(...any) error }) (x state.Searches, err error) {
+		return x, row.Scan(&x.Status, &x.Count, &x.Credits)
+	}, `SELECT status, count(*), sum(CASE WHEN finished IS NULL THEN reserved ELSE spent END) FROM resolutions
+		WHERE organization = ? GROUP BY status ORDER BY status`, organization)
+}
+
 // listedJobColumns are jobColumns without what a job contains.
 var listedJobColumns = strings.NewReplacer("work, payload,", "NULL, NULL,", " result,", " NULL,").Replace(jobColumns)
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
@@ -105,11 +106,21 @@ func (s *Credits) Ledger(ctx context.Context, organization, after int64, limit i
 		entryColumns+" WHERE l.organization = ? AND l.seq > ? ORDER BY l.seq LIMIT ?", organization, after, limit)
 }
 
-// LatestEntries reads up to limit entries of an organization, the newest first:
-// all, or only the charges of single-record calls.
-func (s *Credits) LatestEntries(ctx context.Context, organization int64, charges bool, limit int) ([]state.Entry, error) {
-	return collect(ctx, s.db.reads, scanEntry,
-		entryColumns+" WHERE l.organization = ?1 AND (NOT ?2 OR l.kind = 'capture' AND l.reserved = 0) ORDER BY l.seq DESC LIMIT ?3", organization, charges, limit)
+// LatestEntries reads up to limit entries of an organization, the newest first.
+func (s *Credits) LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) ([]state.Entry, error) {
+	if which.Before == 0 {
+		which.Before = math.MaxInt64
+	}
+	return collect(ctx, s.db.reads, scanEntry, entryColumns+` WHERE l.organization = ?1 AND l.seq < ?2 AND (?3 = '' OR l.kind = ?3)
+		AND (?4 = '' OR l.operation = ?4) AND (NOT ?5 OR l.kind = 'capture' AND l.reserved = 0) ORDER BY l.seq DESC LIMIT ?6`,
+		organization, which.Before, string(which.Kind), string(which.Operation), which.Single, limit)
+}
+
+// Spent returns the credits that an organization has ever spent, by operation.
+func (s *Credits) Spent(ctx context.Context, organization int64) ([]state.Usage, error) {
+	return collect(ctx, s.db.reads, func(row interface{ Scan(...any) error }) (u state.Usage, err error) {
+		return u, row.Scan(&u.Operation, &u.Charges, &u.Credits)
+	}, "SELECT operation, sum(charges), sum(credits) FROM usage WHERE organization = ? GROUP BY operation HAVING sum(charges) > 0 ORDER BY operation", organization)
 }
 
 const entryColumns = `SELECT l.seq, l.at, l.kind, l.credits, l.available, l.reserved, l.resolution, l.operation, l.note,

@@ -60,8 +60,18 @@ type Entry struct {
 	KeyLabel   string
 }
 
+// Entries selects entries of a ledger, the newest first. Zero fields select all.
+type Entries struct {
+	Kind      Kind
+	Operation resolution.Operation
+	Single    bool  // only charges of single-record calls
+	Before    int64 // only those with a lower Seq
+}
+
 // Usage is what one key of an organization used of one operation on one day.
 type Usage struct {
+	Organization int64 // set in the usage of all
+
 	Day       time.Time // midnight UTC
 	Operation string
 	Key       string // public id, "" when none is known

@@ -69,6 +69,13 @@ type Finish struct {
 	At       time.Time
 }
 
+// Searches are the keyword searches in one state that are not removed yet.
+type Searches struct {
+	Status  Status
+	Count   int64
+	Credits int64 // spent, or reserved by the unfinished
+}
+
 // SnapshotWindow is how long a keyword search and its pages see the same data.
 // Within this time, all jobs of an organization with the same hash see what the
 // first of them saw.

@@ -93,6 +93,27 @@ func TestChangesAreKept(t *testing.T) {
 	}
 }
 
+// TestChangesOfListedPerson: a person on a suppression list who is gone from the input too is not
+// in the changes.
+func TestChangesOfListedPerson(t *testing.T) {
+	dir := t.TempDir()
+	night := setup{dir: dir, rowsPerPart: 10, out: "monday"}
+	night.input(t, "a.csv", "email\nlisted@x.example\nstays@x.example\n")
+	night.mustDo(t)
+	before, err := changes.Open(t.Context(), filepath.Join(dir, "monday"), sinks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	night.input(t, "a.csv", "email\nstays@x.example\n")
+	night.out, night.suppress, night.changes = "tuesday", listOf(t, "listed@x.example"), &job.Changes{Before: before}
+	if c := night.mustDo(t).Changes; c.Removed != 1 {
+		t.Fatalf("%+v", c)
+	}
+	if strings.Contains(content(t, filepath.Join(dir, "tuesday"))["_changes/part-00000.parquet"], "listed@x.example") {
+		t.Error("the changes have the address of a listed person")
+	}
+}
+
 func hasChanges(t *testing.T, s setup) bool {
 	t.Helper()
 	for name := range listing(t, s.outDir()) {

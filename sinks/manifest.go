@@ -100,6 +100,14 @@ func (m *Manifest) Chosen() []string {
 	return job.Columns
 }
 
+// LeavesOut reports whether the job had suppression lists.
+func (m *Manifest) LeavesOut() bool {
+	var job struct {
+		Suppression string `json:"suppression"`
+	}
+	return json.Unmarshal(m.Job, &job) == nil && job.Suppression != ""
+}
+
 // FirstOwn is the place in Schema of the first column that is not kept from the input;
 // len(Schema) without one.
 func (m *Manifest) FirstOwn() int {

@@ -53,7 +53,7 @@ type comparison struct {
 	compared    []int
 	was         []int
 	old, new    *side
-	hidesGone   bool
+	hidesGone   bool                      // a row that is gone may be of a listed person, also of one whom the input lacks
 	differences *spill.Sorter[difference] // in the order of the output
 	changed     *spill.Sorter[difference] // in the order of the old rows
 	values      spool                     // of old rows that changed
@@ -65,7 +65,7 @@ func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", after.Dir, err)
 	}
-	c := &comparison{shape: shape, values: spool{dir: scratch}, hidesGone: after.Manifest.Totals.Suppressed > 0}
+	c := &comparison{shape: shape, values: spool{dir: scratch}, hidesGone: after.Manifest.LeavesOut()}
 	c.result = &sinks.Changes{By: s.Column(), Compare: s.Compare, Was: s.Was}
 	if before != nil {
 		c.result.From, c.result.Since, c.result.SinceAt = before.Dir, before.Manifest.JobID, before.Manifest.CompletedAt

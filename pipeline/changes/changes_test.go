@@ -223,7 +223,7 @@ func TestOldAndChangesAreNew(t *testing.T) {
 		if problems, err := Check(t.Context(), sets[0], *sets[1], reader(t, m.dir), m.Changes, dir); err != nil || len(problems) > 0 {
 			t.Fatalf("the check finds %q, %v", problems, err)
 		}
-		hides := sets[1].Manifest.Totals.Suppressed > 0
+		hides := sets[1].Manifest.LeavesOut()
 		got, want := m.applyTo(numbered(rows[0]), numbered(rows[1]), hides), numbered(rows[1])
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("old %v\nnew %v\nchanges %v\ngive %v", rows[0], rows[1], m.rows, got)

@@ -90,6 +90,9 @@ func dataset(t interface{ Fatal(...any) }, dir, jobID string, size int, rows []r
 		m.Totals.Add(p.Totals)
 		m.Parts = append(m.Parts, p)
 	}
+	if m.Totals.Suppressed > 0 {
+		m.Job, _ = json.Marshal(map[string]any{"columns": own, "suppression": "lists"})
+	}
 	for _, c := range change {
 		c(m)
 	}

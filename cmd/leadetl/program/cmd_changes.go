@@ -38,8 +38,8 @@ and
   changed     names of the columns that differ
   was_COLUMN  value in OLD, for columns that --was names
   since       job_id of OLD
-  key_hash    in place of the key and all else, of removed rows, if NEW suppressed
-              anybody: hex SHA-256 of since, a colon and the key
+  key_hash    in place of the key and all else, of removed rows, if NEW has
+              suppression lists: hex SHA-256 of since, a colon and the key
   occurrence  which of the rows with this key, from 1
 
 Rows are found by key and occurrence, or by --by. Compared are the kept input

@@ -115,7 +115,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			b.counters.Retried(string(failure.Class))
 			asked = failure.Pace.RetryAfter
 		}
-		wait = backoff(looks, maxPollWait, asked)
+		wait = c.backoff(looks, maxPollWait, asked)
 	}
 }
 

@@ -2,8 +2,8 @@ package purchase
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/retry"
@@ -73,7 +73,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		if !failure.Sent {
 			continue // the pace waits
 		}
-		wait := backoff(failures, maxWait, failure.Pace.RetryAfter)
+		wait := c.backoff(failures, maxWait, failure.Pace.RetryAfter)
 		if failure.Class == resolution.Limited { // all other calls may not wait, see pace
 			wait = max(wait, min(failure.Pace.RetryAfter, pace.LongestPause))
 		}
@@ -123,10 +123,12 @@ func (c *call) leavePlace(made bool) {
 }
 
 // backoff returns the wait after some failures or looks in a row: at most longest, or what the
-// service asks for.
-func backoff(failures int, longest, asked time.Duration) time.Duration {
-	b := retry.Backoff{Initial: initialWait, Max: longest}
-	return max(b.Jittered(failures, rand.Float64()), min(asked, maxWait))
+// service asks for. Its jitter follows from the question: each waits for another time, and the
+// same again when a test repeats a run.
+func (c *call) backoff(failures int, longest, asked time.Duration) time.Duration {
+	h, b := c.question.Hash(), retry.Backoff{Initial: initialWait, Max: longest}
+	jitter := float64(binary.BigEndian.Uint32(h[4*(failures%8):])) / (1 << 32)
+	return max(b.Jittered(failures, jitter), min(asked, maxWait))
 }
 
 // sleep waits, or until there is news. The error is why ctx ended.

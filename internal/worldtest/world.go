@@ -1,0 +1,165 @@
+// Package worldtest is a simulated machine for tests. What it keeps, and the moment at which
+// it dies, follow from one number: the same seed gives the same faults.
+//
+// The one thing to know before using it: a crash does not abandon the program under test. From
+// the crash on every operation returns ErrCrashed and changes nothing that survives, so all
+// goroutines of the program return. The test then begins the next life on what survived.
+package worldtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"sync"
+	"time"
+)
+
+// ErrCrashed is the error of all operations after the crash.
+var ErrCrashed = errors.New("the machine has crashed")
+
+// World counts the operations of a machine, and ends its lives. It is safe from many
+// goroutines.
+type World struct {
+	seed uint64
+	log  io.Writer // nil: the trace is not written
+
+	mu      sync.Mutex
+	life    int
+	steps   int
+	last    int // the step at which the life ends; 0 means never
+	end     context.CancelCauseFunc
+	dead    bool
+	faults  int     // of this life
+	commits int     // of all lives
+	failing float64 // probability that a COMMIT fails
+	began   time.Time
+	trace   uint64
+}
+
+// New makes a world before its first life. What happens in it is written to log, if not nil.
+func New(seed uint64, log io.Writer) *World {
+	return &World{seed: seed, log: log, dead: true, began: time.Now()}
+}
+
+// Begin begins a life that ends at its step number last, with Crash, or never. The context
+// ends with it.
+func (w *World) Begin(ctx context.Context, last int) context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ctx, w.end = context.WithCancelCause(ctx)
+	w.life, w.steps, w.last, w.dead, w.faults = w.life+1, 0, last, false, 0
+	return ctx
+}
+
+// Crash ends the life.
+func (w *World) Crash() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.crash()
+}
+
+func (w *World) crash() {
+	if !w.dead {
+		w.note("crash")
+		w.dead = true
+		w.end(ErrCrashed)
+	}
+}
+
+// Alive returns ErrCrashed after the crash.
+func (w *World) Alive() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return ErrCrashed
+	}
+	return nil
+}
+
+// Faults is how many steps of the life failed without a crash.
+func (w *World) Faults() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.faults
+}
+
+// step counts an operation that changes what survives. During the last one of a life the
+// machine crashes: ours says that it was this one.
+func (w *World) step(what string) (at int, ours bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return 0, false, ErrCrashed
+	}
+	w.steps++
+	w.note(what)
+	if w.steps == w.last {
+		w.crash()
+		return w.steps, true, ErrCrashed
+	}
+	return w.steps, false, nil
+}
+
+// fault counts a failure that is the machine's.
+func (w *World) fault(what string, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults++
+	w.note("fault " + what)
+	return err
+}
+
+// Draw returns a number that follows from the seed and from what it is drawn for. No draw
+// depends on another, so the order of goroutines changes none.
+func (w *World) Draw(of ...any) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintln(h, append([]any{w.seed}, of...)...)
+	return mix(h.Sum64())
+}
+
+// Below is Draw in [0,n).
+func (w *World) Below(n int, of ...any) int { return int(w.Draw(of...) % uint64(n)) }
+
+// Chance draws whether something of a probability happens.
+func (w *World) Chance(p float64, of ...any) bool { return float64(w.Draw(of...)>>11)/(1<<53) < p }
+
+// Pause waits for a moment of its own. What happens at one moment happens in an order that the
+// scheduler may change while a goroutine is in a system call; what happens at two does not.
+func (w *World) Pause(of ...any) {
+	time.Sleep(time.Duration(1 + w.Below(1000, append(of, "pause")...)))
+}
+
+// mix spreads the bits of a number. It is that of splitmix64.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Note adds to the trace what happens, unless the machine has crashed.
+func (w *World) Note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.dead {
+		w.note(fmt.Sprintf(format, args...))
+	}
+}
+
+func (w *World) note(what string) {
+	line := fmt.Sprintf("%d %d %s %s", w.life, w.steps, time.Since(w.began), what)
+	h := fnv.New64a()
+	io.WriteString(h, line)
+	w.trace = mix(w.trace ^ h.Sum64())
+	if w.log != nil {
+		fmt.Fprintln(w.log, line)
+	}
+}
+
+// Trace is a digest of what has happened, in its order.
+func (w *World) Trace() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.trace
+}

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak
+.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ test-long: ## run every test there is: the race detector for all, LONG_KILLS kil
 # The packages whose code starts goroutines. What tests the whole program is for race-all.
 concurrent = $$(go list -f '{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}' ./... | \
 	xargs grep -lE '^\s+go [a-z]|\.Go\(|errgroup|sourcegraph/conc|AfterFunc\(' | xargs -n1 dirname | sort -u)
+
+SEEDS ?= 20000
+
+world: ## let the code that pays live SEEDS simulated worlds (20000), of some lives each, on all cores
+	LEADETL_WORLD_SEEDS=$(SEEDS) go test -count=1 -v -timeout 0 -run 'TestWorld$$' ./pipeline/world
 
 race:
 	go test -race -short -vet=off -shuffle=on -timeout 10m $(concurrent)

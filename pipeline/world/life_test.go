@@ -1,0 +1,227 @@
+package world
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+const (
+	runName = "night"
+	// quietLives is how many lives without a crash settle all keys: in the last ones the service
+	// has no faults either.
+	quietLives = 6
+	// longest is more than any life takes.
+	longest = 30 * 24 * time.Hour
+)
+
+var errInterrupted = errors.New("the user interrupts the run")
+
+// history is all lives of one world, and what is known of them.
+type history struct {
+	world   *worldtest.World
+	plan    plan
+	disk    *worldtest.Disk
+	dir     string // of the database
+	service *service
+	scope   answers.Scope
+	lives   int
+
+	mu        sync.Mutex
+	uses      int             // of the store
+	told      map[int]bool    // keys whose answers somebody relies on
+	open      map[string]bool // keys with an open call, at the last check
+	disturbed bool            // a crash or a bad disk may have left more open calls than were sent
+	poor      bool            // the last life ended with its budget
+	wrong     []string
+}
+
+// live lets a world live until all keys are settled.
+func (h *history) live(ctx context.Context) {
+	for range h.plan.crashes {
+		last := 1 + h.world.Below(h.plan.span, "last step", h.lives+1)
+		h.life(ctx, last, h.plan.retry && h.world.Below(6, "retry", h.lives+1) == 0)
+		if len(h.wrong) > 0 {
+			return
+		}
+	}
+	h.disk.Failing, h.service.credits, h.service.calls = 0, -1, -1
+	h.plan.commitFails = 0
+	h.world.GuardSQLite(h.dir, 0)
+	for i := range quietLives {
+		if i >= quietLives/2 {
+			h.service.plan.faulty, h.service.plan.later = 0, 0
+		}
+		h.life(ctx, 0, h.plan.retry && i > 0)
+		if len(h.wrong) > 0 {
+			return
+		}
+		if h.settled() {
+			break
+		}
+	}
+	h.offline(ctx)
+}
+
+// settled reports whether all keys have the last word of the service.
+func (h *history) settled() bool {
+	for i := range h.plan.keys {
+		if !h.told[i] && h.service.truth(i) != refused {
+			return false
+		}
+	}
+	return true
+}
+
+// life is the life of one process. It crashes at its last step, if that is not 0.
+func (h *history) life(ctx context.Context, last int, retry bool) {
+	h.lives++
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	ctx = h.world.Begin(ctx, last)
+	h.world.Note("life: %d keys, retry %t, budgets %d %d", len(h.plan.keys), retry, h.service.credits, h.service.calls)
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, Readers: 1})
+	h.unexpected("open", err)
+	if err == nil {
+		h.check(ctx, s)
+		if h.world.Alive() == nil && len(h.service.wrong)+len(h.wrong) == 0 {
+			h.use(ctx, s, retry)
+		}
+		h.unexpected("close", s.Close())
+	}
+	h.service.mu.Lock()
+	h.wrong = append(h.wrong, h.service.wrong...)
+	h.service.mu.Unlock()
+	h.disturbed = h.disturbed || h.world.Alive() != nil || h.world.Faults() > 0
+	h.world.Crash()
+	h.disk.Restart(h.world.Below(3, "power cut", h.lives) > 0)
+	time.Sleep([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[h.world.Below(4, "pause", h.lives)])
+}
+
+// remote is the service as a life asks it.
+func (h *history) remote(s *answers.Store, retry bool) *purchase.Remote {
+	o := pace.DefaultOptions()
+	o.Concurrency = h.plan.concurrency
+	draws := 0
+	o.Random = func() float64 {
+		draws++
+		return float64(h.world.Below(1000, "pace", h.lives, draws)) / 1000
+	}
+	r := &purchase.Remote{
+		Service: h.service, Read: client.Read, Name: h.scope.Service, Answers: store{s, h}, Pace: pace.New(o), Concurrency: h.plan.concurrency,
+		Plain404: purchase.Plain404Stop, RetryUnknown: retry, NewKey: retry && h.plan.newKey, Price: purchase.Price{Match: price},
+		Budget: purchase.Budget{MaxCredits: h.service.credits, MaxCalls: h.service.calls}, Patience: h.plan.patience, Counters: &stats.CallCounters{},
+	}
+	if h.plan.honours {
+		r.Keys = purchase.NewKeyWindow(cmp.Or(h.plan.window, purchase.DefaultKeyWindow))
+	}
+	r.Deliveries = purchase.NewDeliveries(r, time.Now)
+	return r
+}
+
+// use asks all keys, from several goroutines, while the service posts what it promised.
+func (h *history) use(ctx context.Context, s *answers.Store, retry bool) {
+	if retry {
+		for key, open := range h.open {
+			if open {
+				h.service.records[key].allowed++
+			}
+		}
+	}
+	r := h.remote(s, retry)
+	var post sync.WaitGroup
+	posting, stopPosting := context.WithCancel(ctx)
+	post.Go(func() { h.service.post(posting, r.Deliveries, h) })
+	b, buying, err := purchase.Open(ctx, r, operation, runName, slog.New(slog.DiscardHandler))
+	h.unexpected("open the buyer", err)
+	if err == nil {
+		if h.world.Below(5, "interrupt", h.lives) == 0 {
+			after := time.Duration(h.world.Draw("interrupted", h.lives) % uint64(20*time.Second))
+			defer time.AfterFunc(after, func() { b.Stop(errInterrupted) }).Stop()
+		}
+		var askers sync.WaitGroup
+		for i := range h.plan.askers {
+			askers.Go(func() { h.ask(buying, b, i) })
+		}
+		askers.Wait()
+		b.Close()
+	}
+	stopPosting()
+	post.Wait()
+	if err == nil && h.world.Alive() == nil && h.world.Faults() == 0 { // a call whose end was not stored is still under way
+		h.checkBuyer(b)
+		h.check(ctx, s)
+	}
+	if h.poor {
+		h.poor = false
+		if h.service.credits >= 0 {
+			h.service.credits += 2 * price
+		}
+		if h.service.calls >= 0 {
+			h.service.calls += 2
+		}
+	}
+}
+
+// ask asks all keys in an order of the asker, some at a time.
+func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) {
+	h.world.Pause("asker", h.lives, asker)
+	keys := slices.Clone(h.plan.keys)
+	slices.SortFunc(keys, func(a, b string) int {
+		return int(h.world.Draw("order", h.lives, asker, a)>>33) - int(h.world.Draw("order", h.lives, asker, b)>>33)
+	})
+	for some := range slices.Chunk(keys, 1+h.world.Below(len(keys), "chunk", h.lives, asker)) {
+		err := b.Answer(ctx, some, len(some), func(got []purchase.Answer) { h.take(some, got) })
+		if err != nil {
+			h.unexpected("ask", err)
+			if errors.Is(err, purchase.ErrBudget) {
+				h.mu.Lock()
+				h.poor = true
+				h.mu.Unlock()
+			}
+			return
+		}
+	}
+}
+
+// offline asks what is stored, as it would be in a world without any fault.
+func (h *history) offline(ctx context.Context) {
+	ctx = h.world.Begin(ctx, 0)
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, Readers: 1})
+	h.unexpected("open", err)
+	if err != nil {
+		return
+	}
+	defer func() { h.unexpected("close", s.Close()) }()
+	h.check(ctx, s)
+	r := h.remote(s, false)
+	r.Offline, r.Service, r.Pace = true, nil, nil
+	b, _, err := purchase.Open(ctx, r, operation, runName, slog.New(slog.DiscardHandler))
+	h.unexpected("open the buyer", err)
+	if err != nil {
+		return
+	}
+	defer b.Close()
+	h.unexpected("ask offline", b.Answer(ctx, h.plan.keys, len(h.plan.keys), func(got []purchase.Answer) {
+		for n, a := range got {
+			h.compare(n, a)
+			// A refusal is no answer to a call that may have been billed before.
+			unsettled := a.Outcome == outcome.Skipped || a.Outcome == outcome.Failed && a.Reason == outcome.ReasonUnknownCall
+			if unsettled && h.service.truth(n) != refused && (h.plan.retry || !h.open[h.plan.keys[n]]) {
+				h.wrongly("key %d is never settled: %s %s", n, a.Outcome, a.Reason)
+			}
+		}
+	}))
+}

@@ -1,0 +1,151 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// wrongly notes what broke a promise.
+func (h *history) wrongly(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wrong = append(h.wrong, fmt.Sprintf("life %d: ", h.lives)+fmt.Sprintf(format, args...))
+}
+
+// check compares what is stored with what the service knows, at a moment without calls.
+func (h *history) check(ctx context.Context, s *answers.Store) {
+	found, err := s.Lookup(ctx, h.scope, h.plan.keys, answers.Freshness{}, true, nil)
+	if err != nil {
+		h.unexpected("look up all keys", err)
+		return
+	}
+	listed := map[string]answers.State{}
+	for c, err := range s.OpenAnywhere(ctx) {
+		if err != nil {
+			h.unexpected("list the open calls", err)
+		}
+		listed[c.Key] = c.State
+	}
+	h.service.mu.Lock()
+	defer h.service.mu.Unlock()
+	var credits int64
+	h.open = map[string]bool{}
+	for i, f := range found {
+		r := h.service.records[h.plan.keys[i]]
+		h.open[h.plan.keys[i]] = f.Open != ""
+		if f.Stored {
+			credits += h.service.costs(i)
+			h.checkStored(r, f.Answer)
+		}
+		switch has := f.Stored && f.Answer.Outcome != answers.Refused; {
+		case f.Open == answers.UnderWay:
+			h.wrongly("key %d has a call under way", i)
+		case listed[h.plan.keys[i]] != f.Open:
+			h.wrongly("the call of key %d is %q, and listed as %q", i, f.Open, listed[h.plan.keys[i]])
+		case r.billed > 0 && !has && f.Open == "":
+			h.wrongly("key %d is billed, has no answer, and is not listed", i)
+		case h.told[i] && !has:
+			h.wrongly("the answer of key %d was acknowledged, and is gone", i)
+		case f.Open != "" && !h.disturbed && !r.doubtful:
+			h.wrongly("key %d is listed, and no request of it may have been billed", i)
+		}
+	}
+	h.checkSpending(ctx, s, credits)
+}
+
+// checkStored compares a stored answer with the truth.
+func (h *history) checkStored(r *record, a answers.Answer) {
+	switch is := h.service.truth(r.number); {
+	case a.Outcome == answers.Refused:
+		if is != refused {
+			h.wrongly("key %d is stored as refused", r.number)
+		}
+	case r.billed == 0:
+		h.wrongly("key %d has an answer that the service never gave", r.number)
+	case is == refused, is == match != (a.Outcome == answers.Matched):
+		h.wrongly("key %d is stored as %s, and is a %s", r.number, a.Outcome, is)
+	}
+}
+
+// checkSpending compares what the store says was spent with the cost of what is stored, and
+// with what was billed. The caller holds the service's lock.
+func (h *history) checkSpending(ctx context.Context, s *answers.Store, credits int64) {
+	remote := &purchase.Remote{Name: h.scope.Service, Answers: s, Price: purchase.Price{Match: price}}
+	spent, err := remote.Spent(ctx, runName)
+	if err != nil {
+		h.unexpected("sum what is spent", err)
+		return
+	}
+	if spent.Paid != credits {
+		h.wrongly("%d credits are counted as paid, and the stored answers cost %d", spent.Paid, credits)
+	}
+	if billed, _ := h.service.billed(); spent.Credits() < billed {
+		h.wrongly("%d credits are counted, and %d were billed", spent.Credits(), billed)
+	}
+}
+
+// checkBuyer compares what a buyer has counted with what was billed, after its calls.
+func (h *history) checkBuyer(b *purchase.Buyer) {
+	h.service.mu.Lock()
+	defer h.service.mu.Unlock()
+	calls, credits := b.Spent()
+	if billed, keys := h.service.billed(); calls < keys || credits < billed {
+		h.wrongly("the buyer counts %d calls and %d credits, and %d keys were billed with %d", calls, credits, keys, billed)
+	}
+}
+
+// take looks at the answers to keys that a row gets.
+func (h *history) take(keys []string, got []purchase.Answer) {
+	if h.world.Alive() != nil {
+		return
+	}
+	for i, a := range got {
+		n := h.service.records[keys[i]].number
+		h.world.Note("key %d: %s %s", n, a.Outcome, a.Reason)
+		h.compare(n, a)
+		if a.Outcome == outcome.Matched || a.Outcome == outcome.NoMatch {
+			h.acknowledge(n)
+		}
+	}
+}
+
+// compare compares an answer with the truth.
+func (h *history) compare(n int, a purchase.Answer) {
+	is := h.service.truth(n)
+	switch {
+	case a.Outcome == outcome.Matched && (is != match || a.Found.Lead().Phone != phone(n)):
+		h.wrongly("key %d is a %s, and gets another answer", n, is)
+	case a.Outcome == outcome.NoMatch && is != miss:
+		h.wrongly("key %d is a %s, and gets no match", n, is)
+	case a.Outcome == outcome.Skipped && h.open[h.plan.keys[n]]:
+		h.wrongly("key %d has an open call, and counts as never asked", n)
+	}
+}
+
+// acknowledge notes that somebody relies on the answer to a key.
+func (h *history) acknowledge(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told[n] = true
+}
+
+// unexpected notes an error that nothing in the world explains.
+func (h *history) unexpected(what string, err error) {
+	switch {
+	case err == nil, h.world.Alive() != nil:
+	case errors.Is(err, errInterrupted), errors.Is(err, purchase.ErrBudget):
+	case errors.Is(err, purchase.ErrNoCredits), errors.Is(err, purchase.ErrRefused):
+	case errors.Is(err, worldtest.ErrCrashed):
+		h.wrongly("%s: the error of a crash before the crash: %v", what, err)
+	case h.world.Faults() > 0 && (errors.Is(err, resolution.ErrUnavailable) || what == "open"):
+	default:
+		h.wrongly("%s: %v", what, err)
+	}
+}

@@ -1,0 +1,83 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+)
+
+// plan is what a seed decides of a world before its first life.
+type plan struct {
+	keys        []string
+	askers      int // goroutines that ask all keys
+	concurrency int
+	crashes     int  // lives that crash, unless they end before
+	span        int  // steps of a life before its crash, at most
+	migrated    bool // the database has its schema
+
+	honours bool          // the service knows idempotency keys
+	window  time.Duration // for how long; 0 is for ever
+	said    time.Duration // for how long it says; 0 says nothing
+	prices  bool          // it says what an answer cost
+	faulty  float64       // the share of requests that it fails
+	later   float64       // the share of answers that it posts
+
+	credits, calls int64 // budgets, -1 without one
+	retry          bool  // the user sends unknown calls again in the end
+	newKey         bool  // under a new idempotency key
+	patience       time.Duration
+
+	logBytes    int64
+	diskFails   float64
+	commitFails float64
+	diskSlow    time.Duration
+	storeSlow   time.Duration // before a change of the store
+}
+
+// limits make a plan smaller, to find what a failure needs.
+type limits struct{ keys, crashes int }
+
+func newPlan(w *worldtest.World, l limits) plan {
+	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "plan", what) }
+	often := func(what string, of int) bool { return w.Below(of, "plan", what) == 0 }
+	p := plan{
+		askers: in("askers", 1, 4), concurrency: in("concurrency", 1, 4),
+		crashes: min(in("crashes", 0, 5), l.crashes), span: []int{8, 30, 120}[in("span", 0, 2)], migrated: !often("migrated", 10),
+		honours: often("honours", 2), prices: often("prices", 2), retry: often("retry", 2), newKey: often("new key", 4),
+		credits: -1, calls: -1, patience: time.Duration(in("patience", 5, 180)) * time.Second,
+	}
+	for i := range min(in("keys", 1, 12), l.keys) {
+		p.keys = append(p.keys, fmt.Sprintf("network.example/in/person-%d", i))
+	}
+	if p.honours && often("window", 2) {
+		p.window = time.Hour
+		p.said = []time.Duration{0, time.Hour, 20 * time.Minute}[in("said", 0, 2)]
+	}
+	if !often("faultless", 4) {
+		p.faulty = float64(in("faulty", 1, 6)) / 10
+	}
+	if often("later", 2) {
+		p.later = float64(in("much later", 1, 9)) / 10
+	}
+	if often("budget", 3) {
+		p.credits = int64(in("credits", 0, price*len(p.keys)))
+	}
+	if often("calls", 6) {
+		p.calls = int64(in("most calls", 0, len(p.keys)))
+	}
+	if often("small logs", 4) {
+		p.logBytes = int64(in("log bytes", 1, 1500))
+	}
+	if often("bad disk", 5) {
+		p.diskFails = float64(in("disk fails", 1, 20)) / 100
+		p.commitFails = float64(in("commit fails", 0, 30)) / 100
+	}
+	if often("slow disk", 2) {
+		p.diskSlow = time.Duration(in("disk slow", 1, 30)) * time.Millisecond
+	}
+	if often("slow store", 2) {
+		p.storeSlow = time.Duration(in("store slow", 1, 30)) * time.Millisecond
+	}
+	return p
+}

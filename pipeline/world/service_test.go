@@ -1,0 +1,346 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+const (
+	operation = resolution.NetworkToPhone
+	price     = 3 // credits of a match
+	// patient is after how many requests for a key the service answers without a fault.
+	patient = 7
+)
+
+// service answers questions about keys and bills them. What it does to a request follows from
+// the key and from how many requests for the key it has seen, so goroutines meet the same
+// faults in any order. It survives all crashes.
+type service struct {
+	world *worldtest.World
+	plan  plan
+
+	mu      sync.Mutex
+	records map[string]*record
+	later   []*delivery // that are under way, in the order of their calls
+	wrong   []string    // what broke a promise
+	// promised says that there is more in later.
+	promised chan struct{}
+	// limits of the present life, -1 without one.
+	credits, calls int64
+}
+
+// record is what the service knows of a key.
+type record struct {
+	number   int
+	requests int
+	billed   int
+	allowed  int  // how often it may be billed
+	doubtful bool // a request may have been billed, and got no answer, or a promise
+	replies  map[string]reply
+}
+
+// reply is the answer under an idempotency key.
+type reply struct {
+	body string
+	made time.Time
+}
+
+// delivery is an answer that is posted later.
+type delivery struct {
+	resolution.Delivery
+	number, tries int
+	due           time.Time
+	done          bool
+}
+
+func newService(w *worldtest.World, p plan) *service {
+	s := &service{world: w, plan: p, records: map[string]*record{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls}
+	for i, key := range p.keys {
+		s.records[key] = &record{number: i, allowed: 1, replies: map[string]reply{}}
+	}
+	return s
+}
+
+// The truth about a key.
+type truth string
+
+const (
+	match   truth = "match"
+	miss    truth = "miss"
+	refused truth = "refused"
+)
+
+func (s *service) truth(number int) truth {
+	switch s.world.Below(10, "truth", number) {
+	case 0, 1:
+		return miss
+	case 2:
+		return refused
+	}
+	return match
+}
+
+func phone(number int) string { return fmt.Sprintf("+1202555%04d", number) }
+
+func (s *service) body(number int, id string) string {
+	if s.truth(number) == miss {
+		return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"data":false,"lead":{}}`, id)
+	}
+	return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"lead":{"phone":%q}}`, id, phone(number))
+}
+
+// costs is what the answer to a key costs.
+func (s *service) costs(number int) int64 {
+	if s.truth(number) == match {
+		return price
+	}
+	return 0
+}
+
+// fault is what happens to a request.
+type fault string
+
+const (
+	none        fault = "none"
+	unreachable fault = "unreachable"
+	limited     fault = "limited"
+	unbilled    fault = "503"
+	before      fault = "500 before billing"
+	after       fault = "500 after billing"
+	lost        fault = "answer lost"
+	garbage     fault = "garbage after billing"
+	denied      fault = "denied"
+	noCredits   fault = "no credits"
+	pending     fault = "later"
+)
+
+// failures are the faults and their weights.
+var failures = []fault{unreachable, limited, limited, unbilled, before, after, after, lost, lost, garbage, denied, noCredits}
+
+func (s *service) fault(r *record) fault {
+	w := s.world
+	switch {
+	case r.requests <= patient && w.Chance(s.plan.faulty, "fault", r.number, r.requests):
+		return failures[w.Below(len(failures), "which", r.number, r.requests)]
+	case s.truth(r.number) != refused && w.Chance(s.plan.later, "later", r.number, r.requests):
+		return pending
+	}
+	return none
+}
+
+// Do is that of purchase.Service. A request that is out when its process dies may still arrive.
+func (s *service) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
+	w := s.world
+	if err := w.Alive(); err != nil {
+		return resolution.Reply{}, err
+	}
+	s.mu.Lock()
+	r := s.records[call.Key]
+	r.requests++
+	request, f := r.requests, s.fault(r)
+	s.mu.Unlock()
+	if f == unreachable {
+		return resolution.Reply{}, &resolution.CallError{Operation: operation, Class: resolution.Unavailable}
+	}
+	time.Sleep(s.travel("there", r.number, request))
+	if err := w.Alive(); err != nil && w.Below(2, "on its way", r.number, request) == 0 {
+		return resolution.Reply{}, err
+	}
+	text, err := s.arrive(r, f, call)
+	time.Sleep(s.travel("back", r.number, request))
+	if err := w.Alive(); err != nil {
+		return resolution.Reply{}, err
+	}
+	if failure, is := errors.AsType[*resolution.CallError](err); is && failure.Status != 0 {
+		failure.KeyWindow = s.plan.said
+	}
+	if err != nil {
+		return resolution.Reply{}, err
+	}
+	reply, err := client.Read(operation, 200, []byte(text), nil)
+	reply.KeyWindow = s.plan.said
+	if cost := s.costs(r.number); s.plan.prices && !reply.Pending {
+		reply.Spent = &cost
+	}
+	return reply, err
+}
+
+// travel is how long a request is under way, one way. It is short, or longer than most.
+func (s *service) travel(which string, number, request int) time.Duration {
+	most := 20 * time.Millisecond
+	if s.world.Below(8, which+" slow", number, request) == 0 {
+		most = 30 * time.Second
+	}
+	return time.Duration(s.world.Draw(which, number, request) % uint64(most))
+}
+
+// arrive answers a request, and bills it unless it was answered under its idempotency key.
+func (s *service) arrive(r *record, f fault, call resolution.Call) (text string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world.Note("request %d of key %d: %s", r.requests, r.number, f)
+	fail := func(class resolution.Class, status int) *resolution.CallError {
+		return &resolution.CallError{Operation: operation, Class: class, Status: status, Sent: true}
+	}
+	switch f {
+	case before, after, lost, garbage, pending:
+		r.doubtful = true
+	}
+	switch f {
+	case limited:
+		e := fail(resolution.Limited, 429)
+		e.Pace.RetryAfter = time.Duration(s.world.Below(4, "retry after", r.number, r.requests)) * time.Second
+		return "", e
+	case unbilled:
+		e := fail(resolution.Unavailable, 503)
+		e.Unbilled = true
+		return "", e
+	case before:
+		return "", fail(resolution.Unavailable, 500)
+	case denied:
+		return "", fail(resolution.Denied, 401)
+	case noCredits:
+		return "", fail(resolution.NoCredits, 402)
+	}
+	if s.truth(r.number) == refused {
+		e := fail(resolution.Invalid, 400)
+		e.Code = "refused"
+		return "", e
+	}
+	said, known := r.replies[call.IdempotencyKey]
+	if !s.plan.honours || !known || s.plan.window > 0 && time.Since(said.made) > s.plan.window {
+		said = s.bill(r, f, call)
+	}
+	switch f {
+	case after:
+		return "", fail(resolution.Unavailable, 500)
+	case lost:
+		return "", fail(resolution.Unavailable, 0)
+	case garbage:
+		e := fail(resolution.Protocol, 200)
+		e.Body = []byte("<html>")
+		return "", e
+	}
+	return said.body, nil
+}
+
+// bill makes the answer to a key, or promises it, and checks the promises on money.
+func (s *service) bill(r *record, f fault, call resolution.Call) reply {
+	id := fmt.Sprintf("res_%d_%d", r.number, r.requests)
+	if r.billed++; r.billed > r.allowed {
+		s.wrong = append(s.wrong, fmt.Sprintf("key %d is billed %d times", r.number, r.billed))
+	}
+	if credits, calls := s.billed(); s.credits >= 0 && credits > s.credits || s.calls >= 0 && calls > s.calls {
+		s.wrong = append(s.wrong, fmt.Sprintf("%d calls and %d credits are billed, with budgets of %d and %d", calls, credits, s.calls, s.credits))
+	}
+	said := reply{s.body(r.number, id), time.Now()}
+	if f == pending {
+		d := &delivery{Delivery: resolution.Delivery{ID: id, Body: []byte(said.body)}, number: r.number}
+		if s.world.Below(2, "client ref", r.number, r.requests) == 0 {
+			d.ClientRef = call.ClientRef
+		}
+		wait := time.Duration(s.world.Draw("due", r.number, r.requests) % uint64(2*time.Minute))
+		if s.world.Below(4, "at once", r.number, r.requests) == 0 {
+			wait /= 10_000
+		}
+		d.due = time.Now().Add(wait)
+		s.later = append(s.later, d)
+		select {
+		case s.promised <- struct{}{}:
+		default:
+		}
+		if s.world.Below(4, "posted twice", r.number, r.requests) == 0 {
+			again := *d
+			again.due = again.due.Add(time.Duration(s.world.Below(2000, "again", r.number, r.requests)) * time.Millisecond)
+			s.later = append(s.later, &again)
+		}
+		said.body = fmt.Sprintf(`{"resolution":{"id":%q,"status":"queued"}}`, id)
+	}
+	r.replies[call.IdempotencyKey] = said
+	return said
+}
+
+// billed is how many keys are billed, and the credits of all: of each key once.
+func (s *service) billed() (credits, calls int64) {
+	for _, r := range s.records {
+		if r.billed > 0 {
+			calls++
+			credits += s.costs(r.number)
+		}
+	}
+	return credits, calls
+}
+
+// Start is that of purchase.Service.
+func (s *service) Start(context.Context, resolution.SearchCall) (resolution.Reply, error) {
+	panic("no search is asked for")
+}
+
+// Poll is that of purchase.Service.
+func (s *service) Poll(context.Context, resolution.Operation, string, string) (resolution.Reply, error) {
+	panic("no search is asked for")
+}
+
+// maxPosts bounds how often a delivery is tried.
+const maxPosts = 40
+
+// post posts what was promised, when it is due, until ctx ends.
+func (s *service) post(ctx context.Context, to *purchase.Deliveries, h *history) {
+	var posts sync.WaitGroup
+	defer posts.Wait()
+	for ctx.Err() == nil {
+		d, wait := s.next()
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-s.promised:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if d != nil && ctx.Err() == nil && !time.Now().Before(d.due) {
+			s.mu.Lock()
+			d.tries++
+			d.due = time.Now().Add(time.Duration(d.tries) * 30 * time.Second)
+			d.done = d.tries == maxPosts
+			s.mu.Unlock()
+			posts.Go(func() { s.postOne(ctx, to, h, d) })
+		}
+	}
+}
+
+// next is the delivery that is due first, and when.
+func (s *service) next() (first *delivery, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.later {
+		if !d.done && (first == nil || d.due.Before(first.due)) {
+			first = d
+		}
+	}
+	if first == nil {
+		return nil, time.Hour
+	}
+	return first, time.Until(first.due)
+}
+
+func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *history, d *delivery) {
+	err := alive(s.world, func() error { return to.Deliver(ctx, d.Delivery) })
+	s.world.Note("post %s: %v", d.ID, err == nil)
+	switch {
+	case err == nil:
+		h.acknowledge(d.number)
+		s.mu.Lock()
+		d.done = true
+		s.mu.Unlock()
+	case errors.Is(err, resolution.ErrInvalid):
+		h.wrongly("the answer of key %d is refused: %v", d.number, err)
+	}
+}

@@ -1,0 +1,111 @@
+package world
+
+import (
+	"context"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+)
+
+// store is the store of one life. After the crash its methods fail, and a change whose result
+// the crash came before has none.
+type store struct {
+	*answers.Store
+	history *history
+}
+
+var _ purchase.Store = store{}
+
+// change makes a change of a question, which takes its time.
+func (s store) change(what string, q answers.Question, do func() error) error {
+	h := s.history
+	if h.plan.storeSlow > 0 {
+		time.Sleep(time.Duration(h.world.Draw(what, q.Key, h.nextUse()) % uint64(h.plan.storeSlow)))
+	}
+	h.world.Pause(what, q.Key, h.nextUse())
+	return alive(h.world, do)
+}
+
+// nextUse counts the uses of the store.
+func (h *history) nextUse() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.uses++
+	return h.uses
+}
+
+// alive does something, if the machine is alive, and tells the result if it still is.
+func alive(w *worldtest.World, do func() error) error {
+	if err := w.Alive(); err != nil {
+		return err
+	}
+	err := do()
+	if dead := w.Alive(); dead != nil {
+		return dead
+	}
+	return err
+}
+
+func (s store) Intent(ctx context.Context, q answers.Question, send answers.Send) (c answers.Call, err error) {
+	err = s.change("intent", q, func() (err error) {
+		c, err = s.Store.Intent(ctx, q, send)
+		return err
+	})
+	return c, err
+}
+
+func (s store) Place(ctx context.Context, q answers.Question, a answers.Answer, placed func()) error {
+	return s.change("place", q, func() error { return s.Store.Place(ctx, q, a, placed) })
+}
+
+func (s store) Put(ctx context.Context, q answers.Question, a answers.Answer) error {
+	return s.change("put", q, func() error { return s.Store.Put(ctx, q, a) })
+}
+
+func (s store) Fail(ctx context.Context, q answers.Question, f answers.Failure) error {
+	return s.change("fail", q, func() error { return s.Store.Fail(ctx, q, f) })
+}
+
+func (s store) Park(ctx context.Context, q answers.Question, p answers.Parking) error {
+	return s.change("park", q, func() error { return s.Store.Park(ctx, q, p) })
+}
+
+func (s store) Keep(ctx context.Context, q answers.Question, body []byte) error {
+	return s.change("keep", q, func() error { return s.Store.Keep(ctx, q, body) })
+}
+
+func (s store) Lookup(ctx context.Context, of answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) (found []answers.Found, err error) {
+	s.history.world.Pause("lookup", s.history.nextUse())
+	err = alive(s.history.world, func() (err error) {
+		found, err = s.Store.Lookup(ctx, of, keys, f, bodies, into)
+		return err
+	})
+	return found, err
+}
+
+func (s store) LookupHashes(ctx context.Context, hashes []answers.Hash, f answers.Freshness, into []answers.Found) (found []answers.Found, err error) {
+	s.history.world.Pause("lookup", s.history.nextUse())
+	err = alive(s.history.world, func() (err error) {
+		found, err = s.Store.LookupHashes(ctx, hashes, f, into)
+		return err
+	})
+	return found, err
+}
+
+func (s store) Find(ctx context.Context, h answers.Hash) (c answers.OpenCall, err error) {
+	err = alive(s.history.world, func() (err error) {
+		c, err = s.Store.Find(ctx, h)
+		return err
+	})
+	return c, err
+}
+
+func (s store) FindByResolution(ctx context.Context, service, id string) (c answers.OpenCall, err error) {
+	err = alive(s.history.world, func() (err error) {
+		c, err = s.Store.FindByResolution(ctx, service, id)
+		return err
+	})
+	return c, err
+}

@@ -15,16 +15,15 @@ import (
 // that they are text. Many programs write texts in this way too. In nested columns
 // values that are no text are in hex.
 func (r *Reader) MayBeBinary(column int) bool {
-	e := r.schema.children[column]
-	if e.Type.V != format.ByteArray || !e.Type.Valid || e.RepetitionType.V == format.Repeated {
+	if !r.IsText(column) {
 		return false
 	}
+	e := r.schema.children[column]
 	switch e.LogicalType.Value.(type) {
 	case *format.StringType, *format.EnumType, *format.JsonType:
 		return false
 	}
-	_, isDecimal := e.decimal()
-	return !isDecimal && !e.converted(deprecated.UTF8) && !e.converted(deprecated.Enum) && !e.converted(deprecated.Json)
+	return !e.converted(deprecated.UTF8) && !e.converted(deprecated.Enum) && !e.converted(deprecated.Json)
 }
 
 // sampledRows is how many rows of a row group TextShare reads.

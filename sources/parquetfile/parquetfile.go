@@ -69,6 +69,14 @@ func Open(name string, in Input) (r *Reader, err error) {
 // Columns returns the names of the file's top-level columns.
 func (r *Reader) Columns() []string { return r.columns }
 
+// IsText reports whether the values of a column are texts, and not numbers, times, lists and
+// the like.
+func (r *Reader) IsText(column int) bool {
+	e := r.schema.children[column]
+	_, isDecimal := e.decimal()
+	return e.Type.Valid && e.Type.V == format.ByteArray && e.RepetitionType.V != format.Repeated && !isDecimal
+}
+
 // Rows is the number of rows in the file.
 func (r *Reader) Rows() int64 { return r.meta.NumRows }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,9 +45,13 @@ rows, are named below it. So are the rows of the dataset and what all runs have
 paid for it. JSON Lines have every column, in the order of the
 files, with numbers and lists as such.
 
+DATASET may also be the _changes, _rejects or _suppressed of a dataset, or what
+leadetl changes has written.
+
 What is printed is the data of the dataset, and so personal data.`,
 		Example: `  leadetl head out/hems
   leadetl head out/leads -n 3 --columns email,phones
+  leadetl head out/leads/_changes
   leadetl head s3://leads/hems/ --json | jq .hem_sha256`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later", cli.ExitInterrupted: "interrupted"}),
 		Args:        oneDataset,
@@ -73,6 +79,10 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 		return wire.UnlessUnavailable(err)
 	}
 	m, err := sinks.ReadManifest(opened)
+	beside := errors.Is(err, sinks.ErrNoDataset)
+	if beside {
+		m, err = tableBeside(ctx, opened, err)
+	}
 	if err != nil {
 		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
 	}
@@ -80,6 +90,7 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}
+	h.beside = beside
 	if err := h.read(ctx, opened, m, f.rows); err != nil {
 		return err
 	}
@@ -87,6 +98,61 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 		return h.printJSON(std.Out)
 	}
 	return h.printTable(std.Out, runview.Width(std.Out), m)
+}
+
+// tableBeside describes a finished table that has no manifest of its own: a folder in a dataset
+// whose name begins with _, or the output of leadetl changes. The error of another folder is
+// noDataset.
+func tableBeside(ctx context.Context, folder *sinks.Reader, noDataset error) (*sinks.Manifest, error) {
+	if !strings.HasPrefix(path.Base(filepath.ToSlash(folder.Dir())), "_") {
+		if _, err := folder.ReadFile(sinks.SuccessName); err != nil {
+			return nil, noDataset
+		}
+	}
+	names, err := folder.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := new(sinks.Manifest)
+	slices.Sort(names)
+	for _, name := range names {
+		if isPart, err := path.Match("part-*.parquet", name); err != nil || !isPart {
+			continue
+		}
+		if err := addFile(m, folder, name); err != nil {
+			return nil, err
+		}
+	}
+	if m.Parts == nil {
+		return nil, noDataset
+	}
+	return m, nil
+}
+
+// addFile adds a file to the manifest of a table. Its columns are those of the first file.
+func addFile(m *sinks.Manifest, folder *sinks.Reader, name string) (err error) {
+	opened, err := folder.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	r, err := parquetfile.Open(folder.Path(name), io.NewSectionReader(opened, 0, opened.Size))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if m.Parts == nil {
+		for i, column := range r.Columns() {
+			c := schema.Column{Name: column, Nullable: true}
+			if r.IsText(i) {
+				c.Type = "STRING"
+			}
+			m.Schema = append(m.Schema, c)
+		}
+	}
+	m.Parts = append(m.Parts, sinks.Part{File: sinks.File{Name: name, Rows: r.Rows()}})
+	m.Totals.Rows += r.Rows()
+	return nil
 }
 
 // head holds the first rows of a dataset.
@@ -97,6 +163,7 @@ type head struct {
 	partitions map[string]bool
 	rows       [][]cell
 	asked      bool // the user selected these columns, in this order
+	beside     bool // it is a table such as _changes, not a dataset
 }
 
 // cell is a value as text; nil means null.

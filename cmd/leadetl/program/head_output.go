@@ -14,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // printJSON prints one JSON object per row, with the columns in order.
@@ -117,12 +118,23 @@ func (h *head) printTable(to io.Writer, lineWidth int, m *sinks.Manifest) error 
 // lineage are the columns that say where a row and its answer come from.
 var lineage = []string{"source", "source_row", "key", "resolution_id", "resolved_at", "answered_by", "credits", "source_part"}
 
-// tableOrder returns the order of the columns. Lineage columns come last unless
-// they were requested: they are long, and users look for the answers.
+// tableOrder returns the order of the columns. Unless they were requested, what changed comes
+// first, and lineage columns last: they are long, and users look for the answers.
 func (h *head) tableOrder() (order []int) {
-	for _, last := range []bool{false, true} {
+	placeOf := func(c schema.Column) int {
+		switch {
+		case h.asked:
+			return 1
+		case h.beside && (c.Name == "change" || c.Name == "changed"):
+			return 0
+		case slices.Contains(lineage, c.Name):
+			return 2
+		}
+		return 1
+	}
+	for place := range 3 {
 		for i, c := range h.columns {
-			if last == (!h.asked && slices.Contains(lineage, c.Name)) {
+			if placeOf(c) == place {
 				order = append(order, i)
 			}
 		}

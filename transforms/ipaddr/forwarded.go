@@ -63,7 +63,9 @@ func entries(s string) (all []string) {
 		for pair := range strings.SplitSeq(element, ";") {
 			if name, value, found := strings.Cut(trim(pair), "="); found && strings.EqualFold(name, "for") {
 				isHeader = true
-				all = append(all, strings.Trim(trim(value), `"`))
+				if value = strings.Trim(trim(value), `"`); value != "" {
+					all = append(all, value)
+				}
 			}
 		}
 		if !strings.Contains(element, "=") && trim(element) != "" {

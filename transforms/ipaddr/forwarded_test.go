@@ -19,6 +19,8 @@ func TestForwarded(t *testing.T) {
 		{"for=1.2.3.4:80", "1.2.3.4"},
 		{"by=5.6.7.8", "invalid_ip"},
 		{"for=unknown", "invalid_ip"},
+		{`for="", for=1.2.3.4`, "1.2.3.4"},
+		{"for=", "invalid_ip"},
 		{"for=_hidden", "invalid_ip"},
 		{"1.2.3.4 and", "invalid_ip"},
 		{",", "invalid_ip"},

@@ -180,7 +180,7 @@ func TestAddRefuses(t *testing.T) {
 		{strings.Repeat("A", 42) + "B", ErrUnreadable}, // base64 with bits left over
 		{strings.Repeat("A", 43) + "A", ErrUnreadable},
 		{"https://linkedin.com/company/acme", ErrUnreadable}, {"linkedin.com", ErrUnreadable},
-		{"123", ErrUnreadable}, {"6.50555E+09", ErrUnreadable},
+		{`for=;for=""`, ErrUnreadable}, {"123", ErrUnreadable}, {"6.50555E+09", ErrUnreadable},
 		{"jane\xff@example.com", ErrUnreadable},
 	} {
 		b := NewBuilder(rules)

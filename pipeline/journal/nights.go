@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/filelock"
 )
 
 // Nights are the finished datasets of a job, in the order in which each was finished first.
@@ -33,10 +34,12 @@ type Night struct {
 	Credits     *int64    `json:"credits,omitempty"` // of all its runs; nil without a service
 }
 
-// NightStorage is where the nights of a job are.
+// NightStorage is where the nights of a job are. Data without nights is empty.
 type NightStorage interface {
-	Get() ([]byte, error) // fs.ErrNotExist without nights
-	Put(data []byte) error
+	Get() ([]byte, error)
+	// Update replaces the data by what change makes of it. Nil leaves it as it is.
+	Update(change func(data []byte) ([]byte, error)) error
+	String() string // for users
 }
 
 // maxNights bounds the nights that are kept: three years of them.
@@ -46,21 +49,29 @@ const maxNights = 1100
 func ReadNights(storage NightStorage, out string) (*Nights, error) {
 	n := &Nights{storage: storage, out: out}
 	data, err := storage.Get()
-	if errors.Is(err, fs.ErrNotExist) {
-		return n, nil
-	}
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(data, &n.list); err != nil {
-		return nil, fmt.Errorf("the state has a damaged list of finished datasets: %w; remove it to begin again", err)
+	return n, n.parse(data)
+}
+
+func (n *Nights) parse(data []byte) error {
+	n.list = nil
+	if len(data) == 0 {
+		return nil
 	}
-	return n, nil
+	if err := json.Unmarshal(data, &n.list); err != nil {
+		return fmt.Errorf("the list of finished datasets in the state is damaged: %w; remove %s to begin again", err, n.storage)
+	}
+	return nil
 }
 
 func (n *Nights) place() int {
 	return slices.IndexFunc(n.list, func(night Night) bool { return night.Out == n.out })
 }
+
+// Any reports whether a dataset of the job was finished.
+func (n *Nights) Any() bool { return n != nil && len(n.list) > 0 }
 
 // Before is the dataset that was finished last before the one at out was finished first; nil
 // if there is none.
@@ -79,25 +90,38 @@ func (n *Nights) Before() *Night {
 	return &before
 }
 
-// Finished remembers the dataset at out.
+// Finished remembers the dataset at out. Other jobs of the name may have finished theirs since
+// the nights were read.
 func (n *Nights) Finished(night Night) error {
 	if n == nil {
 		return nil
 	}
 	night.Out = n.out
-	if i := n.place(); i < 0 {
-		n.list = append(n.list, night)
-	} else if known := n.list[i]; known.JobID == night.JobID && known.CompletedAt.Equal(night.CompletedAt) {
-		return nil
-	} else {
-		n.list[i] = night
+	return n.storage.Update(func(data []byte) ([]byte, error) {
+		if err := n.parse(data); err != nil {
+			return nil, err
+		}
+		if i := n.place(); i < 0 {
+			n.insert(night)
+		} else if known := n.list[i]; known.JobID == night.JobID && known.CompletedAt.Equal(night.CompletedAt) {
+			return nil, nil
+		} else {
+			n.list[i] = night
+		}
+		data, err := json.Marshal(n.list)
+		return append(data, '\n'), err
+	})
+}
+
+// insert adds a night behind those that were finished before it. It may be remembered late: its
+// run was killed after it had finished the dataset, and was repeated after the next night.
+func (n *Nights) insert(night Night) {
+	at := len(n.list)
+	for at > 0 && n.list[at-1].CompletedAt.After(night.CompletedAt) {
+		at--
 	}
+	n.list = slices.Insert(n.list, at, night)
 	n.list = n.list[max(0, len(n.list)-maxNights):]
-	data, err := json.Marshal(n.list)
-	if err != nil {
-		return err
-	}
-	return n.storage.Put(append(data, '\n'))
 }
 
 // NightsName is the path of the nights of a job in its state, with slashes.
@@ -114,12 +138,38 @@ func NewNightFile(stateDir, job string) NightFile {
 	return NightFile{filepath.Join(stateDir, filepath.FromSlash(NightsName(job)))}
 }
 
-// Get is NightStorage's.
-func (f NightFile) Get() ([]byte, error) { return os.ReadFile(f.path) }
+// String is NightStorage's.
+func (f NightFile) String() string { return f.path }
 
-// Put is NightStorage's.
-func (f NightFile) Put(data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+// Get is NightStorage's.
+func (f NightFile) Get() ([]byte, error) {
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return data, err
+}
+
+// Update is NightStorage's. It waits for other processes that do the same.
+func (f NightFile) Update(change func(data []byte) ([]byte, error)) (err error) {
+	dir := filepath.Dir(f.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := filelock.Folder(dir)
+	for tries := 0; errors.Is(err, filelock.ErrLocked) && tries < 500; tries++ {
+		time.Sleep(10 * time.Millisecond)
+		lock, err = filelock.Folder(dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	data, err := f.Get()
+	if err != nil {
+		return err
+	}
+	if data, err = change(data); err != nil || data == nil {
 		return err
 	}
 	return atomicfile.Write(f.path, data)

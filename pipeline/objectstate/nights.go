@@ -2,6 +2,8 @@ package objectstate
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"github.com/leadetl/leadetl/internal/objects"
 )
@@ -18,14 +20,28 @@ func (s *State) Nights(ctx context.Context, name string) *Nights {
 	return &Nights{state: s, ctx: context.WithoutCancel(ctx), at: s.at.Below(name)}
 }
 
-// Get reads it; fs.ErrNotExist without one.
+// String is its URI.
+func (n *Nights) String() string { return n.at.String() }
+
+// Get reads it. It is empty without one.
 func (n *Nights) Get() ([]byte, error) {
 	data, _, err := n.state.store.ReadFile(n.ctx, n.at)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
 	return data, err
 }
 
-// Put replaces it.
-func (n *Nights) Put(data []byte) error {
-	_, err := n.state.store.Put(n.ctx, n.at, objects.ContentOf(data, "application/json"))
+// Update replaces it by what change makes of it. Nil leaves it as it is. Of two processes at
+// the same moment the later one wins.
+func (n *Nights) Update(change func(data []byte) ([]byte, error)) error {
+	data, err := n.Get()
+	if err != nil {
+		return err
+	}
+	if data, err = change(data); err != nil || data == nil {
+		return err
+	}
+	_, err = n.state.store.Put(n.ctx, n.at, objects.ContentOf(data, "application/json"))
 	return err
 }

@@ -13,7 +13,7 @@ import (
 // was let through.
 func limitsNewKeys(d *begin.Decision) bool {
 	r := d.Run
-	return r.MaxNewKeys != nil && r.Remote != nil && !r.Remote.Offline && r.Nights.Before() != nil && len(d.Recorded) == 0
+	return r.MaxNewKeys != nil && r.Remote != nil && !r.Remote.Offline && r.Nights.Any() && len(d.Recorded) == 0
 }
 
 // tooManyNewKeys reports whether limitsNewKeys stops a run with a plan's calls.
@@ -21,8 +21,8 @@ func tooManyNewKeys(d *begin.Decision, p *PlannedCalls) bool {
 	return limitsNewKeys(d) && float64(p.New) > *d.Run.MaxNewKeys*float64(p.New+p.Stored+p.Stale+p.Unknown+p.Parked)
 }
 
-// checkNewKeys stops a run whose list is not what it was, before the first call. It reads the
-// input once more.
+// checkNewKeys stops a run whose list is not what it was, before it replaces a dataset and before
+// the first call. It reads the input once more.
 func checkNewKeys(ctx context.Context, d *begin.Decision) error {
 	if !limitsNewKeys(d) {
 		return nil

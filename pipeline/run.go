@@ -14,7 +14,7 @@ import (
 // finishes. When ctx ends, Do stops reading, finishes and records the parts whose rows are
 // all read, and returns ctx's error. Running the same job again resumes from there.
 func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
-	d, err := begin.Begin(ctx, r)
+	d, err := begin.Decide(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -27,6 +27,9 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 	}
 	if err := checkNewKeys(ctx, d); err != nil {
 		return nil, purchase.EndOf(ctx, err)
+	}
+	if err := d.Begin(ctx); err != nil {
+		return nil, err
 	}
 	answers, err := loadAnswers(ctx, d)
 	if err != nil {

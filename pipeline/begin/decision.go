@@ -72,20 +72,16 @@ type Decision struct {
 	HasReport bool
 }
 
-// Begin decides what a run will make, and clears the output folder of what Overwrite
-// replaces. Unless the dataset is finished, the parts can be made then.
-func Begin(ctx context.Context, r *job.Run) (*Decision, error) {
-	d, err := Decide(ctx, r)
-	if err != nil || d.IsFinished() {
-		return d, err
-	}
+// Begin begins a run whose dataset is not finished: it clears the output folder of what
+// Overwrite replaces. The parts can be made then.
+func (d *Decision) Begin(ctx context.Context) error {
 	if err := d.clear(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.checkSuppressed(); err != nil {
-		return nil, err
+		return err
 	}
-	return d, purchase.EndOf(ctx, d.CheckAdded(ctx))
+	return purchase.EndOf(ctx, d.CheckAdded(ctx))
 }
 
 // clear clears the output folder of what Overwrite replaces.

@@ -10,12 +10,15 @@ import (
 	"github.com/leadetl/leadetl/pipeline/journal"
 )
 
-// BeginWindows is Begin for a run whose parts are made a window at a time. One process at a
+// BeginWindows decides and begins a run whose parts are made a window at a time. One process at a
 // time may call it. Unless the dataset is finished, the journal is to be begun then.
 func BeginWindows(ctx context.Context, r *job.Run) (*Decision, error) {
-	d, err := Begin(ctx, r)
+	d, err := Decide(ctx, r)
 	if err != nil || d.IsFinished() {
 		return d, err
+	}
+	if err := d.Begin(ctx); err != nil {
+		return nil, err
 	}
 	if d.Finished != nil && !d.SameInputs() {
 		d.Recorded = nil // their rows are not read again, and so not compared

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // budgetRows is how much work there is: more than any budget of the test.
@@ -171,8 +173,16 @@ func TestRemoteNewKeys(t *testing.T) {
 			}
 			j.Run(cli.ExitDone, night(110, "second")...) // 10 of 110 are new
 			seen := s.Seen()
-			flags := night(200, "third")
+			flags := append(night(200, "second"), "--overwrite")
 			p := j.Start(flags...)
+			if code := p.Code(); code != cli.ExitBudget || s.Seen() != seen {
+				t.Errorf("of a job that replaces its dataset: exit code %d, %d calls", code, s.Seen()-seen)
+			}
+			if _, err := os.Stat(filepath.Join(j.Path("second"), sinks.SuccessName)); err != nil {
+				t.Errorf("the dataset is gone although it is not replaced: %v", err)
+			}
+			flags = night(200, "third")
+			p = j.Start(flags...)
 			if code := p.Code(); code != cli.ExitBudget || s.Seen() != seen || !strings.Contains(p.Said.String(), "90 of 200 keys have no stored answer, more than --max-new-keys 10%; no call was made") {
 				t.Errorf("exit code %d, %d calls:\n%s", code, s.Seen()-seen, clitest.Tail(p.Said.String()))
 			}

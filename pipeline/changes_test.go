@@ -70,6 +70,30 @@ func TestChangesResume(t *testing.T) {
 	}
 }
 
+// TestChangesSinceRemade: changes since a dataset that was made again are made again too,
+// although it has the same job_id.
+func TestChangesSinceRemade(t *testing.T) {
+	dir := t.TempDir()
+	night := func(name string) setup {
+		return setup{dir: dir, rowsPerPart: 10, in: []string{filepath.Join(dir, "in", name+".csv")}, out: name}
+	}
+	monday, tuesday := night("monday"), night("tuesday")
+	tuesday.input(t, "tuesday.csv", emails(0, 20))
+	for _, gone := range []int{0, 5} {
+		monday.input(t, "monday.csv", emails(0, 20+gone))
+		monday.overwrite = true
+		monday.mustDo(t)
+		before, err := changes.Open(t.Context(), monday.outDir(), sinks.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tuesday.changes = &job.Changes{Before: before}
+		if c := tuesday.mustDo(t).Changes; c.Removed != int64(gone) {
+			t.Errorf("%d rows are removed, want %d", c.Removed, gone)
+		}
+	}
+}
+
 // TestChangesAreKept: changes stay with a dataset while its parts do, are made when they are
 // asked for, and go when a part is made anew without them.
 func TestChangesAreKept(t *testing.T) {

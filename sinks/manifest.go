@@ -67,6 +67,15 @@ type ChangeCounts struct {
 	Removed int64     `json:"removed"`
 }
 
+// IsSince reports whether the earlier dataset is one with this manifest; nil is that of none. A
+// dataset that is made again has the same job_id.
+func (c ChangeCounts) IsSince(m *Manifest) bool {
+	if m == nil {
+		return c.Since == ""
+	}
+	return c.Since == m.JobID && c.SinceAt.Equal(m.CompletedAt)
+}
+
 // String is a line such as "+300 new, 12 changed, 4 gone since 2026-11-24".
 func (c ChangeCounts) String() string {
 	line := "+" + figures.Grouped(c.Added) + " new"

@@ -32,9 +32,9 @@ func (c *Changes) Check(j Job, of Columns) error {
 
 // Are reports whether changes were made as c asks.
 func (c *Changes) Are(made *sinks.Changes) bool {
-	since := ""
+	var before *sinks.Manifest
 	if c.Before != nil {
-		since = c.Before.Manifest.JobID
+		before = c.Before.Manifest
 	}
-	return made != nil && made.Since == since && made.By == c.Column() && slices.Equal(made.Compare, c.Compare) && slices.Equal(made.Was, c.Was)
+	return made != nil && made.IsSince(before) && made.By == c.Column() && slices.Equal(made.Compare, c.Compare) && slices.Equal(made.Was, c.Was)
 }

@@ -163,7 +163,7 @@ func (f *verifyFlags) checkChanges(ctx context.Context, opened *sinks.Reader, r 
 			return "", err
 		}
 		before, err = changes.Open(ctx, made.From, options)
-		if errors.Is(err, sinks.ErrNoDataset) || err == nil && before.Manifest.JobID != made.Since {
+		if errors.Is(err, sinks.ErrNoDataset) || err == nil && !made.IsSince(before.Manifest) {
 			return "not compared: the earlier dataset is gone or was made again", nil
 		}
 		if err != nil {

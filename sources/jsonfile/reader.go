@@ -26,8 +26,9 @@ type Reader struct {
 	whole  bool // all keys of the header are stored, so that others would be lost
 
 	buf       []byte
-	pos       int // buf[pos:] is not parsed yet
-	searched  int // buf[pos:searched] has no line end
+	pos       int   // buf[pos:] is not parsed yet
+	searched  int   // buf[pos:searched] has no line end
+	dropped   int64 // bytes of the line at pos, behind buf
 	eof       bool
 	offset    int64 // of buf[pos] in the file
 	line, row int64 // line at pos, from 1; records so far
@@ -56,7 +57,8 @@ func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 		if err != nil {
 			return err
 		}
-		tooLarge := next > LineLimit
+		size := int64(next) + r.dropped
+		tooLarge := size > LineLimit
 		if r.offset == 0 {
 			line = bytes.TrimPrefix(line, byteOrderMark)
 		}
@@ -66,7 +68,7 @@ func (r *Reader) Fill(ctx context.Context, b *rows.Builder, maxRows int) error {
 				return err
 			}
 		}
-		r.pos, r.line, r.offset = r.pos+next, r.line+1, r.offset+int64(next)
+		r.pos, r.line, r.offset, r.dropped = r.pos+next, r.line+1, r.offset+size, 0
 	}
 	return nil
 }
@@ -198,8 +200,8 @@ func (p *parser) each(line []byte, do func(key string, value jsontext.Value) str
 	return ""
 }
 
-// next returns the line at pos without its line end, and how many bytes it takes. Of a line beyond
-// the limit it returns the start.
+// next returns the line at pos without its line end, and how many bytes it takes in buf. Of a line
+// beyond the limit it returns the start, and drops what follows that before it reads more.
 func (r *Reader) next(ctx context.Context) (line []byte, next int, err error) {
 	r.searched = max(r.searched, r.pos)
 	for {
@@ -213,6 +215,9 @@ func (r *Reader) next(ctx context.Context) (line []byte, next int, err error) {
 				return nil, 0, io.EOF
 			}
 			return line[:min(len(line), LineLimit)], len(line), nil
+		}
+		if beyond := r.searched - r.pos - LineLimit; beyond > 0 {
+			r.buf, r.searched, r.dropped = r.buf[:r.pos+LineLimit], r.pos+LineLimit, r.dropped+int64(beyond)
 		}
 		if err := r.more(ctx); err != nil {
 			return nil, 0, err

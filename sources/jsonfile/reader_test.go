@@ -106,6 +106,35 @@ func TestLineLimit(t *testing.T) {
 	}
 }
 
+// TestMemoryOfLargeLine: a line of any size takes little more memory than the largest one that is
+// read, and the next line is found.
+func TestMemoryOfLargeLine(t *testing.T) {
+	const size = 5 * LineLimit
+	large := io.LimitReader(letters{}, size)
+	ahead := readahead.New(io.MultiReader(large, strings.NewReader("\n{\"id\":1}\n")), 1<<20, 4)
+	defer ahead.Close()
+	r := NewReader("f", ahead, Header{Keys: []string{"id"}}, []int{0})
+	b := rows.NewBuilder(1, 10)
+	err := r.Fill(context.Background(), b, 10)
+	if offset, line, row := r.Mark(); err != io.EOF || b.Len() != 1 || b.Rejects() != 1 || offset != size+int64(len("\n{\"id\":1}\n")) || line != 3 || row != 2 {
+		t.Errorf("%d rows, %d rejects, at %d, %d, %d: %v", b.Len(), b.Rejects(), offset, line, row, err)
+	}
+	if cap(r.buf) > 2*LineLimit {
+		t.Errorf("%d bytes of memory", cap(r.buf))
+	}
+	b.Discard()
+}
+
+// letters is a line without an end.
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
 // FuzzRead: neither blocks, batches nor a start at a mark change what is read.
 func FuzzRead(f *testing.F) {
 	f.Add("{\"a\":1}\n\nbad\n{\"b\":[ 1 ]}\r\n{\"a\":\"\\u0041\",\"c\":null}", 3, 2)

@@ -69,7 +69,7 @@ func TestDocumentFollowsSettings(t *testing.T) {
 			t.Errorf("%v does not say %q: %s", c.path, c.want, got)
 		}
 	}
-	if page := f.do(http.MethodGet, f.public+"/docs", ""); !strings.Contains(string(page.raw), "Costs 1,234 credits.") || strings.Contains(string(page.raw), "@{") {
+	if page := f.do(http.MethodGet, f.public+"/docs/enrichment", ""); !strings.Contains(string(page.raw), "Costs 1,234 credits.") || strings.Contains(string(page.raw), "@{") {
 		t.Error("the page does not follow the settings")
 	}
 }

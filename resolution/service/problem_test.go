@@ -54,6 +54,10 @@ func TestProblems(t *testing.T) {
 	}{
 		{name: "no such path", path: "/lead/enrichments", status: 404, code: "not_found"},
 		{name: "the root", path: "/", status: 404, code: "not_found"},
+		{name: "the root, of a program", method: "GET", path: "/", status: 404, code: "not_found"},
+		{name: "documentation of nothing", method: "GET", path: "/docs/nothing", status: 404, code: "not_found"},
+		{name: "documentation in a folder", method: "GET", path: "/docs/enrichment/x", status: 404, code: "not_found"},
+		{name: "a name like the documentation's", method: "GET", path: "/docsenrichment", status: 404, code: "not_found"},
 		{name: "two slashes", path: "/lead/enrichment//", status: 404, code: "not_found"},
 		{name: "an escaped slash", path: "/lead%2fenrichment", status: 404, code: "not_found"},
 		{name: "an escaped letter", path: "/lead/enrichmen%74", status: 404, code: "not_found"},
@@ -378,7 +382,7 @@ func TestResultsOutliveTheirOperation(t *testing.T) {
 // TestDocumentIsKnown: whoever has the document is told so.
 func TestDocumentIsKnown(t *testing.T) {
 	f := newFixture(t)
-	for _, path := range []string{"/openapi.json", "/docs"} {
+	for _, path := range []string{"/openapi.json", "/docs", "/docs/enrichment"} {
 		a := f.do(http.MethodGet, f.public+path, "", "Content-Type", "")
 		tag := a.header.Get("ETag")
 		if !strings.HasPrefix(tag, `W/"`) || a.header.Get("Cache-Control") != "no-cache" {
@@ -445,10 +449,21 @@ func TestStatic(t *testing.T) {
 		{"/openapi.json", "application/json"},
 		{"/docs", "text/html; charset=utf-8"},
 		{"/docs/", "text/html; charset=utf-8"},
+		{"/docs/enrichment", "text/html; charset=utf-8"},
 	} {
 		a := f.do(http.MethodGet, f.public+c.path, "", "Authorization", "", "Content-Type", "")
 		if a.status != http.StatusOK || a.header.Get("Content-Type") != c.contentType || len(a.raw) == 0 || a.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %d %v", c.path, a.status, a.header)
 		}
+	}
+}
+
+// TestRootInABrowser: whoever types the address alone gets to the documentation.
+func TestRootInABrowser(t *testing.T) {
+	f := newFixture(t)
+	f.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a := f.do(http.MethodGet, f.public+"/", "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8", "Authorization", "")
+	if a.status != http.StatusFound || a.header.Get("Location") != "/docs" {
+		t.Errorf("%d to %q", a.status, a.header.Get("Location"))
 	}
 }

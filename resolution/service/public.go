@@ -195,10 +195,18 @@ func (s *Service) serveProbe(w http.ResponseWriter, r *http.Request, path string
 
 // serveStatic answers the addresses that need no credentials.
 func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path string) error {
+	docs, isDocs := strings.CutPrefix(path+"/", "/docs/")
+	docs = strings.TrimSuffix(docs, "/")
 	switch path {
-	case "/healthz", "/readyz", "/openapi.json", "/docs":
+	case "/healthz", "/readyz", "/openapi.json":
+	case "/":
+		if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+			return wire.ErrNothingHere
+		}
 	default:
-		return wire.ErrNothingHere
+		if !isDocs || s.docs()[docs] == nil {
+			return wire.ErrNothingHere
+		}
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return wire.NotAllowed(http.MethodGet, http.MethodHead)
@@ -213,9 +221,11 @@ func (s *Service) serveStatic(w http.ResponseWriter, r *http.Request, path strin
 		wire.WriteBody(w, http.StatusOK, wire.JSONType, []byte(`{"status":"ok"}`))
 	case "/openapi.json":
 		s.document().Write(w, r, wire.JSONType)
-	case "/docs":
+	case "/": // in a browser
+		http.Redirect(w, r, "/docs", http.StatusFound)
+	default:
 		w.Header().Set("Content-Security-Policy", openapi.ContentSecurityPolicy())
-		s.docs().Write(w, r, wire.HTMLType)
+		s.docs()[docs].Write(w, r, wire.HTMLType)
 	}
 	return nil
 }

@@ -50,11 +50,12 @@ type Service struct {
 	health    *serving.Health
 	guard     serving.Guard
 
-	paths          map[string]*route
-	window         []string // header of answers: seconds that keys are remembered
-	document, docs func() *wire.Page
-	overTLS        bool          // set before the first request
-	logged         atomic.Uint64 // requests that were counted for the log
+	paths    map[string]*route
+	window   []string // header of answers: seconds that keys are remembered
+	document func() *wire.Page
+	docs     func() map[string]*wire.Page // by path below /docs
+	overTLS  bool                         // set before the first request
+	logged   atomic.Uint64                // requests that were counted for the log
 }
 
 // New makes a service. It opens no file or connection and starts no goroutine.
@@ -101,7 +102,13 @@ func New(o Options) (*Service, error) {
 	s.operator = &operator.Handler{State: o.State, Key: o.SystemKey, Now: s.now, Desk: s.desk}
 	described := sync.OnceValue(func() *openapi.Interface { return openapi.New(o.described()) })
 	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Document()) })
-	s.docs = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Page()) })
+	s.docs = sync.OnceValue(func() map[string]*wire.Page {
+		all := map[string]*wire.Page{}
+		for id, page := range described().Pages() {
+			all[id] = wire.NewPage(page)
+		}
+		return all
+	})
 	s.paths = s.routes()
 	if o.Dashboard {
 		s.dashboard = dashboard.New(dashboard.Account{

@@ -1,64 +1,93 @@
 package openapi
 
 import (
-	"bytes"
-	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/leadetl/leadetl/internal/browsertest"
 )
 
-// TestPageInABrowser has a browser load the page as the service serves it. The
-// script ran when the server's own address is in the examples, the style was
-// taken when nothing was said against it, and nothing else was asked for.
-func TestPageInABrowser(t *testing.T) {
+// TestPagesInABrowser has a browser load the pages as the service serves them, on
+// large and small screens, and uses what their script offers.
+// LEADETL_PICTURES=FOLDER keeps the pictures.
+func TestPagesInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	browser := browsertest.Find(t)
-	var mu sync.Mutex
-	var asked []string
+	b := browsertest.Start(t)
+	pages := Pages()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		asked = append(asked, r.URL.Path)
-		mu.Unlock()
-		if r.URL.Path != "/docs" {
+		name, isDocs := strings.CutPrefix(r.URL.Path, "/docs")
+		page := pages[strings.TrimPrefix(name, "/")]
+		if !isDocs || page == nil {
 			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", ContentSecurityPolicy())
-		_, _ = w.Write(Page())
+		_, _ = w.Write(page)
 	}))
 	defer server.Close()
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	var dom, said bytes.Buffer
-	c := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--user-data-dir="+t.TempDir(), "--enable-logging=stderr", "--v=0", "--virtual-time-budget=3000", "--dump-dom", server.URL+"/docs")
-	c.Stdout, c.Stderr = &dom, &said
-	c.WaitDelay = 10 * time.Second
-	if err := c.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", browser, err, said.String())
-	}
-	for _, line := range strings.Split(said.String(), "\n") {
-		if strings.Contains(line, "CONSOLE") {
-			t.Errorf("the console says: %s", line)
+	for name, path := range map[string]string{"docs": "/docs", "docs-enrichment": "/docs/enrichment", "docs-keyword": "/docs/keyword_to_lead_result"} {
+		for _, screen := range []browsertest.Screen{
+			{Name: "light", Width: 1440, Height: 900, Scale: 1}, {Name: "dark", Width: 1440, Height: 900, Scale: 1, Dark: true}, {Name: "phone", Width: 390, Height: 844, Scale: 1},
+		} {
+			b.Show(server.URL+path, screen)
+			if folder := os.Getenv("LEADETL_PICTURES"); folder != "" {
+				if err := os.WriteFile(filepath.Join(folder, name+"-"+screen.Name+".png"), b.Picture(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var wrong []string
+			b.Ask(browsertest.Faults, &wrong)
+			for _, w := range wrong {
+				t.Errorf("%s on %s: %s", name, screen.Name, w)
+			}
 		}
 	}
-	if want := "curl <span class=\"base\">" + server.URL + "</span>/lead/enrichment"; !strings.Contains(dom.String(), want) {
-		t.Errorf("%q is not in the page: the script did not run", want)
+
+	b.Show(server.URL+"/docs/enrichment", browsertest.Screen{Width: 1440, Height: 900, Scale: 1})
+	type on struct{ do, ask, want string }
+	shown := "[...document.querySelectorAll('figure .in')].filter(e => e.offsetParent).map(e => e.textContent).join()"
+	typed := func(into, text string) string {
+		return fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('input')) })(document.querySelector('%s'))", text, into)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if got := strings.Join(asked, " "); got != "/docs" {
-		t.Errorf("the browser asked for %s", got)
+	found := "[...document.querySelectorAll('.side li')].filter(e => e.offsetParent).map(e => e.textContent).join()"
+	for _, c := range []on{
+		{"", shown, "curl " + server.URL + "/lead/enrichment"},
+		{"", shown, "Bearer <API_KEY>"},
+		{typed(".yours input", "lrk_test_mine"), shown, "Bearer lrk_test_mine"},
+		{typed(".yours input", "'; evil"), shown, "Bearer <API_KEY>"},
+		{typed(".yours input", "lrk_test_mine"), shown, "Bearer lrk_test_mine"},
+		{"document.querySelector('.languages [value=python]').click()", shown, "urllib.request"},
+		{typed(".side .find input", "phone callback_url"), found, "Network to Phone"},
+		{typed(".side .find input", "shortfall"), found, "Errors,Objects"},
+		{typed(".side .find input", "xyzzy"), "document.querySelector('.side .nothing').textContent", "Nothing is called that."},
+	} {
+		var got string
+		b.Ask("("+"() => { "+c.do+"; return String("+c.ask+") })()", &got)
+		if !strings.Contains(got, c.want) {
+			t.Errorf("after %s: %q, want %q", c.do, got, c.want)
+		}
+	}
+	// The choices hold on the next page.
+	b.Show(server.URL+"/docs/ip_to_company", browsertest.Screen{Width: 1440, Height: 900, Scale: 1})
+	var got string
+	if b.Ask(shown, &got); !strings.Contains(got, "Bearer lrk_test_mine") || !strings.Contains(got, "urllib") {
+		t.Errorf("on the next page: %q", got)
+	}
+	if len(b.Complaints) > 0 {
+		t.Errorf("the console says %q", b.Complaints)
+	}
+	for _, asked := range b.Asked {
+		if !strings.HasPrefix(asked, server.URL+"/docs") {
+			t.Errorf("the browser asked for %s", asked)
+		}
 	}
 }

@@ -2,8 +2,10 @@ package openapi
 
 import (
 	"fmt"
+	"html"
 	"html/template"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +13,18 @@ import (
 type section struct {
 	ID, Title string
 	Body      template.HTML
+}
+
+var (
+	tags  = regexp.MustCompile(`<[^>]+>`)
+	words = regexp.MustCompile(`[\p{L}\p{N}_-]{3,}`)
+)
+
+// Words are what a search finds the section by: each word of it once.
+func (s section) Words() string {
+	all := words.FindAllString(strings.ToLower(s.Title+" "+html.UnescapeString(tags.ReplaceAllString(string(s.Body), " "))), -1)
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), " ")
 }
 
 // sections renders the guide: the text before the first heading, and the sections.
@@ -70,19 +84,19 @@ func blocks(text string) template.HTML {
 
 // table renders a head, a line of dashes and the rows.
 func table(b *strings.Builder, lines []string) {
-	b.WriteString(`<div class="wide"><table><thead>`)
+	b.WriteString(`<div class="wide" tabindex="0"><table><thead>`)
 	for i, line := range lines {
 		if i == 1 {
 			b.WriteString("</thead><tbody>")
 			continue
 		}
-		cell := "td"
+		cell, scope := "td", ""
 		if i == 0 {
-			cell = "th"
+			cell, scope = "th", ` scope="col"`
 		}
 		b.WriteString("<tr>")
 		for _, c := range strings.Split(strings.Trim(line, "| "), "|") {
-			fmt.Fprintf(b, "<%s>%s</%s>", cell, inline(strings.TrimSpace(c)), cell)
+			fmt.Fprintf(b, "<%s%s>%s</%s>", cell, scope, inline(strings.TrimSpace(c)), cell)
 		}
 		b.WriteString("</tr>")
 	}
@@ -92,7 +106,7 @@ func table(b *strings.Builder, lines []string) {
 var (
 	spans   = regexp.MustCompile("`[^`]+`|[^`]+")
 	strongs = regexp.MustCompile(`\*\*([^*]+)\*\*`)
-	links   = regexp.MustCompile(`\[([^\]]+)\]\((#[a-z-]+)\)`)
+	links   = regexp.MustCompile(`\[([^\]]+)\]\((#[a-z_-]+)\)`)
 )
 
 // inline renders the text of a line.
@@ -111,9 +125,10 @@ func inline(text string) template.HTML {
 }
 
 // code renders lines of code. A script of the page replaces {base_url} by the
-// address of the server.
+// address of the server, and <API_KEY> by the key of the reader.
 func code(text string) template.HTML {
 	text = template.HTMLEscapeString(text)
 	text = strings.ReplaceAll(text, "{base_url}", `<span class="base">{base_url}</span>`)
+	text = strings.ReplaceAll(text, "&lt;API_KEY&gt;", `<span class="key">&lt;API_KEY&gt;</span>`)
 	return template.HTML(`<pre tabindex="0"><code>` + text + "</code></pre>\n")
 }

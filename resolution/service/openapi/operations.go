@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"fmt"
 	"html/template"
 	"strings"
 )
@@ -19,11 +18,25 @@ type operation struct {
 	Text                    template.HTML
 	Open                    bool // needs no credentials
 	Request                 []field
-	Calls                   []example // as curl
+	Calls                   []example
 	Answers                 []shape
 	Examples                []example // of answers
 	Refusals                []refusal
 	Callback                *callback
+}
+
+// Words are what a search finds the operation by.
+func (o operation) Words() string {
+	words := []string{o.Title, o.ID, o.Path}
+	for _, f := range o.Request {
+		words = append(words, f.Name)
+	}
+	for _, a := range o.Answers {
+		for _, f := range a.Fields {
+			words = append(words, f.Name)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 type example struct {
@@ -81,10 +94,10 @@ func (r *reader) operation(path, method string, o *object) operation {
 		}
 	}
 	for _, e := range r.examples(asks) {
-		op.Calls = append(op.Calls, example{e.title, code(curl(path, method, e.value, !op.Open))})
+		op.Calls = append(op.Calls, example{e.title, call{path, method, layout(e.value), !op.Open}.code()})
 	}
 	if asks == nil {
-		op.Calls = []example{{"", code(curl(path, method, nil, !op.Open))}}
+		op.Calls = []example{{"", call{path, method, "", !op.Open}.code()}}
 	}
 	for _, m := range o.object("responses").members {
 		_, response := r.resolve(m.value.(*object))
@@ -141,18 +154,4 @@ func (r *reader) bodies(body *object) []example {
 		all = append(all, example{e.title, code(layout(e.value))})
 	}
 	return all
-}
-
-// curl writes a call as a shell command.
-func curl(path, method string, body any, credentials bool) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "curl {base_url}%s", path)
-	if credentials {
-		b.WriteString(" \\\n  -H 'Authorization: Bearer <API_KEY>'")
-	}
-	if method == "post" {
-		b.WriteString(" \\\n  -H 'Content-Type: application/json'")
-		fmt.Fprintf(&b, " \\\n  -d '%s'", strings.NewReplacer("'", `'\''`, "\n", "\n  ").Replace(layout(body)))
-	}
-	return b.String()
 }

@@ -7,28 +7,64 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"regexp"
 	"sync"
 )
 
 //go:embed page
 var pageFiles embed.FS
 
-// ContentSecurityPolicy is the value of the header for Page. It allows the style
+// ContentSecurityPolicy is the value of the header for Pages. It allows the style
 // and the script of the page, by their hashes, and its icon.
 func ContentSecurityPolicy() string { return policy() }
 
-// Page returns the document as one HTML page, which loads nothing else and works
-// without scripts. Serve it with ContentSecurityPolicy.
-func (i *Interface) Page() []byte {
+// Pages returns the document as HTML pages by their path below /docs: the guide and
+// what operations share under "", and each operation under its id. They load nothing
+// else and work without scripts. Serve them with ContentSecurityPolicy.
+func (i *Interface) Pages() map[string][]byte {
 	t, err := template.ParseFS(pageFiles, "page/page.html")
 	if err != nil {
 		panic(fmt.Sprintf("openapi: %v", err))
 	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, contents(i.tree)); err != nil {
-		panic(fmt.Sprintf("openapi: %v", err))
+	c := contents(i.tree)
+	all := map[string][]byte{"": nil}
+	for _, g := range c.Groups {
+		for _, o := range g.Operations {
+			all[o.ID] = nil
+		}
 	}
-	return b.Bytes()
+	render := func(id string, only *operation) {
+		c.Only = only
+		var b bytes.Buffer
+		if err := t.Execute(&b, c); err != nil {
+			panic(fmt.Sprintf("openapi: %v", err))
+		}
+		all[id] = repoint(b.Bytes(), id, all)
+	}
+	render("", nil)
+	for _, g := range c.Groups {
+		for _, o := range g.Operations {
+			render(o.ID, &o)
+		}
+	}
+	return all
+}
+
+var anchors = regexp.MustCompile(`href="#([^"]+)"`)
+
+// repoint points the links of a page to the pages where their targets are.
+func repoint(page []byte, on string, pages map[string][]byte) []byte {
+	return anchors.ReplaceAllFunc(page, func(link []byte) []byte {
+		id := string(anchors.FindSubmatch(link)[1])
+		_, isPage := pages[id]
+		switch {
+		case isPage:
+			return []byte(`href="/docs/` + id + `"`)
+		case on == "" || id == "content":
+			return link
+		}
+		return []byte(`href="/docs#` + id + `"`)
+	})
 }
 
 var policy = sync.OnceValue(func() string {
@@ -59,6 +95,7 @@ type content struct {
 	Intro           template.HTML
 	Guide           []section
 	Groups          []group
+	Only            *operation // of the page, nil on the page of the guide
 	Objects         []named
 	Errors          []fault
 	Sent, Received  []header

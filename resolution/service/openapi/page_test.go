@@ -8,10 +8,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// elements are all elements of the page in order.
-func elements(t *testing.T) []*html.Node {
+// elements are all elements of a page in order.
+func elements(t *testing.T, page []byte) []*html.Node {
 	t.Helper()
-	root, err := html.Parse(bytes.NewReader(Page()))
+	root, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +46,15 @@ func inner(n *html.Node) string {
 // TestPageIsWellFormed reads the page tag by tag: every element is closed in
 // its turn, which a parser that forgives would not tell.
 func TestPageIsWellFormed(t *testing.T) {
-	void := map[string]bool{"meta": true, "link": true}
+	for _, page := range Pages() {
+		isWellFormed(t, page)
+	}
+}
+
+func isWellFormed(t *testing.T, page []byte) {
+	void := map[string]bool{"meta": true, "link": true, "br": true, "input": true}
 	var open []string
-	z := html.NewTokenizer(bytes.NewReader(Page()))
+	z := html.NewTokenizer(bytes.NewReader(page))
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
 		name, _ := z.TagName()
 		switch {
@@ -67,15 +73,18 @@ func TestPageIsWellFormed(t *testing.T) {
 
 func TestPageShowsTheDocument(t *testing.T) {
 	text := make(map[string]string) // of what has an id
-	for _, n := range elements(t) {
-		id := attribute(n, "id")
-		if id == "" {
-			continue
+	for name, page := range Pages() {
+		seen := map[string]bool{}
+		for _, n := range elements(t, page) {
+			id := attribute(n, "id")
+			if id == "" {
+				continue
+			}
+			if seen[id] {
+				t.Errorf("id %s occurs twice on page %q", id, name)
+			}
+			seen[id], text[id] = true, inner(n)
 		}
-		if _, twice := text[id]; twice {
-			t.Errorf("id %s occurs twice", id)
-		}
-		text[id] = inner(n)
 	}
 	for _, c := range operations {
 		for _, want := range []string{c.path, "{base_url}" + c.path, "200"} {
@@ -122,11 +131,34 @@ func TestPageShowsTheDocument(t *testing.T) {
 // TestPageLoadsNothing: links lead to the page itself or to the document, and
 // there is nothing else that a browser would fetch.
 func TestPageLoadsNothing(t *testing.T) {
-	ids := make(map[string]bool)
-	for _, n := range elements(t) {
-		ids[attribute(n, "id")] = true
+	pages := Pages()
+	ids := make(map[string]map[string]bool) // by page
+	for name, page := range pages {
+		ids[name] = make(map[string]bool)
+		for _, n := range elements(t, page) {
+			ids[name][attribute(n, "id")] = true
+		}
 	}
-	for _, n := range elements(t) {
+	for name, page := range pages {
+		loadsNothing(t, elements(t, page), func(link string) bool {
+			if id, here := strings.CutPrefix(link, "#"); here {
+				return ids[name][id]
+			}
+			path, below := strings.CutPrefix(link, "/docs")
+			path, id, _ := strings.Cut(path, "#")
+			of, exists := ids[strings.TrimPrefix(path, "/")]
+			return link == "/openapi.json" || below && exists && (id == "" || of[id])
+		})
+	}
+	for _, loads := range []string{"@import", "url(", "fetch(", "XMLHttpRequest", "import("} {
+		if strings.Contains(pageFile("page.css")+pageFile("page.js"), loads) {
+			t.Errorf("style or script has %s", loads)
+		}
+	}
+}
+
+func loadsNothing(t *testing.T, page []*html.Node, leads func(link string) bool) {
+	for _, n := range page {
 		switch n.Data {
 		case "img", "iframe", "object", "embed", "video", "audio", "form", "base":
 			t.Errorf("the page has a <%s>", n.Data)
@@ -136,19 +168,10 @@ func TestPageLoadsNothing(t *testing.T) {
 			case a.Key == "src", a.Key == "srcset", a.Key == "style", strings.HasPrefix(a.Key, "on"):
 				t.Errorf("<%s> has %s", n.Data, a.Key)
 			case a.Key != "href":
-			case strings.HasPrefix(a.Val, "#"):
-				if !ids[a.Val[1:]] {
-					t.Errorf("nothing is at %s", a.Val)
-				}
-			case n.Data == "link" && strings.HasPrefix(a.Val, "data:"), a.Val == "/openapi.json":
-			default:
-				t.Errorf("<%s> leads to %s", n.Data, a.Val)
+			case n.Data == "link" && strings.HasPrefix(a.Val, "data:"):
+			case !leads(a.Val):
+				t.Errorf("<%s> leads to %s, where nothing is", n.Data, a.Val)
 			}
-		}
-	}
-	for _, loads := range []string{"@import", "url(", "fetch(", "XMLHttpRequest", "import("} {
-		if strings.Contains(pageFile("page.css")+pageFile("page.js"), loads) {
-			t.Errorf("style or script has %s", loads)
 		}
 	}
 }
@@ -156,7 +179,7 @@ func TestPageLoadsNothing(t *testing.T) {
 // TestPolicy: the policy knows the style and the script as they are in the
 // page.
 func TestPolicy(t *testing.T) {
-	for _, n := range elements(t) {
+	for _, n := range elements(t, Pages()["enrichment"]) {
 		directive := map[string]string{"style": "style-src", "script": "script-src"}[n.Data]
 		if directive == "" {
 			continue
@@ -182,7 +205,7 @@ func TestMarkdown(t *testing.T) {
 	}
 	want := "<p>With <code>&lt;code&gt;</code>, <strong>weight</strong> and <a href=\"#a-title\">a link</a>.</p>\n" +
 		"<ul><li>one</li><li>two</li></ul>\n" +
-		"<div class=\"wide\"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><code>c</code></td><td>d</td></tr></tbody></table></div>\n" +
+		"<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">a</th><th scope=\"col\">b</th></tr></thead><tbody><tr><td><code>c</code></td><td>d</td></tr></tbody></table></div>\n" +
 		"<pre tabindex=\"0\"><code>curl <span class=\"base\">{base_url}</span> \\\n  &#39;&lt;&#39;</code></pre>\n"
 	if len(parts) != 2 || parts[0].ID != "a-title" || string(parts[0].Body) != want {
 		t.Errorf("parts %q, want body %q", parts, want)
@@ -208,25 +231,6 @@ func TestLayout(t *testing.T) {
 		}
 		if got := layout(o.get("v")); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.in, got, c.want)
-		}
-	}
-}
-
-func TestCurl(t *testing.T) {
-	o, err := parse([]byte(`{"name":"O'Example"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		method      string
-		credentials bool
-		want        string
-	}{
-		{"get", false, "curl {base_url}/a"},
-		{"post", true, "curl {base_url}/a \\\n  -H 'Authorization: Bearer <API_KEY>' \\\n  -H 'Content-Type: application/json' \\\n  -d '{\"name\": \"O'\\''Example\"}'"},
-	} {
-		if got := curl("/a", c.method, o, c.credentials); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.method, got, c.want)
 		}
 	}
 }

@@ -60,8 +60,8 @@ var usual = sync.OnceValue(func() *Interface { return New(Defaults()) })
 // Document returns the document with default settings.
 func Document() []byte { return usual().Document() }
 
-// Page returns the page with default settings.
-func Page() []byte { return usual().Page() }
+// Pages returns the pages with default settings.
+func Pages() map[string][]byte { return usual().Pages() }
 
 // A setting that is a whole string stands for a number.
 var (

@@ -61,14 +61,15 @@ type Exchange struct {
 // Check returns everything in which an exchange departs from the document, nil
 // when it does not. A request is looked at only when the service took it, and
 // not when its context is one of Loose. A path that is not in the document has
-// to be refused as any other mistake is; /docs, and what only the internal
+// to be refused as any other mistake is; pages for people, and what only the internal
 // listener has, is not looked at.
 func (v *Validator) Check(x Exchange) error {
 	path := x.Request.URL.EscapedPath()
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
-	if path == "/docs" || path == "/metrics" || strings.HasPrefix(path, "/internal/") {
+	isPage := x.Status < http.StatusBadRequest && (path == "/" || strings.HasPrefix(path+"/", "/docs/"))
+	if isPage || path == "/metrics" || strings.HasPrefix(path, "/internal/") {
 		return nil
 	}
 	var wrong []error

@@ -56,7 +56,7 @@ func (b *Builder) Set() *Set {
 //	md5, sha1, sha256   32, 40 or 64 hex digits of either case
 //	sha256              43 base64 characters, or 44 with =, standard or URL-safe
 //	email address       by its @; suppressed by every profile
-//	@ and a domain      all email addresses there, but not their digests
+//	@ and a domain      all email addresses there, but not their digests; also with * before the @
 //	profile address     by its /, with or without scheme
 //	IP address          IPv4 or IPv6
 //	phone number        anything else with seven digits or more
@@ -144,8 +144,8 @@ func (b *Builder) addIdentifier(text string) error {
 			b.add(algSHA256.sum([]byte(former)))
 		}
 		return nil
-	case text[0] == '@':
-		a, err := email.Parse([]byte("x" + text)) // so is the domain of an address
+	case text[0] == '@' || strings.HasPrefix(text, "*@"): // no person has the address *@acme.example
+		a, err := email.Parse([]byte("x" + strings.TrimPrefix(text, "*"))) // so is the domain of an address
 		if err != nil {
 			return ErrUnreadable
 		}

@@ -247,7 +247,10 @@ func TestDomains(t *testing.T) {
 			t.Errorf("%s is named: %v", cell, got)
 		}
 	}
-	for _, cell := range []string{"@", "@acme", "@acme..example", "@acme.example@x.example", "@a b.example"} {
+	if s.Fingerprint() != listed(t, "*@acme.example", "jane@x.example").Fingerprint() {
+		t.Error("with * before it, a domain is another entry")
+	}
+	for _, cell := range []string{"@", "*@", "*", "@acme", "@acme..example", "@acme.example@x.example", "@a b.example"} {
 		if err := NewBuilder(rules).Add(cell); err != ErrUnreadable {
 			t.Errorf("Add(%q) = %v", cell, err)
 		}

@@ -53,10 +53,10 @@ database and its log; backups of it are yours to delete. On S3, the files that
 hold them are written anew, and the old ones deleted at once.
 
   --file        people on lists like those of leadetl run --suppress: emails,
-                phones, profile URLs, IPs, or digests of them. Reads every
+                @domains, phones, profile URLs, IPs, or hashes of these. Reads every
                 stored answer, and deletes all answers whose question or body
                 names a listed person, also whole pages of searches.
-  --in          identifiers in CSV or Parquet files: deletes their answers for
+  --in          identifiers in files, as in a run: deletes their answers for
                 all operations and services. Identifiers are normalized as in
                 a run; emails are also deleted by their digests. Rows without
                 a valid identifier are counted and listed by row number.
@@ -80,8 +80,8 @@ a new one could be billed again. --even-open deletes them too.`,
 		cli.ExitInterrupted: "interrupted; answers forgotten so far stay forgotten",
 	})
 	flags := c.Flags()
-	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, phones, profile URLs, IPs or digests of them, one per line or in CSV or Parquet columns; repeatable")
-	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV (.gz and .zst too) or Parquet, standard input CSV; repeatable")
+	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
+	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable")
 	flags.StringVar(&f.column, "column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
 	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --column: email, network_url or ip (default: the column's name)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")

@@ -32,7 +32,7 @@ type Suppress struct {
 // Register registers the flags of a command in f.
 func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
 	f.maxBad = cliflag.NewLimit(0)
-	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file`, folder or glob of people "+whom+": emails, phones, profile URLs, IPs, or hashes of these, one a line or in CSV or Parquet columns; repeatable")
+	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file`, folder or glob of people "+whom+": emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
 	flags.StringSliceVar(&f.Columns, "suppress-column", nil, "`columns` of the lists (default: the only one, or those named email, phone, hash, …)")
 	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)")
 }
@@ -87,7 +87,7 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 			log.Warn("suppression list entry cannot be read", "at", place)
 		}
 		if f.maxBad.Exceeded(l.Bad, l.Entries) {
-			return nil, cli.UsageError(fmt.Errorf("%s of %s suppression list entries cannot be read, more than --suppress-max-bad %s; the people they stand for would not be suppressed", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
+			return nil, cli.UsageError(fmt.Errorf("%s of %s suppression list entries cannot be read, more than --suppress-max-bad %s; the people they stand for would not be suppressed; correct them, or allow some; an entry for all addresses of a domain is @acme.example", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
 		}
 		log.Warn("some suppression list entries cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
 	}

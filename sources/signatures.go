@@ -39,7 +39,7 @@ var signatures = []signature{
 	{"SQLite format 3\x00", false, "is an SQLite database, not CSV or Parquet", "Export a table of it as CSV: sqlite3 -csv -header FILE 'SELECT ...'"},
 }
 
-const convertAdvice = "Convert it to Parquet or CSV"
+const convertAdvice = "Convert it to CSV, JSON Lines or Parquet"
 
 // checkKind refuses files that are not text, by their first bytes.
 func (in *input) checkKind(head []byte) error {
@@ -69,8 +69,10 @@ func (in *input) checkKind(head []byte) error {
 	case "":
 	case jsonLines:
 		return refuse("is "+json+", but its name does not say so", "If it is a list, rename it to end in .jsonl")
+	case otherJSON:
+		return refuse("is JSON, not JSON Lines", "If it is a list, write an object in each line: jq -c '.[]' FILE > FILE.jsonl")
 	default:
-		return refuse("is "+json+", not CSV or Parquet", convertAdvice)
+		return refuse("is "+json+", not of objects", convertAdvice)
 	}
 	return nil
 }
@@ -99,8 +101,11 @@ func markupKind(head []byte) string {
 	return ""
 }
 
-// jsonLines is the kind of JSON that is read.
-const jsonLines = "JSON Lines"
+// Two kinds of JSON. Only jsonLines is read.
+const (
+	jsonLines = "JSON Lines"
+	otherJSON = "JSON"
+)
 
 // jsonKind returns the kind of JSON that a text starts as, "" for other text.
 func jsonKind(head []byte) string {
@@ -116,7 +121,7 @@ func jsonKind(head []byte) string {
 	case json.Valid(first) && len(bytes.TrimSpace(rest)) > 0:
 		return "JSON Lines of arrays"
 	case len(next) > 0 && bytes.ContainsRune([]byte("\"{[]}"), rune(next[0])):
-		return "JSON"
+		return otherJSON
 	}
 	return ""
 }

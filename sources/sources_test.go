@@ -213,14 +213,14 @@ func TestRefused(t *testing.T) {
 		columns []string
 		want    string
 	}{
-		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --column and --keep`},
-		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --column and --keep`},
+		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --column, --keep and --where`},
+		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --column, --keep and --where`},
 		{[]string{"twice.csv"}, []string{"email"}, `twice.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"cases.csv"}, []string{"email"}, `cases.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"data.csv"}, []string{"email"}, `data.csv has no column "email": its first line looks like data, not like the names of columns. Add a header line`},
 		{[]string{"ips.csv"}, []string{"ip"}, `ips.csv has no column "ip": its first line looks like data, not like the names of columns. Add a header line`},
-		{[]string{"people.csv"}, []string{"email"}, `people.csv has no column "email": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --column and --keep`},
-		{[]string{"profile.csv"}, []string{"Jane-Doe"}, `profile.csv has no column "Jane-Doe": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --column and --keep`},
+		{[]string{"people.csv"}, []string{"email"}, `people.csv has no column "email": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --column, --keep and --where`},
+		{[]string{"profile.csv"}, []string{"Jane-Doe"}, `profile.csv has no column "Jane-Doe": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --column, --keep and --where`},
 		{nil, nil, `the list of inputs is empty. Name a file, a glob or - for standard input`},
 		{[]string{""}, nil, `"" is not a file name. Name a file, a glob or - for standard input`},
 		{[]string{"none.csv"}, nil, `none.csv does not exist. Check its name and the folder you are in`},
@@ -297,7 +297,8 @@ func TestSignatures(t *testing.T) {
 		"ORC as a name":             {"ORC,a\n1,2\n", ""},
 		"PARE as a name":            {"PARE,a\n1,2\n", ""},
 		"json lines":                {"{\"email\": \"a\"}\n{\"email\": \"b\"}\n", "is JSON Lines, but its name does not say so"},
-		"json":                      {"\n[\n  {\"email\": \"a\"}\n]\n", "is JSON, not CSV or Parquet"},
+		"json":                      {"\n[\n  {\"email\": \"a\"}\n]\n", "is JSON, not JSON Lines. If it is a list, write an object in each line: jq -c '.[]' FILE > FILE.jsonl"},
+		"json lines of arrays":      {"[1,\"a\"]\n[2,\"b\"]\n", "is JSON Lines of arrays, not of objects. Convert it to CSV, JSON Lines or Parquet"},
 		"brace as a name":           {"{a},b\n1,2\n", ""},
 		"gzipped columns":           {gz("a\n1\n"), ""},
 	} {

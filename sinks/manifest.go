@@ -295,13 +295,23 @@ func (t *Totals) InputLines() int64 {
 	return n + t.NotSelected + t.Malformed
 }
 
+// RejectShare is Rejects of InputLines, or the rejected of the selected rows, whichever share is
+// more: rows that --where leaves out say nothing about the others.
+func (t *Totals) RejectShare() (rejects, of int64) {
+	rejects, of = t.Rejects(), t.InputLines()
+	if selected := of - t.NotSelected - t.Malformed; t.NotSelected > 0 && float64(t.Rejected)*float64(of) > float64(rejects)*float64(selected) {
+		return t.Rejected, selected
+	}
+	return rejects, of
+}
+
 // Rejects counts the rows and lines that were given up: rejected or malformed.
 func (t *Totals) Rejects() int64 { return t.Rejected + t.Malformed }
 
-// ManyRejects reports whether Rejects are so many, 5% of the input or more, that
-// a person should know of them.
+// ManyRejects reports whether RejectShare is so much, 5% or more, that a person should know of it.
 func (t *Totals) ManyRejects() bool {
-	return t.Rejects() > 0 && float64(t.Rejects())*20 >= float64(t.InputLines())
+	rejects, of := t.RejectShare()
+	return rejects > 0 && float64(rejects)*20 >= float64(of)
 }
 
 // RejectReasons counts Rejects by reason.

@@ -124,7 +124,7 @@ func newOutcome(r *Report) outcome {
 		o = outcome{Kind: "mixed", Word: "Finished, without rows", Text: "The input held no rows."}
 	}
 	if t.ManyRejects() {
-		o.Text = strings.TrimSpace(o.Text + " " + percent(t.Rejects(), t.InputLines()) + " of the lines were rejected: " + figures.Counts(t.RejectReasons()))
+		o.Text = strings.TrimSpace(o.Text + " " + percent(t.RejectShare()) + " of the lines were rejected: " + figures.Counts(t.RejectReasons()))
 	}
 	return o
 }
@@ -222,7 +222,7 @@ func tiles(r *Report) []tile {
 		}
 	}
 	if bad := t.Rejects(); bad > 0 && unfinished(r) {
-		note := percent(bad, t.InputLines()) + " of the lines"
+		note := percent(t.RejectShare()) + " of the lines"
 		if t.Malformed > 0 && t.Rejected > 0 {
 			note += ", " + figures.Grouped(t.Malformed) + " malformed"
 		}

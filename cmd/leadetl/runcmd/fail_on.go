@@ -78,7 +78,7 @@ func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
 	if !f.failOn.rejects {
 		return nil
 	}
-	rejects, lines := t.Rejects(), t.InputLines()
+	rejects, lines := t.RejectShare()
 	if f.maxRejects.Exceeded(rejects, lines) && (lines >= fewLines || !f.maxRejects.IsShare()) {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines %s rejected, more than --max-rejects %s", rejects, lines, were, f.maxRejects.String()))
 	}
@@ -88,7 +88,7 @@ func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
 	case rows >= f.minRows:
 		return nil
 	case rows == 0 && t.NotSelected > 0:
-		return cli.WithCode(cli.ExitRejects, errors.New("--where selects no row; if it may select none, use --min-rows 0"))
+		return cli.WithCode(cli.ExitRejects, errors.New("--where selects no row: values are compared exactly, with case and spaces; if it may select none, use --min-rows 0"))
 	case rows == 0:
 		return cli.WithCode(cli.ExitRejects, errors.New("the input has no rows; if it may have none, use --min-rows 0"))
 	default:
@@ -101,7 +101,12 @@ func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
 func (f *runFlags) warnOfRejects(t sinks.Totals, log *slog.Logger) {
 	switch lines := t.InputLines(); {
 	case t.ManyRejects():
-		log.Warn("many lines are rejected", "rejected", t.Rejects(), "lines", lines, "share", figures.Share(t.Rejects(), lines), "reasons", figures.Counts(t.RejectReasons()))
+		rejects, of := t.RejectShare()
+		what := "many lines are rejected"
+		if f.dataset.multiple == multipleReject && t.Reasons["rejected"]["multiple"] > 0 {
+			what += "; --multiple each or first reads cells with several identifiers"
+		}
+		log.Warn(what, "rejected", rejects, "lines", of, "share", figures.Share(rejects, of), "reasons", figures.Counts(t.RejectReasons()))
 	case !f.limited && t.Malformed*100 > lines:
 		log.Warn("many lines are malformed; see _rejects, or make them an error with --max-rejects", "malformed", t.Malformed, "lines", lines)
 	}

@@ -139,6 +139,11 @@ func TestRehearsedOutcomes(t *testing.T) {
 	if a = f.post(listResult, `{"resolution_id":"`+a.text("resolution", "id")+`"}`, auth...); a.text("resolution", "status") != "failed" {
 		t.Errorf("a search that fails: %s", a.raw)
 	}
+	a = f.post(list, `{"keywords":["force resolution_expired"]}`, auth...)
+	f.attempt(0)
+	if a = f.post(listResult, `{"resolution_id":"`+a.text("resolution", "id")+`"}`, auth...); a.code() != "resolution_expired" {
+		t.Errorf("a result that is no longer kept: %s", a.raw)
+	}
 	f.post(list, `{"keywords":["force dead_callback"],"callback_url":"`+anywhere+`"}`, auth...)
 	f.attempt(0)
 	f.post(enrichment, `{"network_url":"network.example/in/force-dead-callback","callback_url":"`+anywhere+`"}`, auth...)

@@ -191,8 +191,7 @@ func (d *Desk) finish(ctx context.Context, job *state.Job, o wire.Outcome, failu
 		return err
 	}
 	if end.Callback != nil {
-		var todo work
-		end.Callback.GivenUp = json.Unmarshal(job.Work, &todo) == nil && todo.Rehearsal == deadCallback
+		end.Callback.GivenUp = rehearsalOf(job) == deadCallback
 	}
 	err = d.State.FinishJob(ctx, end)
 	if err == nil && end.Callback != nil {

@@ -2,10 +2,12 @@ package answering
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/admission"
+	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
@@ -56,6 +58,13 @@ func rehearsal(c *admission.Call, identifiers ...string) string {
 		}
 	}
 	return ""
+}
+
+// rehearsalOf returns the outcome that the caller of a search asked for.
+func rehearsalOf(job *state.Job) string {
+	var todo work
+	_ = json.Unmarshal(job.Work, &todo) // search says what is wrong with it
+	return todo.Rehearsal
 }
 
 // rehearse waits, or returns the error, as an outcome says.

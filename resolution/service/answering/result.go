@@ -50,7 +50,7 @@ func (d *Desk) Result(c *admission.Call) (*wire.Reply, error) {
 // even if it is not removed yet.
 func (d *Desk) findJob(c *admission.Call, id uuid.UUID) (*state.Job, error) {
 	job, err := d.State.FindJob(c.Request.Context(), c.Caller.Account.ID, id)
-	if err == nil && job.Status.Finished() && c.Began.Sub(job.Finished) >= d.Results {
+	if err == nil && job.Status.Finished() && (c.Began.Sub(job.Finished) >= d.Results || rehearsalOf(job) == wire.ResolutionExpired.Code) {
 		return nil, state.ErrExpired
 	}
 	return job, err

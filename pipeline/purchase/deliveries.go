@@ -54,6 +54,10 @@ func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	switch {
 	case errors.Is(err, errUnfinished):
 		return nil
+	case errors.As(err, &failed) && failed.Over && call.State == answers.UnderWay:
+		return errTooEarly
+	case errors.As(err, &failed) && failed.Over && d.ID != "" && call.Resolution != "" && call.Resolution != d.ID:
+		return nil // an earlier request of the question has failed
 	case errors.As(err, &failed) && failed.Over:
 		l.fail(call) // before it is closed, when its answer may come
 		err = l.remote.Answers.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
@@ -80,6 +84,11 @@ func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 	l.wake(call.Hash)
 	return nil
 }
+
+// errTooEarly says that a resolution has failed while a request about its question is out. The
+// failure may be that of an earlier request, and this one may be billed. After its reply the
+// resolution's id tells.
+var errTooEarly = fmt.Errorf("%w: a request about the question is out; send the callback again", resolution.ErrUnavailable)
 
 // find finds the open call of a delivery: by the id of the resolution or, while that is not
 // known yet, by the client reference. If these are of two questions, and the service has not

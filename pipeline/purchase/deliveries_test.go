@@ -281,3 +281,31 @@ func TestHint(t *testing.T) {
 		forget()
 	}
 }
+
+// TestFailureOfAnEarlierRequest: a callback that says again that an earlier request about a
+// question has failed does not close the call of a later one, which may be billed.
+func TestFailureOfAnEarlierRequest(t *testing.T) {
+	l, store := laterOf(t)
+	q := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "")
+	fails := func(id string) error {
+		return l.Deliver(t.Context(), resolution.Delivery{
+			ID: id, ClientRef: q.Hash().String(), Body: []byte(`{"success":false,"resolution":{"id":"` + id + `","status":"failed"}}`),
+		})
+	}
+	isOpen := func() bool {
+		_, err := store.Find(t.Context(), q.Hash())
+		return err == nil
+	}
+	if err := fails("res_1"); !errors.Is(err, resolution.ErrUnavailable) || !isOpen() {
+		t.Errorf("while the later request is out: %v, open %t; want the callback to be sent again", err, isOpen())
+	}
+	if err := store.Park(t.Context(), q, answers.Parking{Resolution: "res_2"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fails("res_1"); err != nil || !isOpen() {
+		t.Errorf("after its reply: %v, open %t; want the call open", err, isOpen())
+	}
+	if err := fails("res_2"); err != nil || isOpen() {
+		t.Errorf("its own failure: %v, open %t; want the call closed", err, isOpen())
+	}
+}

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world
+.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ SEEDS ?= 20000
 
 world: ## let the code that pays live SEEDS simulated worlds (20000), of some lives each, on all cores
 	LEADETL_WORLD_SEEDS=$(SEEDS) go test -count=1 -v -timeout 0 -run 'TestWorld$$' ./pipeline/world
+
+world-bugs: ## plant bugs in the code that pays, one after the other, and let make world find each
+	LEADETL_WORLD_BUGS=all go test -count=1 -v -timeout 0 -run TestPlantedBugs ./pipeline/world
 
 race:
 	go test -race -short -vet=off -shuffle=on -timeout 10m $(concurrent)

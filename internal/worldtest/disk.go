@@ -93,6 +93,9 @@ func (d *Disk) Remove(name string) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.names[name] == nil {
+		return fs.ErrNotExist
+	}
 	delete(d.names, name)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -19,13 +20,14 @@ import (
 )
 
 const (
-	runName = "night"
 	// quietLives is how many lives without a crash settle all keys: in the last ones the service
 	// has no faults either.
 	quietLives = 6
 	// longest is more than any life takes.
 	longest = 30 * 24 * time.Hour
 )
+
+func runName(number int) string { return fmt.Sprint("run ", number) }
 
 var errInterrupted = errors.New("the user interrupts the run")
 
@@ -57,7 +59,7 @@ func (h *history) live(ctx context.Context) {
 			return
 		}
 	}
-	h.disk.Failing, h.service.credits, h.service.calls = 0, -1, -1
+	h.disk.Failing, h.service.credits, h.service.calls, h.service.allowance = 0, -1, -1, -1
 	h.plan.commitFails = 0
 	h.world.GuardSQLite(h.dir, 0)
 	for i := range quietLives {
@@ -78,7 +80,7 @@ func (h *history) live(ctx context.Context) {
 // settled reports whether all keys have the last word of the service.
 func (h *history) settled() bool {
 	for i := range h.plan.keys {
-		if !h.told[i] && h.service.truth(i) != refused {
+		if !h.told[i] && h.service.settles(i) {
 			return false
 		}
 	}
@@ -124,6 +126,12 @@ func (h *history) remote(s *answers.Store, retry bool) *purchase.Remote {
 		Plain404: purchase.Plain404Stop, RetryUnknown: retry, NewKey: retry && h.plan.newKey, Price: purchase.Price{Match: price},
 		Budget: purchase.Budget{MaxCredits: h.service.credits, MaxCalls: h.service.calls}, Patience: h.plan.patience, Counters: &stats.CallCounters{},
 	}
+	if h.plan.misses {
+		r.Plain404 = purchase.Plain404Miss
+	}
+	if h.service.allowance >= 0 {
+		r.Budget.Allowance = purchase.Allowance{Days: 1000, Credits: h.service.allowance}
+	}
 	if h.plan.honours {
 		r.Keys = purchase.NewKeyWindow(cmp.Or(h.plan.window, purchase.DefaultKeyWindow))
 	}
@@ -144,7 +152,7 @@ func (h *history) use(ctx context.Context, s *answers.Store, retry bool) {
 	var post sync.WaitGroup
 	posting, stopPosting := context.WithCancel(ctx)
 	post.Go(func() { h.service.post(posting, r.Deliveries, h) })
-	b, buying, err := purchase.Open(ctx, r, operation, runName, slog.New(slog.DiscardHandler))
+	b, buying, err := purchase.Open(ctx, r, operation, runName(h.world.Below(h.plan.runs, "run", h.lives)), slog.New(slog.DiscardHandler))
 	h.unexpected("open the buyer", err)
 	if err == nil {
 		if h.world.Below(5, "interrupt", h.lives) == 0 {
@@ -166,11 +174,10 @@ func (h *history) use(ctx context.Context, s *answers.Store, retry bool) {
 	}
 	if h.poor {
 		h.poor = false
-		if h.service.credits >= 0 {
-			h.service.credits += 2 * price
-		}
-		if h.service.calls >= 0 {
-			h.service.calls += 2
+		for budget, more := range map[*int64]int64{&h.service.credits: 2 * price, &h.service.calls: 2, &h.service.allowance: 2 * price} {
+			if *budget >= 0 {
+				*budget += more
+			}
 		}
 	}
 }
@@ -208,7 +215,7 @@ func (h *history) offline(ctx context.Context) {
 	h.check(ctx, s)
 	r := h.remote(s, false)
 	r.Offline, r.Service, r.Pace = true, nil, nil
-	b, _, err := purchase.Open(ctx, r, operation, runName, slog.New(slog.DiscardHandler))
+	b, _, err := purchase.Open(ctx, r, operation, runName(h.world.Below(h.plan.runs, "run", h.lives)), slog.New(slog.DiscardHandler))
 	h.unexpected("open the buyer", err)
 	if err != nil {
 		return
@@ -217,9 +224,8 @@ func (h *history) offline(ctx context.Context) {
 	h.unexpected("ask offline", b.Answer(ctx, h.plan.keys, len(h.plan.keys), func(got []purchase.Answer) {
 		for n, a := range got {
 			h.compare(n, a)
-			// A refusal is no answer to a call that may have been billed before.
 			unsettled := a.Outcome == outcome.Skipped || a.Outcome == outcome.Failed && a.Reason == outcome.ReasonUnknownCall
-			if unsettled && h.service.truth(n) != refused && (h.plan.retry || !h.open[h.plan.keys[n]]) {
+			if unsettled && h.service.settles(n) && (h.plan.retry || !h.open[h.plan.keys[n]]) {
 				h.wrongly("key %d is never settled: %s %s", n, a.Outcome, a.Reason)
 			}
 		}

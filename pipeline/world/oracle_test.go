@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -67,10 +68,12 @@ func (h *history) checkStored(r *record, a answers.Answer) {
 		if is != refused {
 			h.wrongly("key %d is stored as refused", r.number)
 		}
-	case r.billed == 0:
+	case !r.answered:
 		h.wrongly("key %d has an answer that the service never gave", r.number)
 	case is == refused, is == match != (a.Outcome == answers.Matched):
 		h.wrongly("key %d is stored as %s, and is a %s", r.number, a.Outcome, is)
+	case is == match && !strings.Contains(string(a.Body), phone(r.number)):
+		h.wrongly("key %d has the answer of another", r.number)
 	}
 }
 
@@ -78,16 +81,21 @@ func (h *history) checkStored(r *record, a answers.Answer) {
 // with what was billed. The caller holds the service's lock.
 func (h *history) checkSpending(ctx context.Context, s *answers.Store, credits int64) {
 	remote := &purchase.Remote{Name: h.scope.Service, Answers: s, Price: purchase.Price{Match: price}}
-	spent, err := remote.Spent(ctx, runName)
-	if err != nil {
-		h.unexpected("sum what is spent", err)
-		return
+	var paid, counted int64
+	for run := range h.plan.runs {
+		spent, err := remote.Spent(ctx, runName(run))
+		if err != nil {
+			h.unexpected("sum what is spent", err)
+			return
+		}
+		paid += spent.Paid
+		counted += spent.Credits()
 	}
-	if spent.Paid != credits {
-		h.wrongly("%d credits are counted as paid, and the stored answers cost %d", spent.Paid, credits)
+	if paid != credits {
+		h.wrongly("%d credits are counted as paid, and the stored answers cost %d", paid, credits)
 	}
-	if billed, _ := h.service.billed(); spent.Credits() < billed {
-		h.wrongly("%d credits are counted, and %d were billed", spent.Credits(), billed)
+	if billed, _ := h.service.billed(); counted < billed {
+		h.wrongly("%d credits are counted, and %d were billed", counted, billed)
 	}
 }
 
@@ -96,8 +104,12 @@ func (h *history) checkBuyer(b *purchase.Buyer) {
 	h.service.mu.Lock()
 	defer h.service.mu.Unlock()
 	calls, credits := b.Spent()
-	if billed, keys := h.service.billed(); calls < keys || credits < billed {
+	billed, keys := h.service.billed()
+	if h.plan.runs == 1 && (calls < keys || credits < billed) {
 		h.wrongly("the buyer counts %d calls and %d credits, and %d keys were billed with %d", calls, credits, keys, billed)
+	}
+	if all := b.SpentOfAllowance(); h.service.allowance >= 0 && all < billed {
+		h.wrongly("%d credits count against the allowance, and %d were billed", all, billed)
 	}
 }
 

@@ -22,8 +22,13 @@ type plan struct {
 	prices  bool          // it says what an answer cost
 	faulty  float64       // the share of requests that it fails
 	later   float64       // the share of answers that it posts
+	fails   float64       // the share of those that it gives up, and does not bill
+	spoils  float64       // the share of those that cannot be read when they are posted first
+	misses  bool          // a miss is a 404, and costs nothing
 
-	credits, calls int64 // budgets, -1 without one
+	runs           int   // that take turns with the same keys
+	credits, calls int64 // budgets of each run, -1 without one
+	allowance      int64 // of all runs, -1 without one
 	retry          bool  // the user sends unknown calls again in the end
 	newKey         bool  // under a new idempotency key
 	patience       time.Duration
@@ -45,7 +50,7 @@ func newPlan(w *worldtest.World, l limits) plan {
 		askers: in("askers", 1, 4), concurrency: in("concurrency", 1, 4),
 		crashes: min(in("crashes", 0, 5), l.crashes), span: []int{8, 30, 120}[in("span", 0, 2)], migrated: !often("migrated", 10),
 		honours: often("honours", 2), prices: often("prices", 2), retry: often("retry", 2), newKey: often("new key", 4),
-		credits: -1, calls: -1, patience: time.Duration(in("patience", 5, 180)) * time.Second,
+		misses: often("misses", 4), runs: 1 + in("two runs", 0, 3)/3, credits: -1, calls: -1, allowance: -1, patience: time.Duration(in("patience", 5, 180)) * time.Second,
 	}
 	for i := range min(in("keys", 1, 12), l.keys) {
 		p.keys = append(p.keys, fmt.Sprintf("network.example/in/person-%d", i))
@@ -59,12 +64,16 @@ func newPlan(w *worldtest.World, l limits) plan {
 	}
 	if often("later", 2) {
 		p.later = float64(in("much later", 1, 9)) / 10
+		p.fails, p.spoils = float64(in("fails", 0, 3))/10, float64(in("spoils", 0, 3))/10
 	}
 	if often("budget", 3) {
 		p.credits = int64(in("credits", 0, price*len(p.keys)))
 	}
 	if often("calls", 6) {
 		p.calls = int64(in("most calls", 0, len(p.keys)))
+	}
+	if often("allowance", 6) {
+		p.allowance = int64(in("allowed credits", 0, price*len(p.keys)))
 	}
 	if often("small logs", 4) {
 		p.logBytes = int64(in("log bytes", 1, 1500))

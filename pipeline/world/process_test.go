@@ -1,7 +1,6 @@
 package world
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +16,7 @@ import (
 type part struct {
 	first, step uint64
 	seeds       int
-	// at is a file that has the number of the present seed, for a process that panics.
+	// at is a file that has the present seed and the lives before, for a process that panics.
 	at string
 }
 
@@ -35,33 +34,42 @@ func ownPart(t *testing.T) (p part, found bool) {
 	return p, true
 }
 
-// run runs a test on the part in a process of its own, and returns what it says: with one
-// processor and without asynchronous preemption, goroutines take turns in an order that the
-// seed decides.
+// run runs a test on the part in a process of its own, and returns what it says.
 func (p part) run(t *testing.T, test string) string {
-	p.at = filepath.Join(t.TempDir(), fmt.Sprint("seed", p.first))
-	c := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v", "-test.timeout=0")
-	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", fmt.Sprintf("%s=%d %d %d %s", partVariable, p.first, p.step, p.seeds, p.at))
-	var out bytes.Buffer
-	c.Stdout, c.Stderr = &out, &out
-	if err := c.Run(); err != nil {
-		text, _ := os.ReadFile(p.at)
-		t.Errorf("%v, at seed %s", err, text)
+	out, err := p.try(t, os.Args[0], test)
+	if err != nil {
+		t.Error(err)
 	}
-	return out.String()
+	return out
 }
 
-// each calls try for each seed of the part, until the test fails.
-func (p part) each(t *testing.T, try func(seed uint64)) {
+// try is run in a test binary, whose failure is returned: with one processor and without
+// asynchronous preemption, goroutines take turns in an order that the seed decides.
+func (p part) try(t *testing.T, binary, test string) (out string, err error) {
+	p.at = filepath.Join(t.TempDir(), fmt.Sprint("seed", p.first))
+	c := exec.Command(binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout=30m")
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", fmt.Sprintf("%s=%d %d %d %s", partVariable, p.first, p.step, p.seeds, p.at))
+	text, err := c.CombinedOutput()
+	if err != nil {
+		seed, _ := os.ReadFile(p.at)
+		err = fmt.Errorf("%w at seed %s", err, seed)
+	}
+	return string(text), err
+}
+
+// each calls try for each seed of the part, until the test fails. The worlds' lives are
+// counted.
+func (p part) each(t *testing.T, try func(seed uint64) (lives int)) (lives int) {
 	for i := range uint64(p.seeds) {
 		seed := p.first + i*p.step
 		if p.at != "" {
-			must(t, os.WriteFile(p.at, fmt.Append(nil, seed), 0o600))
+			must(t, os.WriteFile(p.at, fmt.Appendf(nil, "%d, after %d lives", seed, lives), 0o600))
 		}
-		if try(seed); t.Failed() {
-			return
+		if lives += try(seed); t.Failed() {
+			break
 		}
 	}
+	return lives
 }
 
 // onAllCores tries seeds in a process for each core.
@@ -86,10 +94,12 @@ func TestReplay(t *testing.T) {
 		return
 	}
 	var others []string
-	p.each(t, func(seed uint64) {
-		if a, b := run(t, seed, whole, nil), run(t, seed, whole, nil); a.trace != b.trace {
+	p.each(t, func(seed uint64) int {
+		a, b := run(t, seed, whole, nil), run(t, seed, whole, nil)
+		if a.trace != b.trace {
 			others = append(others, fmt.Sprint(seed))
 		}
+		return a.lives + b.lives
 	})
 	if len(others) > 0 {
 		t.Errorf("of %d seeds %d have another trace when they are tried again: %s", p.seeds, len(others), strings.Join(others, ", "))

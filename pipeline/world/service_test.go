@@ -33,14 +33,15 @@ type service struct {
 	wrong   []string    // what broke a promise
 	// promised says that there is more in later.
 	promised chan struct{}
-	// limits of the present life, -1 without one.
-	credits, calls int64
+	// budgets of the present life, -1 without one.
+	credits, calls, allowance int64
 }
 
 // record is what the service knows of a key.
 type record struct {
 	number   int
 	requests int
+	answered bool
 	billed   int
 	allowed  int  // how often it may be billed
 	doubtful bool // a request may have been billed, and got no answer, or a promise
@@ -56,13 +57,14 @@ type reply struct {
 // delivery is an answer that is posted later.
 type delivery struct {
 	resolution.Delivery
-	number, tries int
-	due           time.Time
-	done          bool
+	number, tries   int
+	failed, spoiled bool
+	due             time.Time
+	done            bool
 }
 
 func newService(w *worldtest.World, p plan) *service {
-	s := &service{world: w, plan: p, records: map[string]*record{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls}
+	s := &service{world: w, plan: p, records: map[string]*record{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
 	for i, key := range p.keys {
 		s.records[key] = &record{number: i, allowed: 1, replies: map[string]reply{}}
 	}
@@ -86,6 +88,13 @@ func (s *service) truth(number int) truth {
 		return refused
 	}
 	return match
+}
+
+// settles reports whether a key gets an answer that settles a call that may have been billed
+// before: a refusal and a 404 do not.
+func (s *service) settles(number int) bool {
+	is := s.truth(number)
+	return is == match || is == miss && !s.plan.misses
 }
 
 func phone(number int) string { return fmt.Sprintf("+1202555%04d", number) }
@@ -215,6 +224,10 @@ func (s *service) arrive(r *record, f fault, call resolution.Call) (text string,
 		e.Code = "refused"
 		return "", e
 	}
+	if s.plan.misses && s.truth(r.number) == miss && f == none {
+		r.answered = true
+		return "", fail(resolution.Denied, 404)
+	}
 	said, known := r.replies[call.IdempotencyKey]
 	if !s.plan.honours || !known || s.plan.window > 0 && time.Since(said.made) > s.plan.window {
 		said = s.bill(r, f, call)
@@ -235,37 +248,57 @@ func (s *service) arrive(r *record, f fault, call resolution.Call) (text string,
 // bill makes the answer to a key, or promises it, and checks the promises on money.
 func (s *service) bill(r *record, f fault, call resolution.Call) reply {
 	id := fmt.Sprintf("res_%d_%d", r.number, r.requests)
+	said := reply{s.body(r.number, id), time.Now()}
+	if f == pending && s.world.Chance(s.plan.fails, "fails", r.number, r.requests) {
+		s.promise(r, call, &delivery{
+			Delivery: resolution.Delivery{ID: id, Body: fmt.Appendf(nil, `{"success":false,"resolution":{"id":%q,"status":"failed"}}`, id)}, number: r.number, failed: true,
+		})
+		return reply{body: fmt.Sprintf(`{"resolution":{"id":%q,"status":"queued"}}`, id)}
+	}
+	r.answered = true
 	if r.billed++; r.billed > r.allowed {
 		s.wrong = append(s.wrong, fmt.Sprintf("key %d is billed %d times", r.number, r.billed))
 	}
-	if credits, calls := s.billed(); s.credits >= 0 && credits > s.credits || s.calls >= 0 && calls > s.calls {
-		s.wrong = append(s.wrong, fmt.Sprintf("%d calls and %d credits are billed, with budgets of %d and %d", calls, credits, s.calls, s.credits))
-	}
-	said := reply{s.body(r.number, id), time.Now()}
+	s.checkBudgets()
 	if f == pending {
-		d := &delivery{Delivery: resolution.Delivery{ID: id, Body: []byte(said.body)}, number: r.number}
-		if s.world.Below(2, "client ref", r.number, r.requests) == 0 {
-			d.ClientRef = call.ClientRef
-		}
-		wait := time.Duration(s.world.Draw("due", r.number, r.requests) % uint64(2*time.Minute))
-		if s.world.Below(4, "at once", r.number, r.requests) == 0 {
-			wait /= 10_000
-		}
-		d.due = time.Now().Add(wait)
-		s.later = append(s.later, d)
-		select {
-		case s.promised <- struct{}{}:
-		default:
-		}
-		if s.world.Below(4, "posted twice", r.number, r.requests) == 0 {
-			again := *d
-			again.due = again.due.Add(time.Duration(s.world.Below(2000, "again", r.number, r.requests)) * time.Millisecond)
-			s.later = append(s.later, &again)
-		}
+		s.promise(r, call, &delivery{Delivery: resolution.Delivery{ID: id, Body: []byte(said.body)}, number: r.number})
 		said.body = fmt.Sprintf(`{"resolution":{"id":%q,"status":"queued"}}`, id)
 	}
 	r.replies[call.IdempotencyKey] = said
 	return said
+}
+
+// checkBudgets notes a budget that is passed. An answer counts for the run that got it, so the
+// budgets of two runs hold together.
+func (s *service) checkBudgets() {
+	credits, calls := s.billed()
+	runs := int64(s.plan.runs)
+	if s.credits >= 0 && credits > s.credits*runs || s.calls >= 0 && calls > s.calls*runs || s.allowance >= 0 && credits > s.allowance {
+		s.wrong = append(s.wrong, fmt.Sprintf("%d calls and %d credits are billed, with budgets of %d and %d of each run, and %d of all", calls, credits, s.calls, s.credits, s.allowance))
+	}
+}
+
+// promise lets an answer come later, or twice.
+func (s *service) promise(r *record, call resolution.Call, d *delivery) {
+	d.spoiled = s.world.Chance(s.plan.spoils, "spoils", r.number, r.requests)
+	if s.world.Below(2, "client ref", r.number, r.requests) == 0 {
+		d.ClientRef = call.ClientRef
+	}
+	wait := time.Duration(s.world.Draw("due", r.number, r.requests) % uint64(2*time.Minute))
+	if s.world.Below(4, "at once", r.number, r.requests) == 0 {
+		wait /= 10_000
+	}
+	d.due = time.Now().Add(wait)
+	s.later = append(s.later, d)
+	select {
+	case s.promised <- struct{}{}:
+	default:
+	}
+	if s.world.Below(4, "posted twice", r.number, r.requests) == 0 {
+		again := *d
+		again.due = again.due.Add(time.Duration(s.world.Below(2000, "again", r.number, r.requests)) * time.Millisecond)
+		s.later = append(s.later, &again)
+	}
 }
 
 // billed is how many keys are billed, and the credits of all: of each key once.
@@ -332,11 +365,20 @@ func (s *service) next() (first *delivery, wait time.Duration) {
 }
 
 func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *history, d *delivery) {
-	err := alive(s.world, func() error { return to.Deliver(ctx, d.Delivery) })
+	s.mu.Lock()
+	posted, spoiled := d.Delivery, d.spoiled
+	if d.spoiled = false; spoiled {
+		posted.Body = []byte("<html>")
+	}
+	s.mu.Unlock()
+	err := alive(s.world, func() error { return to.Deliver(ctx, posted) })
 	s.world.Note("post %s: %v", d.ID, err == nil)
 	switch {
+	case spoiled:
 	case err == nil:
-		h.acknowledge(d.number)
+		if !d.failed {
+			h.acknowledge(d.number)
+		}
 		s.mu.Lock()
 		d.done = true
 		s.mu.Unlock()

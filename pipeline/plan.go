@@ -31,7 +31,8 @@ type Plan struct {
 	Rows      int64 `json:"rows"`
 	Malformed int64 `json:"malformed"`
 	Rejected  int64 `json:"rejected"`
-	// OutputRows counts the rows of the dataset where an input row may have several, or none.
+	// OutputRows counts the rows of the dataset where an input row may have several, or none. How
+	// many leads a search finds is not known.
 	OutputRows int64 `json:"output_rows,omitempty"`
 	// NotSelected counts the input rows that --where leaves out.
 	NotSelected int64 `json:"not_selected,omitempty"`
@@ -178,9 +179,9 @@ func (p *Plan) addRecorded(parts map[int]sinks.Part) {
 // addTotals adds what is known about rows before anything is asked.
 func (p *Plan) addTotals(t sinks.Totals) {
 	p.Rows += t.InputRows()
-	if t.SourceRows > 0 {
+	p.NotSelected += t.NotSelected
+	if t.SourceRows > 0 && !p.Operation.IsKeyword() {
 		p.OutputRows += t.Rows
-		p.NotSelected += t.NotSelected
 	}
 	p.Malformed += t.Malformed
 	p.Rejected += t.Rejected

@@ -122,7 +122,7 @@ var NotCompared = []string{"source", "source_row", "source_part", "resolution_id
 // Check refuses settings that a shape contradicts.
 func (s Shape) Check(with Settings) error {
 	if at := s.place(with.Column()); at < 0 && with.By == "" {
-		return fmt.Errorf("%w: they have no column key; name another column that identifies a row with --by", ErrIncomparable)
+		return fmt.Errorf("%w: they have no column key; name another column that identifies a row: --changes-by, or --by of leadetl changes", ErrIncomparable)
 	} else if at >= 0 && s.columns[at].Type != "STRING" {
 		return fmt.Errorf("%w: rows are found by a column of text, and %s is %s", ErrIncomparable, with.By, s.columns[at].Type)
 	}

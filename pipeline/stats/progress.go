@@ -97,8 +97,9 @@ func (s Snapshot) CallsLeft(share float64) float64 {
 	if c == nil || c.Asked == 0 || s.Searching {
 		return 0
 	}
-	rows := s.InputRows() - max(s.Done.Rows, s.withoutQuestion()+c.Asked+c.Duplicates)
-	perRow := float64(c.Asked) / float64(c.Asked+c.Duplicates+s.Unasked)
+	seen := c.Asked + c.Duplicates + s.Done.NotSelected
+	rows := s.InputRows() - max(s.Done.InputRows(), s.withoutQuestion()+seen)
+	perRow := float64(c.Asked) / float64(seen+s.Unasked)
 	return float64(max(c.Asked-c.Closed, 0)) + float64(max(rows, 0))*perRow*share
 }
 

@@ -58,3 +58,27 @@ func TestShareOfSearches(t *testing.T) {
 		t.Errorf("%d of %d searches, %v, want 1 of 4", s.InputDone(), s.InputRows(), s.Share())
 	}
 }
+
+// TestCallsLeft: rows that are not selected need no call, whether they are read or not.
+func TestCallsLeft(t *testing.T) {
+	p := &Progress{Calls: &CallCounters{}}
+	p.CountRead(100, 100, 200)
+	p.Count(sinks.Totals{SourceRows: 80, NotSelected: 80})
+	p.Calls.Asked(20)
+	for range 20 {
+		p.Calls.Closed(true)
+	}
+	if left := p.Snapshot().CallsLeft(1); left != 20 {
+		t.Errorf("%v calls are left of the other half, want 20", left)
+	}
+	p.CountRead(100, 200, 200)
+	p.CountAllRead()
+	p.Count(sinks.Totals{SourceRows: 100, NotSelected: 80, Rows: 20})
+	p.Calls.Asked(20)
+	for range 20 {
+		p.Calls.Closed(true)
+	}
+	if left := p.Snapshot().CallsLeft(1); left != 0 {
+		t.Errorf("%v calls are left at the end", left)
+	}
+}

@@ -123,7 +123,7 @@ func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
 func plannedTotals(p *pipeline.Plan) sinks.Totals {
 	t := sinks.Totals{Rows: p.Rows, Rejected: p.Rejected, Malformed: p.Malformed, Reasons: p.Reasons}
 	if p.OutputRows > 0 || p.NotSelected > 0 {
-		t.Rows, t.SourceRows, t.NotSelected = p.OutputRows, p.Rows, p.NotSelected
+		t.Rows, t.SourceRows, t.NotSelected = max(p.OutputRows, p.Rows-p.NotSelected), p.Rows, p.NotSelected
 	}
 	return t
 }

@@ -27,9 +27,12 @@ const (
 // MaxValues is the most identifiers of a cell that become rows. A cell with more is rejected.
 const MaxValues = 50
 
-// of returns the identifiers of a cell that become rows, of those that it has.
-func (m Multiple) of(values []string) []string {
+// of returns the identifiers of a cell that become rows, of those that it has; nil if the cell
+// itself does.
+func (m Multiple) of(cell string, values []string) []string {
 	switch n := len(values); {
+	case n == 1 && values[0] != cell:
+		return values // a list of one
 	case n < 2:
 	case m == First:
 		return values[:1]
@@ -62,7 +65,7 @@ func (k keyer) spread(in *sources.Batch, identifier int) spread {
 	defer values.Release()
 	any := false
 	for i := range in.Len() {
-		chosen := k.reading.Multiple.of(suppression.Values(suppression.Kind(k.operation.Identifier()), cells.Value(i)))
+		chosen := k.reading.Multiple.of(cells.Value(i), suppression.Values(suppression.Kind(k.operation.Identifier()), cells.Value(i)))
 		several := chosen != nil
 		if any = any || several; !several {
 			chosen = []string{cells.Value(i)}

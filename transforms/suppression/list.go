@@ -2,7 +2,9 @@ package suppression
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,8 +101,11 @@ func (b *Builder) Add(cell string) error {
 }
 
 // Values are the identifiers in a cell, as they are written there: the cell itself unless it has
-// several.
+// several, or is a list in JSON.
 func Values(kind Kind, cell string) (all []string) {
+	if all = jsonList(cell); len(all) > 0 {
+		return all
+	}
 	switch kind {
 	case Email:
 		all = email.Split(cell)
@@ -113,6 +118,14 @@ func Values(kind Kind, cell string) (all []string) {
 		return []string{cell}
 	}
 	return all
+}
+
+// jsonList returns the texts of a list, as files of JSON Lines and Parquet have them in a cell.
+func jsonList(cell string) (all []string) {
+	if !strings.HasPrefix(cell, "[") || json.Unmarshal([]byte(cell), &all) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
 }
 
 // isPage reports whether a text is taken for the address of a page.

@@ -10,7 +10,7 @@
 # not tried again until the file is empty or says: anew.
 set -u
 PATH=${PATH:-/usr/bin:/bin}
-leadetl=${LEADETL:-/usr/local/bin/leadetl}
+leadetl=${LEADETL:-$(command -v leadetl || echo /usr/local/bin/leadetl)} # cron has a short PATH
 problem=0
 for due in nights/*; do
   [ -e "$due" ] || break # no night is due

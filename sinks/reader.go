@@ -29,7 +29,7 @@ func ReadManifest(dataset interface {
 }) (*Manifest, error) {
 	data, err := dataset.ReadFile(ManifestName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is no %s; a run writes it when all parts are in place", ErrNoDataset, ManifestName)
+		return nil, fmt.Errorf("%w: there is no %s; a run writes it when all parts are in place, and one that was stopped needs the same command again", ErrNoDataset, ManifestName)
 	}
 	if err != nil {
 		return nil, err

@@ -38,7 +38,8 @@ user's state folder. Answers that were forgotten count too. UNPRICED counts the
 answers for which the service sent no price; CREDITS does not have them.
 --max-credits-per counts the same days.
 
-Of a dataset, show what all runs have paid for it, and for each match.
+Of a dataset, show what all runs have paid for it, for each match, and what the
+last run paid.
 
 It works beside a run, and changes nothing.`,
 		Example: `  leadetl cost
@@ -176,7 +177,7 @@ func (f *costFlags) ofDataset(m *sinks.Manifest, std cli.Streams) error {
 		last = *m.CreditsThisRun
 	}
 	table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "DAY\tOPERATION\tMATCHED ROWS\tCREDITS\tEACH MATCH\tLAST RUN")
+	fmt.Fprintln(table, "DAY\tOPERATION\tMATCHED ROWS\tCREDITS\tEACH MATCH\tBY LAST RUN")
 	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", answers.DayOf(m.CompletedAt), m.Operation, figures.Grouped(m.Totals.Matched), figures.Grouped(*m.CreditsTotal), each, figures.Grouped(last))
 	return table.Flush()
 }

@@ -124,7 +124,7 @@ func (f *reportFlags) printJSON(ctx context.Context, dataset string, std cli.Str
 	}
 	data, err := folder.ReadFile(sinks.ReportName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return cli.UsageError(fmt.Errorf("%s: there is no %s; a run that ends leaves it in the folder of its dataset", dataset, sinks.ReportName))
+		return cli.UsageError(fmt.Errorf("%s: there is no %s; a run that ends leaves it in the folder of its dataset, and one that was killed needs the same command again", dataset, sinks.ReportName))
 	}
 	if err != nil {
 		return wire.UnlessUnavailable(err)
@@ -161,7 +161,7 @@ func makePage(folder *sinks.Reader) ([]byte, error) {
 		}
 		return page, nil
 	}
-	return nil, fmt.Errorf("there is no %s and no %s; a run that ends leaves them in the folder of its dataset", sinks.ReportName, sinks.ManifestName)
+	return nil, fmt.Errorf("there is no %s and no %s; a run that ends leaves them in the folder of its dataset, and one that was killed needs the same command again", sinks.ReportName, sinks.ManifestName)
 }
 
 // replacePage writes the page to the dataset's folder, unless it is already

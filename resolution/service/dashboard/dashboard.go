@@ -40,7 +40,7 @@ type State interface {
 	Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error)
 	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
 	Ledger(ctx context.Context, organization, after int64, limit int) ([]state.Entry, error)
-	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) ([]state.Entry, error)
+	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) (entries []state.Entry, older int64, err error)
 	Spent(ctx context.Context, organization int64) ([]state.Usage, error)
 	Searches(ctx context.Context, organization int64) ([]state.Searches, error)
 }

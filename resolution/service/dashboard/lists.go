@@ -55,7 +55,7 @@ func (a *Account) activity(v *visit) error {
 		return err
 	}
 	if content.IsFirst = before == uuid.Nil && content.Which == ""; content.IsFirst {
-		if content.Calls, err = a.State.LatestEntries(ctx, organization, state.Entries{Single: true}, listed); err != nil {
+		if content.Calls, _, err = a.State.LatestEntries(ctx, organization, state.Entries{Single: true}, listed); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (a *Account) secret(v *visit) error {
 
 type ledger struct {
 	Entries         []state.Entry
-	More            int64 // number of the last line, when there are older ones
+	More            int64 // where older ones begin, 0 without any
 	Kind, Operation string
 	Kinds           []state.Kind
 	Spent           []state.Usage // by operation
@@ -142,12 +142,8 @@ func (a *Account) ledger(v *visit) error {
 	}
 	ctx, organization := v.r.Context(), v.caller.Account.ID
 	var err error
-	if l.Entries, err = a.State.LatestEntries(ctx, organization, which, 2*listed+1); err != nil {
+	if l.Entries, l.More, err = a.State.LatestEntries(ctx, organization, which, 2*listed); err != nil {
 		return err
-	}
-	if len(l.Entries) > 2*listed {
-		l.Entries = l.Entries[:2*listed]
-		l.More = l.Entries[2*listed-1].Seq
 	}
 	if l.Balance, err = a.State.Balance(ctx, organization); err != nil {
 		return err

@@ -25,7 +25,7 @@ type OperatorState interface {
 	Organizations(ctx context.Context) ([]state.Account, error)
 	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
 	Keys(ctx context.Context, organization int64) ([]state.Key, error)
-	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) ([]state.Entry, error)
+	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) (entries []state.Entry, older int64, err error)
 	UsageOfAll(ctx context.Context, from, to time.Time) ([]state.Usage, error)
 	CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error)
 	AddKey(ctx context.Context, k state.Key) (state.Key, error)
@@ -276,7 +276,7 @@ func (o *Operator) show(v *visit, found state.Organization, made string) (err er
 	if one.Keys, err = o.State.Keys(v.r.Context(), found.ID); err != nil {
 		return err
 	}
-	if one.Entries, err = o.State.LatestEntries(v.r.Context(), found.ID, state.Entries{}, listed/2); err != nil {
+	if one.Entries, _, err = o.State.LatestEntries(v.r.Context(), found.ID, state.Entries{}, listed/2); err != nil {
 		return err
 	}
 	return v.operate("operator-organization", found.Name, "/one", one)

@@ -106,14 +106,29 @@ func (s *Credits) Ledger(ctx context.Context, organization, after int64, limit i
 		entryColumns+" WHERE l.organization = ? AND l.seq > ? ORDER BY l.seq LIMIT ?", organization, after, limit)
 }
 
-// LatestEntries reads up to limit entries of an organization, the newest first.
-func (s *Credits) LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) ([]state.Entry, error) {
+// scannedEntries bounds the entries that LatestEntries looks at, so that what is rare in
+// a long ledger takes no longer to ask for. A test lowers it.
+var scannedEntries = 100_000
+
+// LatestEntries reads up to limit entries of an organization, the newest first. older is
+// the Before of the next page, 0 at the end of the ledger; a page may have fewer
+// entries, or none, where many others are between them.
+func (s *Credits) LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) (entries []state.Entry, older int64, err error) {
 	if which.Before == 0 {
 		which.Before = math.MaxInt64
 	}
-	return collect(ctx, s.db.reads, scanEntry, entryColumns+` WHERE l.organization = ?1 AND l.seq < ?2 AND (?3 = '' OR l.kind = ?3)
+	err = s.db.reads.QueryRowContext(ctx, "SELECT coalesce((SELECT seq FROM ledger WHERE organization = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ?), 0)",
+		organization, which.Before, scannedEntries-1).Scan(&older)
+	if err != nil {
+		return nil, 0, unavailable(err)
+	}
+	entries, err = collect(ctx, s.db.reads, scanEntry, entryColumns+` WHERE l.organization = ?1 AND l.seq < ?2 AND l.seq >= ?7 AND (?3 = '' OR l.kind = ?3)
 		AND (?4 = '' OR l.operation = ?4) AND (NOT ?5 OR l.kind = 'capture' AND l.reserved = 0) ORDER BY l.seq DESC LIMIT ?6`,
-		organization, which.Before, string(which.Kind), string(which.Operation), which.Single, limit)
+		organization, which.Before, string(which.Kind), string(which.Operation), which.Single, limit+1, older)
+	if len(entries) > limit {
+		entries, older = entries[:limit], entries[limit-1].Seq
+	}
+	return entries, older, err
 }
 
 // Spent returns the credits that an organization has ever spent, by operation.

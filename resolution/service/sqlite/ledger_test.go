@@ -255,3 +255,49 @@ func rowsOf(t *testing.T, s *Store, table string) (n int) {
 	}
 	return n
 }
+
+// TestLatestEntries: the pages together have every entry that is asked for, once, however
+// far apart they are.
+func TestLatestEntries(t *testing.T) {
+	before := scannedEntries
+	scannedEntries = 7
+	defer func() { scannedEntries = before }()
+	s := serve(t, t.TempDir())
+	org, other := organization(t, s, "Acme", 1000), organization(t, s, "Other", 1000)
+	for i := range 40 {
+		for _, o := range []int64{org, other} {
+			operation := resolution.Enrichment
+			if i%20 == 3 {
+				operation = resolution.IPToCompany
+			}
+			if _, err := s.Settle(t.Context(), state.Charge{Organization: o, Resolution: uuid.Must(uuid.NewV7()), Operation: operation, Credits: 1, At: noon}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		which state.Entries
+		want  int
+	}{
+		{state.Entries{}, 41},
+		{state.Entries{Kind: state.Grant}, 1},
+		{state.Entries{Operation: resolution.IPToCompany}, 2},
+		{state.Entries{Operation: resolution.IPToCompany, Kind: state.Grant}, 0},
+		{state.Entries{Single: true}, 40},
+	} {
+		var all []state.Entry
+		for pages := 0; ; pages++ {
+			entries, older, err := s.LatestEntries(t.Context(), org, c.which, 5)
+			if err != nil || len(entries) > 5 || pages > 20 {
+				t.Fatalf("%+v: %d entries on page %d, %v", c.which, len(entries), pages, err)
+			}
+			all = append(all, entries...)
+			if c.which.Before = older; older == 0 {
+				break
+			}
+		}
+		if !slices.IsSortedFunc(all, func(a, b state.Entry) int { return int(b.Seq - a.Seq) }) || len(all) != c.want {
+			t.Errorf("%+v: %d entries, want %d in order", c.which, len(all), c.want)
+		}
+	}
+}

@@ -94,6 +94,33 @@ func TestChangesSinceRemade(t *testing.T) {
 	}
 }
 
+// TestChangesSinceReplaced: a dataset that is replaced while the run makes its parts is not compared
+// as the one that it was.
+func TestChangesSinceReplaced(t *testing.T) {
+	dir := t.TempDir()
+	monday := setup{dir: dir, rowsPerPart: 10, out: "monday"}
+	monday.input(t, "a.csv", emails(0, 20))
+	monday.mustDo(t)
+	before, err := changes.Open(t.Context(), monday.outDir(), sinks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuesday := monday
+	tuesday.out, tuesday.changes = "tuesday", &job.Changes{Before: before}
+	monday.input(t, "a.csv", emails(3, 20))
+	monday.overwrite = true
+	monday.mustDo(t)
+	if _, err := tuesday.do(t.Context()); !errors.Is(err, changes.ErrIncomparable) {
+		t.Fatalf("the error is %v", err)
+	}
+	if tuesday.changes.Before, err = changes.Open(t.Context(), monday.outDir(), sinks.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if result := tuesday.mustDo(t); result.Changes.Added+result.Changes.Removed > 0 || result.Parts.Made > 0 {
+		t.Errorf("%+v, %+v", result.Changes, result.Parts)
+	}
+}
+
 // TestChangesAreKept: changes stay with a dataset while its parts do, are made when they are
 // asked for, and go when a part is made anew without them.
 func TestChangesAreKept(t *testing.T) {

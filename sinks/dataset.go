@@ -188,6 +188,9 @@ func (d *Dataset) EndTable() error { return d.place.Write(SuccessName, nil) }
 // Open opens a file of the dataset for reading; fs.ErrNotExist without it.
 func (d *Dataset) Open(name string) (*OpenFile, error) { return d.place.Open(name) }
 
+// ReadFile reads a small file of the dataset; fs.ErrNotExist without it.
+func (d *Dataset) ReadFile(name string) ([]byte, error) { return d.place.Read(name) }
+
 // FilePatterns returns patterns of the names of the files with rows that a dataset
 // has. partitioned says that rows are partitioned by a column.
 func FilePatterns(partitioned bool) []string {

@@ -27,6 +27,11 @@ func Make(ctx context.Context, before *Dataset, after Dataset, s Settings, to Ta
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if before != nil { // a run opens it hours before it compares
+		if err := before.checkSame(c.result.ChangeCounts); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.pair(ctx); err != nil {
 		return nil, err
 	}

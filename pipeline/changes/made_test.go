@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -95,6 +96,13 @@ func dataset(t interface{ Fatal(...any) }, dir, jobID string, size int, rows []r
 	}
 	for _, c := range change {
 		c(m)
+	}
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, sinks.ManifestName), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return &Dataset{Dir: filepath.Base(dir), Files: reader(t, dir), Manifest: m}
 }

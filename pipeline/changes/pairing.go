@@ -14,6 +14,7 @@ type difference struct {
 // their order, and keeps those of the keys with the same beginning: almost always one.
 type pairing struct {
 	found func(difference) error
+	rows  [2]int64 // of the old and the new dataset
 	high  uint64
 	keys  []openKey
 }
@@ -40,6 +41,9 @@ func (p *pairing) add(e entry) error {
 	}
 	if len(k.waiting) == 0 || k.waiting[0].side() == e.side() {
 		k.waiting = append(k.waiting, e)
+		if e.row() >= p.rows[newSide-e.side()] { // the other dataset has no rows from there on
+			return p.alone(k)
+		}
 		return nil
 	}
 	old, fresh := k.waiting[k.paired], e
@@ -71,17 +75,25 @@ func (p *pairing) open(low uint64) *openKey {
 // end passes on the rows that have found no other row.
 func (p *pairing) end() error {
 	for i := range p.keys {
-		k := &p.keys[i]
-		for j, e := range k.waiting[k.paired:] {
-			d := difference{old: -1, new: e.row(), occurrence: k.counts[e.side()] - int32(len(k.waiting)-k.paired-1-j)}
-			if e.side() == oldSide {
-				d.old, d.new = e.row(), -1
-			}
-			if err := p.found(d); err != nil {
-				return err
-			}
+		if err := p.alone(&p.keys[i]); err != nil {
+			return err
 		}
 	}
 	p.keys = p.keys[:0]
+	return nil
+}
+
+// alone passes on the rows of a key that wait for another row.
+func (p *pairing) alone(k *openKey) error {
+	for j, e := range k.waiting[k.paired:] {
+		d := difference{old: -1, new: e.row(), occurrence: k.counts[e.side()] - int32(len(k.waiting)-k.paired-1-j)}
+		if e.side() == oldSide {
+			d.old, d.new = e.row(), -1
+		}
+		if err := p.found(d); err != nil {
+			return err
+		}
+	}
+	k.waiting, k.paired = k.waiting[:0], 0
 	return nil
 }

@@ -29,6 +29,7 @@ type Dataset struct {
 // Files opens the files of a dataset. It is called from several goroutines at once.
 type Files interface {
 	Open(name string) (*sinks.OpenFile, error)
+	ReadFile(name string) ([]byte, error)
 }
 
 // Open opens a finished dataset. The error is sinks.ErrNoDataset if there is none.
@@ -47,6 +48,18 @@ func Open(ctx context.Context, uri string, o sinks.Options) (*Dataset, error) {
 		return nil, fmt.Errorf("%s: %w", uri, err)
 	}
 	return &Dataset{Dir: r.Dir(), Files: r, Manifest: m}, nil
+}
+
+// checkSame refuses an earlier dataset that was replaced since it was opened: its files are others.
+func (d *Dataset) checkSame(made sinks.ChangeCounts) error {
+	now, err := sinks.ReadManifest(d.Files)
+	if errors.Is(err, sinks.ErrNoDataset) || err == nil && !made.IsSince(now) {
+		err = fmt.Errorf("%w: the earlier one was made again or removed meanwhile; run the same command to compare with what is there now", ErrIncomparable)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Dir, err)
+	}
+	return nil
 }
 
 // side is one of the two datasets. The zero value has no rows.

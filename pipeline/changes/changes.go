@@ -117,8 +117,7 @@ func (c *comparison) pair(ctx context.Context) (err error) {
 	if err := reading.read(ctx, []*side{c.old, c.new}); err != nil {
 		return err
 	}
-	var open pairing
-	open.found = c.add
+	open := pairing{found: c.add, rows: [2]int64{c.old.rows, c.new.rows}}
 	err = entries.Each(ctx, spill.Sorted(compareEntries), func(sorted []entry) error {
 		for _, e := range sorted {
 			if err := open.add(e); err != nil {

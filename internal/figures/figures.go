@@ -50,6 +50,9 @@ func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	if stem, ok := strings.CutSuffix(noun, "ry"); ok { // entry
+		noun = stem + "rie"
+	}
 	return Grouped(int64(n)) + " " + noun + "s"
 }
 

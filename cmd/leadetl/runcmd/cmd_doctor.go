@@ -158,7 +158,7 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 		if err != nil {
 			d.failed("suppression lists", err)
 		} else {
-			d.ok("suppression lists", figures.Plural(lists.Len(), "digest"))
+			d.ok("suppression lists", figures.Plural(lists.Entries(), "entry"))
 		}
 	}
 	if f.out != "" {

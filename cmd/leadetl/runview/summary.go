@@ -92,10 +92,7 @@ func (s Summary) addSuppressed(t *Table, totals sinks.Totals) {
 		t.CountIfAny("suppressed", totals.Suppressed, figures.Counts(totals.Reasons["suppressed"]))
 		return
 	}
-	note := "by lists of " + figures.Grouped(*entries) + " entries"
-	if *entries == 1 {
-		note = "by lists of 1 entry"
-	}
+	note := "by lists of " + figures.Plural(*entries, "entry")
 	if totals.Suppressed > 0 {
 		note = figures.Counts(totals.Reasons["suppressed"]) + ", " + note
 	}

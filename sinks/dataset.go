@@ -195,10 +195,14 @@ func (d *Dataset) ReadFile(name string) ([]byte, error) { return d.place.Read(na
 // has. partitioned says that rows are partitioned by a column.
 func FilePatterns(partitioned bool) []string {
 	const part = "part-[0-9][0-9][0-9][0-9][0-9].parquet"
+	patterns := []string{part}
 	if partitioned {
-		return []string{"*=*/" + part, place.RejectsFolder + "/" + part, place.SuppressedFolder + "/" + part}
+		patterns[0] = "*=*/" + part
 	}
-	return []string{part, place.RejectsFolder + "/" + part, place.SuppressedFolder + "/" + part}
+	for _, folder := range place.HiddenFolders {
+		patterns = append(patterns, folder+"/"+part)
+	}
+	return patterns
 }
 
 func partFile(number int) string { return fmt.Sprintf("part-%05d.parquet", number) }

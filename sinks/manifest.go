@@ -110,11 +110,15 @@ func (m *Manifest) Chosen() []string {
 }
 
 // LeavesOut reports whether the job had suppression lists.
-func (m *Manifest) LeavesOut() bool {
-	var job struct {
-		Suppression string `json:"suppression"`
-	}
-	return json.Unmarshal(m.Job, &job) == nil && job.Suppression != ""
+func (m *Manifest) LeavesOut() bool { return m.has("suppression") }
+
+// Asks reports whether the job had reference data or a service.
+func (m *Manifest) Asks() bool { return m.has("answers") }
+
+// has reports whether the job has a setting.
+func (m *Manifest) has(setting string) bool {
+	var job map[string]json.RawMessage
+	return json.Unmarshal(m.Job, &job) == nil && job[setting] != nil
 }
 
 // FirstOwn is the place in Schema of the first column that is not kept from the input;

@@ -81,7 +81,8 @@ func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (
 	if err := shape.Check(s); err != nil {
 		return nil, err
 	}
-	c.by, c.compared = shape.place(s.Column()), shape.compared(s)
+	asks := after.Manifest.Asks() || before != nil && before.Manifest.Asks()
+	c.by, c.compared = shape.place(s.Column()), shape.compared(s, asks)
 	for _, name := range s.Was {
 		c.was = append(c.was, shape.place(name))
 	}

@@ -145,12 +145,13 @@ func (s Shape) Check(with Settings) error {
 }
 
 // compared are the places of the compared columns, in the order of their names: it must not
-// depend on the order in the files.
-func (s Shape) compared(with Settings) (places []int) {
-	hashesKey := s.operation == string(resolution.EmailToHEM) && with.Column() == keyColumn && s.place("hashed_emails") < 0
+// depend on the order in the files. asks says that one of the jobs had reference data or a
+// service, which know the address behind a digest.
+func (s Shape) compared(with Settings, asks bool) (places []int) {
+	hashesKey := s.operation == string(resolution.EmailToHEM) && with.Column() == keyColumn && !asks
 	for i, c := range s.columns {
 		if hashesKey && i >= s.own && strings.HasPrefix(c.Name, "hem_") {
-			continue // without a service they follow from the key, which is the same: half of the time
+			continue // they follow from the key, which is the same: half of the time
 		}
 		if i < s.own || !slices.Contains(NotCompared, c.Name) || slices.Contains(with.Compare, c.Name) {
 			places = append(places, i)

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	answering "github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
@@ -91,5 +93,29 @@ func answered(t *testing.T, engine resolution.Resolver, op resolution.Operation,
 			t.Fatal(err)
 		}
 		in.Release()
+	}
+}
+
+// TestSuppressedByUnreadColumns: whom a suppression list leaves out does not depend on the columns
+// that are written.
+func TestSuppressedByUnreadColumns(t *testing.T) {
+	dir := t.TempDir()
+	engine := embedded.New(someDirectory(t, dir), embedded.Options{})
+	for _, op := range []resolution.Operation{resolution.NetworkToHEM, resolution.NetworkToPhone, resolution.Enrichment, resolution.Deanonymization} {
+		for _, listed := range []string{"+442079460000", "+12025550100", "q7@mail.example", "p9@mail.example", strings.Repeat("cd", 32), "n.example/in/5"} {
+			suppressed := func(chosen ...string) int64 {
+				s := setup{dir: dir, op: op, in: []string{filepath.Join(dir, string(op.Identifier())+".csv")}, resolver: engine, suppress: listOf(t, listed), overwrite: true}
+				s.job = func(j *job.Job) { j.Columns = chosen }
+				result, err := s.do(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return result.Totals.Suppressed
+			}
+			want := suppressed()
+			if got := suppressed("credits"); got != want {
+				t.Errorf("%s: %d rows are suppressed by %.8s… where only credits is written, want %d", op, got, listed, want)
+			}
+		}
 	}
 }

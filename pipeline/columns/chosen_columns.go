@@ -91,6 +91,10 @@ func unread(writes func(column string) bool) (u resolution.Unread) {
 	return u
 }
 
+// identifying are the columns with the identifiers of answers that suppression lists may have
+// (resolution.Answers.Identifiers).
+var identifying = []string{"network_url", "phone", "phones", "email", "emails", "hashed_emails"}
+
 // drops reports whether a column is left out because it has the identifier.
 func (s Settings) drops(column string) bool {
 	if !s.DropIdentifier {

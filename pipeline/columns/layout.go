@@ -188,7 +188,9 @@ func NewLayout(s Settings) (*Layout, error) {
 		l.columns = append(l.columns, all[i])
 	}
 	l.companies.wanted = l.writes
-	l.unread = unread(l.writes)
+	l.unread = unread(func(column string) bool {
+		return l.writes(column) || s.Suppress && slices.Contains(identifying, column)
+	})
 	l.columns = Describe(s.Operation, l.columns, len(l.kept), l.Renamed())
 	l.schema = schema.Arrow(l.columns)
 	return l, nil
@@ -218,7 +220,8 @@ func (l *Layout) Chosen() (names []string) {
 	return names
 }
 
-// Unread are the columns of answers that no written column is made from.
+// Unread are the columns of answers that no written column is made from, and that nobody is
+// suppressed by.
 func (l *Layout) Unread() resolution.Unread { return l.unread }
 
 // Partition is the name of the column that is in the path of each file; "" without one.

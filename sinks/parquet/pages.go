@@ -28,6 +28,17 @@ type page struct {
 	levels []byte // of a nested column
 	valid  []byte // bitmap, kept from the first null or value that differs from those before
 	plain  int    // bytes before compression, once data is what the file has
+	// Of a page that was packed before its row group ended, whose data is in packed of its
+	// column: where, and what it took before.
+	early, size, full int
+}
+
+// held is how many bytes the page takes, or took until it was packed.
+func (p *page) held() int {
+	if p.full > 0 {
+		return p.full
+	}
+	return len(p.data) + len(p.valid) + len(p.levels)
 }
 
 // pageLimit is where a page ends, whichever comes first.

@@ -146,13 +146,17 @@ func (w *pairWords) at(i int) (number uint32) {
 // page returns the page for the next row.
 func (c *pairsFirst) page() *page {
 	if n := len(c.plain.pages); n > 0 {
-		if p := c.plain.pages[n-1]; len(p.data) < c.plain.limit.bytes && len(p.levels) < c.plain.limit.values {
+		p := c.plain.pages[n-1]
+		if len(p.data) < c.plain.limit.bytes && len(p.levels) < c.plain.limit.values {
 			return p
 		}
+		c.plain.packEarly(func(m *pageMemory) { c.pack(m, p) })
 	}
-	p := c.plain.pool.get()
-	c.plain.pages = append(c.plain.pages, p)
-	return p
+	return c.plain.next()
+}
+
+func (c *pairsFirst) pack(m *pageMemory, p *page) {
+	c.plain.packNested(m, p, p.levels, p.data[levelRoom:])
 }
 
 func (c *pairsColumn) held() int {
@@ -168,7 +172,9 @@ func (c *pairsColumn) flush(g *rowGroup) error {
 
 func (c *pairsColumn) encode(m *pageMemory) {
 	for _, p := range c.first.plain.pages {
-		c.first.plain.packNested(m, p, p.levels, p.data[levelRoom:])
+		if p.full == 0 {
+			c.first.pack(m, p)
+		}
 	}
 	c.second.encode(m)
 }

@@ -18,6 +18,7 @@ type textColumn struct {
 	limit    pageLimit
 	pool     *PagePool
 	pages    []*page
+	packed   []byte // the data of pages that are packed early
 }
 
 func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *PagePool) *textColumn {
@@ -75,7 +76,7 @@ func (c *textColumn) addNulls(n int) {
 
 func (c *textColumn) held() (bytes int) {
 	for _, p := range c.pages {
-		bytes += len(p.data) + len(p.valid) + len(p.levels)
+		bytes += p.held()
 	}
 	return bytes
 }
@@ -83,13 +84,36 @@ func (c *textColumn) held() (bytes int) {
 // open returns the page for the next value.
 func (c *textColumn) open() *page {
 	if n := len(c.pages); n > 0 {
-		if p := c.pages[n-1]; !c.limit.reached(p) {
+		p := c.pages[n-1]
+		if !c.limit.reached(p) {
 			return p
 		}
+		c.packEarly(func(m *pageMemory) { c.pack(m, p, p.encoded(c.nullable, m)) })
 	}
+	return c.next()
+}
+
+// next begins a page.
+func (c *textColumn) next() *page {
 	p := c.pool.get()
 	c.pages = append(c.pages, p)
 	return p
+}
+
+// packEarly packs the last page, which is full, before its row group ends: it then takes less
+// memory. Pages that are not compressed stay as they are.
+func (c *textColumn) packEarly(pack func(m *pageMemory)) {
+	if c.compress == nil {
+		return
+	}
+	p := c.pages[len(c.pages)-1]
+	held := p.held()
+	m := c.pool.getPageMemory()
+	pack(m)
+	c.pool.putPageMemory(m)
+	c.pages[len(c.pages)-1] = &page{n: p.n, nulls: p.nulls, plain: p.plain, early: len(c.packed), size: len(p.data), full: held}
+	c.packed = append(c.packed, p.data...)
+	c.pool.put(p)
 }
 
 func (c *textColumn) flush(g *rowGroup) error {
@@ -104,17 +128,27 @@ func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunk
 		return err
 	}
 	describe(chunk)
+	for _, p := range c.pages {
+		if p.full > 0 {
+			p.data = c.packed[p.early : p.early+p.size]
+		}
+	}
 	if err := g.writePages(out, c.pool, c.pages, parquet.Encodings.Plain); err != nil {
 		return err
 	}
 	clear(c.pages)
-	c.pages = c.pages[:0]
+	c.pages, c.packed = c.pages[:0], c.packed[:0]
+	if c.pool.Growing {
+		c.packed = nil
+	}
 	return out.Close(false, false)
 }
 
 func (c *textColumn) encode(m *pageMemory) {
 	for _, p := range c.pages {
-		c.pack(m, p, p.encoded(c.nullable, m))
+		if p.full == 0 {
+			c.pack(m, p, p.encoded(c.nullable, m))
+		}
 	}
 }
 
@@ -139,7 +173,9 @@ func (g *rowGroup) writePages(out file.PageWriter, pool *PagePool, pages []*page
 			return err
 		}
 		g.bytes += int64(p.plain)
-		pool.put(p)
+		if p.full == 0 {
+			pool.put(p)
+		}
 	}
 	return nil
 }

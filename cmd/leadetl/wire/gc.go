@@ -17,9 +17,9 @@ const (
 	// than at 40).
 	RunGC = 40
 	// A run with a directory has LookupGC in place of RunGC, and LookupReserve counts
-	// as live heap. Garbage then takes at most about 80 MB, whether little is live, so
+	// as live heap. Garbage then takes at most about 60 MB, whether little is live, so
 	// that every few megabytes of it would end in a collection, or much.
-	LookupGC      = 15
+	LookupGC      = 11
 	LookupReserve = 256 << 20
 	// A run against a service makes garbage with every call (60,000 calls: 6.6 s of
 	// processor time and 198 MB at 40, 5.6 s and 236 MB at 100).

@@ -38,11 +38,10 @@ const (
 
 // The names of files beside the parts.
 const (
-	ManifestName  = place.ManifestName
-	SuccessName   = place.SuccessName
-	RejectsFolder = place.RejectsFolder
-	ChangesFolder = place.ChangesFolder
-
+	ManifestName     = place.ManifestName
+	SuccessName      = place.SuccessName
+	RejectsFolder    = place.RejectsFolder
+	ChangesFolder    = place.ChangesFolder
 	SuppressedFolder = place.SuppressedFolder
 	ReportName       = place.ReportName
 	ReportPageName   = place.ReportPageName

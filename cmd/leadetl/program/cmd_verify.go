@@ -179,6 +179,9 @@ func (f *verifyFlags) checkChanges(ctx context.Context, opened *sinks.Reader, r 
 	for _, problem := range problems {
 		r.Failures = append(r.Failures, verify.Failure{File: sinks.ChangesFolder, Problem: problem})
 	}
+	if before == nil {
+		return made.String() + ", compared", err
+	}
 	return made.String() + ", compared with both datasets", err
 }
 

@@ -7,6 +7,7 @@
 package purchase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -265,6 +266,15 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 			})
 			continue
 		}
+		if ctx.Err() != nil || b.ctx.Err() != nil {
+			b.finish(c.entry, Answer{}, cmp.Or(context.Cause(ctx), context.Cause(b.ctx)))
+			continue
+		}
+		select {
+		case b.next <- c: // also if there are slots: select would choose by chance
+			continue
+		default:
+		}
 		select {
 		case b.next <- c:
 		case b.slots <- struct{}{}:
@@ -291,6 +301,10 @@ func (b *Buyer) work(c *call) {
 		c.leavePlace(err == nil && a.Outcome == outcome.Matched)
 		b.finish(c.entry, a, err)
 		if waits {
+			return
+		}
+		if b.ctx.Err() != nil {
+			<-b.slots
 			return
 		}
 		select {

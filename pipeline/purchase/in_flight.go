@@ -59,6 +59,11 @@ func (f *inFlight) remove(e *entry, a Answer, err error) {
 // wait waits for the answer.
 func (e *entry) wait(ctx context.Context) (Answer, error) {
 	select {
+	case <-e.done: // also if ctx has ended: select would choose by chance
+		return e.answer, e.err
+	default:
+	}
+	select {
 	case <-e.done:
 		return e.answer, e.err
 	case <-ctx.Done():

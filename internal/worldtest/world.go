@@ -128,7 +128,7 @@ func (w *World) Chance(p float64, of ...any) bool { return float64(w.Draw(of...)
 // Pause waits for a moment of its own. What happens at one moment happens in an order that the
 // scheduler may change while a goroutine is in a system call; what happens at two does not.
 func (w *World) Pause(of ...any) {
-	time.Sleep(time.Duration(1 + w.Below(1000, append(of, "pause")...)))
+	time.Sleep(time.Duration(1 + w.Below(1_000_000, append(of, "pause")...)))
 }
 
 // mix spreads the bits of a number. It is that of splitmix64.

@@ -75,8 +75,10 @@ var planted = []bug{
 		"range open {\n\t\ts.Open", "range open[:0] {\n\t\ts.Open"},
 	{"a question is asked by two goroutines", "pipeline/purchase/in_flight.go",
 		"if all[i] = f.entries[key]; all[i] == nil {", "if all[i] = f.entries[key]; all[i] == nil || i%2 == 1 {"},
-	{"what is paid and what is open is read at two moments", "pipeline/answers/spending.go",
-		"\ts.logMu.Lock() // no change is made meanwhile\n\tdefer s.logMu.Unlock()\n\tif err := s.flushLocked()", "\tif err := s.flush()"},
+	{"what is paid and what is open is read at two moments", "pipeline/purchase/price.go",
+		"\tfor _, c := range open {\n", "\topen = open[:0]\n\tfor c := range r.Answers.OpenAnywhere(ctx) {\n\t\tif c.Run == run {\n\t\t\topen = append(open, c)\n\t\t}\n\t}\n\tfor _, c := range open {\n"},
+	{"the failure of an earlier request closes the call of a later one", "pipeline/purchase/deliveries.go",
+		"call.State == answers.UnderWay:", "call.State == \"\":"},
 }
 
 // module is the root of the module.

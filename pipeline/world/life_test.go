@@ -41,8 +41,10 @@ type history struct {
 	scope   answers.Scope
 	lives   int
 
+	changing chan struct{} // has a place for each change that is made at a time
+
 	mu        sync.Mutex
-	uses      int             // of the store
+	uses      map[string]int  // of the store
 	told      map[int]bool    // keys whose answers somebody relies on
 	open      map[string]bool // keys with an open call, at the last check
 	disturbed bool            // a crash or a bad disk may have left more open calls than were sent

@@ -371,7 +371,7 @@ func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *histo
 		posted.Body = []byte("<html>")
 	}
 	s.mu.Unlock()
-	err := alive(s.world, func() error { return to.Deliver(ctx, posted) })
+	err := alive(s.world, func() error { return to.Deliver(context.WithoutCancel(ctx), posted) })
 	s.world.Note("post %s: %v", d.ID, err == nil)
 	switch {
 	case spoiled:

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/worldtest"
@@ -22,18 +23,23 @@ var _ purchase.Store = store{}
 func (s store) change(what string, q answers.Question, do func() error) error {
 	h := s.history
 	if h.plan.storeSlow > 0 {
-		time.Sleep(time.Duration(h.world.Draw(what, q.Key, h.nextUse()) % uint64(h.plan.storeSlow)))
+		time.Sleep(time.Duration(h.world.Draw("slow", what, q.Key, h.nextUse(q.Key)) % uint64(h.plan.storeSlow)))
 	}
-	h.world.Pause(what, q.Key, h.nextUse())
+	h.pause(what + q.Key)
+	h.changing <- struct{}{}
+	defer func() { <-h.changing }()
 	return alive(h.world, do)
 }
 
-// nextUse counts the uses of the store.
-func (h *history) nextUse() int {
+// pause waits for a moment that belongs to the use of the store, such as of a key.
+func (h *history) pause(of string) { h.world.Pause(of, h.nextUse(of)) }
+
+// nextUse counts the uses of the store of a kind: the order of other uses changes nothing.
+func (h *history) nextUse(of string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.uses++
-	return h.uses
+	h.uses[of]++
+	return h.uses[of]
 }
 
 // alive does something, if the machine is alive, and tells the result if it still is.
@@ -77,7 +83,7 @@ func (s store) Keep(ctx context.Context, q answers.Question, body []byte) error 
 }
 
 func (s store) Lookup(ctx context.Context, of answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) (found []answers.Found, err error) {
-	s.history.world.Pause("lookup", s.history.nextUse())
+	s.history.pause("lookup " + keys[0])
 	err = alive(s.history.world, func() (err error) {
 		found, err = s.Store.Lookup(ctx, of, keys, f, bodies, into)
 		return err
@@ -86,12 +92,32 @@ func (s store) Lookup(ctx context.Context, of answers.Scope, keys []string, f an
 }
 
 func (s store) LookupHashes(ctx context.Context, hashes []answers.Hash, f answers.Freshness, into []answers.Found) (found []answers.Found, err error) {
-	s.history.world.Pause("lookup", s.history.nextUse())
+	s.history.pause("lookup " + hashes[0].String())
 	err = alive(s.history.world, func() (err error) {
 		found, err = s.Store.LookupHashes(ctx, hashes, f, into)
 		return err
 	})
 	return found, err
+}
+
+// SumSpent waits until no change is made: one would wait for a lock of the store while the disk
+// takes its time, and the clock stands still while a goroutine waits for a lock.
+func (s store) SumSpent(ctx context.Context, run string) (paid answers.Spending, open []answers.OpenCall, err error) {
+	s.history.pause("sum " + run)
+	for range cap(s.history.changing) {
+		s.history.changing <- struct{}{}
+		defer func() { <-s.history.changing }()
+	}
+	err = alive(s.history.world, func() (err error) {
+		paid, open, err = s.Store.SumSpent(ctx, run)
+		return err
+	})
+	return paid, open, err
+}
+
+func (s store) OpenAnywhere(ctx context.Context) iter.Seq2[answers.OpenCall, error] {
+	s.history.pause("open")
+	return s.Store.OpenAnywhere(ctx)
 }
 
 func (s store) Find(ctx context.Context, h answers.Hash) (c answers.OpenCall, err error) {

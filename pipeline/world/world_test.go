@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"testing"
@@ -37,6 +38,8 @@ func run(t *testing.T, seed uint64, l limits, log io.Writer) (r result) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	template()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector changes the turns of goroutines
 	defer func() {
 		if broken := recover(); broken != nil { // such as goroutines that never return
 			panic(fmt.Sprintf("seed %d: %v", seed, broken))
@@ -51,7 +54,7 @@ func run(t *testing.T, seed uint64, l limits, log io.Writer) (r result) {
 			}
 		}
 		h := &history{
-			world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), told: map[int]bool{},
+			world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), told: map[int]bool{}, uses: map[string]int{}, changing: make(chan struct{}, 32),
 			scope: answers.Scope{Service: "https://service.example", Operation: operation},
 		}
 		h.disk.Failing, h.disk.Slow = p.diskFails, p.diskSlow

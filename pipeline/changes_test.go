@@ -156,6 +156,13 @@ func TestChangesOfListedPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	night.input(t, "a.csv", "email\nstays@x.example\n")
+	for _, column := range []string{"email", "key", "hem_md5"} {
+		asked := night
+		asked.out, asked.suppress, asked.changes = "other", listOf(t, "listed@x.example"), &job.Changes{Before: before, Settings: changes.Settings{Was: []string{column}}}
+		if _, err := asked.do(t.Context()); !errors.Is(err, changes.ErrIncomparable) {
+			t.Errorf("the earlier %s may be that of a listed person: %v", column, err)
+		}
+	}
 	night.out, night.suppress, night.changes = "tuesday", listOf(t, "listed@x.example"), &job.Changes{Before: before}
 	if c := night.mustDo(t).Changes; c.Removed != 1 {
 		t.Fatalf("%+v", c)

@@ -58,7 +58,6 @@ type comparison struct {
 	compared    []int
 	was         []int
 	old, new    *side
-	hidesGone   bool                      // a row that is gone may be of a listed person, also of one whom the input lacks
 	differences *spill.Sorter[difference] // in the order of the output
 	changed     *spill.Sorter[difference] // in the order of the old rows
 	values      spool                     // of old rows that changed
@@ -70,7 +69,7 @@ func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", after.Dir, err)
 	}
-	c := &comparison{shape: shape, values: spool{dir: scratch}, hidesGone: after.Manifest.LeavesOut()}
+	c := &comparison{shape: shape, values: spool{dir: scratch}}
 	c.result = &sinks.Changes{By: s.Column(), Compare: s.Compare, Was: s.Was}
 	if before != nil {
 		c.result.From, c.result.Since, c.result.SinceAt = before.Dir, before.Manifest.JobID, before.Manifest.CompletedAt

@@ -219,10 +219,10 @@ func (k *checking) changes(reading *digesting, s *side, g *rowGroup) (err error)
 		k.counts[kind]++
 		key := rows.keys[i]
 		switch {
-		case kind == kindRemoved && k.hidesGone && hashes[i] == (digest{}):
+		case kind == kindRemoved && k.shape.leavesOut && hashes[i] == (digest{}):
 			k.anonymous++
 			continue
-		case kind == kindRemoved && k.hidesGone:
+		case kind == kindRemoved && k.shape.leavesOut:
 			key, kind = hashes[i], kind|isHidden
 		case !rows.keyed[i]:
 			key = keyless(rows.values[i])
@@ -248,7 +248,7 @@ func (k *checking) judge(group []entry) {
 	old, fresh, change := of[oldSide], of[newSide], of[changeSide]
 	switch {
 	case change == nil && old != nil && fresh != nil && old.values == fresh.values:
-	case change == nil && fresh == nil && k.hidesGone && old.place>>2 == keylessRow:
+	case change == nil && fresh == nil && k.shape.leavesOut && old.place>>2 == keylessRow:
 		k.anonymous--
 	case change == nil:
 		k.wrong[missing]++

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -32,12 +33,14 @@ type Shape struct {
 	columns   []schema.Column // with the one whose values are in the paths
 	own       int             // place of the first that is not kept from the input
 	partition string          // the one in the paths; empty without one
+	leavesOut bool            // people on suppression lists: a row that is gone may be of one of them
 }
 
 // NewShape is the shape of the datasets of an operation. Columns before own are kept from the
 // input; partition is one more of them, whose values are in the paths, empty without one.
-func NewShape(op resolution.Operation, all []schema.Column, own int, partition string) Shape {
-	s := Shape{operation: string(op), rules: columns.RulesVersion, columns: slices.Clone(all), own: own, partition: partition}
+// leavesOut says that the job has suppression lists.
+func NewShape(op resolution.Operation, all []schema.Column, own int, partition string, leavesOut bool) Shape {
+	s := Shape{operation: string(op), rules: columns.RulesVersion, columns: slices.Clone(all), own: own, partition: partition, leavesOut: leavesOut}
 	if partition != "" {
 		s.columns = slices.Insert(s.columns, own, schema.New(partition, arrow.BinaryTypes.String, true))
 		s.own++
@@ -60,7 +63,7 @@ func ShapeOf(m *sinks.Manifest) (Shape, error) {
 		}
 		all[i] = every[known]
 	}
-	s := NewShape(op, all, own, m.PartitionBy)
+	s := NewShape(op, all, own, m.PartitionBy, m.LeavesOut())
 	s.rules = m.RulesVersion
 	return s, nil
 }
@@ -135,6 +138,9 @@ func (s Shape) Check(with Settings) error {
 			return fmt.Errorf("%w: they have no column %q%s", ErrIncomparable, name, cliflag.Suggest(name, names))
 		}
 	}
+	if i := slices.IndexFunc(with.Was, identifies); i >= 0 && s.leavesOut {
+		return fmt.Errorf("%w: an earlier %s may be that of a person on a suppression list; leave it out of --changes-was, or of --was of leadetl changes", ErrIncomparable, with.Was[i])
+	}
 	for _, c := range s.added(with) {
 		taken := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, c.Name) })
 		if taken >= 0 {
@@ -142,6 +148,12 @@ func (s Shape) Check(with Settings) error {
 		}
 	}
 	return nil
+}
+
+// identifies reports whether a column has what suppression lists have, or follows from it.
+func identifies(column string) bool {
+	_, known := keys.KindOfColumn(column)
+	return known || slices.Contains([]string{keyColumn, "emails", "phones", "phone_raw", "hashed_emails"}, column) || strings.HasPrefix(column, "hem_")
 }
 
 // compared are the places of the compared columns, in the order of their names: it must not

@@ -104,7 +104,7 @@ func (w *writer) write(ctx context.Context) error {
 		every[i] = i
 	}
 	gone := every
-	if w.hidesGone {
+	if w.shape.leavesOut {
 		gone = []int{w.by}
 	}
 	fresh, old := newCursor(w.new, every), newCursor(w.old, gone)
@@ -149,7 +149,7 @@ func (w *writer) add(batch []difference, picked []arrow.Array) error {
 	var arrays []arrow.Array
 	defer func() { release(arrays) }()
 	for place, column := range w.shape.columns {
-		if w.hidesGone && batch[0].new < 0 {
+		if w.shape.leavesOut && batch[0].new < 0 {
 			arrays = append(arrays, array.MakeArrayOfNull(memory.DefaultAllocator, column.Arrow, len(batch)))
 		} else {
 			picked[place].Retain()
@@ -245,7 +245,7 @@ func (w *writer) aboutEach(change array.Builder, last []array.Builder) {
 		} else {
 			since.Append(w.result.Since)
 		}
-		if by := w.picked[w.by].(*array.String); what == removed && w.hidesGone && !by.IsNull(i) {
+		if by := w.picked[w.by].(*array.String); what == removed && w.shape.leavesOut && !by.IsNull(i) {
 			hash.Append(KeyHash(w.result.Since, by.Value(i)))
 		} else {
 			hash.AppendNull()

@@ -15,13 +15,13 @@ type Changes struct {
 }
 
 // Check refuses an earlier dataset, or settings, that datasets with these columns cannot be
-// compared with.
-func (c *Changes) Check(j Job, of Columns) error {
+// compared with. leavesOut says that the job has suppression lists.
+func (c *Changes) Check(j Job, of Columns, leavesOut bool) error {
 	if c == nil {
 		return nil
 	}
 	all := of.Layout.Columns()
-	shape := changes.NewShape(j.Operation, all, len(all)-len(of.Layout.Own()), of.Layout.Partition())
+	shape := changes.NewShape(j.Operation, all, len(all)-len(of.Layout.Own()), of.Layout.Partition(), leavesOut)
 	if c.Before != nil {
 		if err := changes.Comparable(c.Before.Manifest, shape); err != nil {
 			return fmt.Errorf("%s: %w", c.Before.Dir, err)

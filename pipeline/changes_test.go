@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -170,6 +172,31 @@ func TestChangesOfListedPerson(t *testing.T) {
 	if strings.Contains(content(t, filepath.Join(dir, "tuesday"))["_changes/part-00000.parquet"], "listed@x.example") {
 		t.Error("the changes have the address of a listed person")
 	}
+}
+
+// noNights refuses to remember a dataset.
+type noNights struct{ journal.NightStorage }
+
+var errNoNights = errors.New("the disk is full")
+
+func (noNights) Get() ([]byte, error)                           { return nil, nil }
+func (noNights) Update(func(data []byte) ([]byte, error)) error { return errNoNights }
+
+// TestRememberedBeforePublished: readers know no dataset that the next night would not be compared
+// with.
+func TestRememberedBeforePublished(t *testing.T) {
+	night := setup{dir: t.TempDir()}
+	night.input(t, "a.csv", emails(0, 5))
+	err := night.open(t.Context(), func(run *job.Run) (err error) {
+		if run.Nights, err = journal.ReadNights(noNights{}, "monday"); err == nil {
+			_, err = pipeline.Do(t.Context(), run)
+		}
+		return err
+	})
+	if _, missing := os.Stat(filepath.Join(night.outDir(), sinks.SuccessName)); !errors.Is(err, errNoNights) || !errors.Is(missing, os.ErrNotExist) {
+		t.Errorf("the error is %v; the dataset: %v", err, missing)
+	}
+	night.mustDo(t)
 }
 
 func hasChanges(t *testing.T, s setup) bool {

@@ -24,7 +24,7 @@ type Nights struct {
 	list    []Night
 }
 
-// Night is a finished dataset.
+// Night is a finished dataset, or one that is about to be published.
 type Night struct {
 	Out         string    `json:"out"` // as of DatasetName
 	JobID       string    `json:"job_id"`

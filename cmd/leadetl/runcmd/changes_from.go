@@ -77,7 +77,7 @@ func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.Sta
 	}
 	run.Changes.Before, err = changes.Open(ctx, from, sinks.Options{Objects: store, StateDir: state.Folder})
 	if errors.Is(err, sinks.ErrNoDataset) && f.changes.from == changesFromPrevious {
-		err = fmt.Errorf("%w; it was finished before: name another one, or run once without --changes-from and load that dataset whole", err)
+		err = fmt.Errorf("%w; run its job again, name another one, or run once without --changes-from and load that dataset whole", err)
 	}
 	if err != nil {
 		return wire.UnlessUnavailable(fmt.Errorf("--changes-from: %w", err))

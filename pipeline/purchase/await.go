@@ -129,9 +129,10 @@ func (c *call) keep(f *resolution.CallError) error {
 }
 
 // endPoll concludes a call whose page is not made any more. Either the service
-// could not make it, and did not bill it, or it has forgotten it, and may have.
+// could not make it, and did not bill it, or it has forgotten it, and may have. An earlier
+// request of the call may have been billed too, unless its idempotency key holds.
 func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-chan struct{}) (Answer, error) {
-	if f.Over { // the next run asks again
+	if f.Over && (!open.MaybeBilled || c.keyHolds()) { // the next run asks again
 		if d := c.buyer.remote.Deliveries; d != nil {
 			if err := sleep(c.buyer.ctx, secondThought, news); err != nil {
 				return Answer{}, err

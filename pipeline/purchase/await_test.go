@@ -247,3 +247,27 @@ func TestCompletedBeatsFailed(t *testing.T) {
 		})
 	}
 }
+
+// TestFailedPageOfAnUnknownCall: a call that may have been billed is sent again, and the page
+// that is promised then fails. The first request may have been billed all the same.
+func TestFailedPageOfAnUnknownCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, _ := openIn(t)
+		q := asked(t, store, laterService, resolution.KeywordToLeadCount, aPage.Key(), "")
+		if err := store.Fail(t.Context(), q, answers.Failure{MayBeBilled: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * 365 * 24 * time.Hour) // asked sends at laterNow
+		b := buyerFrom(t, q.Operation, store, answering(func(ref string) (int, string, error) {
+			if ref == "res_1" {
+				return 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"}}`, nil
+			}
+			return 200, `{"resolution":{"id":"res_1","status":"queued"}}`, nil
+		}), func(r *Remote) { r.RetryUnknown = true })
+		a, err := ask(t, b, "")
+		c, open := store.Find(t.Context(), q.Hash())
+		if _, credits := b.Spent(); err != nil || a.Reason != outcome.ReasonUnknownCall || open != nil || c.State != answers.Unknown || credits != 3 {
+			t.Errorf("%s %s, %v; the call is %s, %v, and counts %d credits; want it unknown, with its price", a.Outcome, a.Reason, err, c.State, open, credits)
+		}
+	})
+}

@@ -125,7 +125,7 @@ func (h *history) remote(s *answers.Store, retry bool) *purchase.Remote {
 	}
 	r := &purchase.Remote{
 		Service: h.service, Read: client.Read, Name: h.scope.Service, Answers: store{s, h}, Pace: pace.New(o), Concurrency: h.plan.concurrency,
-		Plain404: purchase.Plain404Stop, RetryUnknown: retry, NewKey: retry && h.plan.newKey, Price: purchase.Price{Match: price},
+		Plain404: purchase.Plain404Stop, RetryUnknown: retry, NewKey: retry && h.plan.newKey, Price: h.plan.price(),
 		Budget: purchase.Budget{MaxCredits: h.service.credits, MaxCalls: h.service.calls}, Patience: h.plan.patience, Counters: &stats.CallCounters{},
 	}
 	if h.plan.misses {
@@ -154,7 +154,7 @@ func (h *history) use(ctx context.Context, s *answers.Store, retry bool) {
 	var post sync.WaitGroup
 	posting, stopPosting := context.WithCancel(ctx)
 	post.Go(func() { h.service.post(posting, r.Deliveries, h) })
-	b, buying, err := purchase.Open(ctx, r, operation, runName(h.world.Below(h.plan.runs, "run", h.lives)), slog.New(slog.DiscardHandler))
+	b, buying, err := purchase.Open(ctx, r, h.plan.operation, runName(h.world.Below(h.plan.runs, "run", h.lives)), slog.New(slog.DiscardHandler))
 	h.unexpected("open the buyer", err)
 	if err == nil {
 		if h.world.Below(5, "interrupt", h.lives) == 0 {
@@ -192,7 +192,7 @@ func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) {
 		return int(h.world.Draw("order", h.lives, asker, a)>>33) - int(h.world.Draw("order", h.lives, asker, b)>>33)
 	})
 	for some := range slices.Chunk(keys, 1+h.world.Below(len(keys), "chunk", h.lives, asker)) {
-		err := b.Answer(ctx, some, len(some), func(got []purchase.Answer) { h.take(some, got) })
+		err := h.answer(ctx, b, some, h.take)
 		if err != nil {
 			h.unexpected("ask", err)
 			if errors.Is(err, purchase.ErrBudget) {
@@ -217,14 +217,15 @@ func (h *history) offline(ctx context.Context) {
 	h.check(ctx, s)
 	r := h.remote(s, false)
 	r.Offline, r.Service, r.Pace = true, nil, nil
-	b, _, err := purchase.Open(ctx, r, operation, runName(h.world.Below(h.plan.runs, "run", h.lives)), slog.New(slog.DiscardHandler))
+	b, _, err := purchase.Open(ctx, r, h.plan.operation, runName(h.world.Below(h.plan.runs, "run", h.lives)), slog.New(slog.DiscardHandler))
 	h.unexpected("open the buyer", err)
 	if err != nil {
 		return
 	}
 	defer b.Close()
-	h.unexpected("ask offline", b.Answer(ctx, h.plan.keys, len(h.plan.keys), func(got []purchase.Answer) {
-		for n, a := range got {
+	h.unexpected("ask offline", h.answer(ctx, b, h.plan.keys, func(keys []string, got []purchase.Answer) {
+		for i, a := range got {
+			n := h.service.records[keys[i]].number
 			h.compare(n, a)
 			unsettled := a.Outcome == outcome.Skipped || a.Outcome == outcome.Failed && a.Reason == outcome.ReasonUnknownCall
 			if unsettled && h.service.settles(n) && (h.plan.retry || !h.open[h.plan.keys[n]]) {

@@ -42,7 +42,9 @@ func (h *history) check(ctx context.Context, s *answers.Store) {
 		r := h.service.records[h.plan.keys[i]]
 		h.open[h.plan.keys[i]] = f.Open != ""
 		if f.Stored {
-			credits += h.service.costs(i)
+			if f.Answer.Outcome != answers.Refused {
+				credits += h.service.costs(i)
+			}
 			h.checkStored(r, f.Answer)
 		}
 		switch has := f.Stored && f.Answer.Outcome != answers.Refused; {
@@ -65,14 +67,14 @@ func (h *history) check(ctx context.Context, s *answers.Store) {
 func (h *history) checkStored(r *record, a answers.Answer) {
 	switch is := h.service.truth(r.number); {
 	case a.Outcome == answers.Refused:
-		if is != refused {
+		if is != refused && !r.failed {
 			h.wrongly("key %d is stored as refused", r.number)
 		}
 	case !r.answered:
 		h.wrongly("key %d has an answer that the service never gave", r.number)
 	case is == refused, is == match != (a.Outcome == answers.Matched):
 		h.wrongly("key %d is stored as %s, and is a %s", r.number, a.Outcome, is)
-	case is == match && !strings.Contains(string(a.Body), phone(r.number)):
+	case is == match && !strings.Contains(string(a.Body), h.plan.mark(r.number)):
 		h.wrongly("key %d has the answer of another", r.number)
 	}
 }
@@ -80,7 +82,7 @@ func (h *history) checkStored(r *record, a answers.Answer) {
 // checkSpending compares what the store says was spent with the cost of what is stored, and
 // with what was billed. The caller holds the service's lock.
 func (h *history) checkSpending(ctx context.Context, s *answers.Store, credits int64) {
-	remote := &purchase.Remote{Name: h.scope.Service, Answers: s, Price: purchase.Price{Match: price}}
+	remote := &purchase.Remote{Name: h.scope.Service, Answers: s, Price: h.plan.price()}
 	var paid, counted int64
 	for run := range h.plan.runs {
 		spent, err := remote.Spent(ctx, runName(run))
@@ -132,6 +134,7 @@ func (h *history) take(keys []string, got []purchase.Answer) {
 func (h *history) compare(n int, a purchase.Answer) {
 	is := h.service.truth(n)
 	switch {
+	case h.plan.operation.IsKeyword() && a.Outcome == outcome.Matched: // its leads are looked at in page
 	case a.Outcome == outcome.Matched && (is != match || a.Found.Lead().Phone != phone(n)):
 		h.wrongly("key %d is a %s, and gets another answer", n, is)
 	case a.Outcome == outcome.NoMatch && is != miss:
@@ -139,6 +142,31 @@ func (h *history) compare(n int, a purchase.Answer) {
 	case a.Outcome == outcome.Skipped && h.open[h.plan.keys[n]]:
 		h.wrongly("key %d has an open call, and counts as never asked", n)
 	}
+}
+
+// answer asks keys as rows do: records together, and pages of searches one by one.
+func (h *history) answer(ctx context.Context, b *purchase.Buyer, keys []string, use func(keys []string, got []purchase.Answer)) error {
+	if !h.plan.operation.IsKeyword() {
+		return b.Answer(ctx, keys, len(keys), func(got []purchase.Answer) { use(keys, got) })
+	}
+	for _, key := range keys {
+		n := h.service.records[key].number
+		page, err := b.Page(ctx, query(n))
+		if err != nil {
+			return err
+		}
+		if page.Leads != nil {
+			leads, err := page.Leads()
+			if err != nil {
+				return err
+			}
+			if leads.Len() != int(h.service.costs(n)) || leads.Len() > 0 && !strings.HasPrefix(string(leads.Texts[resolution.FieldLeadID].At(0)), h.plan.mark(n)) {
+				h.wrongly("key %d gets a page of %d leads", n, leads.Len())
+			}
+		}
+		use([]string{key}, []purchase.Answer{page.Answer})
+	}
+	return nil
 }
 
 // acknowledge notes that somebody relies on the answer to a key.

@@ -5,10 +5,14 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 // plan is what a seed decides of a world before its first life.
 type plan struct {
+	operation   resolution.Operation // about a record, or a page of a search
 	keys        []string
 	askers      int // goroutines that ask all keys
 	concurrency int
@@ -52,8 +56,12 @@ func newPlan(w *worldtest.World, l limits) plan {
 		honours: often("honours", 2), prices: often("prices", 2), retry: often("retry", 2), newKey: often("new key", 4),
 		misses: often("misses", 4), runs: 1 + in("two runs", 0, 3)/3, credits: -1, calls: -1, allowance: -1, patience: time.Duration(in("patience", 5, 180)) * time.Second,
 	}
+	p.operation = resolution.NetworkToPhone
+	if often("search", 4) {
+		p.operation, p.misses = resolution.KeywordToLead, false
+	}
 	for i := range min(in("keys", 1, 12), l.keys) {
-		p.keys = append(p.keys, fmt.Sprintf("network.example/in/person-%d", i))
+		p.keys = append(p.keys, p.key(i))
 	}
 	if p.honours && often("window", 2) {
 		p.window = time.Hour
@@ -89,4 +97,25 @@ func newPlan(w *worldtest.World, l limits) plan {
 		p.storeSlow = time.Duration(in("store slow", 1, 30)) * time.Millisecond
 	}
 	return p
+}
+
+// query is the search of a number, whose page has as many leads as a match costs credits.
+func query(number int) search.Query {
+	return search.Query{Keywords: []string{fmt.Sprint("keyword-", number)}, Limit: price, Page: 1}
+}
+
+// key is the key of a number.
+func (p plan) key(number int) string {
+	if p.operation.IsKeyword() {
+		return query(number).Key()
+	}
+	return fmt.Sprintf("network.example/in/person-%d", number)
+}
+
+// price is what the user says that a call costs.
+func (p plan) price() purchase.Price {
+	if p.operation.IsKeyword() {
+		return purchase.Price{Match: 1}
+	}
+	return purchase.Price{Match: price}
 }

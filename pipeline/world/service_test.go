@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,8 +15,7 @@ import (
 )
 
 const (
-	operation = resolution.NetworkToPhone
-	price     = 3 // credits of a match
+	price = 3 // credits of a match
 	// patient is after how many requests for a key the service answers without a fault.
 	patient = 7
 )
@@ -29,8 +29,9 @@ type service struct {
 
 	mu      sync.Mutex
 	records map[string]*record
-	later   []*delivery // that are under way, in the order of their calls
-	wrong   []string    // what broke a promise
+	later   []*delivery          // that are under way, in the order of their calls
+	pages   map[string]*delivery // that are made for searches, by their ids
+	wrong   []string             // what broke a promise
 	// promised says that there is more in later.
 	promised chan struct{}
 	// budgets of the present life, -1 without one.
@@ -42,6 +43,7 @@ type record struct {
 	number   int
 	requests int
 	answered bool
+	failed   bool // an answer of it was promised and given up
 	billed   int
 	allowed  int  // how often it may be billed
 	doubtful bool // a request may have been billed, and got no answer, or a promise
@@ -58,13 +60,15 @@ type reply struct {
 type delivery struct {
 	resolution.Delivery
 	number, tries   int
+	polls           int
 	failed, spoiled bool
-	due             time.Time
+	made, due       time.Time
+	wait            time.Duration
 	done            bool
 }
 
 func newService(w *worldtest.World, p plan) *service {
-	s := &service{world: w, plan: p, records: map[string]*record{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
+	s := &service{world: w, plan: p, records: map[string]*record{}, pages: map[string]*delivery{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
 	for i, key := range p.keys {
 		s.records[key] = &record{number: i, allowed: 1, replies: map[string]reply{}}
 	}
@@ -99,7 +103,22 @@ func (s *service) settles(number int) bool {
 
 func phone(number int) string { return fmt.Sprintf("+1202555%04d", number) }
 
+// mark is a text that only the answer to a number has.
+func (p plan) mark(number int) string {
+	if p.operation.IsKeyword() {
+		return fmt.Sprintf("lead_%d_", number)
+	}
+	return phone(number)
+}
+
 func (s *service) body(number int, id string) string {
+	if s.plan.operation.IsKeyword() {
+		var leads []string
+		for i := range s.costs(number) {
+			leads = append(leads, fmt.Sprintf(`{"lead_id":"%s%d"}`, s.plan.mark(number), i))
+		}
+		return fmt.Sprintf(`{"resolution":{"id":%q,"status":"completed"},"lead":{"leads":[%s],"pagination":{"has_more":false}}}`, id, strings.Join(leads, ","))
+	}
 	if s.truth(number) == miss {
 		return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"data":false,"lead":{}}`, id)
 	}
@@ -145,9 +164,56 @@ func (s *service) fault(r *record) fault {
 	return none
 }
 
-// Do is that of purchase.Service. A request that is out when its process dies may still arrive.
+// Do is that of purchase.Service.
 func (s *service) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
+	return s.request(call)
+}
+
+// Start is that of purchase.Service.
+func (s *service) Start(_ context.Context, call resolution.SearchCall) (resolution.Reply, error) {
+	var number int
+	if _, err := fmt.Sscanf(call.Keywords[0], "keyword-%d", &number); err != nil {
+		panic(err)
+	}
+	asked := resolution.Request{Operation: call.Operation, Key: s.plan.keys[number]}
+	return s.request(resolution.Call{Request: asked, IdempotencyKey: call.IdempotencyKey, ClientRef: call.ClientRef})
+}
+
+// Poll is that of purchase.Service. It costs nothing, and may fail. A page is kept for a day.
+func (s *service) Poll(_ context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
 	w := s.world
+	if err := w.Alive(); err != nil {
+		return resolution.Reply{}, err
+	}
+	s.mu.Lock()
+	d := s.pages[id]
+	d.polls++
+	n := d.polls
+	s.mu.Unlock()
+	time.Sleep(time.Duration(w.Draw("poll", id, n) % uint64(20*time.Millisecond)))
+	if err := w.Alive(); err != nil {
+		return resolution.Reply{}, err
+	}
+	w.Note("poll %s", id)
+	e := &resolution.CallError{Operation: op, Class: resolution.Unavailable, Status: 500, Sent: true}
+	switch {
+	case n <= patient && w.Chance(s.plan.faulty/2, "poll fails", id, n):
+		if w.Below(2, "poll is limited", id, n) == 0 {
+			e.Class, e.Status = resolution.Limited, 429
+		}
+		return resolution.Reply{}, e
+	case time.Since(d.made) > 24*time.Hour:
+		e.Class, e.Status, e.Code = resolution.Invalid, 404, "not_found"
+		return resolution.Reply{}, e
+	case time.Since(d.made) < d.wait:
+		return client.Read(op, 200, fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, id), nil)
+	}
+	return client.Read(op, 200, d.Body, nil)
+}
+
+// request answers a request. One that is out when its process dies may still arrive.
+func (s *service) request(call resolution.Call) (resolution.Reply, error) {
+	w, operation := s.world, s.plan.operation
 	if err := w.Alive(); err != nil {
 		return resolution.Reply{}, err
 	}
@@ -197,7 +263,7 @@ func (s *service) arrive(r *record, f fault, call resolution.Call) (text string,
 	defer s.mu.Unlock()
 	s.world.Note("request %d of key %d: %s", r.requests, r.number, f)
 	fail := func(class resolution.Class, status int) *resolution.CallError {
-		return &resolution.CallError{Operation: operation, Class: class, Status: status, Sent: true}
+		return &resolution.CallError{Operation: s.plan.operation, Class: class, Status: status, Sent: true}
 	}
 	switch f {
 	case before, after, lost, garbage, pending:
@@ -250,6 +316,7 @@ func (s *service) bill(r *record, f fault, call resolution.Call) reply {
 	id := fmt.Sprintf("res_%d_%d", r.number, r.requests)
 	said := reply{s.body(r.number, id), time.Now()}
 	if f == pending && s.world.Chance(s.plan.fails, "fails", r.number, r.requests) {
+		r.failed = true
 		s.promise(r, call, &delivery{
 			Delivery: resolution.Delivery{ID: id, Body: fmt.Appendf(nil, `{"success":false,"resolution":{"id":%q,"status":"failed"}}`, id)}, number: r.number, failed: true,
 		})
@@ -288,7 +355,11 @@ func (s *service) promise(r *record, call resolution.Call, d *delivery) {
 	if s.world.Below(4, "at once", r.number, r.requests) == 0 {
 		wait /= 10_000
 	}
-	d.due = time.Now().Add(wait)
+	d.made, d.wait, d.due = time.Now(), wait, time.Now().Add(wait)
+	s.pages[d.ID] = d
+	if s.plan.operation.IsKeyword() && s.world.Below(2, "never posted", r.number, r.requests) == 0 {
+		return
+	}
 	s.later = append(s.later, d)
 	select {
 	case s.promised <- struct{}{}:
@@ -310,16 +381,6 @@ func (s *service) billed() (credits, calls int64) {
 		}
 	}
 	return credits, calls
-}
-
-// Start is that of purchase.Service.
-func (s *service) Start(context.Context, resolution.SearchCall) (resolution.Reply, error) {
-	panic("no search is asked for")
-}
-
-// Poll is that of purchase.Service.
-func (s *service) Poll(context.Context, resolution.Operation, string, string) (resolution.Reply, error) {
-	panic("no search is asked for")
 }
 
 // maxPosts bounds how often a delivery is tried.

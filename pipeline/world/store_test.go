@@ -100,19 +100,32 @@ func (s store) LookupHashes(ctx context.Context, hashes []answers.Hash, f answer
 	return found, err
 }
 
-// SumSpent waits until no change is made: one would wait for a lock of the store while the disk
-// takes its time, and the clock stands still while a goroutine waits for a lock.
-func (s store) SumSpent(ctx context.Context, run string) (paid answers.Spending, open []answers.OpenCall, err error) {
-	s.history.pause("sum " + run)
-	for range cap(s.history.changing) {
-		s.history.changing <- struct{}{}
-		defer func() { <-s.history.changing }()
+// alone reads what is spent while no change is made. Else it would wait for a lock of the store
+// while the disk takes its time, and the clock stands still while a goroutine waits for a lock.
+func (s store) alone(of string, do func() error) error {
+	h := s.history
+	h.pause(of)
+	for range cap(h.changing) {
+		h.changing <- struct{}{}
+		defer func() { <-h.changing }()
 	}
-	err = alive(s.history.world, func() (err error) {
+	return alive(h.world, do)
+}
+
+func (s store) SumSpent(ctx context.Context, run string) (paid answers.Spending, open []answers.OpenCall, err error) {
+	err = s.alone("sum", func() (err error) {
 		paid, open, err = s.Store.SumSpent(ctx, run)
 		return err
 	})
 	return paid, open, err
+}
+
+func (s store) SpentSince(ctx context.Context, day string) (spent []answers.DaySpending, err error) {
+	err = s.alone("since", func() (err error) {
+		spent, err = s.Store.SpentSince(ctx, day)
+		return err
+	})
+	return spent, err
 }
 
 func (s store) OpenAnywhere(ctx context.Context) iter.Seq2[answers.OpenCall, error] {

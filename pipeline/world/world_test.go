@@ -55,7 +55,7 @@ func run(t *testing.T, seed uint64, l limits, log io.Writer) (r result) {
 		}
 		h := &history{
 			world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), told: map[int]bool{}, uses: map[string]int{}, changing: make(chan struct{}, 32),
-			scope: answers.Scope{Service: "https://service.example", Operation: operation},
+			scope: answers.Scope{Service: "https://service.example", Operation: p.operation},
 		}
 		h.disk.Failing, h.disk.Slow = p.diskFails, p.diskSlow
 		defer w.GuardSQLite(dir, p.commitFails)()

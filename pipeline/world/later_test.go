@@ -1,0 +1,148 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
+)
+
+// delivery is an answer that is posted later.
+type delivery struct {
+	resolution.Delivery
+	number, tries   int
+	polls           int
+	failed, spoiled bool
+	made, due       time.Time
+	wait            time.Duration
+	done            bool
+}
+
+// promise lets an answer come later, or twice.
+func (s *service) promise(r *record, call resolution.Call, d *delivery) {
+	d.spoiled = s.world.Chance(s.plan.spoils, "spoils", r.number, r.requests)
+	if s.world.Below(2, "client ref", r.number, r.requests) == 0 {
+		d.ClientRef = call.ClientRef
+	}
+	wait := time.Duration(s.world.Draw("due", r.number, r.requests) % uint64(2*time.Minute))
+	if s.world.Below(4, "at once", r.number, r.requests) == 0 {
+		wait /= 10_000
+	}
+	d.made, d.wait, d.due = time.Now(), wait, time.Now().Add(wait)
+	s.pages[d.ID] = d
+	if s.plan.operation.IsKeyword() && s.world.Below(2, "never posted", r.number, r.requests) == 0 {
+		return
+	}
+	s.later = append(s.later, d)
+	select {
+	case s.promised <- struct{}{}:
+	default:
+	}
+	if s.world.Below(4, "posted twice", r.number, r.requests) == 0 {
+		again := *d
+		again.due = again.due.Add(time.Duration(s.world.Below(2000, "again", r.number, r.requests)) * time.Millisecond)
+		s.later = append(s.later, &again)
+	}
+}
+
+// Poll is that of purchase.Service. It costs nothing, and may fail. A page is kept for a day.
+func (s *service) Poll(_ context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
+	w := s.world
+	if err := w.Alive(); err != nil {
+		return resolution.Reply{}, err
+	}
+	s.mu.Lock()
+	d := s.pages[id]
+	d.polls++
+	n := d.polls
+	s.mu.Unlock()
+	time.Sleep(time.Duration(w.Draw("poll", id, n) % uint64(20*time.Millisecond)))
+	if err := w.Alive(); err != nil {
+		return resolution.Reply{}, err
+	}
+	w.Note("poll %s", id)
+	e := &resolution.CallError{Operation: op, Class: resolution.Unavailable, Status: 500, Sent: true}
+	switch {
+	case n <= patient && w.Chance(s.plan.faulty/2, "poll fails", id, n):
+		if w.Below(2, "poll is limited", id, n) == 0 {
+			e.Class, e.Status = resolution.Limited, 429
+		}
+		return resolution.Reply{}, e
+	case time.Since(d.made) > 24*time.Hour:
+		e.Class, e.Status, e.Code = resolution.Invalid, 404, "not_found"
+		return resolution.Reply{}, e
+	case time.Since(d.made) < d.wait:
+		return client.Read(op, 200, fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, id), nil)
+	}
+	return client.Read(op, 200, d.Body, nil)
+}
+
+// maxPosts bounds how often a delivery is tried.
+const maxPosts = 40
+
+// post posts what was promised, when it is due, until ctx ends.
+func (s *service) post(ctx context.Context, to *purchase.Deliveries, h *history) {
+	var posts sync.WaitGroup
+	defer posts.Wait()
+	for ctx.Err() == nil {
+		d, wait := s.next()
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-s.promised:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if d != nil && ctx.Err() == nil && !time.Now().Before(d.due) {
+			s.mu.Lock()
+			d.tries++
+			d.due = time.Now().Add(time.Duration(d.tries) * 30 * time.Second)
+			d.done = d.tries == maxPosts
+			s.mu.Unlock()
+			posts.Go(func() { s.postOne(ctx, to, h, d) })
+		}
+	}
+}
+
+// next is the delivery that is due first, and when.
+func (s *service) next() (first *delivery, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.later {
+		if !d.done && (first == nil || d.due.Before(first.due)) {
+			first = d
+		}
+	}
+	if first == nil {
+		return nil, time.Hour
+	}
+	return first, time.Until(first.due)
+}
+
+func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *history, d *delivery) {
+	s.mu.Lock()
+	posted, spoiled := d.Delivery, d.spoiled
+	if d.spoiled = false; spoiled {
+		posted.Body = []byte("<html>")
+	}
+	s.mu.Unlock()
+	err := alive(s.world, func() error { return to.Deliver(context.WithoutCancel(ctx), posted) })
+	s.world.Note("post %s: %v", d.ID, err == nil)
+	switch {
+	case spoiled:
+	case err == nil:
+		if !d.failed {
+			h.acknowledge(d.number)
+		}
+		s.mu.Lock()
+		d.done = true
+		s.mu.Unlock()
+	case errors.Is(err, resolution.ErrInvalid):
+		h.wrongly("the answer of key %d is refused: %v", d.number, err)
+	}
+}

@@ -44,13 +44,17 @@ func (s *service) promise(r *record, call resolution.Call, d *delivery) {
 	default:
 	}
 	if s.world.Below(4, "posted twice", r.number, r.requests) == 0 {
-		again := *d
-		again.due = again.due.Add(time.Duration(s.world.Below(2000, "again", r.number, r.requests)) * time.Millisecond)
+		again, most := *d, time.Second
+		if s.world.Below(2, "again much later", r.number, r.requests) == 0 {
+			most = time.Minute
+		}
+		again.due = again.due.Add(time.Duration(s.world.Draw("again", r.number, r.requests) % uint64(most)))
 		s.later = append(s.later, &again)
 	}
 }
 
-// Poll is that of purchase.Service. It costs nothing, and may fail. A page is kept for a day.
+// Poll is that of purchase.Service. It costs nothing, and may fail. A page is kept for a day,
+// or as long as the key that it was asked for with.
 func (s *service) Poll(_ context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
 	w := s.world
 	if err := w.Alive(); err != nil {
@@ -73,7 +77,7 @@ func (s *service) Poll(_ context.Context, op resolution.Operation, id, _ string)
 			e.Class, e.Status = resolution.Limited, 429
 		}
 		return resolution.Reply{}, e
-	case time.Since(d.made) > 24*time.Hour:
+	case time.Since(d.made) > 24*time.Hour && (s.plan.window > 0 || !s.plan.honours):
 		e.Class, e.Status, e.Code = resolution.Invalid, 404, "not_found"
 		return resolution.Reply{}, e
 	case time.Since(d.made) < d.wait:

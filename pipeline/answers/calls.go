@@ -187,6 +187,9 @@ type Failure struct {
 	// Body is that of a 2xx that could not be read as an answer. It is kept if it is
 	// not too large.
 	Body []byte
+	// Resolution is whose failure it is, "" for that of the open call: one that waits for
+	// another answer meanwhile stays as it is, and Fail returns ErrNoCall.
+	Resolution string
 	// Placed is called, if not nil, as soon as the change is ahead of every change
 	// that is requested later.
 	Placed func()
@@ -202,6 +205,9 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 		before, err := g.openCall(h)
 		if err != nil {
 			return err
+		}
+		if f.Resolution != "" && before.open.Resolution != f.Resolution {
+			return ErrNoCall
 		}
 		if !f.MayBeBilled && !before.open.MaybeBilled {
 			g.closeCall(h)

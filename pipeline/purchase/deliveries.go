@@ -60,7 +60,7 @@ func (l *Deliveries) Deliver(ctx context.Context, d resolution.Delivery) error {
 		return nil // an earlier request of the question has failed
 	case errors.As(err, &failed) && failed.Over:
 		l.fail(call) // before it is closed, when its answer may come
-		err = l.remote.Answers.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID})
+		err = l.remote.Answers.Fail(ctx, call.Question, answers.Failure{Reason: failed.Code, Status: http.StatusOK, Request: d.RequestID, Resolution: call.Resolution})
 	case errors.As(err, &failed) && !failed.Swapped:
 		if kept := l.remote.Answers.Keep(ctx, call.Question, d.Body); kept != nil && !errors.Is(kept, answers.ErrNoCall) {
 			return kept

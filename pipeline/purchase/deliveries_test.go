@@ -305,6 +305,9 @@ func TestFailureOfAnEarlierRequest(t *testing.T) {
 	if err := fails("res_1"); err != nil || !isOpen() {
 		t.Errorf("after its reply: %v, open %t; want the call open", err, isOpen())
 	}
+	if err := store.Fail(t.Context(), q, answers.Failure{Resolution: "res_1"}); !errors.Is(err, answers.ErrNoCall) || !isOpen() {
+		t.Errorf("found before the later request, and stored after it: %v, open %t; want the call open", err, isOpen())
+	}
 	if err := fails("res_2"); err != nil || isOpen() {
 		t.Errorf("its own failure: %v, open %t; want the call closed", err, isOpen())
 	}

@@ -79,6 +79,8 @@ var planted = []bug{
 		"\tfor _, c := range open {\n", "\topen = open[:0]\n\tfor c := range r.Answers.OpenAnywhere(ctx) {\n\t\tif c.Run == run {\n\t\t\topen = append(open, c)\n\t\t}\n\t}\n\tfor _, c := range open {\n"},
 	{"the failure of an earlier request closes the call of a later one", "pipeline/purchase/deliveries.go",
 		"call.State == answers.UnderWay:", "call.State == \"\":"},
+	{"a failure closes a call that is made after it was looked up", "pipeline/purchase/deliveries.go",
+		", Resolution: call.Resolution})", "})"},
 	{"a page that fails closes a call that may have been billed", "pipeline/purchase/await.go",
 		"f.Over && (!open.MaybeBilled || c.keyHolds())", "f.Over"},
 }

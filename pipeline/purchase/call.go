@@ -58,6 +58,7 @@ type call struct {
 	deadline   time.Time     // until when a promised answer is waited for
 	pollIn     time.Duration // when to ask for a promised page first
 	newKey     bool          // its next request has a new idempotency key
+	rekeyed    bool          // a request had one: the service does not tie it to those before
 	first      time.Time     // when its idempotency key was first sent
 	forgets    time.Time     // when the service forgets that, as it said to an earlier process
 	chosen     bool          // the user wants it sent once more, however old its key is
@@ -164,6 +165,7 @@ func (c *call) send() (Answer, error) {
 		c.charge.putBack()
 		return Answer{}, err
 	}
+	c.rekeyed = c.rekeyed || c.newKey
 	c.newKey, c.first, c.forgets = false, intent.FirstSent, intent.Deadline
 	c.slot = &slot{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
 	left := permit.Leave(b.ctx)
@@ -253,10 +255,10 @@ func (c *call) close(a answers.Answer, how ending, given Answer) (Answer, error)
 
 // settles reports whether a refusal is the last word on the question. Where an
 // earlier request may have been billed it is so from a service that still honours
-// its idempotency key, which would have sent that request's answer; but not when
-// the key is refused, for having been used with another body.
+// its idempotency key, which would have sent that request's answer; but not when the
+// key is a new one, or is refused for having been used with another body.
 func (c *call) settles(f *resolution.CallError) bool {
-	return !c.maybeBilled() || c.keyHolds() && f.Status != http.StatusUnprocessableEntity
+	return !c.maybeBilled() || !c.rekeyed && c.keyHolds() && f.Status != http.StatusUnprocessableEntity
 }
 
 // refusal is a failure as it is stored in the place of an answer. It is free.

@@ -55,6 +55,8 @@ func (s *byKey) Do(_ context.Context, call resolution.Call) (resolution.Reply, e
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable, Sent: true}
 	case "pause":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Limited, Status: 429, Sent: true, Pace: resolution.Pace{RetryAfter: time.Hour}}
+	case "invalid":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Invalid, Status: 400, Sent: true}
 	case "general":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Denied, Status: 400, Sent: true, General: true}
 	default:
@@ -165,10 +167,12 @@ func TestNewKey(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		newKey bool
+		then   string // what the service says to it
 		want   string // outcome and reason in the end
 	}{
-		{"the same key", false, "failed unknown_call"},
-		{"a new key", true, "matched "},
+		{"the same key", false, "", "failed unknown_call"},
+		{"a new key", true, "match", "matched "},
+		{"a new key, refused", true, "invalid", "failed refused"}, // what may be billed under the other stays listed
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -178,7 +182,7 @@ func TestNewKey(t *testing.T) {
 				}
 				t.Cleanup(func() { store.Close() })
 				s := &byKey{script: map[string][]string{"a": {"500"}}, keys: map[string][]string{}}
-				repeated := answeringKeys{s}
+				repeated := answeringKeys{s, c.then}
 				first := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Keys = NewKeyWindow(DefaultKeyWindow) })
 				if a, err := ask(t, first, "a"); err != nil || a.Reason != outcome.ReasonUnknownCall {
 					t.Fatalf("%+v, %v", a, err)
@@ -188,6 +192,16 @@ func TestNewKey(t *testing.T) {
 				a, err := ask(t, again, "a")
 				if got := a.Outcome.String() + " " + a.Reason; err != nil || got != c.want {
 					t.Errorf("%q, %v, want %q", got, err, c.want)
+				}
+				open := 0
+				for _, err := range store.Unknown(t.Context()) {
+					if err != nil {
+						t.Error(err)
+					}
+					open++
+				}
+				if listed := c.want != "matched "; listed != (open == 1) {
+					t.Errorf("%d unknown calls", open)
 				}
 				if keys := slices.Compact(slices.Clone(s.keys["a"])); (len(keys) == 2) != c.newKey {
 					t.Errorf("%d idempotency keys", len(keys))
@@ -199,12 +213,15 @@ func TestNewKey(t *testing.T) {
 
 // answeringKeys is a service that repeats what it answered first under an
 // idempotency key, and answers another key of the same question.
-type answeringKeys struct{ *byKey }
+type answeringKeys struct {
+	*byKey
+	then string
+}
 
 func (s answeringKeys) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
 	s.mu.Lock()
 	if keys := s.keys[call.Key]; len(keys) > 0 && keys[0] != call.IdempotencyKey {
-		s.script[call.Key] = []string{"match"}
+		s.script[call.Key] = []string{s.then}
 	}
 	s.mu.Unlock()
 	return s.byKey.Do(ctx, call)

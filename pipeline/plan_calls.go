@@ -144,12 +144,18 @@ func (r *rowPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnou
 			notEnough = append(notEnough, "max_calls")
 		}
 	}
-	if b.MaxCredits >= 0 && credits+p.Credits > b.MaxCredits {
-		short = append(short, "max_credits")
-		// The budget is too small for one call, and nothing spent is put back.
-		if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && credits+price > b.MaxCredits {
-			notEnough = append(notEnough, "max_credits")
+	compare := func(name string, spent, most int64) {
+		if spent+p.Credits <= most {
+			return
 		}
+		short = append(short, name)
+		// The budget is too small for one call, and nothing spent is put back.
+		if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && spent+price > most {
+			notEnough = append(notEnough, name)
+		}
+	}
+	if b.MaxCredits >= 0 {
+		compare("max_credits", credits, b.MaxCredits)
 	}
 	if tooManyNewKeys(r.decision, p) {
 		short, notEnough = append(short, "max_new_keys"), append(notEnough, "max_new_keys")
@@ -159,12 +165,7 @@ func (r *rowPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnou
 		if err != nil {
 			return nil, nil, err
 		}
-		if of+p.Credits > allowed.Credits {
-			short = append(short, "max_credits_per")
-			if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && of+price > allowed.Credits {
-				notEnough = append(notEnough, "max_credits_per")
-			}
-		}
+		compare("max_credits_per", of, allowed.Credits)
 	}
 	return short, notEnough, nil
 }

@@ -49,7 +49,7 @@ type Allowance struct {
 	Credits int64
 }
 
-func (a *Allowance) String() string {
+func (a Allowance) String() string {
 	if a.Days == 0 {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (a *Allowance) String() string {
 }
 
 // Type is the word for the value in help texts.
-func (a *Allowance) Type() string { return "days=number" }
+func (a Allowance) Type() string { return "days=number" }
 
 // maxDays bounds the days of an Allowance: ten years.
 const maxDays = 3660

@@ -182,12 +182,20 @@ func (s *State) Stat(ctx context.Context) (st answers.Stat, err error) {
 }
 
 // SpentSince is that of answers.Store.
-func (s *State) SpentSince(ctx context.Context, day string) (spent []answers.DaySpending, err error) {
+func (s *State) SpentSince(ctx context.Context, day string) ([]answers.DaySpending, error) {
+	return s.spentSince(ctx, day, answers.Scope{})
+}
+
+// spentSince is SpentSince without a scope.
+func (s *State) spentSince(ctx context.Context, day string, without answers.Scope) (spent []answers.DaySpending, err error) {
 	scopes, err := s.Scopes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, of := range scopes {
+		if of == without {
+			continue
+		}
 		m, err := s.latest(ctx, of)
 		if err != nil {
 			return nil, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"os"
-	"slices"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -34,8 +33,8 @@ func (c *WorkingCopy) SpentSince(ctx context.Context, day string) ([]answers.Day
 	if err != nil {
 		return nil, err
 	}
-	others, err := c.session.state.SpentSince(ctx, day)
-	return append(ours, slices.DeleteFunc(others, func(d answers.DaySpending) bool { return d.Scope == c.session.of })...), err
+	others, err := c.session.state.spentSince(ctx, day, c.session.of)
+	return append(ours, others...), err
 }
 
 // OpenAnywhere lists the open calls of all scopes of the state.
@@ -46,12 +45,21 @@ func (c *WorkingCopy) OpenAnywhere(ctx context.Context) iter.Seq2[answers.OpenCa
 				return
 			}
 		}
-		for _, state := range []answers.State{answers.Unknown, answers.Parked} {
-			for call, err := range c.session.state.openCalls(ctx, state) {
-				if (err != nil || call.Scope != c.session.of) && !yield(call, err) {
+		s := c.session.state
+		scopes, err := s.Scopes(ctx)
+		for _, of := range scopes {
+			var calls []answers.OpenCall
+			if of != c.session.of && err == nil {
+				calls, err = s.OpenCalls(ctx, of)
+			}
+			for _, call := range calls {
+				if !yield(call, nil) {
 					return
 				}
 			}
+		}
+		if err != nil {
+			yield(answers.OpenCall{}, err)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/internal/cliflag"
 )
 
 // ErrBudget says that a run stopped because a budget is used up. The same run
@@ -20,25 +20,15 @@ type Budget struct {
 	// MaxCredits and MaxCalls are limits that are never exceeded; -1 is no
 	// limit. A question counts as one call, however often it is sent.
 	MaxCredits, MaxCalls int64
-	// Allowance bounds what all jobs of a state cost together.
-	Allowance Allowance
+	// Allowance bounds what all jobs of a state cost together in some days, of which today is
+	// one, in UTC; the zero value is no limit.
+	Allowance cliflag.Allowance
 	// MaxDuration is how long one process may ask; 0 is no limit.
 	MaxDuration time.Duration
 }
 
 // NoBudget limits nothing.
 var NoBudget = Budget{MaxCredits: -1, MaxCalls: -1}
-
-// Allowance is how many credits may be spent in some days; the zero value is no limit.
-type Allowance struct {
-	Days    int // today is one of them, in UTC
-	Credits int64
-}
-
-func (a Allowance) String() string { return fmt.Sprintf("%dd=%d", a.Days, a.Credits) }
-
-// since is the first day that counts, as answers.DayOf.
-func (a Allowance) since(now time.Time) string { return answers.DayOf(now.AddDate(0, 0, 1-a.Days)) }
 
 // BudgetError names the budget that is used up.
 type BudgetError struct {

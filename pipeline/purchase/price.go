@@ -144,7 +144,7 @@ func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, 
 		}
 		credits += priceOf(c.Scope).MaxCost(c.Question)
 	}
-	spent, err := r.Answers.SpentSince(ctx, r.Budget.Allowance.since(now))
+	spent, err := r.Answers.SpentSince(ctx, answers.DayOf(now.AddDate(0, 0, 1-r.Budget.Allowance.Days)))
 	for _, d := range spent {
 		credits += d.Credits + d.Unpriced*priceOf(d.Scope).Max()
 	}

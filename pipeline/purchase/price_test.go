@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
@@ -93,7 +94,7 @@ func TestAllowance(t *testing.T) {
 			service := answering(func(string) (int, string, error) {
 				return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`, nil
 			})
-			b := buyerFrom(t, resolution.NetworkToPhone, store, service, func(r *Remote) { r.Budget.Allowance = Allowance{f.days, f.credits} })
+			b := buyerFrom(t, resolution.NetworkToPhone, store, service, func(r *Remote) { r.Budget.Allowance = cliflag.Allowance{Days: f.days, Credits: f.credits} })
 			bought := 0
 			for ; bought < 5; bought++ {
 				if _, err = ask(t, b, fmt.Sprint(bought)); err != nil {

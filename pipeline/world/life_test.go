@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -132,7 +133,7 @@ func (h *history) remote(s *answers.Store, retry bool) *purchase.Remote {
 		r.Plain404 = purchase.Plain404Miss
 	}
 	if h.service.allowance >= 0 {
-		r.Budget.Allowance = purchase.Allowance{Days: 1000, Credits: h.service.allowance}
+		r.Budget.Allowance = cliflag.Allowance{Days: 1000, Credits: h.service.allowance}
 	}
 	if h.plan.honours {
 		r.Keys = purchase.NewKeyWindow(cmp.Or(h.plan.window, purchase.DefaultKeyWindow))

@@ -207,7 +207,7 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, pla
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),
-		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration, Allowance: purchase.Allowance(f.maxCreditsPer)},
+		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration, Allowance: f.maxCreditsPer},
 		Price:    f.price(op),
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
 	}

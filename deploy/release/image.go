@@ -19,7 +19,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is who the program is in an image: nobody with privileges.
+// user runs the program in an image. It has no privileges.
 const user = 65532
 
 // writeImage writes a tar that docker load reads, and that is an OCI layout too. The

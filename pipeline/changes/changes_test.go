@@ -73,8 +73,8 @@ func TestFirstNight(t *testing.T) {
 	}
 }
 
-// TestSuppressedPerson: nobody who is gone from a dataset that leaves people out can be told
-// from these, so of all there is a salted hash alone.
+// TestSuppressedPerson: a dataset that leaves people out does not say whom. So every row that is
+// gone from it shows a salted hash alone.
 func TestSuppressedPerson(t *testing.T) {
 	before := dataset(t, filepath.Join(t.TempDir(), "a"), "yesterday", 10, parse("1 ada@x.example matched - Oslo x 5\n2 - rejected empty - - -\n3 b matched - Rome x 5"))
 	after := dataset(t, filepath.Join(t.TempDir(), "b"), "today", 10, parse("- - suppressed listed - - -\n3 b matched - Oslo x 5"))

@@ -2,7 +2,7 @@ package changes
 
 import "slices"
 
-// difference is a row of the output: an old and a new row, or one of them; -1 is none.
+// difference is a row of the output: an old and a new row, or one of them; -1 stands for a missing one.
 type difference struct {
 	old, new   int64
 	occurrence int32

@@ -102,7 +102,7 @@ func Comparable(before *sinks.Manifest, after Shape) error {
 	return nil
 }
 
-// place is the place of a column; -1 if there is none of that name.
+// place is the place of a column by its name; -1 without one.
 func (s Shape) place(name string) int {
 	return slices.IndexFunc(s.columns, func(c schema.Column) bool { return c.Name == name })
 }

@@ -1,28 +1,9 @@
 package world
 
-import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strings"
-	"testing"
-)
-
-// bugsVariable is set to plant the bugs whose names it begins, "all" for all: each is compiled
-// and looked for.
-const bugsVariable = "LEADETL_WORLD_BUGS"
-
-// bug is a change of the product that breaks a promise: the one place of a file that has the
-// old text gets the new one.
-type bug struct {
-	name, file string
-	old, new   string
-}
+import "github.com/leadetl/leadetl/internal/worldtest"
 
 // planted are the bugs that the world has to find.
-var planted = []bug{
+var planted = worldtest.Bugs{
 	{"a request leaves before its intent is synced", "internal/appendlog/appendlog.go",
 		"\tif err == nil {\n\t\terr = l.to.Sync()\n\t}\n", ""},
 	{"a sync that failed is ignored", "internal/appendlog/appendlog.go",
@@ -83,57 +64,4 @@ var planted = []bug{
 		", Resolution: call.Resolution})", "})"},
 	{"a page that fails closes a call that may have been billed", "pipeline/purchase/await.go",
 		"f.Over && (!open.MaybeBilled || c.keyHolds())", "f.Over"},
-}
-
-// module is the root of the module.
-const module = "../.."
-
-// plant returns the file of a bug with the bug in it.
-func (b bug) plant(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(module, b.file))
-	must(t, err)
-	if n := strings.Count(string(text), b.old); n != 1 {
-		t.Fatalf("%s: %s has its old text %d times: bring it up to date", b.name, b.file, n)
-	}
-	return strings.Replace(string(text), b.old, b.new, 1)
-}
-
-// TestPlantedBugs plants each bug in a copy of its file, and tries seeds until one finds it.
-// Without the environment variable it only checks that each can be planted.
-func TestPlantedBugs(t *testing.T) {
-	chosen := os.Getenv(bugsVariable)
-	for _, b := range planted {
-		text := b.plant(t)
-		if chosen == "all" || chosen != "" && strings.HasPrefix(b.name, chosen) {
-			t.Run(b.name, func(t *testing.T) { b.find(t, text) })
-		}
-	}
-}
-
-// mostSeeds is more seeds than 100,000 lives take.
-const mostSeeds = 25_000
-
-// foundBy is what a process says of the seed that failed.
-var foundBy = regexp.MustCompile(`seed \d+: (.*)`)
-
-func (b bug) find(t *testing.T, text string) {
-	dir := t.TempDir()
-	planted, overlay, binary := filepath.Join(dir, "planted.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "world.test")
-	file, err := filepath.Abs(filepath.Join(module, b.file))
-	must(t, err, os.WriteFile(planted, []byte(text), 0o600))
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {file: planted}})
-	must(t, err, os.WriteFile(overlay, replace, 0o600))
-	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	out, err := part{first: 1, step: 1, seeds: mostSeeds}.try(t, binary, "TestWorld")
-	if err == nil {
-		t.Fatalf("no seed finds it: %s", out)
-	}
-	said := foundBy.FindStringSubmatch(out)
-	if said == nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	t.Logf("%s: %v: %s", b.name, err, said[1])
 }

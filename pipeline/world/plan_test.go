@@ -44,15 +44,12 @@ type plan struct {
 	storeSlow   time.Duration // before a change of the store
 }
 
-// limits make a plan smaller, to find what a failure needs.
-type limits struct{ keys, crashes int }
-
-func newPlan(w *worldtest.World, l limits) plan {
+func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "plan", what) }
 	often := func(what string, of int) bool { return w.Below(of, "plan", what) == 0 }
 	p := plan{
 		askers: in("askers", 1, 4), concurrency: in("concurrency", 1, 4),
-		crashes: min(in("crashes", 0, 5), l.crashes), span: []int{8, 30, 120}[in("span", 0, 2)], migrated: !often("migrated", 10),
+		crashes: min(in("crashes", 0, 5), l.Crashes), span: []int{8, 30, 120}[in("span", 0, 2)], migrated: !often("migrated", 10),
 		honours: often("honours", 2), prices: often("prices", 2), retry: often("retry", 2), newKey: often("new key", 4),
 		misses: often("misses", 4), runs: 1 + in("two runs", 0, 3)/3, credits: -1, calls: -1, allowance: -1, patience: time.Duration(in("patience", 5, 180)) * time.Second,
 	}
@@ -60,7 +57,7 @@ func newPlan(w *worldtest.World, l limits) plan {
 	if often("search", 4) {
 		p.operation, p.misses = resolution.KeywordToLead, false
 	}
-	for i := range min(in("keys", 1, 12), l.keys) {
+	for i := range min(in("keys", 1, 12), l.Keys) {
 		p.keys = append(p.keys, p.key(i))
 	}
 	if p.honours && often("window", 2) {

@@ -1,4 +1,4 @@
-package world
+package worldtest
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -82,32 +81,6 @@ func onAllCores(t *testing.T, seeds int) {
 		})
 	}
 	processes.Wait()
-}
-
-// TestReplay: a seed that is tried twice gives the same interleaving. The scheduler may still
-// change it, once in some hundred times, when the system takes the processor away for 10 ms.
-func TestReplay(t *testing.T) {
-	p, found := ownPart(t)
-	if !found {
-		if out := (part{first: 1, step: 1, seeds: 15}).run(t, "TestReplay"); t.Failed() {
-			t.Log(out)
-		}
-		return
-	}
-	var others []string
-	p.each(t, func(seed uint64) int {
-		first := run(t, seed, whole, nil)
-		for range 3 {
-			if run(t, seed, whole, nil).trace == first.trace {
-				return first.lives
-			}
-		}
-		others = append(others, fmt.Sprint(seed))
-		return first.lives
-	})
-	if len(others) > 0 {
-		t.Errorf("of %d seeds %d have another trace when they are tried again: %s", p.seeds, len(others), strings.Join(others, ", "))
-	}
 }
 
 func must(t *testing.T, errs ...error) {

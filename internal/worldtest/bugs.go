@@ -1,0 +1,73 @@
+package worldtest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// bugsVariable is set to plant the bugs whose names it begins, "all" for all: each is compiled
+// and looked for.
+const bugsVariable = "LEADETL_WORLD_BUGS"
+
+// Bugs are changes of the product that break a promise. Each has a name, a file, a text that is
+// in one place of it, and the text that takes its place.
+type Bugs [][4]string
+
+type bug struct{ name, file, old, new string }
+
+// plant returns the file of a bug with the bug in it.
+func (b bug) plant(t *testing.T, module string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(module, b.file))
+	must(t, err)
+	if n := strings.Count(string(text), b.old); n != 1 {
+		t.Fatalf("%s: %s has its old text %d times: bring it up to date", b.name, b.file, n)
+	}
+	return strings.Replace(string(text), b.old, b.new, 1)
+}
+
+// PlantedBugs plants each bug in a copy of its file, and tries seeds until one finds it.
+// Without the environment variable it only checks that each can be planted. It is called by
+// TestPlantedBugs.
+func (s Suite) PlantedBugs(t *testing.T) {
+	chosen := os.Getenv(bugsVariable)
+	for _, one := range s.Planted {
+		b := bug{one[0], one[1], one[2], one[3]}
+		text := b.plant(t, s.Module)
+		if chosen == "all" || chosen != "" && strings.HasPrefix(b.name, chosen) {
+			t.Run(b.name, func(t *testing.T) { b.find(t, filepath.Join(s.Module, b.file), text) })
+		}
+	}
+}
+
+// mostSeeds is more seeds than 100,000 lives take.
+const mostSeeds = 25_000
+
+// foundBy is what a process says of the seed that failed.
+var foundBy = regexp.MustCompile(`seed \d+: (.*)`)
+
+func (b bug) find(t *testing.T, file, text string) {
+	dir := t.TempDir()
+	planted, overlay, binary := filepath.Join(dir, "planted.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "world.test")
+	file, err := filepath.Abs(file)
+	must(t, err, os.WriteFile(planted, []byte(text), 0o600))
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {file: planted}})
+	must(t, err, os.WriteFile(overlay, replace, 0o600))
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := part{first: 1, step: 1, seeds: mostSeeds}.try(t, binary, "TestWorld")
+	if err == nil {
+		t.Fatalf("no seed finds it: %s", out)
+	}
+	said := foundBy.FindStringSubmatch(out)
+	if said == nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s: %v: %s", b.name, err, said[1])
+}

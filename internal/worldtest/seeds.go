@@ -1,0 +1,150 @@
+package worldtest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Limits make a world smaller, to find what a failure needs.
+type Limits struct{ Keys, Crashes int }
+
+// whole is a world as it is.
+var whole = Limits{Keys: 1 << 20, Crashes: 1 << 20}
+
+// Suite is what the worlds of a package are, and the bugs that they have to find.
+type Suite struct {
+	// Live lets a world live, in a bubble of synctest and with an empty folder of its own. It
+	// returns what broke a promise, and the number of lives.
+	Live func(t *testing.T, w *World, dir string, l Limits) (wrong []string, lives int)
+	// Prepare is called before each world, outside of its bubble. It may be nil.
+	Prepare func()
+	Planted Bugs
+	// Module is the root of the module, as seen from the package.
+	Module string
+}
+
+// result is what came of a world.
+type result struct {
+	wrong []string
+	lives int
+	trace uint64
+}
+
+// run lets the world of a seed live.
+func (s Suite) run(t *testing.T, seed uint64, l Limits, log io.Writer) (r result) {
+	t.Helper()
+	dir, err := os.MkdirTemp(Memory(), "leadetl-world-")
+	must(t, err)
+	defer os.RemoveAll(dir)
+	if s.Prepare != nil {
+		s.Prepare()
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector changes the turns of goroutines
+	defer func() {
+		if broken := recover(); broken != nil { // such as goroutines that never return
+			panic(fmt.Sprintf("seed %d: %v", seed, broken))
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		w := New(seed, log)
+		r.wrong, r.lives = s.Live(t, w, dir, l)
+		r.trace = w.Trace()
+	})
+	return r
+}
+
+// Memory is a folder in memory, if there is one: SQLite syncs each commit. Else it is "".
+func Memory() string {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		return "/dev/shm"
+	}
+	return ""
+}
+
+// Environment variables of World.
+const (
+	// seedsVariable is how many seeds are tried, in a process for each core.
+	seedsVariable = "LEADETL_WORLD_SEEDS"
+	// seedVariable is one seed whose trace is written.
+	seedVariable = "LEADETL_WORLD_SEED"
+)
+
+// World tries seeds, some unless the environment says how many. It is called by TestWorld.
+func (s Suite) World(t *testing.T, some int) {
+	if one := os.Getenv(seedVariable); one != "" {
+		seed, err := strconv.ParseUint(one, 10, 64)
+		must(t, err)
+		s.report(t, seed, s.run(t, seed, whole, os.Stdout))
+		return
+	}
+	p, found := ownPart(t)
+	if n := os.Getenv(seedsVariable); n != "" && !found {
+		seeds, err := strconv.Atoi(n)
+		must(t, err)
+		onAllCores(t, seeds)
+		return
+	} else if !found {
+		p = part{first: 1, step: 1, seeds: some}
+	}
+	began := time.Now()
+	lives := p.each(t, func(seed uint64) int {
+		r := s.run(t, seed, whole, nil)
+		s.report(t, seed, r)
+		return r.lives
+	})
+	t.Logf("%d seeds from %d, %d lives in %s", p.seeds, p.first, lives, time.Since(began).Round(time.Millisecond))
+}
+
+// report tells what broke in the world of a seed, and what is the least that breaks it.
+func (s Suite) report(t *testing.T, seed uint64, r result) {
+	t.Helper()
+	if len(r.wrong) == 0 {
+		return
+	}
+	least := whole
+	for keys := 1; keys <= 12; keys++ {
+		for crashes := range 6 {
+			if l := (Limits{keys, crashes}); least == whole && len(s.run(t, seed, l, nil).wrong) > 0 {
+				least = l
+			}
+		}
+	}
+	t.Errorf("seed %d, of which %d keys and %d crashes are enough; see its trace with %s=%d", seed, least.Keys, least.Crashes, seedVariable, seed)
+	for _, wrong := range r.wrong {
+		t.Errorf("seed %d: %s", seed, wrong)
+	}
+}
+
+// Replay shows that a seed that is tried twice gives the same interleaving. The scheduler may
+// still change it, once in some hundred times, when the system takes the processor away for
+// 10 ms. It is called by TestReplay.
+func (s Suite) Replay(t *testing.T) {
+	p, found := ownPart(t)
+	if !found {
+		if out := (part{first: 1, step: 1, seeds: 15}).run(t, "TestReplay"); t.Failed() {
+			t.Log(out)
+		}
+		return
+	}
+	var others []string
+	p.each(t, func(seed uint64) int {
+		first := s.run(t, seed, whole, nil)
+		for range 3 {
+			if s.run(t, seed, whole, nil).trace == first.trace {
+				return first.lives
+			}
+		}
+		others = append(others, fmt.Sprint(seed))
+		return first.lives
+	})
+	if len(others) > 0 {
+		t.Errorf("of %d seeds %d have another trace when they are tried again: %s", p.seeds, len(others), strings.Join(others, ", "))
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/jsontree"
 )
 
 // Account is what a service says about the account of the key.
@@ -39,7 +41,7 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	if err := in.err(); err != nil {
 		return account, err
 	}
-	credits, told := number(in.body.get("available"))
+	credits, told := number(in.body.Get("available"))
 	account.Credits, account.Told = int64(credits), told
 	return account, nil
 }
@@ -47,7 +49,7 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 // isForeign reports whether a refusal is that of some other server, or of a path
 // that is none of the interface.
 func (in envelope) isForeign() bool {
-	if in.answer.status == http.StatusNotFound && text(object(in.body.get("error")).get("type")) == nothingHere {
+	if in.answer.status == http.StatusNotFound && jsontree.Text(jsontree.Object(in.body.Get("error")).Get("type")) == nothingHere {
 		return true
 	}
 	header := in.answer.header

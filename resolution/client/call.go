@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -91,7 +92,7 @@ type answer struct {
 	fault     error               // why body is not the whole plain answer
 	asked     *asked              // nil for a stored answer
 	waited    time.Duration       // from the last byte sent
-	decoder   *decoder            // reads body; nil for one of its own
+	decoder   *jsontree.Decoder   // reads body; nil for one of its own
 	companies *companies          // known ones; nil without any
 	into      *resolution.Answers // to which the data of a record are added; nil for Answers of its own
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
@@ -60,36 +61,36 @@ func (e envelope) misplaced() error {
 
 // namedBy compares all that may name the question. A single thing that names another
 // one outweighs the rest.
-func (q *asked) namedBy(body value, h http.Header) naming {
+func (q *asked) namedBy(body jsontree.Value, h http.Header) naming {
 	said := namesNone
-	for _, payload := range []value{object(body.get("payload")), object(object(body.get("resolution")).get("payload")), object(object(body.get("data")).get("payload"))} {
+	for _, payload := range []jsontree.Value{jsontree.Object(body.Get("payload")), jsontree.Object(jsontree.Object(body.Get("resolution")).Get("payload")), jsontree.Object(jsontree.Object(body.Get("data")).Get("payload"))} {
 		said = max(said, q.namedByPayload(payload))
 	}
 	if q.call.Operation == resolution.KeywordToLeadCount && q.search != nil { // which repeats the fields beside the payload
 		said = max(said, q.search.namedBy(body))
 	}
 	if q.isPoll() {
-		for _, id := range []string{text(object(body.get("resolution")).get("id")), text(body.get("resolution_id")), h.Get("X-Resolution-Id")} {
+		for _, id := range []string{jsontree.Text(jsontree.Object(body.Get("resolution")).Get("id")), jsontree.Text(body.Get("resolution_id")), h.Get("X-Resolution-Id")} {
 			said = max(said, sameID(q.id, id))
 		}
 	}
 	return said
 }
 
-func (q *asked) namedByPayload(payload value) naming {
-	ref := text(object(payload.get("metadata")).get("client_ref"))
+func (q *asked) namedByPayload(payload jsontree.Value) naming {
+	ref := jsontree.Text(jsontree.Object(payload.Get("metadata")).Get("client_ref"))
 	switch {
 	case payload == nil:
 		return namesNone
 	case q.call.ClientRef != "" && (q.known.isOfAnother(ref, q.self()) || isOtherHash(q.call.ClientRef, ref)):
 		return namesAnother
 	case q.isPoll():
-		return sameID(q.id, text(payload.get("resolution_id")))
+		return sameID(q.id, jsontree.Text(payload.Get("resolution_id")))
 	case q.search != nil:
 		return q.search.namedBy(payload)
 	}
 	kind := q.call.Operation.Identifier()
-	return q.known.compare(kind, q.call.Key, text(payload.get(string(kind))))
+	return q.known.compare(kind, q.call.Key, jsontree.Text(payload.Get(string(kind))))
 }
 
 // isOtherHash reports whether two references are SHA-256 hashes, as those of questions
@@ -116,35 +117,35 @@ func sameID(id, said string) naming {
 
 // namedBy compares the fields of a search that choose its leads. Fields that were not
 // sent may have the default of the service.
-func (s *searchBody) namedBy(m value) naming {
+func (s *searchBody) namedBy(m jsontree.Value) naming {
 	said := namesNone
 	for name, mine := range map[string][]string{
 		"keywords": s.Keywords, "cities": s.Cities, "states": s.States, "zips": s.Zips,
 		"job_title_inclusions": s.JobTitleInclusions, "job_title_exclusions": s.JobTitleExclusions,
 	} {
-		if v := m.get(name); len(mine) > 0 && v.kind() == '[' && len(v) > 1 {
+		if v := m.Get(name); len(mine) > 0 && v.Kind() == '[' && len(v) > 1 {
 			said = max(said, sameTexts(mine, v))
 		}
 	}
 	for name, mine := range map[string]string{"lead_type": s.LeadType, "date_start": s.DateStart, "date_end": s.DateEnd} {
-		if v := text(m.get(name)); v != "" && !strings.HasPrefix(strings.ToLower(v), strings.ToLower(mine)) { // a date may have a time
+		if v := jsontree.Text(m.Get(name)); v != "" && !strings.HasPrefix(strings.ToLower(v), strings.ToLower(mine)) { // a date may have a time
 			return namesAnother
 		}
 	}
-	if page, is := number(m.get("page")); is && s.Page > 0 && page != float64(s.Page) {
+	if page, is := number(m.Get("page")); is && s.Page > 0 && page != float64(s.Page) {
 		return namesAnother
 	}
 	return said
 }
 
 // sameTexts compares lists without regard to order, case and space.
-func sameTexts(mine []string, said value) naming {
+func sameTexts(mine []string, said jsontree.Value) naming {
 	var texts []string
-	for v := range list(said).all() {
-		if v.kind() != '"' {
+	for v := range jsontree.List(said).All() {
+		if v.Kind() != '"' {
 			return namesNone
 		}
-		texts = append(texts, text(v))
+		texts = append(texts, jsontree.Text(v))
 	}
 	if slices.Equal(folded(mine), folded(texts)) {
 		return namesThis

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -119,8 +120,8 @@ func (a answer) searchReply() (resolution.Reply, error) {
 		return resolution.Reply{}, e.unreadable("the answer reports an error")
 	case a.operation == resolution.KeywordToLead && isList:
 		p.into = resolution.NewAnswers()
-		for v := range found.inside().all() {
-			if !p.foundLead(object(v)) {
+		for v := range found.Inside().All() {
+			if !p.foundLead(jsontree.Object(v)) {
 				page.LeftOut++
 			}
 		}
@@ -154,9 +155,9 @@ func isOver(status string) bool {
 }
 
 // leads finds the list of leads, in all the places where services put it.
-func leads(body value) (found value, ok bool) {
-	for _, v := range []value{object(body.get("lead")).get("leads"), body.get("leads"), body.get("lead"), object(body.get("data")).get("leads"), body.get("data"), body.get("results")} {
-		if v.kind() == '[' {
+func leads(body jsontree.Value) (found jsontree.Value, ok bool) {
+	for _, v := range []jsontree.Value{jsontree.Object(body.Get("lead")).Get("leads"), body.Get("leads"), body.Get("lead"), jsontree.Object(body.Get("data")).Get("leads"), body.Get("data"), body.Get("results")} {
+		if v.Kind() == '[' {
 			return v, true
 		}
 	}
@@ -164,24 +165,24 @@ func leads(body value) (found value, ok bool) {
 }
 
 // counted finds the result of a count. A number that is no count is left out.
-func (p *picker) counted(body value) (c resolution.SearchCount, ok bool) {
-	for _, m := range []value{object(body.get("lead")), object(body.get("data")), object(body.get("result")), body} {
-		leads, is := p.count(m.get("count"))
+func (p *picker) counted(body jsontree.Value) (c resolution.SearchCount, ok bool) {
+	for _, m := range []jsontree.Value{jsontree.Object(body.Get("lead")), jsontree.Object(body.Get("data")), jsontree.Object(body.Get("result")), body} {
+		leads, is := p.count(m.Get("count"))
 		if !is {
 			continue
 		}
-		hems, is := p.count(m.get("hashed_email_count"))
+		hems, is := p.count(m.Get("hashed_email_count"))
 		if !is {
 			hems = -1
 		}
-		approximate, _ := truth(m.get("is_approximate"))
+		approximate, _ := jsontree.Truth(m.Get("is_approximate"))
 		return resolution.SearchCount{Leads: leads, HashedEmails: hems, Approximate: approximate}, true
 	}
 	return c, false
 }
 
 // count is v as a count; is reports whether it is one.
-func (p *picker) count(v value) (n int64, is bool) {
+func (p *picker) count(v jsontree.Value) (n int64, is bool) {
 	if n, is = whole(v); !is && !isBlank(v) {
 		p.quarantined++
 	}
@@ -190,16 +191,16 @@ func (p *picker) count(v value) (n int64, is bool) {
 
 // pages reads how many leads there are, 0 if that is not said, and whether this is the
 // last page.
-func pages(body value) (total int64, more bool) {
-	for _, m := range []value{object(object(body.get("lead")).get("pagination")), object(body.get("pagination")), object(object(body.get("data")).get("pagination")), body} {
-		if n, ok := whole(m.get("total")); ok {
+func pages(body jsontree.Value) (total int64, more bool) {
+	for _, m := range []jsontree.Value{jsontree.Object(jsontree.Object(body.Get("lead")).Get("pagination")), jsontree.Object(body.Get("pagination")), jsontree.Object(jsontree.Object(body.Get("data")).Get("pagination")), body} {
+		if n, ok := whole(m.Get("total")); ok {
 			total = n
 		}
-		if more, is := truth(m.get("has_more")); is {
+		if more, is := jsontree.Truth(m.Get("has_more")); is {
 			return total, more
 		}
-		page, ok := number(m.get("page"))
-		all, known := number(m.get("total_pages"))
+		page, ok := number(m.Get("page"))
+		all, known := number(m.Get("total_pages"))
 		if ok && known {
 			return total, page < all
 		}
@@ -208,7 +209,7 @@ func pages(body value) (total int64, more bool) {
 }
 
 // foundLead reads a lead of a page; has says that there is one.
-func (p *picker) foundLead(m value) (has bool) {
+func (p *picker) foundLead(m jsontree.Value) (has bool) {
 	a, id := p.into, first(m, "lead_id", "id")
 	p.lead(resolution.KeywordToLead, m)
 	if id == "" && a.IsLastEmpty() {
@@ -216,13 +217,13 @@ func (p *picker) foundLead(m value) (has bool) {
 		return false
 	}
 	a.SetText(resolution.FieldLeadID, id)
-	a.SetText(resolution.FieldLeadType, text(m.get("lead_type")))
-	for v := range list(m.get("matched_keywords")).all() {
-		if k := text(v); k != "" {
+	a.SetText(resolution.FieldLeadType, jsontree.Text(m.Get("lead_type")))
+	for v := range jsontree.List(m.Get("matched_keywords")).All() {
+		if k := jsontree.Text(v); k != "" {
 			a.AddKeyword(k)
 		}
 	}
-	if at := moment(m.get("searched_at")); at != nil {
+	if at := moment(m.Get("searched_at")); at != nil {
 		a.SetTime(&a.SearchedAt, *at)
 	}
 	return true

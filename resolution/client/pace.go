@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -17,7 +18,7 @@ import (
 // Source: RFC 9110, 10.2.3 (Retry-After); draft-ietf-httpapi-ratelimit-headers,
 // of 2025 (RateLimit: "p";r=1;t=2, RateLimit-Policy: "p";q=10;w=60) and before
 // (limit=10, remaining=1, reset=2; 10;w=60).
-func pace(h http.Header, body value, now time.Time) resolution.Pace {
+func pace(h http.Header, body jsontree.Value, now time.Time) resolution.Pace {
 	var p resolution.Pace
 	now = serviceTime(h, now)
 	p.RetryAfter = waitUntil(h.Get("Retry-After"), now)
@@ -125,14 +126,14 @@ func secondsUntil(n float64, now time.Time) time.Duration {
 	return capped(n)
 }
 
-func bodyRetryAfter(body value, now time.Time) time.Duration {
-	for _, m := range []value{body, object(body.get("error"))} {
+func bodyRetryAfter(body jsontree.Value, now time.Time) time.Duration {
+	for _, m := range []jsontree.Value{body, jsontree.Object(body.Get("error"))} {
 		for _, name := range []string{"retry_after", "retryAfter", "retry_after_seconds"} {
-			if told := text(m.get(name)); told != "" {
+			if told := jsontree.Text(m.Get(name)); told != "" {
 				return waitUntil(told, now)
 			}
 		}
-		if ms, ok := number(m.get("retry_after_ms")); ok {
+		if ms, ok := number(m.Get("retry_after_ms")); ok {
 			return capped(ms / 1000)
 		}
 	}

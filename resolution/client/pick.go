@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 )
 
 // first returns the first of the named members that is text.
-func first(m value, names ...string) string {
+func first(m jsontree.Value, names ...string) string {
 	for _, name := range names {
-		if s := text(m.get(name)); s != "" {
+		if s := jsontree.Text(m.Get(name)); s != "" {
 			return s
 		}
 	}
@@ -22,8 +23,8 @@ func first(m value, names ...string) string {
 }
 
 // number is v as a number, also one written as a string.
-func number(v value) (float64, bool) {
-	s := text(v)
+func number(v jsontree.Value) (float64, bool) {
+	s := jsontree.Text(v)
 	if s == "" {
 		return 0, false
 	}
@@ -32,7 +33,7 @@ func number(v value) (float64, bool) {
 }
 
 // whole is v as a count: a whole number from 0, exact as a float.
-func whole(v value) (n int64, is bool) {
+func whole(v jsontree.Value) (n int64, is bool) {
 	f, is := number(v)
 	if !is || f < 0 || f != math.Trunc(f) || f > 1<<53 {
 		return 0, false
@@ -41,7 +42,7 @@ func whole(v value) (n int64, is bool) {
 }
 
 // year is a year written as a number, a string or a float; nil for anything else.
-func year(v value) *int32 {
+func year(v jsontree.Value) *int32 {
 	n, ok := number(v)
 	if !ok || n != math.Trunc(n) || n < 1 || n > 9999 {
 		return nil
@@ -52,8 +53,8 @@ func year(v value) *int32 {
 
 // moment is a time as services write them: RFC 3339, a date, or seconds or
 // milliseconds since 1970; nil when it is none.
-func moment(v value) *time.Time {
-	s := text(v)
+func moment(v jsontree.Value) *time.Time {
+	s := jsontree.Text(v)
 	if s == "" {
 		return nil
 	}
@@ -95,58 +96,58 @@ var texts = []struct {
 
 // lead reads the data of an answer, and returns its row. For a company operation, the
 // members of the company may stand in place of the lead.
-func (p *picker) lead(op resolution.Operation, m value) (row int) {
+func (p *picker) lead(op resolution.Operation, m jsontree.Value) (row int) {
 	a := p.into
 	row = a.AddMatch()
-	c := object(m.get("company"))
+	c := jsontree.Object(m.Get("company"))
 	if c == nil && op == resolution.IPToCompany {
 		p.company(m)
 	} else {
 		p.company(c)
 		p.person(m)
 	}
-	for v := range list(m.get("hashed_emails")).all() {
+	for v := range jsontree.List(m.Get("hashed_emails")).All() {
 		if hash, kind, is := p.hash(v); is && (c != nil || op != resolution.IPToCompany) {
 			a.AddHash(hash, kind)
 		}
 	}
-	if n, ok := number(m.get("confidence")); ok && n >= 0 && n <= 1 {
+	if n, ok := number(m.Get("confidence")); ok && n >= 0 && n <= 1 {
 		a.SetConfidence(n)
 	}
 	return row
 }
 
 // person reads what is known of a person beside hashes and company.
-func (p *picker) person(m value) {
+func (p *picker) person(m jsontree.Value) {
 	a := p.into
 	for _, t := range texts {
 		a.SetText(t.field, first(m, t.names...))
 	}
 	a.SetText(resolution.FieldNetworkURL, withoutScheme(first(m, "network_url", "profile_url")))
-	a.SetText(resolution.FieldMatchLevel, strings.ToLower(text(m.get("match_level"))))
-	home := address(m.get("address"))
+	a.SetText(resolution.FieldMatchLevel, strings.ToLower(jsontree.Text(m.Get("match_level"))))
+	home := address(m.Get("address"))
 	a.SetText(resolution.FieldStreet, home.Street)
 	a.SetText(resolution.FieldZipCode, home.ZipCode)
 	a.SetText(resolution.FieldCity, home.City)
 	a.SetText(resolution.FieldState, home.State)
-	if at := moment(m.get("last_seen_at")); at != nil {
+	if at := moment(m.Get("last_seen_at")); at != nil {
 		a.SetTime(&a.LastSeen, *at)
 	}
-	for v := range list(m.get("emails")).all() {
-		if e := text(v); e != "" {
+	for v := range jsontree.List(m.Get("emails")).All() {
+		if e := jsontree.Text(v); e != "" {
 			a.AddTyped(&a.Emails, e, "")
-		} else if m := object(v); first(m, "email", "address", "value") != "" {
-			a.AddTyped(&a.Emails, first(m, "email", "address", "value"), text(m.get("type")))
+		} else if m := jsontree.Object(v); first(m, "email", "address", "value") != "" {
+			a.AddTyped(&a.Emails, first(m, "email", "address", "value"), jsontree.Text(m.Get("type")))
 		}
 	}
 	number := ""
-	for v := range list(m.get("phone")).all() {
+	for v := range jsontree.List(m.Get("phone")).All() {
 		number = cmp.Or(number, phone(v))
 	}
 	for _, name := range []string{"phones", "phone_numbers"} {
-		for v := range list(m.get(name)).all() {
+		for v := range jsontree.List(m.Get(name)).All() {
 			if n := phone(v); n != "" {
-				a.AddTyped(&a.Phones, n, text(object(v).get("type")))
+				a.AddTyped(&a.Phones, n, jsontree.Text(jsontree.Object(v).Get("type")))
 				number = cmp.Or(number, n)
 			}
 		}
@@ -155,16 +156,16 @@ func (p *picker) person(m value) {
 }
 
 // company reads the company of the last row.
-func (p *picker) company(m value) {
+func (p *picker) company(m jsontree.Value) {
 	if c := p.companies.read(m); c != nil {
 		p.into.SetCompany(p.into.Companies.Table.AddShared(c))
 	}
 }
 
 // hash reads a hashed email; is says whether the value is one.
-func (p *picker) hash(v value) (hash, kind string, is bool) {
-	hash = text(v)
-	if m := object(v); m != nil {
+func (p *picker) hash(v jsontree.Value) (hash, kind string, is bool) {
+	hash = jsontree.Text(v)
+	if m := jsontree.Object(v); m != nil {
 		hash, kind = first(m, "email", "hash", "value"), hashType(first(m, "type", "algorithm"))
 	}
 	if hash == "" {
@@ -235,32 +236,32 @@ func isHex(s string) bool {
 	})
 }
 
-func phone(v value) string {
-	if s := text(v); s != "" {
+func phone(v jsontree.Value) string {
+	if s := jsontree.Text(v); s != "" {
 		return s
 	}
-	return first(object(v), "phone", "number", "phone_number", "value")
+	return first(jsontree.Object(v), "phone", "number", "phone_number", "value")
 }
 
-func address(v value) resolution.Address {
-	m := object(v)
-	return resolution.Address{Street: text(m.get("street")), ZipCode: first(m, "zip_code", "zip", "postal_code"), City: text(m.get("city")), State: text(m.get("state"))}
+func address(v jsontree.Value) resolution.Address {
+	m := jsontree.Object(v)
+	return resolution.Address{Street: jsontree.Text(m.Get("street")), ZipCode: first(m, "zip_code", "zip", "postal_code"), City: jsontree.Text(m.Get("city")), State: jsontree.Text(m.Get("state"))}
 }
 
 // company is a company's record, nil when nothing is in it.
-func company(m value) *resolution.Company {
+func company(m jsontree.Value) *resolution.Company {
 	c := resolution.Company{
-		Name:          text(m.get("name")),
-		Domain:        text(m.get("domain")),
+		Name:          jsontree.Text(m.Get("name")),
+		Domain:        jsontree.Text(m.Get("domain")),
 		WebsiteURL:    first(m, "website_url", "website"),
-		NetworkURL:    withoutScheme(text(m.get("network_url"))),
-		Revenue:       text(m.get("revenue")),
-		EmployeeCount: text(m.get("employee_count")),
-		YearFounded:   year(m.get("year_founded")),
-		Address:       address(m.get("address")),
-		About:         text(m.get("about")),
+		NetworkURL:    withoutScheme(jsontree.Text(m.Get("network_url"))),
+		Revenue:       jsontree.Text(m.Get("revenue")),
+		EmployeeCount: jsontree.Text(m.Get("employee_count")),
+		YearFounded:   year(m.Get("year_founded")),
+		Address:       address(m.Get("address")),
+		About:         jsontree.Text(m.Get("about")),
 	}
-	if s := text(m.get("industry")); s != "" {
+	if s := jsontree.Text(m.Get("industry")); s != "" {
 		c.Industry = &s
 	}
 	if c == (resolution.Company{}) {

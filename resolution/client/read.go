@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -19,15 +20,15 @@ func Read(op resolution.Operation, status int, body []byte, into *resolution.Ans
 
 // read reads an answer with a decoder that is used again.
 func read(a answer) (resolution.Reply, error) {
-	a.decoder = decoders.Get().(*decoder)
+	a.decoder = decoders.Get().(*jsontree.Decoder)
 	defer func() {
-		a.decoder.forget()
+		a.decoder.Forget()
 		decoders.Put(a.decoder)
 	}()
 	return a.reply()
 }
 
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
+var decoders = sync.Pool{New: func() any { return new(jsontree.Decoder) }}
 
 // Reader reads the stored answers of a run. As a Client, it gives all answers with
 // the same company one record of it. It is safe from many goroutines.
@@ -52,11 +53,11 @@ const maxCompanyBytes = 8 << 20
 
 // read reads a company, which is nil when nothing is in it. It is shared, and must not be changed.
 // A nil companies knows none.
-func (k *companies) read(m value) *resolution.Company {
+func (k *companies) read(m jsontree.Value) *resolution.Company {
 	if k == nil || len(m) == 0 {
 		return company(m)
 	}
-	written := m[0].text
+	written := m.Written()
 	k.mu.Lock()
 	c, found := k.known[written]
 	k.mu.Unlock()
@@ -87,9 +88,9 @@ func ReadDelivery(h http.Header, body []byte) (resolution.Delivery, error) {
 		return resolution.Delivery{}, fmt.Errorf("%w: the callback is not a JSON object", resolution.ErrInvalid)
 	}
 	d := resolution.Delivery{ID: e.about.ID, RequestID: e.about.RequestID, Spent: e.about.Spent, Body: body}
-	for _, at := range []value{m, object(m.get("payload")), object(m.get("resolution")), object(m.get("data"))} {
+	for _, at := range []jsontree.Value{m, jsontree.Object(m.Get("payload")), jsontree.Object(m.Get("resolution")), jsontree.Object(m.Get("data"))} {
 		if d.ClientRef == "" {
-			d.ClientRef = text(object(at.get("metadata")).get("client_ref"))
+			d.ClientRef = jsontree.Text(jsontree.Object(at.Get("metadata")).Get("client_ref"))
 		}
 	}
 	for _, name := range []string{"Webhook-Id", "Svix-Id"} {

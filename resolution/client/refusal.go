@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -85,8 +86,8 @@ var settings = map[string]string{
 
 // isAnswer reports whether the body of a 2xx is an answer. Some services send
 // refusals with 2xx.
-func isAnswer(body value) bool {
-	success, is := truth(body.get("success"))
+func isAnswer(body jsontree.Value) bool {
+	success, is := jsontree.Truth(body.Get("success"))
 	return len(body) > 0 && (!is || success || isNotReady(body))
 }
 
@@ -113,12 +114,12 @@ func (a answer) saysTLS() bool {
 
 // isNotReady reports whether an answer without success says that it only
 // comes later.
-func isNotReady(body value) bool {
+func isNotReady(body jsontree.Value) bool {
 	switch status(body) {
 	case "queued", "processing", "pending", "in_progress", "running", "not_ready":
 		return true
 	}
-	return says(text(body.get("message")), "not ready", "still processing", "in progress", "try again later", "retry later")
+	return says(jsontree.Text(body.Get("message")), "not ready", "still processing", "in progress", "try again later", "retry later")
 }
 
 // isTooEarly reports whether a 404 says that the answer will come later: in
@@ -128,7 +129,7 @@ func (in envelope) isTooEarly() bool {
 	if a.status != http.StatusNotFound {
 		return false
 	}
-	if in.about.Pace.RetryAfter > 0 || isNotReady(in.body) || isNotReady(object(in.body.get("data"))) {
+	if in.about.Pace.RetryAfter > 0 || isNotReady(in.body) || isNotReady(jsontree.Object(in.body.Get("data"))) {
 		return true
 	}
 	words := []string{"not ready", "not_ready", "not finished", "not yet", "is pending", "is queued", "processing", "in progress", "in_progress", "try again later", "retry later"}
@@ -173,10 +174,10 @@ func (in envelope) saysUsedUp(code string) bool {
 }
 
 // code is the service's error code, "" when it has none.
-func code(body value) string {
-	e := object(body.get("error"))
-	for _, v := range []value{e.get("code"), body.get("code"), body.get("error_code"), e.get("type"), body.get("error"), body.get("type")} {
-		if word := text(v); word != "" && isWord(word, 64) {
+func code(body jsontree.Value) string {
+	e := jsontree.Object(body.Get("error"))
+	for _, v := range []jsontree.Value{e.Get("code"), body.Get("code"), body.Get("error_code"), e.Get("type"), body.Get("error"), body.Get("type")} {
+		if word := jsontree.Text(v); word != "" && isWord(word, 64) {
 			return strings.ToLower(word)
 		}
 	}
@@ -185,16 +186,16 @@ func code(body value) string {
 
 // reason collects the messages in a body. They are searched but never shown,
 // because they may repeat the request.
-func reason(body value) string {
-	e := object(body.get("error"))
+func reason(body jsontree.Value) string {
+	e := jsontree.Object(body.Get("error"))
 	var b strings.Builder
-	for _, v := range []value{body.get("message"), body.get("error"), body.get("detail"), body.get("title"), e.get("message"), e.get("detail"), e.get("title")} {
-		b.WriteString(text(v))
+	for _, v := range []jsontree.Value{body.Get("message"), body.Get("error"), body.Get("detail"), body.Get("title"), e.Get("message"), e.Get("detail"), e.Get("title")} {
+		b.WriteString(jsontree.Text(v))
 		b.WriteByte(' ')
 	}
-	for v := range list(body.get("detail")).all() {
-		b.WriteString(text(v))
-		b.WriteString(text(object(v).get("msg")))
+	for v := range jsontree.List(body.Get("detail")).All() {
+		b.WriteString(jsontree.Text(v))
+		b.WriteString(jsontree.Text(jsontree.Object(v).Get("msg")))
 		b.WriteByte(' ')
 	}
 	return b.String()

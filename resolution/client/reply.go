@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -28,7 +29,7 @@ func (a answer) reply() (resolution.Reply, error) {
 	if err := e.err(); err != nil {
 		return resolution.Reply{}, err
 	}
-	if isMistyped(e.body.get("lead")) || isSeveral(e.body.get("data")) || isSeveral(e.body.get("result")) {
+	if isMistyped(e.body.Get("lead")) || isSeveral(e.body.Get("data")) || isSeveral(e.body.Get("result")) {
 		return resolution.Reply{}, e.unreadable("the lead of the answer is not an object")
 	}
 	found, said := leadOf(e.body)
@@ -54,7 +55,7 @@ func (a answer) reply() (resolution.Reply, error) {
 }
 
 // data reads the data of an answer. They match if they are what the operation asks for.
-func (a answer) data(found value) (r resolution.AnswerRow, quarantined int) {
+func (a answer) data(found jsontree.Value) (r resolution.AnswerRow, quarantined int) {
 	if found == nil {
 		return r, 0
 	}
@@ -78,11 +79,11 @@ func (e envelope) fault(said said) string {
 	switch {
 	case hasError(e.body):
 		return "the answer reports an error"
-	case said == saidNo || e.status != "" || object(e.body.get("lead")) != nil:
+	case said == saidNo || e.status != "" || jsontree.Object(e.body.Get("lead")) != nil:
 		return ""
 	}
 	for _, name := range leadPlaces {
-		if v := e.body.get(name); len(v) > 0 && (object(v) != nil || isBlank(v)) {
+		if v := e.body.Get(name); len(v) > 0 && (jsontree.Object(v) != nil || isBlank(v)) {
 			return ""
 		}
 	}
@@ -91,20 +92,20 @@ func (e envelope) fault(said said) string {
 
 // hasError reports whether an answer reports an error: in a member for it, by a
 // status of HTTP, or by a success that is false however it is written.
-func hasError(body value) bool {
-	for _, m := range []value{body, object(body.get("lead")), object(body.get("data")), object(body.get("result"))} {
+func hasError(body jsontree.Value) bool {
+	for _, m := range []jsontree.Value{body, jsontree.Object(body.Get("lead")), jsontree.Object(body.Get("data")), jsontree.Object(body.Get("result"))} {
 		for _, name := range []string{"error", "errors", "error_code", "errorCode", "error_message", "errorMessage", "fault", "exception"} {
-			if !isBlank(m.get(name)) {
+			if !isBlank(m.Get(name)) {
 				return true
 			}
 		}
 		for _, name := range []string{"code", "status", "status_code", "statusCode", "http_status", "httpStatus"} {
-			if n, is := number(m.get(name)); is && n >= http.StatusBadRequest {
+			if n, is := number(m.Get(name)); is && n >= http.StatusBadRequest {
 				return true
 			}
 		}
 		for _, name := range []string{"success", "ok"} {
-			if v := m.get(name); len(v) > 0 && isBlank(v) && v.kind() != 'n' {
+			if v := m.Get(name); len(v) > 0 && isBlank(v) && v.Kind() != 'n' {
 				return true
 			}
 		}
@@ -114,14 +115,14 @@ func hasError(body value) bool {
 
 // isBlank reports whether a value is missing or says nothing, in any of the ways to
 // write that.
-func isBlank(v value) bool {
-	switch v.kind() {
+func isBlank(v jsontree.Value) bool {
+	switch v.Kind() {
 	case 0, 'n', 'f':
 		return true
 	case '[', '{':
 		return len(v) == 1
 	case '"', '0':
-		switch strings.ToLower(text(v)) {
+		switch strings.ToLower(jsontree.Text(v)) {
 		case "", "0", "false", "no", "null", "none":
 			return true
 		}
@@ -132,7 +133,7 @@ func isBlank(v value) bool {
 // envelope is an answer or a callback with what every kind of them has.
 type envelope struct {
 	answer answer
-	body   value // empty when it is not a JSON object
+	body   jsontree.Value // empty when it is not a JSON object
 	about  resolution.About
 	status string // the word for the resolution's status, in lower case
 }
@@ -141,9 +142,9 @@ type envelope struct {
 func (a answer) envelope() envelope {
 	d := a.decoder
 	if d == nil {
-		d = new(decoder)
+		d = new(jsontree.Decoder)
 	}
-	body := d.decode(bytes.TrimPrefix(a.body, []byte("\ufeff")))
+	body := jsontree.Object(d.Decode(bytes.TrimPrefix(a.body, []byte("\ufeff"))))
 	return envelope{answer: a, body: body, about: a.about(body), status: status(body)}
 }
 
@@ -159,9 +160,9 @@ func (e envelope) swapped(detail string) *resolution.CallError {
 	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, Sent: true, Swapped: true, Detail: detail, Pace: e.about.Pace}
 }
 
-func (a answer) about(body value) resolution.About {
+func (a answer) about(body jsontree.Value) resolution.About {
 	r := resolution.About{
-		ID:        text(object(body.get("resolution")).get("id")),
+		ID:        jsontree.Text(jsontree.Object(body.Get("resolution")).Get("id")),
 		RequestID: a.requestID(),
 		Status:    a.status,
 		Replayed:  strings.EqualFold(a.header.Get("Idempotent-Replayed"), "true"),
@@ -170,12 +171,12 @@ func (a answer) about(body value) resolution.About {
 		Body:      a.body,
 	}
 	if r.ID == "" {
-		r.ID = cmp.Or(text(body.get("resolution_id")), text(body.get("id")), strings.TrimSpace(a.header.Get("X-Resolution-Id")))
+		r.ID = cmp.Or(jsontree.Text(body.Get("resolution_id")), jsontree.Text(body.Get("id")), strings.TrimSpace(a.header.Get("X-Resolution-Id")))
 	}
 	if n, is := parse(a.header.Get("X-Credits-Spent")); is && n >= 0 && n == math.Trunc(n) {
 		spent := int64(min(n, math.MaxInt32))
 		r.Spent = &spent
-	} else if n, is := whole(object(body.get("credits")).get("spent")); is {
+	} else if n, is := whole(jsontree.Object(body.Get("credits")).Get("spent")); is {
 		spent := min(n, math.MaxInt32)
 		r.Spent = &spent
 	}
@@ -201,20 +202,20 @@ const (
 )
 
 // leadOf finds the data in an answer, in all the places where services put them.
-func leadOf(body value) (lead value, s said) {
+func leadOf(body jsontree.Value) (lead jsontree.Value, s said) {
 	for _, name := range []string{"data", "found"} {
-		if yes, is := truth(body.get(name)); yes {
+		if yes, is := jsontree.Truth(body.Get(name)); yes {
 			s = saidYes
 		} else if is {
 			return nil, saidNo
 		}
 	}
-	if body.get("lead").kind() == 'n' {
+	if body.Get("lead").Kind() == 'n' {
 		return nil, saidNo
 	}
 	for _, name := range leadPlaces {
-		if m := object(body.get(name)); m != nil {
-			if inner := object(m.get("lead")); inner != nil {
+		if m := jsontree.Object(body.Get(name)); m != nil {
+			if inner := jsontree.Object(m.Get("lead")); inner != nil {
 				m = inner
 			}
 			if s == saidNothing {
@@ -231,32 +232,34 @@ var leadPlaces = []string{"lead", "data", "result"}
 
 // isMistyped reports whether a lead is neither an object nor one of the ways to
 // write that there is none. Its data cannot be read, but it is not a miss.
-func isMistyped(lead value) bool {
-	switch lead.kind() {
+func isMistyped(lead jsontree.Value) bool {
+	switch lead.Kind() {
 	case 0, '{', 'n', 'f':
 		return false
 	case '[':
 		return isSeveral(lead)
 	case '"':
-		return text(lead) != ""
+		return jsontree.Text(lead) != ""
 	}
 	return true
 }
 
 // isSeveral reports whether v is a list with anything but one object.
-func isSeveral(v value) bool { return v.kind() == '[' && len(v) > 1 && object(v) == nil }
+func isSeveral(v jsontree.Value) bool {
+	return v.Kind() == '[' && len(v) > 1 && jsontree.Object(v) == nil
+}
 
 // status is an answer's status word in lower case, "" when it has none. A
 // callback may say it by its type alone.
-func status(body value) string {
-	s := text(object(body.get("resolution")).get("status"))
+func status(body jsontree.Value) string {
+	s := jsontree.Text(jsontree.Object(body.Get("resolution")).Get("status"))
 	if s == "" {
-		s = text(body.get("status"))
+		s = jsontree.Text(body.Get("status"))
 	}
 	if _, is := parse(s); is { // of HTTP
 		s = ""
 	}
-	if kind, is := strings.CutPrefix(text(body.get("type")), "resolution."); is && s == "" {
+	if kind, is := strings.CutPrefix(jsontree.Text(body.Get("type")), "resolution."); is && s == "" {
 		s = kind
 	}
 	return strings.ToLower(s)
@@ -291,7 +294,7 @@ func isFinished(status string) bool {
 // not_found means that the address is wrong.
 func (e envelope) isMiss() bool {
 	c := code(e.body)
-	return e.answer.status == http.StatusNotFound && c != "" && c != "404" && text(object(e.body.get("error")).get("type")) != nothingHere
+	return e.answer.status == http.StatusNotFound && c != "" && c != "404" && jsontree.Text(jsontree.Object(e.body.Get("error")).Get("type")) != nothingHere
 }
 
 // nothingHere is the type of the error for an unknown path.

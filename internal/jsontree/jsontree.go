@@ -1,4 +1,6 @@
-package client
+// Package jsontree reads JSON as services send it: tolerant, and without a map or a text of its
+// own for each value. A tree is one slice of nodes, of which a few are looked at.
+package jsontree
 
 import (
 	"bytes"
@@ -12,9 +14,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// value is a JSON value: its own node first, then the nodes of what it
+// Value is a JSON value: its own node first, then the nodes of what it
 // contains. A missing value is empty.
-type value []node
+type Value []node
 
 type node struct {
 	name string        // of an object's member
@@ -23,23 +25,23 @@ type node struct {
 	kind jsontext.Kind // 0 for a missing value
 }
 
-// decoder reads JSON. One slice of nodes costs a fraction of maps of an answer
+// Decoder reads JSON. One slice of nodes costs a fraction of maps of an answer
 // of which a few members are looked at.
-type decoder struct {
+type Decoder struct {
 	tokens *jsontext.Decoder
 	body   bytes.Buffer
 	text   string // of body
 	utf8   bool   // the whole text is
-	nodes  value
+	nodes  Value
 }
 
 var tolerant = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// decode reads a JSON object, or a list of one; anything else is empty. It accepts
+// Decode reads one JSON value; it is empty if the body is anything else. It accepts
 // names that occur twice, bytes that are not UTF-8, and NaN and infinities as null:
-// many services send them. The value is valid until the next decode. Its texts are
+// many services send them. The value is valid until the next Decode. Its texts are
 // valid for longer: they are parts of body, which must not change afterwards.
-func (r *decoder) decode(body []byte) value {
+func (r *Decoder) Decode(body []byte) Value {
 	v := r.strictly(body)
 	if v == nil {
 		if without, any := withoutNaN(body); any {
@@ -49,8 +51,8 @@ func (r *decoder) decode(body []byte) value {
 	return v
 }
 
-// strictly is decode for numbers as JSON has them.
-func (r *decoder) strictly(body []byte) value {
+// strictly is Decode for numbers as JSON has them.
+func (r *Decoder) strictly(body []byte) Value {
 	r.body = *bytes.NewBuffer(body)
 	if r.tokens == nil {
 		r.tokens = jsontext.NewDecoder(&r.body, tolerant...)
@@ -59,7 +61,7 @@ func (r *decoder) strictly(body []byte) value {
 	}
 	r.text, r.utf8 = unsafe.String(unsafe.SliceData(body), len(body)), utf8.Valid(body)
 	if cap(r.nodes) == 0 {
-		r.nodes = make(value, 0, len(body)/24+4)
+		r.nodes = make(Value, 0, len(body)/24+4)
 	}
 	r.nodes = r.nodes[:0]
 	if r.value("") != nil {
@@ -68,15 +70,15 @@ func (r *decoder) strictly(body []byte) value {
 	if _, err := r.tokens.ReadToken(); err != io.EOF {
 		return nil
 	}
-	return object(r.nodes)
+	return r.nodes
 }
 
 // maxKeptNodes bounds the memory that is used again: a page of a search has
 // tens of thousands of nodes.
 const maxKeptNodes = 1024
 
-// forget drops the texts of the last body.
-func (r *decoder) forget() {
+// Forget drops the texts of the last body.
+func (r *Decoder) Forget() {
 	r.text, r.body = "", bytes.Buffer{}
 	if cap(r.nodes) > maxKeptNodes {
 		r.nodes = nil
@@ -85,7 +87,7 @@ func (r *decoder) forget() {
 }
 
 // value reads the next value.
-func (r *decoder) value(name string) error {
+func (r *Decoder) value(name string) error {
 	at, kind := len(r.nodes), r.tokens.PeekKind()
 	r.nodes = append(r.nodes, node{name: name, kind: kind})
 	var err error
@@ -99,7 +101,7 @@ func (r *decoder) value(name string) error {
 }
 
 // inside reads an object or a list, and returns it as it is written.
-func (r *decoder) inside(kind jsontext.Kind) (string, error) {
+func (r *Decoder) inside(kind jsontext.Kind) (string, error) {
 	if _, err := r.tokens.ReadToken(); err != nil {
 		return "", err
 	}
@@ -124,7 +126,7 @@ func (r *decoder) inside(kind jsontext.Kind) (string, error) {
 
 // scalar reads the text of a string, without its escapes, or another scalar as
 // it is written.
-func (r *decoder) scalar(kind jsontext.Kind) (string, error) {
+func (r *Decoder) scalar(kind jsontext.Kind) (string, error) {
 	written, err := r.tokens.ReadValue()
 	if err != nil {
 		return "", err
@@ -141,15 +143,32 @@ func (r *decoder) scalar(kind jsontext.Kind) (string, error) {
 	return string(unquoted), nil
 }
 
-func (v value) kind() jsontext.Kind {
+// Kind is the kind of a value, by its first character; 0 if it is missing.
+func (v Value) Kind() jsontext.Kind {
 	if len(v) == 0 {
 		return 0
 	}
 	return v[0].kind
 }
 
-// get returns the member of an object with the name, the last one of several.
-func (v value) get(name string) (found value) {
+// Name is the name of a member of an object.
+func (v Value) Name() string {
+	if len(v) == 0 {
+		return ""
+	}
+	return v[0].name
+}
+
+// Written is a string without its quotes and escapes, and any other value as it is written.
+func (v Value) Written() string {
+	if len(v) == 0 {
+		return ""
+	}
+	return v[0].text
+}
+
+// Get returns the member of an object with the name, the last one of several.
+func (v Value) Get(name string) (found Value) {
 	for i := 1; i < len(v); i += int(v[i].size) {
 		if v[i].name == name {
 			found = v[i : i+int(v[i].size)]
@@ -158,66 +177,66 @@ func (v value) get(name string) (found value) {
 	return found
 }
 
-// inside returns the members of an object or the items of a list.
-func (v value) inside() values {
+// Inside returns the members of an object or the items of a list.
+func (v Value) Inside() Values {
 	if len(v) == 0 {
 		return nil
 	}
-	return values(v[1:])
+	return Values(v[1:])
 }
 
-// values are the nodes of values, one after another.
-type values []node
+// Values are the nodes of values, one after another.
+type Values []node
 
-// all yields the values. It is short enough that the compiler inlines it, which
+// All yields the values. It is short enough that the compiler inlines it, which
 // saves a loop its memory.
-func (v values) all() iter.Seq[value] {
-	return func(yield func(value) bool) {
+func (v Values) All() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
 		for i := 0; i < len(v); i += int(v[i].size) {
-			if !yield(value(v[i : i+int(v[i].size)])) {
+			if !yield(Value(v[i : i+int(v[i].size)])) {
 				return
 			}
 		}
 	}
 }
 
-// list returns the items of a list. A value alone counts as a list of one; null
+// List returns the items of a list. A value alone counts as a list of one; null
 // and a missing value have no items.
-func list(v value) values {
-	switch v.kind() {
+func List(v Value) Values {
+	switch v.Kind() {
 	case '[':
-		return v.inside()
+		return v.Inside()
 	case 0, 'n':
 		return nil
 	}
-	return values(v)
+	return Values(v)
 }
 
-// object is v as an object, empty when it is something else. A list of one object
+// Object is v as an object, empty when it is something else. A list of one object
 // is that object.
-func object(v value) value {
-	if v.kind() == '[' && len(v) > 1 && len(v) == 1+int(v[1].size) {
+func Object(v Value) Value {
+	if v.Kind() == '[' && len(v) > 1 && len(v) == 1+int(v[1].size) {
 		v = v[1:]
 	}
-	if v.kind() == '{' {
+	if v.Kind() == '{' {
 		return v
 	}
 	return nil
 }
 
-// text is v as text: a string without surrounding space, a number as it is
+// Text is v as text: a string without surrounding space, a number as it is
 // written, "" for everything else.
-func text(v value) string {
-	switch v.kind() {
+func Text(v Value) string {
+	switch v.Kind() {
 	case '"', '0':
 		return strings.TrimSpace(v[0].text)
 	}
 	return ""
 }
 
-// truth is v as a boolean; is reports whether it is one.
-func truth(v value) (yes, is bool) {
-	return v.kind() == 't', v.kind() == 't' || v.kind() == 'f'
+// Truth is v as a boolean; is reports whether it is one.
+func Truth(v Value) (yes, is bool) {
+	return v.Kind() == 't', v.Kind() == 't' || v.Kind() == 'f'
 }
 
 // noNumbers are texts, or words for numbers that JSON does not have.

@@ -94,6 +94,8 @@ var rooms = []string{
 var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
 
+	"resolution/exchange": "how answers that come over HTTP are read",
+
 	"resolution/service/state":      "what stores of a service keep",
 	"resolution/service/wire":       "the JSON of the interface",
 	"resolution/service/request":    "what callers may ask",

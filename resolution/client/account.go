@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/jsontree"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // Account is what a service says about the account of the key.
@@ -41,7 +42,7 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	if err := in.err(); err != nil {
 		return account, err
 	}
-	credits, told := number(in.body.Get("available"))
+	credits, told := exchange.Number(in.body.Get("available"))
 	account.Credits, account.Told = int64(credits), told
 	return account, nil
 }

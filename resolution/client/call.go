@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // The bounds of an answer, in bytes. A single record takes a few kilobytes; a page
@@ -93,7 +94,7 @@ type answer struct {
 	asked     *asked              // nil for a stored answer
 	waited    time.Duration       // from the last byte sent
 	decoder   *jsontree.Decoder   // reads body; nil for one of its own
-	companies *companies          // known ones; nil without any
+	companies *exchange.Companies // known ones; nil without any
 	into      *resolution.Answers // to which the data of a record are added; nil for Answers of its own
 }
 

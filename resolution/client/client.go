@@ -21,6 +21,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -113,7 +114,7 @@ type Client struct {
 	http      *http.Transport
 	era       atomic.Int64 // how often answers were mixed up; older connections are not used
 	key       atomic.Pointer[secret.Text]
-	companies companies // of all answers
+	companies exchange.Companies // of all answers
 }
 
 // New makes a client without opening a connection. The error joins everything that

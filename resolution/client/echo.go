@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/profile"
@@ -132,7 +133,7 @@ func (s *searchBody) namedBy(m jsontree.Value) naming {
 			return namesAnother
 		}
 	}
-	if page, is := number(m.Get("page")); is && s.Page > 0 && page != float64(s.Page) {
+	if page, is := exchange.Number(m.Get("page")); is && s.Page > 0 && page != float64(s.Page) {
 		return namesAnother
 	}
 	return said
@@ -318,7 +319,7 @@ func (k *Asked) compare(kind resolution.Identifier, key, said string) naming {
 	switch {
 	case said == "":
 		return namesNone
-	case said == key, kind == resolution.NetworkURL && withoutScheme(said) == key:
+	case said == key, kind == resolution.NetworkURL && exchange.WithoutScheme(said) == key:
 		return namesThis
 	}
 	switch kind {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // creations and results are the paths that start keyword searches and return their
@@ -183,7 +184,7 @@ func (p *picker) counted(body jsontree.Value) (c resolution.SearchCount, ok bool
 
 // count is v as a count; is reports whether it is one.
 func (p *picker) count(v jsontree.Value) (n int64, is bool) {
-	if n, is = whole(v); !is && !isBlank(v) {
+	if n, is = exchange.Whole(v); !is && !isBlank(v) {
 		p.quarantined++
 	}
 	return n, is
@@ -193,14 +194,14 @@ func (p *picker) count(v jsontree.Value) (n int64, is bool) {
 // last page.
 func pages(body jsontree.Value) (total int64, more bool) {
 	for _, m := range []jsontree.Value{jsontree.Object(jsontree.Object(body.Get("lead")).Get("pagination")), jsontree.Object(body.Get("pagination")), jsontree.Object(jsontree.Object(body.Get("data")).Get("pagination")), body} {
-		if n, ok := whole(m.Get("total")); ok {
+		if n, ok := exchange.Whole(m.Get("total")); ok {
 			total = n
 		}
 		if more, is := jsontree.Truth(m.Get("has_more")); is {
 			return total, more
 		}
-		page, ok := number(m.Get("page"))
-		all, known := number(m.Get("total_pages"))
+		page, ok := exchange.Number(m.Get("page"))
+		all, known := exchange.Number(m.Get("total_pages"))
 		if ok && known {
 			return total, page < all
 		}
@@ -223,7 +224,7 @@ func (p *picker) foundLead(m jsontree.Value) (has bool) {
 			a.AddKeyword(k)
 		}
 	}
-	if at := moment(m.Get("searched_at")); at != nil {
+	if at := exchange.Moment(m.Get("searched_at")); at != nil {
 		a.SetTime(&a.SearchedAt, *at)
 	}
 	return true

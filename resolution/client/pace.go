@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // pace reads the limits from the headers of an answer, or from its body when the
@@ -133,7 +134,7 @@ func bodyRetryAfter(body jsontree.Value, now time.Time) time.Duration {
 				return waitUntil(told, now)
 			}
 		}
-		if ms, ok := number(m.Get("retry_after_ms")); ok {
+		if ms, ok := exchange.Number(m.Get("retry_after_ms")); ok {
 			return capped(ms / 1000)
 		}
 	}

@@ -3,11 +3,11 @@ package client
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // Read reads the status and body of a stored answer, and returns what Do,
@@ -32,47 +32,11 @@ var decoders = sync.Pool{New: func() any { return new(jsontree.Decoder) }}
 
 // Reader reads the stored answers of a run. As a Client, it gives all answers with
 // the same company one record of it. It is safe from many goroutines.
-type Reader struct{ companies companies }
+type Reader struct{ companies exchange.Companies }
 
 // Read is as the function.
 func (r *Reader) Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
 	return read(answer{operation: op, status: status, body: body, companies: &r.companies, into: into})
-}
-
-// companies are records of companies, by the JSON objects they were read from.
-// Columns are made once for each record. With a record for each answer, whose texts
-// were parts of its body, these were most of the memory of a run.
-type companies struct {
-	mu    sync.Mutex
-	known map[string]*resolution.Company
-	bytes int
-}
-
-// maxCompanyBytes bounds the texts of the known companies: some ten thousand.
-const maxCompanyBytes = 8 << 20
-
-// read reads a company, which is nil when nothing is in it. It is shared, and must not be changed.
-// A nil companies knows none.
-func (k *companies) read(m jsontree.Value) *resolution.Company {
-	if k == nil || len(m) == 0 {
-		return company(m)
-	}
-	written := m.Written()
-	k.mu.Lock()
-	c, found := k.known[written]
-	k.mu.Unlock()
-	if found {
-		return c
-	}
-	c = company(m)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.known == nil || k.bytes > maxCompanyBytes {
-		k.known, k.bytes = map[string]*resolution.Company{}, 0
-	}
-	k.known[strings.Clone(written)] = c
-	k.bytes += 2 * len(written) // the record has hardly more text than that
-	return c
 }
 
 // ReadDelivery reads a callback, whose signature is the caller's business.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // reply reads an answer.
@@ -100,7 +101,7 @@ func hasError(body jsontree.Value) bool {
 			}
 		}
 		for _, name := range []string{"code", "status", "status_code", "statusCode", "http_status", "httpStatus"} {
-			if n, is := number(m.Get(name)); is && n >= http.StatusBadRequest {
+			if n, is := exchange.Number(m.Get(name)); is && n >= http.StatusBadRequest {
 				return true
 			}
 		}
@@ -176,7 +177,7 @@ func (a answer) about(body jsontree.Value) resolution.About {
 	if n, is := parse(a.header.Get("X-Credits-Spent")); is && n >= 0 && n == math.Trunc(n) {
 		spent := int64(min(n, math.MaxInt32))
 		r.Spent = &spent
-	} else if n, is := whole(jsontree.Object(body.Get("credits")).Get("spent")); is {
+	} else if n, is := exchange.Whole(jsontree.Object(body.Get("credits")).Get("spent")); is {
 		spent := min(n, math.MaxInt32)
 		r.Spent = &spent
 	}

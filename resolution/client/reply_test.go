@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 const (
@@ -143,7 +144,7 @@ func TestDigest(t *testing.T) {
 		{strings.Repeat("0", 32), "md5", ""},
 		{"D41D8CD98F00B204E9800998ECF8427E", "md5", ""},
 	} {
-		hash, kind, ok := digest(f.hash, f.kind)
+		hash, kind, ok := exchange.Digest(f.hash, f.kind)
 		if ok != (f.want != "") || ok && kind != f.want {
 			t.Errorf("%s as %q: %s, %q, %v", f.hash, f.kind, hash, kind, ok)
 		}

@@ -52,14 +52,20 @@ func (d *Disk) Create(name string) (*appendlog.Log, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	f := d.file(name)
+	f.truncate(0)
+	return appendlog.New(handle{d, f, name}), nil
+}
+
+// file is the file of a name, which it makes if there is none.
+func (d *Disk) file(name string) *file {
 	f := d.names[name]
 	if f == nil {
 		d.made++
 		f = &file{number: d.made, unsynced: map[int]bool{}, doubtful: map[int]bool{}}
 		d.names[name] = f
 	}
-	f.truncate(0)
-	return appendlog.New(handle{d, f, name}), nil
+	return f
 }
 
 // ReadFile is that of appendlog.Folder.

@@ -204,23 +204,7 @@ func (a *Answers) Add(from *Answers, j int) {
 	if !from.Matched[j] {
 		return
 	}
-	for f := range a.Texts {
-		a.Texts[f].copy(i, &from.Texts[f], j)
-	}
-	a.Emails.copy(i, &from.Emails, j)
-	a.Phones.copy(i, &from.Phones, j)
-	a.Hashes.copy(i, &from.Hashes, j)
-	a.Keywords.copy(i, &from.Keywords, j)
-	if j < len(from.LastSeen) {
-		a.LastSeen = append(Pad(a.LastSeen, i, NotSeen), from.LastSeen[j])
-	}
-	if j < len(from.SearchedAt) {
-		a.SearchedAt = append(Pad(a.SearchedAt, i, NotSeen), from.SearchedAt[j])
-	}
-	if j < len(from.Confidences) {
-		a.Confidences = append(Pad(a.Confidences, i, math.NaN()), from.Confidences[j])
-	}
-	a.copyCompany(from, j)
+	a.copyGroups(1<<Groups-1, from, j)
 }
 
 // Pick returns a copy of the answers to some keys.

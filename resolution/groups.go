@@ -1,0 +1,108 @@
+package resolution
+
+import "math"
+
+// Group is a group of columns of Answers that belong together: a row that is made of several
+// answers has all of a group from one of them, so that no phone number gets the type of another.
+type Group uint8
+
+// The groups.
+const (
+	GroupEmail   Group = iota // the first plain address
+	GroupEmails               // all addresses
+	GroupPhone                // the first number, and the same as it was written
+	GroupPhones               // all numbers
+	GroupHashes               // hashed emails
+	GroupCompany              // the company, and the kind of organization behind an address
+	GroupAddress              // street, postal code, city and state of the person
+	GroupMatch                // match level and confidence
+	GroupPerson               // all other columns
+	Groups
+)
+
+// textGroups are the groups of the texts of answers.
+var textGroups = [Fields]Group{
+	FieldNetworkURL: GroupPerson, FieldPhone: GroupPhone, FieldPhoneRaw: GroupPhone, FieldFirstName: GroupPerson, FieldLastName: GroupPerson,
+	FieldFullName: GroupPerson, FieldHeadline: GroupPerson, FieldJobTitle: GroupPerson, FieldSeniority: GroupPerson, FieldDepartment: GroupPerson,
+	FieldEmail: GroupEmail, FieldStreet: GroupAddress, FieldZipCode: GroupAddress, FieldCity: GroupAddress, FieldState: GroupAddress,
+	FieldMatchLevel: GroupMatch, FieldLeadID: GroupPerson, FieldLeadType: GroupPerson,
+}
+
+// Has reports whether an answer has a value in a group.
+func (r AnswerRow) Has(g Group) bool {
+	if !r.Matched() || !r.Of.Matched[r.I] {
+		return false
+	}
+	a, i := r.Of, r.I
+	for f, of := range textGroups {
+		if of == g && len(a.Texts[f].At(i)) > 0 {
+			return true
+		}
+	}
+	has := func(l *TextLists) bool { from, to := l.Of(i); return from < to }
+	switch g {
+	case GroupEmails:
+		return has(&a.Emails.TextLists)
+	case GroupPhones:
+		return has(&a.Phones.TextLists)
+	case GroupHashes:
+		return has(&a.Hashes.TextLists)
+	case GroupCompany:
+		return i < len(a.Companies.Codes) && a.Companies.Codes[i] != 0 || i < len(a.OrgTypes) && a.OrgTypes[i] != ""
+	case GroupMatch:
+		return i < len(a.Confidences) && !math.IsNaN(a.Confidences[i])
+	case GroupPerson:
+		return has(&a.Keywords) || i < len(a.LastSeen) && a.LastSeen[i] != NotSeen || i < len(a.SearchedAt) && a.SearchedAt[i] != NotSeen
+	}
+	return false
+}
+
+// AddMerged adds a match with each group of columns from another answer, whose table of companies
+// is the same or a CompanyList. The zero AnswerRow leaves a group empty.
+func (a *Answers) AddMerged(from [Groups]AnswerRow) {
+	i := a.AddMatch()
+	for g, r := range from {
+		if !r.Matched() {
+			continue
+		}
+		if Group(g) == GroupCompany && r.I < len(r.Of.OrgTypes) {
+			a.OrgTypes = append(Pad(a.OrgTypes, i, ""), r.Of.OrgTypes[r.I])
+		}
+		a.copyGroups(1<<g, r.Of, r.I)
+	}
+}
+
+// copyGroups sets the columns of some groups of the last row, one bit each, to those of an answer
+// of another Answers.
+func (a *Answers) copyGroups(groups uint, from *Answers, j int) {
+	i := a.Len() - 1
+	for f := range a.Texts {
+		if groups>>textGroups[f]&1 == 1 {
+			a.Texts[f].copy(i, &from.Texts[f], j)
+		}
+	}
+	if groups>>GroupEmails&1 == 1 {
+		a.Emails.copy(i, &from.Emails, j)
+	}
+	if groups>>GroupPhones&1 == 1 {
+		a.Phones.copy(i, &from.Phones, j)
+	}
+	if groups>>GroupHashes&1 == 1 {
+		a.Hashes.copy(i, &from.Hashes, j)
+	}
+	if groups>>GroupMatch&1 == 1 && j < len(from.Confidences) {
+		a.Confidences = append(Pad(a.Confidences, i, math.NaN()), from.Confidences[j])
+	}
+	if groups>>GroupCompany&1 == 1 {
+		a.copyCompany(from, j)
+	}
+	if groups>>GroupPerson&1 == 1 {
+		a.Keywords.copy(i, &from.Keywords, j)
+		if j < len(from.LastSeen) {
+			a.LastSeen = append(Pad(a.LastSeen, i, NotSeen), from.LastSeen[j])
+		}
+		if j < len(from.SearchedAt) {
+			a.SearchedAt = append(Pad(a.SearchedAt, i, NotSeen), from.SearchedAt[j])
+		}
+	}
+}

@@ -8,6 +8,9 @@ const (
 	ReasonUnfinished  = "unfinished"   // a page of a search was not finished in time; the next run asks for it again, free of charge
 	ReasonRefused     = "refused"      // the service refuses this question
 	ReasonNotStored   = "not_stored"   // offline, and nothing is stored
+	ReasonBudget      = "budget"       // the budget of a resolver among several is used up
+	ReasonNoCredits   = "no_credits"   // so are the credits of its account
+	ReasonNotAskable  = "not_askable"  // a provider has no request for a key of this form
 	ReasonNotFound    = "not_found"    // a search without leads, as the embedded engine says it
 )
 

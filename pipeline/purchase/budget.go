@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // ErrBudget says that a run stopped because a budget is used up. The same run
@@ -58,33 +60,95 @@ func (e *NewKeysError) Error() string {
 
 func (e *NewKeysError) Unwrap() error { return ErrBudget }
 
-// account is the budget account of a run: it counts what a run spends. The most a call can cost is held before
-// the call leaves, and what it did not cost is put back. What is spent and what
-// calls under way can cost never exceed the budget together.
-type account struct {
-	budget Budget
+// Total is what several Buyers of a run spend together, and the budget of their job. A price is
+// held in it and in the account of the Buyer, or in neither: they share its lock.
+type Total struct {
+	prices  map[answers.Scope]Price // of the Buyers
+	mu      sync.Mutex
+	changed chan struct{}
+	sums
+}
 
-	mu           sync.Mutex
+// NewTotal returns the account of a job. prices are those of all its Remotes, and allowed is what
+// counts against its allowance.
+func NewTotal(b Budget, prices map[answers.Scope]Price, allowed int64) *Total {
+	return &Total{prices: prices, changed: make(chan struct{}), sums: sums{budget: b, others: allowed}}
+}
+
+// Totals are the calls and credits counted so far.
+func (t *Total) Totals() (calls, credits int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.calls, t.spent
+}
+
+// sums are what counts against a budget.
+type sums struct {
+	of           string // whose budget it is, of several; "" for the command line's
+	budget       Budget
 	calls, spent int64 // paid, or maybe billed
 	others       int64 // what counts against the allowance beside spent
 	open, held   int64 // calls under way, and the most they can cost
-	changed      chan struct{}
 }
 
-func newAccount(b Budget) *account { return &account{budget: b, changed: make(chan struct{})} }
+// refuse says which budget a call does not fit.
+func (s *sums) refuse(price int64) error {
+	flag, b := func(name string) string { return "--" + name }, s.budget
+	if s.of != "" {
+		flag = func(name string) string { return strings.ReplaceAll(name, "-", "_") + " of " + s.of }
+	}
+	if b.MaxCalls >= 0 && s.calls+s.open+1 > b.MaxCalls {
+		return &BudgetError{flag("max-calls"), fmt.Sprint(b.MaxCalls), fmt.Sprint(s.calls)}
+	}
+	if b.MaxCredits >= 0 && s.spent+s.held+price > b.MaxCredits {
+		return &BudgetError{flag("max-credits"), fmt.Sprint(b.MaxCredits), fmt.Sprint(s.spent)}
+	}
+	if b.Allowance.Days > 0 && s.others+s.spent+s.held+price > b.Allowance.Credits {
+		return &BudgetError{flag("max-credits-per"), b.Allowance.String(), fmt.Sprint(s.others + s.spent)}
+	}
+	return nil
+}
+
+// add changes what is counted and held.
+func (s *sums) add(calls, spent, open, held int64) {
+	s.calls += calls
+	s.spent += spent
+	s.open += open
+	s.held += held
+}
+
+// account is the budget account of a Buyer: it counts what a run spends. The most a call can cost is held before
+// the call leaves, and what it did not cost is put back. What is spent and what
+// calls under way can cost never exceed the budget together.
+type account struct {
+	total *Total
+	own   sums
+}
+
+// newAccount returns the account of a Buyer, whose run has a total if it has several.
+func newAccount(b Budget, name string, total *Total) *account {
+	if total == nil {
+		return &account{total: NewTotal(NoBudget, nil, 0), own: sums{budget: b}}
+	}
+	return &account{total: total, own: sums{of: name, budget: b}}
+}
 
 // hold waits until a call of the price fits. It is a *BudgetError when the call
 // does not fit although no call is under way whose price could be put back.
 func (a *account) hold(ctx context.Context, price int64) error {
+	t := a.total
 	for {
-		a.mu.Lock()
-		err := a.refuse(price)
+		t.mu.Lock()
+		err, last := a.own.refuse(price), a.own.open == 0
 		if err == nil {
-			a.open++
-			a.held += price
+			err, last = t.refuse(price), t.open == 0
 		}
-		last, changed := a.open == 0, a.changed
-		a.mu.Unlock()
+		if err == nil {
+			a.own.add(0, 0, 1, price)
+			t.add(0, 0, 1, price)
+		}
+		changed := t.changed
+		t.mu.Unlock()
 		if err == nil || last {
 			return err
 		}
@@ -96,38 +160,39 @@ func (a *account) hold(ctx context.Context, price int64) error {
 	}
 }
 
-// refuse says which budget a call does not fit.
-func (a *account) refuse(price int64) error {
-	b := a.budget
-	if b.MaxCalls >= 0 && a.calls+a.open+1 > b.MaxCalls {
-		return &BudgetError{"--max-calls", fmt.Sprint(b.MaxCalls), fmt.Sprint(a.calls)}
-	}
-	if b.MaxCredits >= 0 && a.spent+a.held+price > b.MaxCredits {
-		return &BudgetError{"--max-credits", fmt.Sprint(b.MaxCredits), fmt.Sprint(a.spent)}
-	}
-	if b.Allowance.Days > 0 && a.others+a.spent+a.held+price > b.Allowance.Credits {
-		return &BudgetError{"--max-credits-per", b.Allowance.String(), fmt.Sprint(a.others + a.spent)}
-	}
-	return nil
-}
-
 // adjust changes what is counted and held, and wakes the callers of hold.
 func (a *account) adjust(calls, spent, open, held int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.calls += calls
-	a.spent += spent
-	a.open += open
-	a.held += held
-	close(a.changed)
-	a.changed = make(chan struct{})
+	t := a.total
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a.own.add(calls, spent, open, held)
+	t.add(calls, spent, open, held)
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// begin counts what the run has spent before. allowed is what counts against the allowance of the
+// Buyer, that included.
+func (a *account) begin(calls, spent, allowed int64) {
+	a.adjust(calls, spent, 0, 0)
+	a.total.mu.Lock()
+	defer a.total.mu.Unlock()
+	a.own.others = allowed - spent
+	a.total.others -= spent
 }
 
 // totals are the calls and credits counted so far.
 func (a *account) totals() (calls, credits int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.calls, a.spent
+	a.total.mu.Lock()
+	defer a.total.mu.Unlock()
+	return a.own.calls, a.own.spent
+}
+
+// ofAllowance is what counts against the allowance so far.
+func (a *account) ofAllowance() int64 {
+	a.total.mu.Lock()
+	defer a.total.mu.Unlock()
+	return a.own.others + a.own.spent
 }
 
 // charge is what the account has of one call. It is used by one goroutine at a

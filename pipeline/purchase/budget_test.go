@@ -1,10 +1,12 @@
 package purchase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +19,7 @@ func TestAccountIsNeverPassed(t *testing.T) {
 	const price = 3
 	for limit := int64(0); limit <= 40; limit++ {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			p := newAccount(Budget{MaxCredits: limit, MaxCalls: -1})
+			p := newAccount(Budget{MaxCredits: limit, MaxCalls: -1}, "", nil)
 			var spent atomic.Int64
 			var callers sync.WaitGroup
 			for range 64 {
@@ -53,7 +55,7 @@ func TestAccountIsNeverPassed(t *testing.T) {
 }
 
 func TestAccountCountsCalls(t *testing.T) {
-	p := newAccount(Budget{MaxCredits: -1, MaxCalls: 5})
+	p := newAccount(Budget{MaxCredits: -1, MaxCalls: 5}, "", nil)
 	p.adjust(2, 100, 0, 0) // by earlier processes
 	var made atomic.Int64
 	var callers sync.WaitGroup
@@ -89,7 +91,7 @@ func TestAccountWaits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newAccount(Budget{MaxCredits: 3, MaxCalls: -1})
+				p := newAccount(Budget{MaxCredits: 3, MaxCalls: -1}, "", nil)
 				first := charge{account: p, price: 2}
 				if err := first.hold(t.Context()); err != nil {
 					t.Fatal(err)
@@ -112,7 +114,7 @@ func TestAccountWaits(t *testing.T) {
 }
 
 func TestAccountWaitsForTheRunAlone(t *testing.T) {
-	p := newAccount(Budget{MaxCredits: 2, MaxCalls: -1})
+	p := newAccount(Budget{MaxCredits: 2, MaxCalls: -1}, "", nil)
 	if err := p.hold(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func TestAccountWaitsForTheRunAlone(t *testing.T) {
 
 // A call that is sent again is paid for once.
 func TestAccountRetakes(t *testing.T) {
-	p := newAccount(Budget{MaxCredits: 2, MaxCalls: 1})
+	p := newAccount(Budget{MaxCredits: 2, MaxCalls: 1}, "", nil)
 	p.adjust(1, 2, 0, 0) // unknown, and may have cost its price
 	c := charge{account: p, price: 2, status: booked, cost: 2}
 	if err := c.hold(t.Context()); err != nil {
@@ -139,5 +141,49 @@ func TestAccountRetakes(t *testing.T) {
 	c.settle(0)
 	if calls, spent := p.totals(); calls != 1 || spent != 0 {
 		t.Errorf("%d calls, %d credits; want 1, 0", calls, spent)
+	}
+}
+
+// Two Buyers of a job hold a price in their own account and in that of the job, or in neither.
+func TestTotal(t *testing.T) {
+	limited := func(credits int64) Budget { return Budget{MaxCredits: credits, MaxCalls: -1} }
+	for _, f := range []struct {
+		job, first, second int64
+		prices             [2]int64 // held in turn until one does not fit
+		held               [2]int64
+		why                string
+	}{
+		{10, 3, -1, [2]int64{1, 2}, [2]int64{3, 6}, "max_credits of first 3, 0 spent"},
+		{5, -1, -1, [2]int64{2, 1}, [2]int64{4, 1}, "--max-credits 5, 0 spent"},
+		{-1, 4, 1, [2]int64{1, 1}, [2]int64{2, 1}, "max_credits of second 1, 0 spent"},
+	} {
+		total := NewTotal(limited(f.job), nil, 0)
+		accounts := []*account{newAccount(limited(f.first), "first", total), newAccount(limited(f.second), "second", total)}
+		ctx, stop := context.WithCancel(t.Context())
+		stop() // nothing waits
+		var held [2]int64
+		var refused *BudgetError
+		for i := 0; ; i++ {
+			a := accounts[i%2]
+			a.total.mu.Lock()
+			err := cmp.Or(a.own.refuse(f.prices[i%2]), a.total.refuse(f.prices[i%2]))
+			a.total.mu.Unlock()
+			if errors.As(err, &refused) {
+				break
+			}
+			if err := a.hold(ctx, f.prices[i%2]); err != nil {
+				t.Fatal(err)
+			}
+			held[i%2] += f.prices[i%2]
+		}
+		if held != f.held || !strings.Contains(refused.Error(), f.why) {
+			t.Errorf("job %d: held %v, then %q; want %v, then %q", f.job, held, refused, f.held, f.why)
+		}
+		for i, a := range accounts {
+			a.adjust(1, held[i], -held[i]/f.prices[i], -held[i])
+		}
+		if calls, credits := total.Totals(); calls != 2 || credits != held[0]+held[1] {
+			t.Errorf("job %d: %d calls, %d credits", f.job, calls, credits)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	b := &Buyer{
 		remote: r, codec: newCodec(op, r.Service, r.Read, r.Price), scope: r.Scope(op), run: run,
 		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Counters,
-		account: newAccount(r.Budget), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log}, refusals: refusals{log: log},
+		account: newAccount(r.Budget, r.Name, r.Total), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log}, refusals: refusals{log: log},
 		slots: make(chan struct{}, 2*max(r.Concurrency, 1)), next: make(chan *call), reading: make(chan struct{}, maxReading),
 	}
 	if op.IsKeyword() {
@@ -77,8 +77,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 		return nil, nil, err
 	}
 	b.reservedEarlier.price = spent.Open
-	b.account.adjust(spent.Calls, spent.Credits(), 0, 0)
-	b.account.others = all - spent.Credits()
+	b.account.begin(spent.Calls, spent.Credits(), all)
 	b.counters.Earlier(spent.Calls, spent.Paid)
 	cancel := context.CancelFunc(func() {})
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {
@@ -113,10 +112,7 @@ func (b *Buyer) Refused() error {
 func (b *Buyer) Spent() (calls, credits int64) { return b.account.totals() }
 
 // SpentOfAllowance is what counts against the allowance so far.
-func (b *Buyer) SpentOfAllowance() int64 {
-	_, credits := b.account.totals()
-	return b.account.others + credits
-}
+func (b *Buyer) SpentOfAllowance() int64 { return b.account.ofAllowance() }
 
 // MaxLookups bounds the questions that are looked up at a time, and so the
 // bodies in memory.
@@ -191,27 +187,30 @@ func (b *Buyer) begin(added []*entry, into *resolution.Answers) (calls []*call) 
 	return calls
 }
 
-// look decides about a question by what is stored of it, and sets its answer if it needs no
-// call.
-func (b *Buyer) look(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, err error) {
+// look decides about a question by what is stored of it, sets its answer if it needs no call, and
+// counts that.
+func (b *Buyer) look(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (Decision, error) {
+	d, err := b.decide(e, f, now, into)
+	if err == nil && !d.asks() {
+		b.countLooked(d == UseStored)
+	}
+	return d, err
+}
+
+func (b *Buyer) decide(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, err error) {
 	if *f, err = b.readAgain(e.key, *f, into); err != nil {
 		return d, err
 	}
-	d = b.remote.Decide(b.codec.operation, *f, b.began, now)
-	switch {
-	case d.asks():
+	switch d = b.remote.Decide(b.codec.operation, *f, b.began, now); d {
+	case Ask, Resend, Await:
 		return d, nil
-	case d == UseStored:
+	case UseStored:
 		if f.Answer.Outcome != answers.Refused {
 			b.refusals.answer()
 		}
-		b.counters.Stored(1)
 		b.bookDelivered(e.key, f.Answer)
-	default:
-		b.counters.Withheld(1)
-		if d == GiveUp {
-			b.warnTooOld()
-		}
+	case GiveUp:
+		b.warnTooOld()
 	}
 	e.answer, err = b.codec.settled(d, *f, into)
 	return d, err
@@ -331,6 +330,9 @@ func (b *Buyer) occupy(ctx context.Context, places chan<- struct{}) error {
 
 // finish hands the answer to a question to all who ask it.
 func (b *Buyer) finish(e *entry, a Answer, err error) {
+	if b.remote.Total != nil {
+		a, err = withheld(a, err)
+	}
 	if err == nil {
 		b.counters.Closed(a.Outcome == outcome.Matched)
 	}

@@ -135,6 +135,11 @@ func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, 
 		if of == r.Scope(op) {
 			return r.Price
 		}
+		if r.Total != nil {
+			if price, ours := r.Total.prices[of]; ours {
+				return price
+			}
+		}
 		return Prices[of.Operation]
 	}
 	// Open calls come first: an answer that comes meanwhile counts twice, and not never.

@@ -65,6 +65,10 @@ type Remote struct {
 	// NewKey sends them under a new idempotency key.
 	NewKey bool
 	Budget Budget
+	// Total is the account of a job with several Remotes, of which this is one; nil of a job with
+	// one. A Remote among several that may not be asked any more ends no run: the rest of its
+	// questions are skipped.
+	Total *Total
 	// PaidBefore are credits that count as spent beside those that Answers knows of.
 	PaidBefore int64
 	// Price is what a call costs, and so what the budget holds before it leaves.

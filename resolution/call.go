@@ -93,6 +93,16 @@ type Reply struct {
 	Page *FoundPage
 }
 
+// Result is what came of one of the Calls that shared a request.
+type Result struct {
+	Reply Reply
+	Err   error
+}
+
+// ErrAskAlone says of a Call that the service does not take it together with others. It was
+// not billed, and may be asked alone.
+var ErrAskAlone = errors.New("the service does not take the question together with others")
+
 // FoundPage is a page of the leads of a search, or its count.
 type FoundPage struct {
 	Result SearchResult

@@ -83,7 +83,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			}
 			continue
 		}
-		r, err := b.poll(c.question.Hash(), open.Resolution)
+		r, err := c.poll(open.Resolution)
 		var failure *resolution.CallError
 		switch {
 		case err == nil && r.Pending:
@@ -170,7 +170,7 @@ func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
 	f, err := b.lookUp(c.question.Key)
 	if err == nil && (!f.Stored || !f.Fresh) && b.remote.Deliveries != nil {
 		if b.codec.poll != nil && c.resolution != "" {
-			if r, err := b.poll(c.question.Hash(), c.resolution); err == nil && !r.Pending {
+			if r, err := c.poll(c.resolution); err == nil && !r.Pending {
 				r.ID = cmp.Or(r.ID, c.resolution)
 				a, err := c.answered(r, b.run)
 				if err != nil {
@@ -198,7 +198,8 @@ func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
 }
 
 // poll asks for a promised page once.
-func (b *Buyer) poll(of answers.Hash, id string) (resolution.Reply, error) {
+func (c *call) poll(id string) (resolution.Reply, error) {
+	b := c.buyer
 	permit, err := b.remote.Pace.Acquire(b.ctx)
 	if err != nil {
 		return resolution.Reply{}, EndOf(b.ctx, err)
@@ -206,12 +207,12 @@ func (b *Buyer) poll(of answers.Hash, id string) (resolution.Reply, error) {
 	if err := permit.Leave(b.ctx); err != nil {
 		permit.Done(pace.Outcome{Kind: pace.NotCounted})
 		if errors.Is(err, pace.ErrHeld) {
-			return b.poll(of, id)
+			return c.poll(id)
 		}
 		return resolution.Reply{}, EndOf(b.ctx, err)
 	}
 	began := time.Now()
-	r, err := b.codec.poll(context.WithoutCancel(b.ctx), of, id)
+	r, err := b.codec.poll(context.WithoutCancel(b.ctx), c.question.Hash(), id)
 	o, failure := b.observe(r.About, err, time.Since(began))
 	switch {
 	case err == nil:
@@ -221,6 +222,6 @@ func (b *Buyer) poll(of answers.Hash, id string) (resolution.Reply, error) {
 	case failure != nil && failure.Over:
 		o.Kind = pace.Answered // the search failed, not the service
 	}
-	b.outage.done(of, permit, o, failure)
+	b.outage.done(&request{permit: permit, outcome: o, failure: failure, calls: []*call{c}})
 	return r, err
 }

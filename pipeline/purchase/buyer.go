@@ -36,13 +36,15 @@ type Buyer struct {
 	reservedEarlier reservedEarlier
 	surcharge       surcharge
 	inFlight        inFlight
+	boarding        boarding
+	batch           int       // how many calls share a request at most
 	memory          sync.Pool // of *resolution.Answers, for stored answers that were handed over
 	outage          outage
 	refusals        refusals
 	retiring        sync.Once
 	swapped         sync.Once
 	tooOld          sync.Once
-	// slots bounds the calls at work. They are twice as many as the requests
+	// slots bounds the calls at work. They are twice as many as those of the requests
 	// in flight, so that a call is ready whenever the pace has a place.
 	slots   chan struct{}
 	next    chan *call     // for a goroutine whose last call is settled
@@ -62,8 +64,9 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 		remote: r, codec: newCodec(op, r.Service, r.Read, r.Price), scope: r.Scope(op), run: run,
 		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Counters,
 		account: newAccount(r.Budget, r.Name, r.Total), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log}, refusals: refusals{log: log},
-		slots: make(chan struct{}, 2*max(r.Concurrency, 1)), next: make(chan *call), reading: make(chan struct{}, maxReading),
+		batch: batchSize(r.Service, op), next: make(chan *call), reading: make(chan struct{}, maxReading),
 	}
+	b.slots = make(chan struct{}, slotsFor(max(r.Concurrency, 1), b.batch))
 	if op.IsKeyword() {
 		b.places = newPlaces(min(r.Concurrency, maxPlaces))
 	}
@@ -366,6 +369,9 @@ func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (
 			})
 		}
 		return outcomeOf(failure, took), failure
+	case errors.Is(err, resolution.ErrAskAlone):
+		b.counters.Called(took, string(resolution.Invalid))
+		return pace.Outcome{Kind: pace.Answered, Latency: took}, nil
 	}
 	return pace.Outcome{Kind: pace.NotCounted}, nil
 }

@@ -50,7 +50,7 @@ func (s answering) Poll(_ context.Context, op resolution.Operation, id, _ string
 
 // buyerFrom buys for the run "night" from a service, one call at a time, where
 // a match costs 3 credits. change, if not nil, changes how the service is asked.
-func buyerFrom(t *testing.T, op resolution.Operation, store *answers.Store, s Service, change func(*Remote)) *Buyer {
+func buyerFrom(t testing.TB, op resolution.Operation, store *answers.Store, s Service, change func(*Remote)) *Buyer {
 	t.Helper()
 	r := &Remote{
 		Service: s, Read: client.Read, Name: laterService, Answers: store, Pace: pace.New(pace.DefaultOptions()),

@@ -51,8 +51,14 @@ type call struct {
 	question answers.Question
 	state    state
 	charge   charge
-	slot     *slot // of the request that is out
-	placed   bool  // it has one of the service's places for pages
+	request  *request // that it makes, alone or with others; nil before and after
+	intent   answers.Call
+	left     error                 // why the request left without it; nil if it did not
+	result   resolution.Result     // of the request
+	failure  *resolution.CallError // of the result, if that is what its error is
+	apart    bool                  // it failed, and others of its batch were answered
+	alone    bool                  // it shares no request any more
+	placed   bool                  // it has one of the service's places for pages
 	// resolution is the id under which its answer is promised, "" without one.
 	resolution string
 	deadline   time.Time     // until when a promised answer is waited for
@@ -62,14 +68,6 @@ type call struct {
 	first      time.Time     // when its idempotency key was first sent
 	forgets    time.Time     // when the service forgets that, as it said to an earlier process
 	chosen     bool          // the user wants it sent once more, however old its key is
-}
-
-// slot is the place of a request among those in slot, and what the pace is
-// told when it is given back.
-type slot struct {
-	permit  pace.Permit
-	outcome pace.Outcome
-	failure *resolution.CallError // nil for an answer
 }
 
 // newCall takes up a question where the store has it.
@@ -126,72 +124,56 @@ func (c *call) become(next state) {
 	c.state = next
 }
 
-// releaseSlot gives the place of the request in flight to the next one. It may be
-// called again.
+// releaseSlot gives the place of the request in flight to the next one, with the last call
+// that shares it. It may be called again.
 func (c *call) releaseSlot() {
-	if f := c.slot; f != nil {
-		c.slot = nil
-		c.buyer.outage.done(c.question.Hash(), f.permit, f.outcome, f.failure)
+	if r := c.request; r != nil {
+		c.request = nil
+		r.release()
 	}
 }
 
-// send makes one request. Without an error the call is closed, and has the
-// answer, or is parked. The error is the request's, or why none was made, or
-// answers.ErrNoCall when a callback has brought the answer meanwhile.
+// send makes one request, or takes part in that of a batch. Without an error the call is
+// closed, and has the answer, or is parked. The error is the request's, or why none was made,
+// or answers.ErrNoCall when a callback has brought the answer meanwhile.
 //
 // The request gives its place in flight back as soon as its end is ahead of the
 // next intent in the store's log. So a kill leaves at most as many calls under way
-// on disk as there are places, and one wait for the disk serves both changes.
-// Unknown and parked calls stay open on disk too, in any number.
+// on disk as there are places, times the size of a batch, and one wait for the disk serves
+// both changes. Unknown and parked calls stay open on disk too, in any number.
 func (c *call) send() (Answer, error) {
 	b := c.buyer
 	if err := c.charge.hold(b.ctx); err != nil {
 		return Answer{}, err
 	}
-	permit, err := b.remote.Pace.Acquire(b.ctx)
-	if err != nil {
+	if err := c.board(); err != nil {
 		c.charge.putBack()
 		return Answer{}, EndOf(b.ctx, err)
 	}
-	if !c.mayLeave() { // after a long wait
-		permit.Done(pace.Outcome{Kind: pace.NotCounted})
-		c.charge.putBack()
-		return Answer{}, errKeyTooOld
-	}
-	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
-	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled(), NewKey: c.newKey, KeyWindow: b.remote.Keys.Said()})
-	if err != nil {
-		permit.Done(pace.Outcome{Kind: pace.NotCounted})
+	if err := c.prepare(); err != nil {
+		c.request.stay(c)
 		c.charge.putBack()
 		return Answer{}, err
 	}
-	c.rekeyed = c.rekeyed || c.newKey
-	c.newKey, c.first, c.forgets = false, intent.FirstSent, intent.Deadline
-	c.slot = &slot{permit: permit, outcome: pace.Outcome{Kind: pace.NotCounted}}
-	left := permit.Leave(b.ctx)
-	late := intent.LeaveBefore
-	switch tooLate := !late.IsZero() && time.Now().After(late); {
-	case errors.Is(left, pace.ErrHeld), left == nil && (tooLate || !c.mayLeave()): // or the process slept, or the store was away
-		if _, err := c.conclude(answers.Answer{}, notSent); err != nil {
+	if err := c.request.leave(c); err != nil {
+		_, stored := c.conclude(answers.Answer{}, notSent)
+		if errors.Is(err, pace.ErrHeld) {
+			err = nil // another request may leave later
+		}
+		if err := errors.Join(EndOf(b.ctx, err), stored); err != nil {
 			return Answer{}, err
 		}
 		return c.send()
-	case left != nil:
-		_, stored := c.conclude(answers.Answer{}, notSent)
-		return Answer{}, errors.Join(EndOf(b.ctx, left), stored)
 	}
-	if c.maybeBilled() {
-		c.become(resent)
-	} else {
-		c.become(sent)
-	}
-	began := time.Now()
-	r, err := b.codec.send(durable, c.question, intent.Address, intent.IdempotencyKey)
-	c.slot.outcome, c.slot.failure = b.observe(r.About, err, time.Since(began))
-	switch failure := c.slot.failure; {
-	case failure != nil:
-		c.slot.outcome.Lost = c.state == sent && failure.Billed()
-		return c.fail(failure)
+	switch r, err := c.result.Reply, c.result.Err; {
+	case c.failure != nil:
+		return c.fail(c.failure)
+	case errors.Is(err, resolution.ErrAskAlone) && !c.alone:
+		c.alone = true
+		if _, err := c.conclude(answers.Answer{}, unbilled); err != nil {
+			return Answer{}, err
+		}
+		return c.send()
 	case err != nil: // nothing is known, so it may have been billed
 		_, stored := c.conclude(answers.Answer{}, billed)
 		return Answer{}, errors.Join(err, stored)
@@ -203,8 +185,40 @@ func (c *call) send() (Answer, error) {
 		}
 		_, err := c.conclude(answers.Answer{Resolution: r.ID, Request: r.RequestID}, promised)
 		return Answer{}, err
+	default:
+		return c.answered(r, b.run)
 	}
-	return c.answered(r, b.run)
+}
+
+// prepare puts the intent of a request on disk.
+func (c *call) prepare() error {
+	b := c.buyer
+	if !c.mayLeave() { // after a long wait
+		return errKeyTooOld
+	}
+	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
+	intent, err := b.remote.Answers.Intent(durable, c.question, answers.Send{Run: b.run, At: time.Now(), Address: c.entry.sent, Again: c.maybeBilled(), NewKey: c.newKey, KeyWindow: b.remote.Keys.Said()})
+	if err != nil {
+		return err
+	}
+	c.rekeyed = c.rekeyed || c.newKey
+	c.intent, c.newKey, c.first, c.forgets = intent, false, intent.FirstSent, intent.Deadline
+	return nil
+}
+
+// goes makes a call one that is sent. It is not if it is too late for that: the process
+// slept, or the store was away.
+func (c *call) goes() bool {
+	late := c.intent.LeaveBefore
+	if tooLate := !late.IsZero() && time.Now().After(late); tooLate || !c.mayLeave() {
+		return false
+	}
+	if c.maybeBilled() {
+		c.become(resent)
+	} else {
+		c.become(sent)
+	}
+	return true
 }
 
 // answered concludes a call with a finished reply, which run pays for.

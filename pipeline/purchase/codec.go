@@ -42,16 +42,21 @@ func newCodec(op resolution.Operation, service Service, read Reader, price Price
 func (c *codec) forRecords(service Service, price Price) {
 	c.late = outcome.ReasonNoCallback
 	c.send = func(ctx context.Context, q answers.Question, address, idempotencyKey string) (resolution.Reply, error) {
-		return service.Do(ctx, resolution.Call{
-			Request: resolution.Request{Operation: c.operation, Key: q.Key}, Address: address,
-			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
-		})
+		return service.Do(ctx, c.call(q, address, idempotencyKey))
 	}
 	c.price = func(_ string, r resolution.Reply) int64 {
 		if !r.Found.Matched() && r.Quarantined > 0 {
 			return price.Max() // for the service it is a match
 		}
 		return price.ofRecord(c.operation, r.Found)
+	}
+}
+
+// call is the call about a record.
+func (c *codec) call(q answers.Question, address, idempotencyKey string) resolution.Call {
+	return resolution.Call{
+		Request: resolution.Request{Operation: c.operation, Key: q.Key}, Address: address,
+		IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
 	}
 }
 

@@ -27,10 +27,11 @@ type outage struct {
 	alone    int                   // how many 429 in a row were to that question
 }
 
-// done gives the permit of a question's call back and remembers the failure, which is
-// nil for an answer. After the first answer, failures of one question alone say
-// nothing about the service, but for the one that may have been billed first.
-func (o *outage) done(of answers.Hash, permit pace.Permit, came pace.Outcome, failure *resolution.CallError) {
+// done gives the permit of a request back and remembers its failure. After the first answer,
+// failures of one question alone say nothing about the service, but for the one that may have
+// been billed first.
+func (o *outage) done(r *request) {
+	came, failure, of, shared := r.outcome, r.failure, r.calls[0].question.Hash(), len(r.calls) > 1
 	failed := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable
 	o.mu.Lock()
 	switch {
@@ -39,19 +40,19 @@ func (o *outage) done(of answers.Hash, permit pace.Permit, came pace.Outcome, fa
 		if o.failing == (answers.Hash{}) {
 			o.failing = of
 		}
-		if o.answered && o.failing == of && failure.Sent && !came.Lost {
+		if o.answered && o.failing == of && !shared && failure.Sent && !came.Lost {
 			came.Kind, failed = pace.NotCounted, false
 		}
 	case came.Kind == pace.Limited:
 		o.last = failure // before the pace gives up
-		if o.alone++; o.limited != of {
+		if o.alone++; o.limited != of || shared {
 			o.limited, o.alone = of, 1
 		}
 	case came.Kind == pace.Answered:
 		o.answered, o.failing = true, answers.Hash{}
 	}
 	o.mu.Unlock()
-	permit.Done(came)
+	r.permit.Done(came)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !failed && !o.down {

@@ -85,8 +85,11 @@ func (c *call) retryUntilSettled() (Answer, error) {
 
 // rowSpecific reports whether the question may be the cause of a failure. It is not if the
 // service limits calls, is out of reach, or does not answer at all: then the pace waits, and
-// gives up at some time for the whole run.
+// gives up at some time for the whole run. In a batch that was answered it may be.
 func (c *call) rowSpecific(f *resolution.CallError) bool {
+	if c.apart {
+		return true
+	}
 	if !f.Sent || f.Class == resolution.Limited {
 		return false
 	}

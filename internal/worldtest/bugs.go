@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // bugsVariable is set to plant the bugs whose names it begins, "all" for all: each is compiled
@@ -52,16 +53,11 @@ const mostSeeds = 25_000
 var foundBy = regexp.MustCompile(`seed \d+: (.*)`)
 
 func (b bug) find(t *testing.T, file, text string) {
-	dir := t.TempDir()
-	planted, overlay, binary := filepath.Join(dir, "planted.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "world.test")
-	file, err := filepath.Abs(file)
-	must(t, err, os.WriteFile(planted, []byte(text), 0o600))
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {file: planted}})
-	must(t, err, os.WriteFile(overlay, replace, 0o600))
-	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
+	binary, out, err := compile(t, ".", file, text)
+	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	out, err := part{first: 1, step: 1, seeds: mostSeeds}.try(t, binary, "TestWorld")
+	out, err = part{first: 1, step: 1, seeds: mostSeeds}.try(t, 30*time.Minute, binary, "TestWorld")
 	if err == nil {
 		t.Fatalf("no seed finds it: %s", out)
 	}
@@ -70,4 +66,19 @@ func (b bug) find(t *testing.T, file, text string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Logf("%s: %v: %s", b.name, err, said[1])
+}
+
+// compile compiles the tests of a folder with another text in the place of a file.
+func compile(t *testing.T, folder, file, text string) (binary, out string, err error) {
+	dir := t.TempDir()
+	other, overlay := filepath.Join(dir, "other.go"), filepath.Join(dir, "overlay.json")
+	file, err = filepath.Abs(file)
+	must(t, err, os.WriteFile(other, []byte(text), 0o600))
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {file: other}})
+	must(t, err, os.WriteFile(overlay, replace, 0o600))
+	binary = filepath.Join(dir, "test")
+	c := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
+	c.Dir = folder
+	said, err := c.CombinedOutput()
+	return binary, string(said), err
 }

@@ -1,6 +1,7 @@
 package worldtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 )
 
 // part is the seeds that a process tries, one after the other.
@@ -35,7 +37,7 @@ func ownPart(t *testing.T) (p part, found bool) {
 
 // run runs a test on the part in a process of its own, and returns what it says.
 func (p part) run(t *testing.T, test string) string {
-	out, err := p.try(t, os.Args[0], test)
+	out, err := p.try(t, 30*time.Minute, os.Args[0], test)
 	if err != nil {
 		t.Error(err)
 	}
@@ -44,10 +46,15 @@ func (p part) run(t *testing.T, test string) string {
 
 // try is run in a test binary, whose failure is returned: with one processor and without
 // asynchronous preemption, goroutines take turns in an order that the seed decides.
-func (p part) try(t *testing.T, binary, test string) (out string, err error) {
+func (p part) try(t *testing.T, limit time.Duration, binary, test string) (out string, err error) {
 	p.at = filepath.Join(t.TempDir(), fmt.Sprint("seed", p.first))
-	c := exec.Command(binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout=30m")
-	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", fmt.Sprintf("%s=%d %d %d %s", partVariable, p.first, p.step, p.seeds, p.at))
+	folders, err := os.MkdirTemp(Memory(), "leadetl-worlds-")
+	must(t, err)
+	defer os.RemoveAll(folders) // also those of a world that broke
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	c := exec.CommandContext(ctx, binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout=0")
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "TMPDIR="+folders, fmt.Sprintf("%s=%d %d %d %s", partVariable, p.first, p.step, p.seeds, p.at))
 	text, err := c.CombinedOutput()
 	if err != nil {
 		seed, _ := os.ReadFile(p.at)

@@ -60,8 +60,12 @@ func (s Suite) run(t *testing.T, seed uint64, l Limits, log io.Writer) (r result
 	return r
 }
 
-// Memory is a folder in memory, if there is one: SQLite syncs each commit. Else it is "".
+// Memory is a folder in memory, if there is one: SQLite syncs each commit. Else it is "", as in
+// a process for a part: its parent gives it a folder, and removes it.
 func Memory() string {
+	if os.Getenv(partVariable) != "" {
+		return ""
+	}
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"
 	}

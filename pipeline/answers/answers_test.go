@@ -375,6 +375,10 @@ func TestIdempotencyKey(t *testing.T) {
 	if second != (Call{IdempotencyKey: first.IdempotencyKey, FirstSent: noon, Address: typed, Attempt: 2}) {
 		t.Errorf("sent again: %+v, want the key of %+v", second, first)
 	}
+	renewed := intent(t, s, q, Send{Run: "morning", At: noon, Again: true, NewKey: true})
+	if again := intent(t, s, q, Send{Run: "morning", At: noon, Again: true}); !renewed.Rekeyed || !again.Rekeyed || again.IdempotencyKey != renewed.IdempotencyKey {
+		t.Errorf("under a new key: %+v, and then %+v", renewed, again)
+	}
 	must(t, s.Put(t.Context(), q, Answer{Run: "morning", Outcome: NoMatch, Received: noon}))
 	if third := intent(t, s, q, Send{Run: "morning", At: noon}); third.IdempotencyKey == first.IdempotencyKey || third.Address != "" || third.Attempt != 1 {
 		t.Errorf("after the answer: %+v", third)

@@ -56,6 +56,8 @@ type Call struct {
 	IdempotencyKey string
 	// FirstSent and Deadline are those of OpenCall.
 	FirstSent, Deadline time.Time
+	// Rekeyed is that of OpenCall.
+	Rekeyed bool
 	// Address is the one to send: that of the first attempt, because a service may refuse
 	// another request under its idempotency key.
 	Address string
@@ -75,7 +77,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 	if err != nil {
 		return Call{}, err
 	}
-	fresh, err := newIdempotencyKey(send.At)
+	fresh, err := newIdempotencyKey(send.At, send.NewKey)
 	if err != nil {
 		return Call{}, err
 	}
@@ -105,7 +107,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		}
 		now.open.Attempts++
 		g.setCall(now)
-		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Deadline: now.open.Deadline, Address: now.open.Address, Attempt: now.open.Attempts}
+		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Deadline: now.open.Deadline, Rekeyed: now.open.Rekeyed(), Address: now.open.Address, Attempt: now.open.Attempts}
 		if s.leaveBefore != nil {
 			c.LeaveBefore = s.leaveBefore(asked)
 		}

@@ -19,6 +19,8 @@ type Found struct {
 	Sent time.Time
 	// FirstSent is that of the open call.
 	FirstSent time.Time
+	// Rekeyed is that of the open call.
+	Rekeyed bool
 	// Deadline is that of the open call.
 	Deadline time.Time
 }

@@ -54,7 +54,7 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 	for i, h := range hashes {
 		if c := m.calls[h]; c != nil {
 			into[i].Open, into[i].Run, into[i].Sent, into[i].Deadline = c.open.State, c.open.Run, c.open.Sent, c.open.Deadline
-			into[i].FirstSent = c.open.FirstSent()
+			into[i].FirstSent, into[i].Rekeyed = c.open.FirstSent(), c.open.Rekeyed()
 		}
 		a := m.current.latest[h.key()]
 		if a == nil && m.previous != nil {

@@ -78,15 +78,23 @@ func (c *OpenCall) forgottenAfter(window time.Duration) time.Time {
 	return fromMillis(toMillis(c.FirstSent().Add(window)))
 }
 
+// Rekeyed reports whether an earlier attempt had another idempotency key, or may have had one.
+func (c *OpenCall) Rekeyed() bool {
+	key, err := uuid.Parse(c.IdempotencyKey)
+	return err != nil || key.Version() != 7 || key[6]&0xf != 0 || key[7] != 0
+}
+
 // newIdempotencyKey makes a UUIDv7 with the time of an intent, whatever the clock
-// said when the process made another one.
-func newIdempotencyKey(at time.Time) (string, error) {
+// said when the process made another one. The twelve bits that a maker of keys may use say
+// whether the call had another one before.
+func newIdempotencyKey(at time.Time, rekeyed bool) (string, error) {
 	key, err := uuid.NewV7()
 	if err != nil {
 		return "", err
 	}
 	ms := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli()))
 	copy(key[:], ms[2:])
+	key[6], key[7] = key[6]&0xf0, byte(boolToInt(rekeyed))
 	return key.String(), nil
 }
 

@@ -130,9 +130,9 @@ func (c *call) keep(f *resolution.CallError) error {
 
 // endPoll concludes a call whose page is not made any more. Either the service
 // could not make it, and did not bill it, or it has forgotten it, and may have. An earlier
-// request of the call may have been billed too, unless its idempotency key holds.
+// request of the call may have been billed too, unless one idempotency key ties them.
 func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-chan struct{}) (Answer, error) {
-	if f.Over && (!open.MaybeBilled || c.keyHolds()) { // the next run asks again
+	if f.Over && (!open.MaybeBilled || c.keyTies()) { // the next run asks again
 		if d := c.buyer.remote.Deliveries; d != nil {
 			if err := sleep(c.buyer.ctx, secondThought, news); err != nil {
 				return Answer{}, err

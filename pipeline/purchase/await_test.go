@@ -249,25 +249,52 @@ func TestCompletedBeatsFailed(t *testing.T) {
 }
 
 // TestFailedPageOfAnUnknownCall: a call that may have been billed is sent again, and the page
-// that is promised then fails. The first request may have been billed all the same.
+// that is promised then fails. The first request may have been billed all the same, unless the
+// service knows both by one idempotency key.
 func TestFailedPageOfAnUnknownCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, _ := openIn(t)
-		q := asked(t, store, laterService, resolution.KeywordToLeadCount, aPage.Key(), "")
-		if err := store.Fail(t.Context(), q, answers.Failure{MayBeBilled: true}); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(30 * 365 * 24 * time.Hour) // asked sends at laterNow
-		b := buyerFrom(t, q.Operation, store, answering(func(ref string) (int, string, error) {
-			if ref == "res_1" {
-				return 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"}}`, nil
+	for _, f := range []struct {
+		name    string
+		after   time.Duration // the first request
+		keys    bool          // the service knows idempotency keys
+		newKey  bool
+		resumed bool // an earlier process sent it again
+		reason  string
+	}{
+		{"without keys", 400 * 24 * time.Hour, false, false, false, outcome.ReasonUnknownCall},
+		{"under the same key", time.Hour, true, false, false, outcome.ReasonUnavailable},
+		{"under the same key, which is too old", 25 * time.Hour, true, false, false, outcome.ReasonUnknownCall},
+		{"under a new key", time.Hour, true, true, false, outcome.ReasonUnknownCall},
+		{"under a new key, by an earlier process", time.Hour, true, false, true, outcome.ReasonUnknownCall},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			time.Sleep(time.Until(laterNow))
+			q := asked(t, store, laterService, resolution.KeywordToLeadCount, aPage.Key(), "")
+			must(t, store.Fail(t.Context(), q, answers.Failure{MayBeBilled: true}))
+			time.Sleep(f.after)
+			if f.resumed {
+				_, err := store.Intent(t.Context(), q, answers.Send{Run: "night", At: time.Now(), Again: true, NewKey: true})
+				must(t, err, store.Park(t.Context(), q, answers.Parking{Resolution: "res_1", Deadline: time.Now().Add(time.Hour)}))
 			}
-			return 200, `{"resolution":{"id":"res_1","status":"queued"}}`, nil
-		}), func(r *Remote) { r.RetryUnknown = true })
-		a, err := ask(t, b, "")
-		c, open := store.Find(t.Context(), q.Hash())
-		if _, credits := b.Spent(); err != nil || a.Reason != outcome.ReasonUnknownCall || open != nil || c.State != answers.Unknown || credits != 3 {
-			t.Errorf("%s %s, %v; the call is %s, %v, and counts %d credits; want it unknown, with its price", a.Outcome, a.Reason, err, c.State, open, credits)
-		}
-	})
+			b := buyerFrom(t, q.Operation, store, answering(func(ref string) (int, string, error) {
+				if ref == "res_1" {
+					return 200, `{"success":false,"resolution":{"id":"res_1","status":"failed"}}`, nil
+				}
+				return 200, `{"resolution":{"id":"res_1","status":"queued"}}`, nil
+			}), func(r *Remote) {
+				if r.RetryUnknown, r.NewKey = true, f.newKey; f.keys {
+					r.Keys = NewKeyWindow(DefaultKeyWindow)
+				}
+			})
+			a, err := ask(t, b, "")
+			must(t, err)
+			c, err := store.Find(t.Context(), q.Hash())
+			_, credits := b.Spent()
+			unknown := err == nil && c.State == answers.Unknown && credits == 3
+			closed := errors.Is(err, answers.ErrNoCall) && credits == 0
+			if a.Reason != f.reason || unknown != (f.reason == outcome.ReasonUnknownCall) || closed == unknown {
+				t.Errorf("%s: %s %s; the call is %q, %v, and counts %d credits; want %s", f.name, a.Outcome, a.Reason, c.State, err, credits, f.reason)
+			}
+		})
+	}
 }

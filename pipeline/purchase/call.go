@@ -64,7 +64,7 @@ type call struct {
 	deadline   time.Time     // until when a promised answer is waited for
 	pollIn     time.Duration // when to ask for a promised page first
 	newKey     bool          // its next request has a new idempotency key
-	rekeyed    bool          // a request had one: the service does not tie it to those before
+	rekeyed    bool          // an earlier request had another one, or may have had
 	first      time.Time     // when its idempotency key was first sent
 	forgets    time.Time     // when the service forgets that, as it said to an earlier process
 	chosen     bool          // the user wants it sent once more, however old its key is
@@ -72,7 +72,7 @@ type call struct {
 
 // newCall takes up a question where the store has it.
 func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
-	c := &call{buyer: b, entry: e, question: answers.Question{Scope: b.scope, Key: e.key}, deadline: f.Deadline, first: f.FirstSent, forgets: forgotten(f)}
+	c := &call{buyer: b, entry: e, question: answers.Question{Scope: b.scope, Key: e.key}, deadline: f.Deadline, rekeyed: f.Rekeyed, first: f.FirstSent, forgets: forgotten(f)}
 	c.charge = charge{account: b.account, price: b.remote.Price.MaxCost(c.question)}
 	switch mine := f.Run == b.run; {
 	case f.Open != "" && mine:
@@ -108,6 +108,10 @@ func (c *call) mayLeave() bool { return !c.maybeBilled() || c.chosen || c.keyHol
 
 // keyHolds reports whether the service still knows the idempotency key.
 func (c *call) keyHolds() bool { return c.buyer.remote.Keys.Holds(c.first, c.forgets, time.Now()) }
+
+// keyTies reports whether the service knows all requests of the call by one idempotency key, so
+// that what it says of one is so of all.
+func (c *call) keyTies() bool { return !c.rekeyed && c.keyHolds() }
 
 // errKeyTooOld says that a call may not be sent again, because the service may have
 // forgotten its idempotency key.
@@ -201,8 +205,7 @@ func (c *call) prepare() error {
 	if err != nil {
 		return err
 	}
-	c.rekeyed = c.rekeyed || c.newKey
-	c.intent, c.newKey, c.first, c.forgets = intent, false, intent.FirstSent, intent.Deadline
+	c.intent, c.newKey, c.rekeyed, c.first, c.forgets = intent, false, intent.Rekeyed, intent.FirstSent, intent.Deadline
 	return nil
 }
 
@@ -272,7 +275,7 @@ func (c *call) close(a answers.Answer, how ending, given Answer) (Answer, error)
 // its idempotency key, which would have sent that request's answer; but not when the
 // key is a new one, or is refused for having been used with another body.
 func (c *call) settles(f *resolution.CallError) bool {
-	return !c.maybeBilled() || !c.rekeyed && c.keyHolds() && f.Status != http.StatusUnprocessableEntity
+	return !c.maybeBilled() || c.keyTies() && f.Status != http.StatusUnprocessableEntity
 }
 
 // refusal is a failure as it is stored in the place of an answer. It is free.

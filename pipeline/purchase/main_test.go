@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"errors"
 	"io"
 	"log"
 	"testing"
@@ -11,4 +12,12 @@ import (
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard) // as the command does: net/http logs an unsolicited answer
 	goleak.VerifyTestMain(m)
+}
+
+// must fails the test for errors.
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 }

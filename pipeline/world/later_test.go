@@ -38,11 +38,7 @@ func (s *service) promise(r *record, call resolution.Call, d *delivery) {
 	if s.plan.operation.IsKeyword() && s.world.Below(2, "never posted", r.number, r.requests) == 0 {
 		return
 	}
-	s.later = append(s.later, d)
-	select {
-	case s.promised <- struct{}{}:
-	default:
-	}
+	s.send(d)
 	if s.world.Below(4, "posted twice", r.number, r.requests) == 0 {
 		again, most := *d, time.Second
 		if s.world.Below(2, "again much later", r.number, r.requests) == 0 {
@@ -50,6 +46,27 @@ func (s *service) promise(r *record, call resolution.Call, d *delivery) {
 		}
 		again.due = again.due.Add(time.Duration(s.world.Draw("again", r.number, r.requests) % uint64(most)))
 		s.later = append(s.later, &again)
+	}
+}
+
+// send lets a delivery be posted when it is due.
+func (s *service) send(d *delivery) {
+	s.later = append(s.later, d)
+	select {
+	case s.promised <- struct{}{}:
+	default:
+	}
+}
+
+// postAgain posts, while a request is out, that an earlier one was given up: services repeat
+// what they posted.
+func (s *service) postAgain(r *record, request int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.givenUp != nil && s.world.Below(2, "given up again", r.number, request) == 0 {
+		again := *r.givenUp
+		again.tries, again.due, again.done = 0, time.Now(), false
+		s.send(&again)
 	}
 }
 

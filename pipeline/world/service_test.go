@@ -42,7 +42,8 @@ type record struct {
 	number   int
 	requests int
 	answered bool
-	failed   bool // an answer of it was promised and given up
+	failed   bool      // an answer of it was promised and given up
+	givenUp  *delivery // that said so last
 	billed   int
 	allowed  int  // how often it may be billed
 	doubtful bool // a request may have been billed, and got no answer, or a promise
@@ -185,6 +186,7 @@ func (s *service) request(call resolution.Call) (resolution.Reply, error) {
 	if err := w.Alive(); err != nil && w.Below(2, "on its way", r.number, request) == 0 {
 		return resolution.Reply{}, err
 	}
+	s.postAgain(r, request)
 	text, err := s.arrive(r, f, call)
 	time.Sleep(s.travel("back", r.number, request))
 	if err := w.Alive(); err != nil {
@@ -273,9 +275,10 @@ func (s *service) bill(r *record, f fault, call resolution.Call) reply {
 	said := reply{s.body(r.number, id), time.Now()}
 	if f == pending && s.world.Chance(s.plan.fails, "fails", r.number, r.requests) {
 		r.failed = true
-		s.promise(r, call, &delivery{
+		r.givenUp = &delivery{
 			Delivery: resolution.Delivery{ID: id, Body: fmt.Appendf(nil, `{"success":false,"resolution":{"id":%q,"status":"failed"}}`, id)}, number: r.number, failed: true,
-		})
+		}
+		s.promise(r, call, r.givenUp)
 		return reply{body: fmt.Sprintf(`{"resolution":{"id":%q,"status":"queued"}}`, id)}
 	}
 	r.answered = true

@@ -139,7 +139,7 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 			}
 			d.fail(open)
 		}
-		a := refusal(open.Run, outcome.ReasonUnavailable, f)
+		a := refusal(open.Run, outcome.ReasonUnavailable, f, 0)
 		a.Resolution = open.Resolution
 		return c.close(a, answered, failed(outcome.ReasonUnavailable))
 	}

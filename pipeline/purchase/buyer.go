@@ -41,6 +41,7 @@ type Buyer struct {
 	memory          sync.Pool // of *resolution.Answers, for stored answers that were handed over
 	outage          outage
 	refusals        refusals
+	unbilled        tries // of a service that bills each request
 	retiring        sync.Once
 	swapped         sync.Once
 	tooOld          sync.Once
@@ -61,7 +62,7 @@ type Buyer struct {
 // of ctx, and ends with Stop and Close too.
 func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, log *slog.Logger) (*Buyer, context.Context, error) {
 	b := &Buyer{
-		remote: r, codec: newCodec(op, r.Service, r.Read, r.Price), scope: r.Scope(op), run: run,
+		remote: r, codec: newCodec(op, r), scope: r.Scope(op), run: run,
 		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Counters,
 		account: newAccount(r.Budget, r.Name, r.Total), surcharge: surcharge{log: log}, outage: outage{remote: r, log: log}, refusals: refusals{log: log},
 		batch: batchSize(r.Service, op), next: make(chan *call), reading: make(chan struct{}, maxReading),

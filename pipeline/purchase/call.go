@@ -107,7 +107,10 @@ func (c *call) maybeBilled() bool { return c.state == unknown || c.state == rese
 func (c *call) mayLeave() bool { return !c.maybeBilled() || c.chosen || c.keyHolds() }
 
 // keyHolds reports whether the service still knows the idempotency key.
-func (c *call) keyHolds() bool { return c.buyer.remote.Keys.Holds(c.first, c.forgets, time.Now()) }
+func (c *call) keyHolds() bool {
+	r := c.buyer.remote
+	return !r.RetryBills && r.Keys.Holds(c.first, c.forgets, time.Now())
+}
 
 // keyTies reports whether the service knows all requests of the call by one idempotency key, so
 // that what it says of one is so of all.
@@ -245,7 +248,7 @@ func (c *call) fail(f *resolution.CallError) (Answer, error) {
 	}
 	if f.Class == resolution.Invalid && c.settles(f) {
 		reason := refusedReason(f)
-		return c.close(refusal(c.buyer.run, reason, f), refused, failed(reason))
+		return c.close(refusal(c.buyer.run, reason, f, c.buyer.remote.Price.BadRow), refused, failed(reason))
 	}
 	how := unbilled
 	if f.Billed() {
@@ -278,9 +281,8 @@ func (c *call) settles(f *resolution.CallError) bool {
 	return !c.maybeBilled() || c.keyTies() && f.Status != http.StatusUnprocessableEntity
 }
 
-// refusal is a failure as it is stored in the place of an answer. It is free.
-func refusal(run, reason string, f *resolution.CallError) answers.Answer {
-	cost := int64(0)
+// refusal is a failure as it is stored in the place of an answer, with its cost.
+func refusal(run, reason string, f *resolution.CallError, cost int64) answers.Answer {
 	return answers.Answer{
 		Run: run, Outcome: answers.Refused, Reason: reason, Status: f.Status, Body: f.Body, Request: f.RequestID,
 		Credits: &cost, Received: time.Now(),

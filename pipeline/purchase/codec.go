@@ -16,6 +16,7 @@ import (
 // sent, how a reply is read, and what it costs.
 type codec struct {
 	operation resolution.Operation
+	judged    bool // Remote.Judged
 	// send makes one request. The context must not end it, because a request that may
 	// be billed is waited for.
 	send func(ctx context.Context, q answers.Question, address, idempotencyKey string) (resolution.Reply, error)
@@ -29,12 +30,12 @@ type codec struct {
 	late string
 }
 
-func newCodec(op resolution.Operation, service Service, read Reader, price Price) codec {
-	c := codec{operation: op, read: read}
+func newCodec(op resolution.Operation, r *Remote) codec {
+	c := codec{operation: op, judged: r.Judged, read: r.Read}
 	if op.IsKeyword() {
-		c.forPages(service, price)
+		c.forPages(r.Service, r.Price)
 	} else {
-		c.forRecords(service, price)
+		c.forRecords(r.Service, r.Price)
 	}
 	return c
 }
@@ -45,7 +46,7 @@ func (c *codec) forRecords(service Service, price Price) {
 		return service.Do(ctx, c.call(q, address, idempotencyKey))
 	}
 	c.price = func(_ string, r resolution.Reply) int64 {
-		if !r.Found.Matched() && r.Quarantined > 0 {
+		if !c.judged && !r.Found.Matched() && r.Quarantined > 0 {
 			return price.Max() // for the service it is a match
 		}
 		return price.ofRecord(c.operation, r.Found)
@@ -105,17 +106,19 @@ func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 var errUnreadable = errors.New("a stored answer that was a match does not read as one")
 
 // answer reads a stored answer as when it came. What an earlier version took for a match
-// may have been no value: then it is no match, or its rows fail. into is that of Reader.
+// may have been no value: then it is no match, or its rows fail; unless the answer was
+// judged. into is that of Reader.
 func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, error) {
 	switch {
 	case stored.Outcome == answers.Refused:
 		return failed(stored.Reason), nil
-	case stored.Outcome == answers.NoMatch && c.poll == nil:
+	case stored.Outcome == answers.NoMatch && !c.operation.IsKeyword():
 		return answerOf(stored, resolution.Reply{}), nil
 	}
 	r, err := c.read(c.operation, stored.Status, stored.Body, into)
 	var failure *resolution.CallError
 	switch {
+	case c.judged && err == nil:
 	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
 		return failed(outcome.ReasonUnknownCall), nil
 	case err != nil, r.Page == nil && !r.Found.Matched() && r.Reason == "":
@@ -130,7 +133,7 @@ func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, 
 // one. It may be a match. Or it is no answer: then it counts as not stored, and its call
 // as unknown; none says so.
 func (c codec) readAgain(f answers.Found, into *resolution.Answers) (_ answers.Found, none bool) {
-	if !f.Stored || f.Answer.Outcome != answers.NoMatch || f.Answer.Status/100 != 2 || len(f.Answer.Body) == 0 {
+	if c.judged || !f.Stored || f.Answer.Outcome != answers.NoMatch || f.Answer.Status/100 != 2 || len(f.Answer.Body) == 0 {
 		return f, false
 	}
 	r, err := c.read(c.operation, f.Answer.Status, f.Answer.Body, into)

@@ -203,7 +203,7 @@ func (l *Deliveries) answer(q answers.Question, d resolution.Delivery) (a answer
 			return answers.Answer{}, false, err
 		}
 	}
-	c := newCodec(q.Operation, nil, l.remote.Read, l.remote.Price)
+	c := newCodec(q.Operation, l.remote)
 	r, err := c.read(q.Operation, http.StatusOK, d.Body, nil)
 	switch {
 	case err != nil:

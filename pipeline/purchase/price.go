@@ -12,10 +12,12 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// Price is the cost of a call in credits, if the service does not say it. A record without a
-// match costs nothing.
+// Price is the cost of a call in credits, if the service does not say it.
 type Price struct {
 	Match int64
+	// NoMatch is the price of a record without a match, BadRow of one that the service refuses,
+	// and Later of one whose answer comes later, until it is there.
+	NoMatch, BadRow, Later int64
 	// Company is the price of a deanonymization that found only the company.
 	Company int64
 	// Extra is added to the price of a lead of a search, which is Match, for
@@ -36,7 +38,7 @@ var Prices = map[resolution.Operation]Price{
 }
 
 // Max is the highest cost of a call about a single record or a count.
-func (p Price) Max() int64 { return max(p.Match, p.Company) }
+func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later, p.Company) }
 
 // MaxCost is the highest cost of the answer to a question; for a page of a search the cost of a
 // full page.
@@ -67,7 +69,7 @@ func (p Price) ofLead(q search.Query) int64 {
 func (p Price) ofRecord(op resolution.Operation, r resolution.AnswerRow) int64 {
 	switch {
 	case !r.Matched():
-		return 0
+		return p.NoMatch
 	case op == resolution.Deanonymization && string(r.Of.Texts[resolution.FieldMatchLevel].At(r.I)) == "company":
 		return p.Company
 	}

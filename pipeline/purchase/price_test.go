@@ -128,7 +128,7 @@ func TestLeftOutIsPaid(t *testing.T) {
 		{resolution.KeywordToLead, page, `{"leads":[null,{"lead_id":"a"}]}`, 2, outcome.Matched, ""},
 		{resolution.KeywordToLeadCount, page, `{"count":-5}`, -1, outcome.Failed, outcome.ReasonUnknownCall},
 	} {
-		c := newCodec(f.op, nil, client.Read, Prices[f.op])
+		c := newCodec(f.op, &Remote{Read: client.Read, Price: Prices[f.op]})
 		if r, err := c.read(f.op, 200, []byte(f.body), nil); err == nil && *c.stored(f.key, r).Credits != f.credits || (err == nil) != (f.credits >= 0) {
 			t.Errorf("%s: %+v, %v", f.body, r, err)
 		}

@@ -66,14 +66,14 @@ func (r *refusals) state() {
 
 // deny notes that the service refuses a question in the end, and reports whether
 // it refuses all.
-func (r *refusals) deny(h answers.Hash, f *resolution.CallError) (all bool) {
+func (r *refusals) deny(h answers.Hash, f *resolution.CallError, plain404 bool) (all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.denied == nil {
 		r.denied = map[answers.Hash]bool{}
 	}
 	r.rows, r.last = true, f
-	if !f.IsPlain404() { // which are counted apart
+	if !plain404 { // which are counted apart
 		r.denied[h] = true
 	}
 	limit := firstDenied
@@ -101,7 +101,7 @@ func (r *refusals) all() error {
 // the question.
 func (c *call) isMiss404(f *resolution.CallError) (bool, error) {
 	b, r := c.buyer, &c.buyer.refusals
-	if !f.IsPlain404() || b.codec.operation.IsKeyword() || b.remote.Plain404 == Plain404Stop || !c.settles(f) {
+	if !f.IsPlain404() || b.remote.Judged || b.codec.operation.IsKeyword() || b.remote.Plain404 == Plain404Stop || !c.settles(f) {
 		return false, nil
 	}
 	if b.remote.Plain404 == Plain404Miss {
@@ -145,7 +145,7 @@ func miss404(f *resolution.CallError) resolution.Reply {
 // the run; otherwise it is to be sent again.
 func (c *call) deny(f *resolution.CallError, same int) (a Answer, done bool, err error) {
 	b := c.buyer
-	plain, most := f.IsPlain404(), maxDenials
+	plain, most := f.IsPlain404() && !b.remote.Judged, maxDenials
 	if f.Status == http.StatusUnauthorized {
 		most = maxDenials401
 	}
@@ -154,7 +154,7 @@ func (c *call) deny(f *resolution.CallError, same int) (a Answer, done bool, err
 		return Answer{}, true, b.stopFor(f)
 	case same < most:
 		return Answer{}, false, nil
-	case b.refusals.deny(c.question.Hash(), f):
+	case b.refusals.deny(c.question.Hash(), f, plain):
 		return Answer{}, true, b.stopFor(f)
 	case c.maybeBilled():
 		return failed(outcome.ReasonUnknownCall), true, nil

@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -43,6 +44,12 @@ type Remote struct {
 	// Through names the proxy that calls go by, such as "the proxy of
 	// HTTPS_PROXY", without its address; "" when they go straight.
 	Through string
+	// Question is what questions are stored under in the place of the operation, if several
+	// operations ask the same; "" is the operation.
+	Question string
+	// Judged says that the service's replies are judged when they come: outcomes and credits of
+	// stored answers stay, and Read only makes columns of matches.
+	Judged bool
 	// Answers holds what was bought before; nil only for a plan without any.
 	Answers Store
 	// Pace says when a call may leave; nil when Offline.
@@ -59,6 +66,10 @@ type Remote struct {
 	// Keys is how long the service honours an idempotency key: until then, a call
 	// without an answer is sent again under its key. nil is not at all.
 	Keys *KeyWindow
+	// RetryBills says that the service bills each request that reaches it. Another one about a
+	// question is made only after a refusal for too many calls, or a failure that says that it
+	// was not billed; after that a few times.
+	RetryBills bool
 	// RetryUnknown sends the unknown calls of earlier runs again, although the
 	// service may bill them twice.
 	RetryUnknown bool
@@ -82,7 +93,7 @@ type Remote struct {
 
 // Scope is what the questions of an operation are stored under.
 func (r *Remote) Scope(op resolution.Operation) answers.Scope {
-	return answers.Scope{Service: r.Name, Operation: op}
+	return answers.Scope{Service: r.Name, Operation: cmp.Or(resolution.Operation(r.Question), op)}
 }
 
 // UnknownWait reports whether calls about an operation are unknown, and none of them
@@ -109,7 +120,7 @@ func (r *Remote) UnknownWait(ctx context.Context, op resolution.Operation) (wait
 // keyHolds reports whether an open call may be sent again under its key. A last attempt
 // that has not come yet says that a clock was wrong.
 func (r *Remote) keyHolds(f answers.Found, now time.Time) bool {
-	return !f.Sent.After(now) && r.Keys.Holds(f.FirstSent, forgotten(f), now)
+	return !r.RetryBills && !f.Sent.After(now) && r.Keys.Holds(f.FirstSent, forgotten(f), now)
 }
 
 // forgotten is when the service forgets the key of an open call, as it said to an

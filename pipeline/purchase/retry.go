@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/retry"
@@ -19,6 +20,9 @@ const (
 	maxAttempts = 10
 	// initialWait and maxWait bound the wait between two attempts.
 	initialWait, maxWait = 200 * time.Millisecond, 20 * time.Second
+	// maxUnbilled bounds the requests for a question that a service which bills each says it
+	// did not bill.
+	maxUnbilled = 5
 )
 
 // retryUntilSettled sends until the call is closed or parked, or must not be sent again. Then
@@ -27,6 +31,9 @@ func (c *call) retryUntilSettled() (Answer, error) {
 	send := c.send
 	if c.buyer.places != nil {
 		send = c.sendInPlace
+	}
+	if c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 0) >= maxUnbilled { // for an earlier row
+		return c.giveUp(), nil
 	}
 	denied, same := 0, 0 // the status of the last refusal, and how often in a row
 	for failures := 0; ; {
@@ -41,7 +48,9 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			if failure.Status != denied {
 				denied, same = failure.Status, 0
 			}
-			same++
+			if same++; c.buyer.remote.RetryBills {
+				same = maxDenials
+			}
 			if a, done, err := c.deny(failure, same); done {
 				return a, err
 			}
@@ -57,17 +66,8 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			c.buyer.warnTooOld()
 			return failed(outcome.ReasonUnknownCall), nil
 		}
-		if c.rowSpecific(failure) {
-			failures++
-		} else if failure.Class == resolution.Limited && c.buyer.outage.isLimitedAlone(c.question.Hash()) {
-			failures = maxAttempts
-		}
-		switch {
-		case failures < maxAttempts:
-		case c.maybeBilled():
-			return failed(outcome.ReasonUnknownCall), nil
-		default:
-			return failed(outcome.ReasonUnavailable), nil
+		if failures += c.weight(failure); failures >= maxAttempts {
+			return c.giveUp(), nil
 		}
 		c.buyer.counters.Retried(string(failure.Class))
 		if !failure.Sent {
@@ -81,6 +81,45 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			return Answer{}, err
 		}
 	}
+}
+
+// weight is how many of maxAttempts a failure counts for.
+func (c *call) weight(f *resolution.CallError) int {
+	switch {
+	case f.Unbilled && c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 1) >= maxUnbilled,
+		f.Class == resolution.Limited && c.buyer.outage.isLimitedAlone(c.question.Hash()):
+		return maxAttempts
+	case c.rowSpecific(f):
+		return 1
+	}
+	return 0
+}
+
+// giveUp is the answer of a question that is not sent again.
+func (c *call) giveUp() Answer {
+	if c.maybeBilled() {
+		return failed(outcome.ReasonUnknownCall)
+	}
+	return failed(outcome.ReasonUnavailable)
+}
+
+// tries counts requests by their questions. It is safe from many goroutines.
+type tries struct {
+	mu sync.Mutex
+	of map[answers.Hash]int
+}
+
+// add counts requests, and returns how many there were.
+func (t *tries) add(of answers.Hash, more int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[answers.Hash]int{}
+	}
+	if more > 0 {
+		t.of[of] += more
+	}
+	return t.of[of]
 }
 
 // rowSpecific reports whether the question may be the cause of a failure. It is not if the

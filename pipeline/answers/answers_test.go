@@ -976,3 +976,88 @@ func TestSumSpentWhileAnswersCome(t *testing.T) {
 	}
 	deliveries.Wait()
 }
+
+// Whatever is missing from the database, an operation that needs it says so.
+func TestMissingTable(t *testing.T) {
+	drain := func(items iter.Seq2[Item, error]) (err error) {
+		for _, failed := range items {
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
+	content := func(of func(context.Context, *Contents) error) func(context.Context, *Store) error {
+		return func(ctx context.Context, s *Store) error {
+			c, err := s.Contents()
+			return errors.Join(err, of(ctx, c))
+		}
+	}
+	item := func(yield func(Item, error) bool) {
+		yield(Item{person("new").Hash(), person("new"), Answer{Run: "night", Outcome: Matched}}, nil)
+	}
+	for name, o := range map[string]struct {
+		needs string
+		do    func(context.Context, *Store) error
+	}{
+		"list":  {"answers scopes runs", func(ctx context.Context, s *Store) error { return drain(s.List(ctx, Filter{})) }},
+		"prune": {"answers keys scopes bodies", func(ctx context.Context, s *Store) error { _, err := s.Prune(ctx, noon.Add(time.Hour)); return err }},
+		"forget": {"answers keys calls", func(ctx context.Context, s *Store) error {
+			_, err := s.Forget(ctx, []Hash{person("one").Hash()})
+			return err
+		}},
+		"set what is spent": {"scopes runs days", func(ctx context.Context, s *Store) error {
+			return s.SetSpent(ctx, Scope{Service: "other"}, Spent{map[string]Spending{"r": {}}, map[string]Spending{"2026-11-26": {}}})
+		}},
+		"sum what is spent": {"runs", func(ctx context.Context, s *Store) error { _, _, err := s.SumSpent(ctx, "night"); return err }},
+		"spent since":       {"days scopes", func(ctx context.Context, s *Store) error { _, err := s.SpentSince(ctx, ""); return err }},
+		"open calls":        {"bodies", func(ctx context.Context, s *Store) error { _, err := s.OpenCalls(ctx, people); return err }},
+		"sorted":            {"answers keys runs scopes", func(ctx context.Context, s *Store) error { return drain(s.Sorted(ctx, people)) }},
+		"take": {"answers keys", func(ctx context.Context, s *Store) error {
+			_, err := s.Take(ctx, people, item, nil)
+			return err
+		}},
+		"take a call": {"keys runs", func(ctx context.Context, s *Store) error {
+			_, err := s.Take(ctx, people, func(func(Item, error) bool) {}, []OpenCall{{Hash: person("new").Hash(), Question: person("new"), Run: "later", State: Unknown}})
+			return err
+		}},
+		"snapshot": {"answers bodies runs days scopes", func(ctx context.Context, s *Store) error {
+			shot, err := s.Snapshot(ctx, people, 0, func() {})
+			if err == nil {
+				err = drain(shot.Items)
+			}
+			return err
+		}},
+		"look up": {"keys answers", func(ctx context.Context, s *Store) error {
+			_, err := s.Lookup(ctx, people, []string{person("one").Key}, Freshness{}, true, nil)
+			return err
+		}},
+		"put": {"runs", func(ctx context.Context, s *Store) error {
+			return s.Put(ctx, person("two"), Answer{Run: "other", Outcome: NoMatch})
+		}},
+		"count":   {"answers bodies calls scopes", content(func(ctx context.Context, c *Contents) error { _, err := c.Stat(ctx); return err })},
+		"unknown": {"bodies calls", content(func(ctx context.Context, c *Contents) error { _, err := firstOf(c.Unknown(ctx)); return err })},
+	} {
+		for _, table := range append([]string{""}, strings.Fields(o.needs)...) {
+			s, err := Open(t.TempDir(), Options{})
+			must(t, err)
+			must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}))
+			intent(t, s, person("open"), Send{Run: "night", At: noon})
+			must(t, s.Fail(t.Context(), person("open"), Failure{MayBeBilled: true, Body: []byte("odd")}), s.flush())
+			if table != "" {
+				_, err = s.writer.Conn().ExecContext(t.Context(), "PRAGMA legacy_alter_table = 1; ALTER TABLE "+table+" RENAME TO gone")
+				must(t, err)
+			}
+			if err := o.do(t.Context(), s); (err == nil) != (table == "") {
+				t.Errorf("%s without the table %q: %v", name, table, err)
+			}
+			_ = s.Close()
+		}
+	}
+}
+
+// firstOf returns the first of what is listed.
+func firstOf[T any](items iter.Seq2[T, error]) (first T, err error) {
+	for first, err = range items {
+		break
+	}
+	return first, err
+}

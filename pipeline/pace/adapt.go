@@ -140,9 +140,9 @@ type meter struct {
 	slot   int64 // the current tenth of a second, since 1970
 }
 
-func (m *meter) countCall(now time.Time) {
+func (m *meter) count(now time.Time, events int) {
 	m.advance(now)
-	m.counts[m.slot%int64(len(m.counts))]++
+	m.counts[m.slot%int64(len(m.counts))] += events
 }
 
 func (m *meter) perSecond(now time.Time) float64 {

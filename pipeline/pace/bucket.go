@@ -65,11 +65,11 @@ func (b bucket) wait(now time.Time, others int) time.Duration {
 	return b.at.Sub(now) + time.Duration(math.Ceil(missing/b.rate*float64(time.Second)))
 }
 
-// take takes a token.
-func (b *bucket) take(now time.Time) {
+// take takes tokens, also those that are not there yet.
+func (b *bucket) take(now time.Time, tokens int) {
 	if !math.IsInf(b.rate, 1) {
 		b.fill(now)
-		b.level--
+		b.level -= float64(tokens)
 		b.awaited = false
 	}
 }

@@ -90,6 +90,7 @@ type place struct {
 	permit  uint64 // its number; 0 without one
 	granted time.Time
 	left    uint64 // the number of the call among those that left; 0 before
+	keys    int    // that it counts as
 }
 
 // Acquire waits until a call may leave: there is room among the calls in
@@ -174,7 +175,7 @@ func (p Permit) Done(o Outcome) {
 	case Answered:
 		c.spacing.heard(o.Latency, c.options.Concurrency)
 		c.life.refusing, c.life.refuses = time.Time{}, false
-		c.answered(now, call.left)
+		c.answered(now, call)
 	case Limited:
 		c.refusals++
 		c.life.refused(now, o.asks(), &c.options)
@@ -185,7 +186,7 @@ func (p Permit) Done(o Outcome) {
 		c.life.dropped(call.permit)
 	}
 	if o.Kind != Answered && call.left != 0 {
-		c.uncounted++
+		c.uncounted += uint64(call.keys)
 	}
 	// A service that sends a look-ahead only with refusals always says that
 	// nothing is left. That says nothing about its limit.
@@ -208,14 +209,15 @@ func (c *Controller) heeds(now time.Time, o Outcome) bool {
 	return c.forecast.said
 }
 
-func (c *Controller) answered(now time.Time, call uint64) {
-	c.adaption.answers.countCall(now)
-	if call > c.round { // one that left before the pause says nothing about it
-		c.adaption.answered++
+func (c *Controller) answered(now time.Time, call place) {
+	c.adaption.answers.count(now, call.keys)
+	if call.left > c.round { // one that left before the pause says nothing about it
+		first := c.adaption.answered == 0
+		c.adaption.answered += call.keys
 		c.pause.answered()
-		c.chance.answered(now, c.adaption.answered == 1)
+		c.chance.answered(now, first)
 	} else {
-		c.chance.among(call, false)
+		c.chance.among(call.left, false)
 	}
 	if c.rateBound && !c.pause.active(now) {
 		c.rateBound = false
@@ -303,7 +305,7 @@ func (c *Controller) failed(now time.Time, call place, o Outcome) bool {
 func (c *Controller) rate() float64 {
 	rate := min(c.adaption.rate, c.forecast.rate)
 	if c.chance.left > 0 {
-		rate = min(rate, c.chance.rate)
+		rate = min(rate, c.chance.rate*float64(max(c.leaving.keys, 1)))
 	}
 	return rate
 }
@@ -320,7 +322,7 @@ func (c *Controller) grant(now time.Time) Permit {
 	p := Permit{c, c.free[last]}
 	c.free = c.free[:last]
 	at := &c.places[p.place]
-	*at = place{permit: c.issued, granted: now}
+	*at = place{permit: c.issued, granted: now, keys: 1}
 	if c.life.dead {
 		c.life.probe = c.issued
 	}
@@ -332,11 +334,22 @@ func (c *Controller) grant(now time.Time) Permit {
 
 // depart counts a call as under way.
 func (c *Controller) depart(now time.Time, at *place) {
-	c.bucket.take(now)
-	c.forecast.stock.take(now)
-	c.left++
+	c.bucket.take(now, at.keys)
+	c.forecast.stock.take(now, at.keys)
+	c.left += uint64(at.keys)
 	c.underWay++
 	at.left = c.left
+}
+
+// Carry says how many keys the call has, before it leaves.
+func (p Permit) Carry(keys int) {
+	c := p.c
+	if !c.options.Keys {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.places[p.place].keys, c.leaving.keys = keys, keys
 }
 
 // Crowded reports whether at least three quarters of the calls that may be in
@@ -408,7 +421,7 @@ func (c *Controller) obstacle(now time.Time) (Reason, time.Time) {
 	}
 	lead, others := time.Duration(0), 0
 	if c.leaving.used {
-		lead, others = c.leaving.lead(), c.inFlight-c.underWay
+		lead, others = c.leaving.lead(), (c.inFlight-c.underWay)*max(c.leaving.keys, 1)
 	}
 	if reason, until := c.closed(now, c.inFlight, lead); reason != Free {
 		return reason, until

@@ -58,6 +58,7 @@ type leaving struct {
 	queue list.List     // of *waiter
 	used  bool          // calls say when they leave
 	takes time.Duration // longest preparation among the last ones
+	keys  int           // of the last call that counted as several
 }
 
 // prepared notes how long the preparation of a call took.

@@ -12,6 +12,9 @@ type Options struct {
 	// Rate is the user's limit in calls per second; 0 means none. Below it, a
 	// lower rate is learned when the service refuses calls.
 	Rate float64
+	// Keys says that the limit, and what the service says of it, counts keys, of which a call
+	// may have several: see Permit.Carry.
+	Keys bool
 	// Burst is how many calls may leave at once after a lull, under a rate
 	// limit. A service that counts in short windows may refuse more than 1.
 	Burst int

@@ -232,37 +232,56 @@ func TestOutageTakesCallsOneByOne(t *testing.T) {
 	})
 }
 
-// TestBatchesUseTheWholeLimit: at 100 requests a minute with 100 keys each, no less than 9,500
-// keys get through in a minute, the first included.
+// TestBatchesUseTheWholeLimit: of a limit in requests or in keys, 95 % get through in each
+// minute, the first included, and not one batch more than it allows.
 func TestBatchesUseTheWholeLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, _ := openIn(t)
-		s := &batching{size: 100, says: func(string, int) resolution.Result { return miss() }}
-		b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
-			o := pace.DefaultOptions()
-			o.Concurrency, o.Rate = 8, 100./60
-			r.Pace, r.Concurrency = pace.New(o), o.Concurrency
-		})
-		began := time.Now()
-		var parts sync.WaitGroup
-		for part := range 4 {
-			parts.Go(func() {
-				var keys []string
-				for i := range 5_000 {
-					keys = append(keys, fmt.Sprintf("network.example/in/%d-%d", part, i))
-				}
-				if _, err := askAll(t, b, keys...); err != nil {
-					t.Error(err)
-				}
+	for _, f := range []struct {
+		name  string
+		rate  float64 // a second
+		keys  bool    // it counts keys
+		limit int     // keys a minute, in batches of 100
+	}{
+		{"100 requests a minute", 100. / 60, false, 10_000},
+		{"6,000 keys a minute", 100, true, 6_000},
+		{"50 keys a minute", 50. / 60, true, 50},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			s := &batching{size: 100, says: func(string, int) resolution.Result { return miss() }}
+			b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
+				o := pace.DefaultOptions()
+				o.Concurrency, o.Rate, o.Keys = 8, f.rate, f.keys
+				r.Pace, r.Concurrency = pace.New(o), o.Concurrency
 			})
-		}
-		parts.Wait()
-		inMinute := map[int]int{}
-		for i, keys := range s.requests {
-			inMinute[int(s.left[i].Sub(began)/time.Minute)] += len(keys)
-		}
-		if inMinute[0] < 9_500 || inMinute[1] < 9_500 {
-			t.Errorf("keys by minute: %v; want at least 9,500", inMinute)
-		}
-	})
+			began := time.Now()
+			var parts sync.WaitGroup
+			for part := range 4 {
+				parts.Go(func() {
+					var keys []string
+					for i := range max(f.limit/2, 100) {
+						keys = append(keys, fmt.Sprintf("network.example/in/%d-%d", part, i))
+					}
+					if _, err := askAll(t, b, keys...); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			parts.Wait()
+			minutes := [2]int{}
+			for i, keys := range s.requests {
+				if minute := int(s.left[i].Sub(began) / time.Minute); minute < len(minutes) {
+					minutes[minute] += len(keys)
+				}
+			}
+			if f.limit < 100 { // less than a batch
+				minutes[0] = (minutes[0] + minutes[1]) / 2
+				minutes[1] = minutes[0]
+			}
+			for _, keys := range minutes {
+				if least := f.limit * 95 / 100; keys < least || keys > f.limit+100 {
+					t.Errorf("%s: keys by minute %v; want %d to %d", f.name, minutes, least, f.limit+100)
+				}
+			}
+		})
+	}
 }

@@ -183,6 +183,9 @@ func (r *request) ready() {
 
 // depart waits until the request may leave, and makes it for the calls that may still be sent.
 func (r *request) depart(ready []*call) {
+	if r.buyer.batch > 1 {
+		r.permit.Carry(len(ready))
+	}
 	left := r.permit.Leave(r.buyer.ctx)
 	var going []*call
 	for _, c := range ready {

@@ -462,6 +462,37 @@ func TestExpiredIntent(t *testing.T) {
 	}
 }
 
+// TestIntentsExpireForLong: while every intent comes too late, such as while nobody confirms that
+// this worker is alive, few are made: each is an object on S3.
+func TestIntentsExpireForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := answers.Open(t.TempDir(), answers.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		until := time.Now().Add(5 * time.Minute)
+		intents := 0
+		store.ReplicateTo(func(answers.Group) error {
+			intents++
+			time.Sleep(27 * time.Millisecond) // a request to S3
+			return nil
+		}, func(now time.Time) time.Time {
+			if now.Before(until) {
+				return now.Add(-time.Second)
+			}
+			return now.Add(time.Minute)
+		})
+		b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) {
+			return 200, `{"lead":{"phone":"+12025550100"}}`, nil
+		}), func(*Remote) {})
+		a, err := ask(t, b, "network.example/in/a")
+		if err != nil || a.Outcome != outcome.Matched || time.Now().Before(until) || intents > 100 {
+			t.Errorf("%+v, %v, %d changes", a, err, intents)
+		}
+	})
+}
+
 // putPhones stores the same phone for keys.
 func putPhones(t *testing.T, b *Buyer, store *answers.Store, phone string, keys ...string) {
 	t.Helper()

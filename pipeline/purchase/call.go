@@ -53,6 +53,7 @@ type call struct {
 	charge   charge
 	request  *request // that it makes, alone or with others; nil before and after
 	intent   answers.Call
+	late     int                   // intents that came too late to be used, in a row
 	left     error                 // why the request left without it; nil if it did not
 	result   resolution.Result     // of the request
 	failure  *resolution.CallError // of the result, if that is what its error is
@@ -170,6 +171,11 @@ func (c *call) send() (Answer, error) {
 		if err := errors.Join(EndOf(b.ctx, err), stored); err != nil {
 			return Answer{}, err
 		}
+		if c.late > 0 { // the next intent may be too late as well: each is an object on S3
+			if err := sleep(b.ctx, c.backoff(c.late, maxWait, 0), nil); err != nil {
+				return Answer{}, EndOf(b.ctx, err)
+			}
+		}
 		return c.send()
 	}
 	switch r, err := c.result.Reply, c.result.Err; {
@@ -216,7 +222,11 @@ func (c *call) prepare() error {
 // slept, or the store was away.
 func (c *call) goes() bool {
 	late := c.intent.LeaveBefore
-	if tooLate := !late.IsZero() && time.Now().After(late); tooLate || !c.mayLeave() {
+	if !late.IsZero() && time.Now().After(late) {
+		c.late++
+		return false
+	}
+	if c.late = 0; !c.mayLeave() {
 		return false
 	}
 	if c.maybeBilled() {

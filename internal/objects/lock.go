@@ -176,20 +176,23 @@ func (l *Lock) take(ctx context.Context) error {
 }
 
 // probe writes the lock on the condition that it does not exist. A store that
-// accepts this ignores conditions.
+// accepts this again and again ignores conditions. It may accept it once: a holder that
+// slept may have removed the lock that it believed its own.
 func (l *Lock) probe(ctx context.Context) error {
 	if l.store.unconditional.Load() {
 		return nil
 	}
-	etag, err := l.store.write(ctx, l.at, l.next(), ifAbsent)
-	switch {
-	case errors.Is(err, ErrChanged):
-		return nil
-	case err != nil:
-		return err
+	for range maxConflicts {
+		etag, err := l.store.write(ctx, l.at, l.next(), ifAbsent)
+		switch {
+		case errors.Is(err, ErrChanged):
+			return nil
+		case err != nil:
+			return err
+		}
+		l.etag = etag
 	}
 	l.store.warnUnconditional()
-	l.etag = etag
 	return nil
 }
 

@@ -150,3 +150,27 @@ func TestLockUnderFaults(t *testing.T) {
 		}
 	}
 }
+
+// A holder that slept may remove the lock that another process has just taken. That is no
+// sign of a store that ignores conditions.
+func TestLockRemovedByAnother(t *testing.T) {
+	server, proxy, store := stores(t)
+	writes := 0
+	proxy.Do(func(r *http.Request) s3test.Fault {
+		if s3test.IsWrite(r) {
+			if writes++; writes == 2 {
+				if err := os.Remove(filepath.Join(server.Dir, bucket, "lock")); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return s3test.Fault{}
+	})
+	lock, err := store.Lock(t.Context(), at("lock"), objects.Holder{Name: "mine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(lock.RequireConditions(), lock.Beat(t.Context()), lock.Release()); err != nil {
+		t.Error(err)
+	}
+}

@@ -2,8 +2,13 @@ package objects
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
+	"net/http"
+	"os"
 	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
 // conn is a connection that fails once nothing was sent or received for a while.
@@ -39,4 +44,15 @@ func impatient(dial dialer, patience time.Duration) dialer {
 		}
 		return &conn{c, patience}, nil
 	}
+}
+
+// thisMachine is the one that this process runs on.
+func (s *Store) thisMachine() *Machine {
+	host, _ := os.Hostname()                                                                                 // without it, no other process is taken for one of this host
+	client := awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(func(t *http.Transport) { // conn has one
+		t.ResponseHeaderTimeout = s.patience()
+		t.MaxIdleConnsPerHost = 32
+		t.DialContext = impatient(t.DialContext, s.patience())
+	})
+	return &Machine{Host: host, HTTP: client, Random: rand.Float64}
 }

@@ -90,10 +90,9 @@ func (s *Store) Share(ctx context.Context, at Location, holder Holder) (*Lock, e
 }
 
 func (s *Store) lock(ctx context.Context, at Location, holder Holder, shared bool) (*Lock, error) {
-	host, _ := os.Hostname() // for people who read the lock
 	ctx = context.WithoutCancel(ctx)
 	l := &Lock{store: s, ctx: ctx, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
-		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
+		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: s.machine.Host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
 	}}
 	if err := l.take(ctx); err != nil {
 		return nil, err
@@ -128,8 +127,7 @@ func (s *Store) HolderGone(ctx context.Context, at Location) (gone Holder, err e
 	if isGone(err) {
 		return gone, nil
 	}
-	host, hostErr := os.Hostname()
-	if err != nil || hostErr != nil || held.Host != host || held.PID <= 0 || held.Shared {
+	if err != nil || held.Host == "" || held.Host != s.machine.Host || held.PID <= 0 || held.Shared {
 		return gone, err
 	}
 	holder := Holder{Name: held.Holder, Term: held.Term}

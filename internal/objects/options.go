@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 // Options say how to reach a store and how to write objects there. Credentials
@@ -29,6 +31,18 @@ type Options struct {
 	GiveUpAfter time.Duration
 	// Log takes warnings; nil drops them.
 	Log *slog.Logger
+	// Machine is the one that a test simulates; nil is this one.
+	Machine *Machine
+}
+
+// Machine is what a store needs of the machine that its process runs on.
+type Machine struct {
+	// Host is the name of the machine in leases.
+	Host string
+	// HTTP makes the requests.
+	HTTP aws.HTTPClient
+	// Random returns numbers in [0,1), for the waits between tries.
+	Random func() float64
 }
 
 // DefaultGiveUpAfter outlasts an outage of ten minutes.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -103,7 +102,7 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			return fmt.Errorf("%w; gave up after %s; check that %s is up and reachable from here", verdict, s.options.GiveUpAfter, where)
 		}
 		failures++
-		timer := time.NewTimer(backoff.Jittered(failures, rand.Float64()))
+		timer := time.NewTimer(backoff.Jittered(failures, s.machine.Random()))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

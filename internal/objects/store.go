@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
@@ -30,6 +28,7 @@ import (
 type Store struct {
 	options Options
 	until   context.Context // when it ends, nothing is repeated
+	machine *Machine
 
 	connecting sync.Mutex
 	client     *s3.Client // nil until it is first needed
@@ -52,7 +51,11 @@ func New(ctx context.Context, o Options) *Store {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, DefaultGiveUpAfter)
-	return &Store{options: o, until: ctx, regions: map[string]string{}, from: settingOf(o.Endpoint, o.Endpoint)}
+	s := &Store{options: o, until: ctx, machine: o.Machine, regions: map[string]string{}, from: settingOf(o.Endpoint, o.Endpoint)}
+	if s.machine == nil {
+		s.machine = s.thisMachine()
+	}
+	return s
 }
 
 // answerWithin is how long a store may be silent, at most.
@@ -65,12 +68,7 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 	if s.client != nil {
 		return s.client, nil
 	}
-	transport := awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(func(t *http.Transport) { // conn has one
-		t.ResponseHeaderTimeout = s.patience()
-		t.MaxIdleConnsPerHost = 32
-		t.DialContext = impatient(t.DialContext, s.patience())
-	})
-	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
+	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(s.machine.HTTP), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, &RefusedError{Problem: "the AWS configuration cannot be read", Advice: "check AWS_PROFILE and the files in ~/.aws", Err: err}
 	}

@@ -37,16 +37,22 @@ type fakeObject struct {
 // NewFake starts a store with objects, by bucket/key. It ends with the test.
 func NewFake(t testing.TB, objects map[string]string) *Fake {
 	t.Helper()
-	f := &Fake{objects: map[string]fakeObject{}}
-	for name, text := range objects {
-		f.put(name, []byte(text), nil)
-	}
+	f := NewMemory(objects)
 	server := httptest.NewServer(f)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
 	f.URL = server.URL
+	return f
+}
+
+// NewMemory makes a store with objects, by bucket/key, that only answers as an http.Handler.
+func NewMemory(objects map[string]string) *Fake {
+	f := &Fake{objects: map[string]fakeObject{}}
+	for name, text := range objects {
+		f.put(name, []byte(text), nil)
+	}
 	return f
 }
 
@@ -90,6 +96,8 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case none && found, match != "" && found && match != o.etag:
 		code = "PreconditionFailed"
+	case match != "" && !found:
+		code = "NoSuchKey"
 	case r.Method == http.MethodPut:
 		metadata := http.Header{}
 		maps.Copy(metadata, r.Header)

@@ -97,7 +97,7 @@ type Store struct {
 	logs        appendlog.Folder
 	maxLogBytes int64
 	mem         *memtable
-	logMu       sync.Mutex                    // held while the log and mem change
+	logMu       lock                          // held while the log and mem change
 	staged      *changeSet                    // of the current group
 	began       time.Time                     // when the last group began; of the queue's goroutine
 	replicate   func(Group) error             // nil: changes are not replicated
@@ -126,7 +126,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	} else if _, err := atomicfile.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{known: map[scopeAndRun]rowIDs{}, logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
+	s := &Store{known: map[scopeAndRun]rowIDs{}, logMu: make(lock, 1), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
 	if s.logs == nil {
 		s.logs = appendlog.Dir(filepath.Dir(path))
 	}

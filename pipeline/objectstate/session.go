@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/filelock"
@@ -31,7 +32,7 @@ type Session struct {
 	manifest *manifest
 	position int64          // position of the last snapshot
 	running  sync.WaitGroup // a seal in the background
-	due      bool           // a seal is running; guarded by the answers' order of changes
+	due      atomic.Bool    // a seal is running in the background
 	failed   error          // error of a seal in the background
 }
 
@@ -272,9 +273,9 @@ func (x *Session) append(g answers.Group) error {
 	if err := x.log.append(g); err != nil {
 		return err
 	}
-	if !x.due && (x.log.bytes >= x.state.sealBytes || x.log.next-x.log.sealed >= x.state.sealSegments) {
-		x.due = true
+	if (x.log.bytes >= x.state.sealBytes || x.log.next-x.log.sealed >= x.state.SealSegments) && x.due.CompareAndSwap(false, true) {
 		x.running.Go(func() {
+			defer x.due.Store(false)
 			if err := x.seal(x.log.ctx); err != nil {
 				x.sealing.Lock()
 				x.failed = err
@@ -297,7 +298,7 @@ func (x *Session) seal(ctx context.Context) error {
 	next.Closed = next.Closed || x.closing
 	shot, err := x.Answers.Snapshot(ctx, x.of, x.position, func() {
 		next.LogFrom, next.Term = x.log.next, x.log.term
-		x.log.sealed, x.log.bytes, x.due = x.log.next, 0, false
+		x.log.sealed, x.log.bytes = x.log.next, 0
 	})
 	if err != nil {
 		return err

@@ -189,7 +189,7 @@ func TestLogModel(t *testing.T) {
 func TestSealing(t *testing.T) {
 	b := newBench(t)
 	s := b.state(t, "state")
-	s.sealSegments = 10
+	s.SealSegments = 10
 	x, err := s.Write(t.Context(), people, t.TempDir())
 	must(t, err)
 	for n := range 100 {

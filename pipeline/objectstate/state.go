@@ -57,9 +57,9 @@ type State struct {
 	// rowsPerFile and groupBytes are the sizes at which answer files and their
 	// row groups end. Tests lower them.
 	rowsPerFile, groupBytes int
-	// The log is written to files when it has sealSegments segments or
-	// sealBytes bytes, so that the next process has little to read.
-	sealSegments, sealBytes int64
+	// SealSegments and sealBytes are how many segments and bytes the log has when it is
+	// written to files, so that the next process has little to read. Tests lower them.
+	SealSegments, sealBytes int64
 	// pollEvery is how often to check a lease that another process holds.
 	pollEvery time.Duration
 }
@@ -73,7 +73,7 @@ func Open(store *objects.Store, uri string) (*State, error) {
 	writer := uuid.NewString()
 	return &State{
 		store: store, at: at, writer: writer, turn: Turn{Holder: objects.Holder{Name: writer}}, rowsPerFile: 1 << 20, groupBytes: 8 << 20,
-		sealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second,
+		SealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second,
 	}, nil
 }
 

@@ -36,6 +36,10 @@ type World struct {
 	failing float64 // probability that a COMMIT fails
 	began   time.Time
 	trace   uint64
+	nap     time.Duration // the last step is followed by a sleep instead of the crash; 0 by the crash
+	awake   chan struct{} // closed when the machine wakes; nil before it has slept
+	fell    chan struct{} // closed when it falls asleep
+	slept   time.Time     // when it fell asleep
 }
 
 // New makes a world before its first life. What happens in it is written to log, if not nil.
@@ -51,6 +55,61 @@ func (w *World) Begin(ctx context.Context, last int) context.Context {
 	ctx, w.end = context.WithCancelCause(ctx)
 	w.life, w.steps, w.last, w.dead, w.faults = w.life+1, 0, last, false, 0
 	return ctx
+}
+
+// Another makes another machine of the world, whose first life has a number.
+func (w *World) Another(life int) *World {
+	return &World{seed: w.seed, log: w.log, life: life - 1, dead: true, began: w.began, fell: make(chan struct{})}
+}
+
+// SleepsFor makes the machine fall asleep at the last step of the life, for some time, in the
+// place of the crash. Its clock goes on, and it neither sends nor gets anything.
+func (w *World) SleepsFor(nap time.Duration) { w.nap = nap }
+
+// FellAsleep is closed when the machine falls asleep.
+func (w *World) FellAsleep() <-chan struct{} { return w.fell }
+
+// Slept reports whether the machine has fallen asleep. It may be awake again.
+func (w *World) Slept() bool {
+	select {
+	case <-w.fell:
+		return true
+	default:
+		return false
+	}
+}
+
+// Awake waits while the machine sleeps, and then is Alive.
+func (w *World) Awake() error {
+	w.mu.Lock()
+	awake := w.awake
+	w.mu.Unlock()
+	if awake != nil {
+		<-awake
+	}
+	return w.Alive()
+}
+
+// LastAwake is now, or when the machine fell asleep: from then on nobody believes that it lives.
+func (w *World) LastAwake() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.awake != nil {
+		return w.slept
+	}
+	return time.Now()
+}
+
+// sleep lets the machine fall asleep. The caller holds w.mu.
+func (w *World) sleep() {
+	w.note("sleep")
+	awake := make(chan struct{})
+	w.awake, w.slept = awake, time.Now()
+	time.AfterFunc(w.nap, func() {
+		w.Note("wake")
+		close(awake)
+	})
+	close(w.fell)
 }
 
 // Crash ends the life.
@@ -78,6 +137,13 @@ func (w *World) Alive() error {
 	return nil
 }
 
+// Steps is how many steps the life has made.
+func (w *World) Steps() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.steps
+}
+
 // Faults is how many steps of the life failed without a crash.
 func (w *World) Faults() int {
 	w.mu.Lock()
@@ -95,7 +161,11 @@ func (w *World) step(what string) (at int, ours bool, err error) {
 	}
 	w.steps++
 	w.note(what)
-	if w.steps == w.last {
+	switch {
+	case w.steps == w.last && w.nap > 0:
+		w.sleep()
+		return w.steps, true, nil
+	case w.steps == w.last:
 		w.crash()
 		return w.steps, true, ErrCrashed
 	}

@@ -1,0 +1,234 @@
+package worldtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bucket is an object store as the machines of a world reach it, over a network that loses,
+// delays and repeats. It survives all of them. What happens to a request follows from the
+// object and from how many requests of its kind came before.
+type Bucket struct {
+	world *World
+	store http.Handler
+	// Failing is the probability that a request or its answer is lost or refused.
+	Failing float64
+	// Away is the probability that an object cannot be reached, for Outage after the first
+	// request.
+	Away float64
+	// Slow is the probability that a request takes up to three minutes more.
+	Slow float64
+
+	mu       sync.Mutex
+	attempts map[string]int
+	names    map[string]map[string]int // numbers of the objects in a folder whose names are random
+	away     map[string]time.Time      // until when
+	pending  []arrival
+}
+
+// arrival is a request that arrives after its sender has given it up.
+type arrival struct {
+	at      time.Time
+	request *http.Request
+	body    []byte
+}
+
+// Outage is longer than a machine waits for the store.
+const Outage = 20 * time.Minute
+
+// NewBucket makes a store of a world from one that has no faults.
+func NewBucket(w *World, store http.Handler) *Bucket {
+	return &Bucket{world: w, store: store, attempts: map[string]int{}, names: map[string]map[string]int{}, away: map[string]time.Time{}}
+}
+
+// Link is the way of one machine to the store, an aws.HTTPClient.
+type Link struct {
+	bucket  *Bucket
+	machine *World
+}
+
+// From is the way to the store from a machine.
+func (b *Bucket) From(machine *World) Link { return Link{b, machine} }
+
+var errBroken = errors.New("connection reset")
+
+// Do is that of aws.HTTPClient. A machine that crashes or falls asleep with a request does so
+// before the request leaves, or while it is on its way.
+func (l Link) Do(r *http.Request) (*http.Response, error) {
+	b, m := l.bucket, l.machine
+	if err := m.Awake(); err != nil {
+		return nil, err
+	}
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+		r.Body.Close()
+	}
+	name, attempt := b.next(r)
+	_, ours, err := m.step(fmt.Sprint(name, " ", attempt))
+	draw := func(what string, of uint64) uint64 { return b.world.Draw(what, name, attempt) % of }
+	if ours && draw("before", 2) == 0 {
+		if err := m.Awake(); err != nil { // it was not sent, or is sent after the sleep
+			return nil, err
+		}
+	} else if err != nil && !ours {
+		return nil, err
+	}
+	fault := b.fault(m, name, attempt)
+	if fault == refused {
+		if err := wait(r.Context(), b.travel("there", name, attempt)); err != nil {
+			return nil, err
+		}
+		return answer(http.StatusServiceUnavailable), m.Awake()
+	}
+	there := b.travel("there", name, attempt)
+	arrives := time.Now().Add(there)
+	gone := wait(r.Context(), there)
+	dead := m.Alive()
+	switch {
+	case fault == broken:
+		return nil, errBroken
+	case gone != nil:
+		b.later(arrives, r, body)
+		return nil, gone
+	case dead != nil && draw("on its way", 3) == 0:
+		return nil, dead
+	case dead != nil && draw("much later", 2) == 0:
+		b.later(arrives.Add(time.Duration(draw("later", uint64(10*time.Minute)))), r, body)
+		return nil, dead
+	}
+	response := b.serve(r, body)
+	m.Note("store %s: %d", name, response.StatusCode)
+	if err := errors.Join(wait(r.Context(), b.travel("back", name, attempt)), m.Awake()); err != nil {
+		return nil, err
+	}
+	if fault == lost {
+		return nil, errBroken
+	}
+	return response, nil
+}
+
+// next names what a request is about, and counts the requests of its kind. Objects with
+// random names are named by their order.
+func (b *Bucket) next(r *http.Request) (name string, attempt int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	folder, base := path.Split(r.URL.Path)
+	if folder == "/" {
+		folder, base = r.URL.Query().Get("prefix"), ""
+	} else if kind := path.Base(folder); kind == "f" || kind == "c" || kind == "late" {
+		numbers := b.names[folder]
+		if numbers == nil {
+			numbers = map[string]int{}
+			b.names[folder] = numbers
+		}
+		if numbers[base] == 0 {
+			numbers[base] = len(numbers) + 1
+		}
+		base = fmt.Sprint(numbers[base])
+	}
+	name = r.Method + " " + folder + base
+	b.attempts[name]++
+	return name, b.attempts[name]
+}
+
+// fault is what happens to a request.
+type fault string
+
+const (
+	none    fault = ""
+	refused fault = "refused" // the store is busy
+	broken  fault = "broken"  // before the request arrives
+	lost    fault = "lost"    // its answer
+)
+
+func (b *Bucket) fault(m *World, name string, attempt int) fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.world
+	_, object, _ := strings.Cut(name, " ")
+	if b.away[object].IsZero() {
+		b.away[object] = time.Now()
+		if w.Chance(b.Away, "away", object) {
+			b.away[object] = time.Now().Add(Outage)
+		}
+	}
+	if !time.Now().Before(b.away[object]) && !w.Chance(b.Failing, "store fails", name, attempt) {
+		return none
+	}
+	f := []fault{refused, broken, lost, lost}[w.Below(4, "store fault", name, attempt)]
+	_ = m.fault(fmt.Sprint(name, " ", f), nil)
+	return f
+}
+
+// travel is how long a request is under way, one way.
+func (b *Bucket) travel(which, name string, attempt int) time.Duration {
+	most := 20 * time.Millisecond
+	switch {
+	case b.world.Chance(b.Slow, which+" slow", name, attempt):
+		most = 3 * time.Minute
+	case b.world.Below(8, which, name, attempt) == 0:
+		most = 2 * time.Second
+	}
+	return 1 + time.Duration(b.world.Draw(which+" takes", name, attempt)%uint64(most))
+}
+
+// wait waits, until the sender gives up.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// later lets a request arrive at a time.
+func (b *Bucket) later(at time.Time, r *http.Request, body []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pending = append(b.pending, arrival{at, r.Clone(context.Background()), body})
+}
+
+// serve answers a request, after all that arrive before it.
+func (b *Bucket) serve(r *http.Request, body []byte) *http.Response {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.SortStableFunc(b.pending, func(x, y arrival) int { return x.at.Compare(y.at) })
+	for len(b.pending) > 0 && !b.pending[0].at.After(time.Now()) {
+		late := b.pending[0]
+		b.pending = b.pending[1:]
+		b.apply(late.request, late.body)
+	}
+	return b.apply(r, body)
+}
+
+func (b *Bucket) apply(r *http.Request, body []byte) *http.Response {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	recorded := httptest.NewRecorder()
+	b.store.ServeHTTP(recorded, r)
+	recorded.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	if recorded.Header().Get("Content-Length") == "" {
+		recorded.Header().Set("Content-Length", fmt.Sprint(recorded.Body.Len()))
+	}
+	return recorded.Result()
+}
+
+// answer is an answer without a body.
+func answer(status int) *http.Response {
+	recorded := httptest.NewRecorder()
+	recorded.WriteHeader(status)
+	return recorded.Result()
+}

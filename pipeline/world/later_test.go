@@ -72,9 +72,9 @@ func (s *service) postAgain(r *record, request int) {
 
 // Poll is that of purchase.Service. It costs nothing, and may fail. A page is kept for a day,
 // or as long as the key that it was asked for with.
-func (s *service) Poll(_ context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
+func (s caller) Poll(_ context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
 	w := s.world
-	if err := w.Alive(); err != nil {
+	if err := s.machine.Awake(); err != nil {
 		return resolution.Reply{}, err
 	}
 	s.mu.Lock()
@@ -83,7 +83,7 @@ func (s *service) Poll(_ context.Context, op resolution.Operation, id, _ string)
 	n := d.polls
 	s.mu.Unlock()
 	time.Sleep(time.Duration(w.Draw("poll", id, n) % uint64(20*time.Millisecond)))
-	if err := w.Alive(); err != nil {
+	if err := s.machine.Awake(); err != nil {
 		return resolution.Reply{}, err
 	}
 	w.Note("poll %s", id)
@@ -152,7 +152,7 @@ func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *histo
 		posted.Body = []byte("<html>")
 	}
 	s.mu.Unlock()
-	err := alive(s.world, func() error { return to.Deliver(context.WithoutCancel(ctx), posted) })
+	err := alive(h.world, func() error { return to.Deliver(context.WithoutCancel(ctx), posted) })
 	s.world.Note("post %s: %v", d.ID, err == nil)
 	switch {
 	case spoiled:

@@ -37,20 +37,43 @@ type history struct {
 	world   *worldtest.World
 	plan    plan
 	disk    *worldtest.Disk
-	dir     string // of the database
+	dir     string            // of the database
+	bucket  *worldtest.Bucket // nil: the state is on the disk
 	service *service
 	scope   answers.Scope
 	lives   int
+	known   *knowledge
 
-	changing chan struct{} // has a place for each change that is made at a time
+	mu   sync.Mutex
+	uses map[string]int  // of the store
+	open map[string]bool // keys with an open call, at the last check
+}
 
+// knowledge is what is known of a world, whichever machine lives.
+type knowledge struct {
 	mu        sync.Mutex
-	uses      map[string]int  // of the store
-	told      map[int]bool    // keys whose answers somebody relies on
-	open      map[string]bool // keys with an open call, at the last check
-	disturbed bool            // a crash or a bad disk may have left more open calls than were sent
-	poor      bool            // the last life ended with its budget
+	told      map[int]bool // keys whose answers somebody relies on
+	disturbed bool         // a crash or a bad disk may have left more open calls than were sent
+	poor      bool         // a life ended with its budget
 	wrong     []string
+}
+
+// isWrong reports whether a promise was broken.
+func (h *history) isWrong() bool {
+	h.service.mu.Lock()
+	defer h.service.mu.Unlock()
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	h.known.wrong = append(h.known.wrong, h.service.wrong...)
+	h.service.wrong = nil
+	return len(h.known.wrong) > 0
+}
+
+// disturb notes that calls may be open that were not sent.
+func (h *history) disturb() {
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	h.known.disturbed = true
 }
 
 // live lets a world live until all keys are settled.
@@ -58,32 +81,35 @@ func (h *history) live(ctx context.Context) {
 	for range h.plan.crashes {
 		last := 1 + h.world.Below(h.plan.span, "last step", h.lives+1)
 		h.life(ctx, last, h.plan.retry && h.world.Below(6, "retry", h.lives+1) == 0)
-		if len(h.wrong) > 0 {
+		if h.isWrong() {
 			return
 		}
 	}
-	h.disk.Failing, h.service.credits, h.service.calls, h.service.allowance = 0, -1, -1, -1
-	h.plan.commitFails = 0
+	h.disk.Failing = 0
 	h.world.GuardSQLite(h.dir, 0)
+	h.quiet(ctx, func(ctx context.Context, retry bool) { h.life(ctx, 0, retry) })
+	if !h.isWrong() {
+		h.offline(h.world.Begin(ctx, 0))
+	}
+}
+
+// quiet lets processes live that do not crash, until all keys are settled.
+func (h *history) quiet(ctx context.Context, life func(ctx context.Context, retry bool)) {
+	h.service.credits, h.service.calls, h.service.allowance = -1, -1, -1
 	for i := range quietLives {
 		if i >= quietLives/2 {
 			h.service.plan.faulty, h.service.plan.later = 0, 0
 		}
-		h.life(ctx, 0, h.plan.retry && i > 0)
-		if len(h.wrong) > 0 {
+		if life(ctx, h.plan.retry && i > 0); h.isWrong() || h.settled() {
 			return
 		}
-		if h.settled() {
-			break
-		}
 	}
-	h.offline(ctx)
 }
 
 // settled reports whether all keys have the last word of the service.
 func (h *history) settled() bool {
 	for i := range h.plan.keys {
-		if !h.told[i] && h.service.settles(i) {
+		if !h.known.told[i] && h.service.settles(i) {
 			return false
 		}
 	}
@@ -96,27 +122,48 @@ func (h *history) life(ctx context.Context, last int, retry bool) {
 	ctx, stop := context.WithTimeout(ctx, longest)
 	defer stop()
 	ctx = h.world.Begin(ctx, last)
-	h.world.Note("life: %d keys, retry %t, budgets %d %d", len(h.plan.keys), retry, h.service.credits, h.service.calls)
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, Readers: 1})
-	h.unexpected("open", err)
-	if err == nil {
-		h.check(ctx, s)
-		if h.world.Alive() == nil && len(h.service.wrong)+len(h.wrong) == 0 {
-			h.use(ctx, s, retry)
-		}
-		h.unexpected("close", s.Close())
-	}
-	h.service.mu.Lock()
-	h.wrong = append(h.wrong, h.service.wrong...)
-	h.service.mu.Unlock()
-	h.disturbed = h.disturbed || h.world.Alive() != nil || h.world.Faults() > 0
-	h.world.Crash()
+	h.process(ctx, retry)
 	h.disk.Restart(h.world.Below(3, "power cut", h.lives) > 0)
 	time.Sleep([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[h.world.Below(4, "pause", h.lives)])
 }
 
+// process is what a process does until it ends or the machine crashes.
+func (h *history) process(ctx context.Context, retry bool) {
+	h.world.Note("life: %d keys, retry %t, budgets %d %d", len(h.plan.keys), retry, h.service.credits, h.service.calls)
+	s, err := h.openStore(ctx, false)
+	h.unexpected("open", err)
+	if err == nil {
+		h.check(ctx, s)
+		if h.world.Alive() == nil && !h.isWrong() {
+			h.use(ctx, s, retry)
+		}
+		h.unexpected("close", s.close())
+	}
+	if h.world.Alive() != nil || h.world.Faults() > 0 {
+		h.disturb()
+	}
+	h.world.Crash()
+}
+
+// opened is an open store.
+type opened struct {
+	purchase.Store
+	close func() error
+	// delay makes its changes wait for others, unless urgent says that there is a hurry.
+	delay func(urgent func() bool)
+}
+
+// openStore opens what is stored; look says that nothing will be written.
+func (h *history) openStore(ctx context.Context, look bool) (opened, error) {
+	if h.bucket != nil {
+		return h.openOnS3(ctx, look)
+	}
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, Readers: 1})
+	return opened{s, s.Close, func(func() bool) {}}, err
+}
+
 // remote is the service as a life asks it.
-func (h *history) remote(s *answers.Store, retry bool) *purchase.Remote {
+func (h *history) remote(s opened, retry bool) *purchase.Remote {
 	o := pace.DefaultOptions()
 	o.Concurrency = h.plan.concurrency
 	draws := 0
@@ -125,10 +172,11 @@ func (h *history) remote(s *answers.Store, retry bool) *purchase.Remote {
 		return float64(h.world.Below(1000, "pace", h.lives, draws)) / 1000
 	}
 	r := &purchase.Remote{
-		Service: h.service, Read: client.Read, Name: h.scope.Service, Answers: store{s, h}, Pace: pace.New(o), Concurrency: h.plan.concurrency,
+		Service: caller{h.service, h.world}, Read: client.Read, Name: h.scope.Service, Answers: store{s, h}, Pace: pace.New(o), Concurrency: h.plan.concurrency,
 		Plain404: purchase.Plain404Stop, RetryUnknown: retry, NewKey: retry && h.plan.newKey, Price: h.plan.price(),
 		Budget: purchase.Budget{MaxCredits: h.service.credits, MaxCalls: h.service.calls}, Patience: h.plan.patience, Counters: &stats.CallCounters{},
 	}
+	s.delay(r.Pace.Crowded)
 	if h.plan.misses {
 		r.Plain404 = purchase.Plain404Miss
 	}
@@ -143,11 +191,11 @@ func (h *history) remote(s *answers.Store, retry bool) *purchase.Remote {
 }
 
 // use asks all keys, from several goroutines, while the service posts what it promised.
-func (h *history) use(ctx context.Context, s *answers.Store, retry bool) {
+func (h *history) use(ctx context.Context, s opened, retry bool) {
 	if retry {
 		for key, open := range h.open {
 			if open {
-				h.service.records[key].allowed++
+				h.service.allow(key)
 			}
 		}
 	}
@@ -171,12 +219,14 @@ func (h *history) use(ctx context.Context, s *answers.Store, retry bool) {
 	}
 	stopPosting()
 	post.Wait()
-	if err == nil && h.world.Alive() == nil && h.world.Faults() == 0 { // a call whose end was not stored is still under way
+	if err == nil && h.world.Alive() == nil && h.world.Faults() == 0 && !h.world.Slept() { // a call whose end was not stored is still under way
 		h.checkBuyer(b)
 		h.check(ctx, s)
 	}
-	if h.poor {
-		h.poor = false
+	h.service.mu.Lock()
+	defer h.service.mu.Unlock()
+	if h.known.poor {
+		h.known.poor = false
 		for budget, more := range map[*int64]int64{&h.service.credits: 2 * price, &h.service.calls: 2, &h.service.allowance: 2 * price} {
 			if *budget >= 0 {
 				*budget += more
@@ -197,9 +247,9 @@ func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) {
 		if err != nil {
 			h.unexpected("ask", err)
 			if errors.Is(err, purchase.ErrBudget) {
-				h.mu.Lock()
-				h.poor = true
-				h.mu.Unlock()
+				h.service.mu.Lock()
+				h.known.poor = true
+				h.service.mu.Unlock()
 			}
 			return
 		}
@@ -208,13 +258,12 @@ func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) {
 
 // offline asks what is stored, as it would be in a world without any fault.
 func (h *history) offline(ctx context.Context) {
-	ctx = h.world.Begin(ctx, 0)
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, Readers: 1})
+	s, err := h.openStore(ctx, true)
 	h.unexpected("open", err)
 	if err != nil {
 		return
 	}
-	defer func() { h.unexpected("close", s.Close()) }()
+	defer func() { h.unexpected("close", s.close()) }()
 	h.check(ctx, s)
 	r := h.remote(s, false)
 	r.Offline, r.Service, r.Pace = true, nil, nil

@@ -15,13 +15,13 @@ import (
 
 // wrongly notes what broke a promise.
 func (h *history) wrongly(format string, args ...any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.wrong = append(h.wrong, fmt.Sprintf("life %d: ", h.lives)+fmt.Sprintf(format, args...))
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	h.known.wrong = append(h.known.wrong, fmt.Sprintf("life %d: ", h.lives)+fmt.Sprintf(format, args...))
 }
 
 // check compares what is stored with what the service knows, at a moment without calls.
-func (h *history) check(ctx context.Context, s *answers.Store) {
+func (h *history) check(ctx context.Context, s purchase.Store) {
 	found, err := s.Lookup(ctx, h.scope, h.plan.keys, answers.Freshness{}, true, nil)
 	if err != nil {
 		h.unexpected("look up all keys", err)
@@ -39,8 +39,13 @@ func (h *history) check(ctx context.Context, s *answers.Store) {
 	var credits int64
 	h.open = map[string]bool{}
 	for i, f := range found {
-		r := h.service.records[h.plan.keys[i]]
 		h.open[h.plan.keys[i]] = f.Open != ""
+	}
+	if h.world.Slept() {
+		return // another machine may have gone on meanwhile
+	}
+	for i, f := range found {
+		r := h.service.records[h.plan.keys[i]]
 		if f.Stored {
 			if f.Answer.Outcome != answers.Refused {
 				credits += h.service.costs(i)
@@ -54,9 +59,9 @@ func (h *history) check(ctx context.Context, s *answers.Store) {
 			h.wrongly("the call of key %d is %q, and listed as %q", i, f.Open, listed[h.plan.keys[i]])
 		case r.billed > 0 && !has && f.Open == "":
 			h.wrongly("key %d is billed, has no answer, and is not listed", i)
-		case h.told[i] && !has:
+		case h.known.told[i] && !has:
 			h.wrongly("the answer of key %d was acknowledged, and is gone", i)
-		case f.Open != "" && !h.disturbed && !r.doubtful:
+		case f.Open != "" && !h.known.disturbed && !r.doubtful:
 			h.wrongly("key %d is listed, and no request of it may have been billed", i)
 		}
 	}
@@ -81,7 +86,7 @@ func (h *history) checkStored(r *record, a answers.Answer) {
 
 // checkSpending compares what the store says was spent with the cost of what is stored, and
 // with what was billed. The caller holds the service's lock.
-func (h *history) checkSpending(ctx context.Context, s *answers.Store, credits int64) {
+func (h *history) checkSpending(ctx context.Context, s purchase.Store, credits int64) {
 	remote := &purchase.Remote{Name: h.scope.Service, Answers: s, Price: h.plan.price()}
 	var paid, counted int64
 	for run := range h.plan.runs {
@@ -117,7 +122,7 @@ func (h *history) checkBuyer(b *purchase.Buyer) {
 
 // take looks at the answers to keys that a row gets.
 func (h *history) take(keys []string, got []purchase.Answer) {
-	if h.world.Alive() != nil {
+	if h.world.Awake() != nil {
 		return
 	}
 	for i, a := range got {
@@ -171,15 +176,16 @@ func (h *history) answer(ctx context.Context, b *purchase.Buyer, keys []string, 
 
 // acknowledge notes that somebody relies on the answer to a key.
 func (h *history) acknowledge(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.told[n] = true
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	h.known.told[n] = true
 }
 
 // unexpected notes an error that nothing in the world explains.
 func (h *history) unexpected(what string, err error) {
 	switch {
 	case err == nil, h.world.Alive() != nil:
+	case h.bucket != nil && h.isExpectedOnS3(what, err):
 	case errors.Is(err, errInterrupted), errors.Is(err, purchase.ErrBudget):
 	case errors.Is(err, purchase.ErrNoCredits), errors.Is(err, purchase.ErrRefused):
 	case errors.Is(err, worldtest.ErrCrashed):

@@ -42,6 +42,13 @@ type plan struct {
 	commitFails float64
 	diskSlow    time.Duration
 	storeSlow   time.Duration // before a change of the store
+
+	onS3         bool // the state is there, and each life is that of another machine
+	terms        bool // which are started one after another, with rising terms
+	sealSegments int64
+	bucketFails  float64
+	bucketAway   float64
+	bucketSlow   float64
 }
 
 func newPlan(w *worldtest.World, l worldtest.Limits) plan {
@@ -92,6 +99,21 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 	}
 	if often("slow store", 2) {
 		p.storeSlow = time.Duration(in("store slow", 1, 30)) * time.Millisecond
+	}
+	if often("on S3", 4) {
+		p.onS3, p.terms, p.sealSegments = true, often("terms", 3), int64(in("segments", 2, 12))
+		if often("long log", 2) {
+			p.sealSegments = 5000
+		}
+		if !often("good store", 4) {
+			p.bucketFails = float64(in("store fails", 0, 25)) / 100
+		}
+		if often("store away", 4) {
+			p.bucketAway = 0.02
+		}
+		if often("slow requests", 3) {
+			p.bucketSlow = 0.02
+		}
 	}
 	return p
 }

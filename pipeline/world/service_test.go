@@ -64,6 +64,13 @@ func newService(w *worldtest.World, p plan) *service {
 	return s
 }
 
+// allow lets a key be billed once more.
+func (s *service) allow(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records[key].allowed++
+}
+
 // The truth about a key.
 type truth string
 
@@ -153,13 +160,19 @@ func (s *service) fault(r *record) fault {
 	return none
 }
 
+// caller is the service as a machine reaches it, a purchase.Service.
+type caller struct {
+	*service
+	machine *worldtest.World
+}
+
 // Do is that of purchase.Service.
-func (s *service) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
+func (s caller) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
 	return s.request(call)
 }
 
 // Start is that of purchase.Service.
-func (s *service) Start(_ context.Context, call resolution.SearchCall) (resolution.Reply, error) {
+func (s caller) Start(_ context.Context, call resolution.SearchCall) (resolution.Reply, error) {
 	var number int
 	if _, err := fmt.Sscanf(call.Keywords[0], "keyword-%d", &number); err != nil {
 		panic(err)
@@ -169,9 +182,9 @@ func (s *service) Start(_ context.Context, call resolution.SearchCall) (resoluti
 }
 
 // request answers a request. One that is out when its process dies may still arrive.
-func (s *service) request(call resolution.Call) (resolution.Reply, error) {
+func (s caller) request(call resolution.Call) (resolution.Reply, error) {
 	w, operation := s.world, s.plan.operation
-	if err := w.Alive(); err != nil {
+	if err := s.machine.Alive(); err != nil {
 		return resolution.Reply{}, err
 	}
 	s.mu.Lock()
@@ -183,13 +196,13 @@ func (s *service) request(call resolution.Call) (resolution.Reply, error) {
 		return resolution.Reply{}, &resolution.CallError{Operation: operation, Class: resolution.Unavailable}
 	}
 	time.Sleep(s.travel("there", r.number, request))
-	if err := w.Alive(); err != nil && w.Below(2, "on its way", r.number, request) == 0 {
+	if err := s.machine.Alive(); err != nil && w.Below(2, "on its way", r.number, request) == 0 {
 		return resolution.Reply{}, err
 	}
 	s.postAgain(r, request)
 	text, err := s.arrive(r, f, call)
 	time.Sleep(s.travel("back", r.number, request))
-	if err := w.Alive(); err != nil {
+	if err := s.machine.Awake(); err != nil {
 		return resolution.Reply{}, err
 	}
 	if failure, is := errors.AsType[*resolution.CallError](err); is && failure.Status != 0 {

@@ -13,7 +13,7 @@ import (
 // store is the store of one life. After the crash its methods fail, and a change whose result
 // the crash came before has none.
 type store struct {
-	*answers.Store
+	purchase.Store
 	history *history
 }
 
@@ -26,8 +26,6 @@ func (s store) change(what string, q answers.Question, do func() error) error {
 		time.Sleep(time.Duration(h.world.Draw("slow", what, q.Key, h.nextUse(q.Key)) % uint64(h.plan.storeSlow)))
 	}
 	h.pause(what + q.Key)
-	h.changing <- struct{}{}
-	defer func() { <-h.changing }()
 	return alive(h.world, do)
 }
 
@@ -44,11 +42,11 @@ func (h *history) nextUse(of string) int {
 
 // alive does something, if the machine is alive, and tells the result if it still is.
 func alive(w *worldtest.World, do func() error) error {
-	if err := w.Alive(); err != nil {
+	if err := w.Awake(); err != nil {
 		return err
 	}
 	err := do()
-	if dead := w.Alive(); dead != nil {
+	if dead := w.Awake(); dead != nil {
 		return dead
 	}
 	return err
@@ -100,20 +98,9 @@ func (s store) LookupHashes(ctx context.Context, hashes []answers.Hash, f answer
 	return found, err
 }
 
-// alone reads what is spent while no change is made. Else it would wait for a lock of the store
-// while the disk takes its time, and the clock stands still while a goroutine waits for a lock.
-func (s store) alone(of string, do func() error) error {
-	h := s.history
-	h.pause(of)
-	for range cap(h.changing) {
-		h.changing <- struct{}{}
-		defer func() { <-h.changing }()
-	}
-	return alive(h.world, do)
-}
-
 func (s store) SumSpent(ctx context.Context, run string) (paid answers.Spending, open []answers.OpenCall, err error) {
-	err = s.alone("sum", func() (err error) {
+	s.history.pause("sum")
+	err = alive(s.history.world, func() (err error) {
 		paid, open, err = s.Store.SumSpent(ctx, run)
 		return err
 	})
@@ -121,7 +108,8 @@ func (s store) SumSpent(ctx context.Context, run string) (paid answers.Spending,
 }
 
 func (s store) SpentSince(ctx context.Context, day string) (spent []answers.DaySpending, err error) {
-	err = s.alone("since", func() (err error) {
+	s.history.pause("since")
+	err = alive(s.history.world, func() (err error) {
 		spent, err = s.Store.SpentSince(ctx, day)
 		return err
 	})

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/cryptotest"
 
+	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Planted: planted, Module: "../.."}
+var suite = worldtest.Suite{Live: live, Prepare: func() { template(); warmUp() }, Planted: planted, Module: "../.."}
 
 // TestWorld tries seeds.
 func TestWorld(t *testing.T) { suite.World(t, 100) }
@@ -29,19 +31,26 @@ func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
 // live lets a world live.
 func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
 	p := newPlan(w, l)
-	if p.migrated {
+	if p.migrated && !p.onS3 {
 		if err := os.WriteFile(filepath.Join(dir, databaseName), template(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h := &history{
-		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), told: map[int]bool{}, uses: map[string]int{}, changing: make(chan struct{}, 32),
+		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), uses: map[string]int{}, known: &knowledge{told: map[int]bool{}},
 		scope: answers.Scope{Service: "https://service.example", Operation: p.operation},
 	}
-	h.disk.Failing, h.disk.Slow = p.diskFails, p.diskSlow
-	defer w.GuardSQLite(dir, p.commitFails)()
-	h.live(context.Background())
-	return h.wrong, h.lives
+	if p.onS3 {
+		s3test.Setenv(t)
+		t.Setenv("AWS_CA_BUNDLE", "")
+		cryptotest.SetGlobalRandom(t, w.Draw("names")) // of processes and objects
+		h.liveOnS3(context.Background())
+	} else {
+		h.disk.Failing, h.disk.Slow = p.diskFails, p.diskSlow
+		defer w.GuardSQLite(dir, p.commitFails)()
+		h.live(context.Background())
+	}
+	return h.known.wrong, h.lives
 }
 
 const databaseName = "answers.sqlite"

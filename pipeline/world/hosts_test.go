@@ -1,0 +1,188 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow/go/v17/parquet/compress"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
+)
+
+// liveOnS3 lets a world live whose state is on S3. Each life is that of another machine, which
+// takes over from nothing but the objects. One that fell asleep wakes later, and goes on.
+func (h *history) liveOnS3(ctx context.Context) {
+	h.world.Begin(ctx, 0)
+	h.bucket = worldtest.NewBucket(h.world, s3test.NewMemory(nil))
+	h.bucket.Failing, h.bucket.Away, h.bucket.Slow = h.plan.bucketFails, h.plan.bucketAway, h.plan.bucketSlow
+	var machines sync.WaitGroup
+	for range h.plan.crashes {
+		m := h.machine()
+		last := 1 + h.world.Below(4*h.plan.span, "last step", h.lives)
+		nap := time.Duration(0)
+		if h.world.Below(2, "sleeps", h.lives) == 0 {
+			longest := []time.Duration{30 * time.Second, 5 * time.Minute, time.Hour, 3 * time.Hour}[h.world.Below(4, "nap", h.lives)]
+			nap = 1 + time.Duration(h.world.Draw("sleeps", h.lives)%uint64(longest))
+			m.world.SleepsFor(nap)
+		}
+		retry := h.plan.retry && h.world.Below(6, "retry", h.lives) == 0
+		living, cut := context.WithCancelCause(ctx)
+		ended := make(chan struct{})
+		machines.Go(func() {
+			defer cut(nil)
+			defer close(ended)
+			m.run(living, last, func(ctx context.Context) { m.process(ctx, retry) })
+		})
+		select {
+		case <-ended:
+		case <-m.world.FellAsleep():
+			h.disturb()
+			if h.plan.terms {
+				time.AfterFunc(max(nap, lostAfter/3)+time.Second, func() { cut(errCutOff) })
+			}
+		}
+		h.pauseOnS3()
+		if h.isWrong() {
+			break
+		}
+	}
+	machines.Wait()
+	h.bucket.Failing, h.bucket.Away, h.bucket.Slow = 0, 0, 0
+	time.Sleep(worldtest.Outage)
+	if h.isWrong() {
+		return
+	}
+	h.quiet(ctx, func(ctx context.Context, retry bool) {
+		m := h.machine()
+		m.run(ctx, 0, func(ctx context.Context) { m.process(ctx, retry) })
+		h.pauseOnS3()
+	})
+	if !h.isWrong() {
+		m := h.machine()
+		m.run(ctx, 0, m.offline)
+	}
+}
+
+// pauseOnS3 is the time between two machines. If they follow each other with rising terms, the
+// next one starts when the last one has long been silent.
+func (h *history) pauseOnS3() {
+	pause := []time.Duration{time.Second, objects.LockExpires, 10 * time.Minute, 30 * time.Hour}[h.world.Below(4, "pause", h.lives)]
+	if h.plan.terms {
+		pause = max(pause, lostAfter)
+	}
+	time.Sleep(pause)
+}
+
+// lostAfter is how long a machine is silent before the next one is started. After a third of
+// it, the process is told to end.
+const lostAfter = 20 * time.Minute
+
+var errCutOff = errors.New("the machine is believed dead")
+
+// maxRequests is more than any machine needs of the store.
+const maxRequests = 3000
+
+// machine is the next machine, which knows nothing.
+func (h *history) machine() *history {
+	h.lives++
+	return &history{
+		world: h.world.Another(h.lives), plan: h.plan, dir: filepath.Join(h.dir, fmt.Sprint("machine-", h.lives)), bucket: h.bucket, service: h.service,
+		scope: h.scope, lives: h.lives, known: h.known, uses: map[string]int{}, open: map[string]bool{},
+	}
+}
+
+// run runs a process on the machine.
+func (h *history) run(ctx context.Context, last int, process func(ctx context.Context)) {
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	process(h.world.Begin(ctx, last))
+	if n := h.world.Steps(); n > maxRequests {
+		h.wrongly("%d requests to the store", n)
+	}
+	h.service.world.Note("machine %d: %x", h.lives, h.world.Trace())
+}
+
+// warmUp makes what Parquet files are compressed with: its channels, which all worlds use, must
+// belong to none.
+var warmUp = sync.OnceFunc(func() {
+	codec, err := compress.GetCodec(compress.Codecs.Zstd)
+	if err != nil {
+		panic(err)
+	}
+	codec.Decode(nil, codec.Encode(nil, []byte("text")))
+})
+
+// openOnS3 opens the state on S3 as a run does, or as who looks.
+func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
+	copied := filepath.Join(h.dir, "copy")
+	if err := errors.Join(os.MkdirAll(copied, 0o700), os.WriteFile(filepath.Join(copied, databaseName), template(), 0o600)); err != nil {
+		return opened{}, err
+	}
+	waits := 0
+	store := objects.New(ctx, objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
+		Host: fmt.Sprint("machine-", h.lives), HTTP: h.bucket.From(h.world),
+		Random: func() float64 {
+			waits++
+			return float64(h.world.Below(1000, "wait", h.lives, waits)) / 1000
+		},
+	}})
+	state, err := objectstate.Open(store, "s3://leads/state/")
+	if err != nil {
+		return opened{}, err
+	}
+	state.Scratch, state.SealSegments = h.dir, h.plan.sealSegments
+	if h.plan.terms {
+		state.HeldBy(objectstate.Turn{Holder: objects.Holder{Name: "job", Term: int64(h.lives), LostAfter: lostAfter}, Confirmed: h.world.LastAwake})
+	}
+	open := state.Write
+	if look {
+		open = state.Look
+	}
+	x, err := open(ctx, h.scope, copied)
+	if err == nil {
+		if err = x.Answers.Load(ctx, h.questions()); err != nil {
+			err = errors.Join(err, x.Close(ctx))
+		}
+	}
+	if err != nil {
+		return opened{}, err
+	}
+	return opened{x.Answers, func() error { return x.Close(ctx) }, x.DelayWrites}, nil
+}
+
+// questions are those that the run will ask, or nil for all.
+func (h *history) questions() objectstate.Hashes {
+	if h.world.Below(2, "load all", h.lives) == 0 {
+		return nil
+	}
+	hashes := make([]answers.Hash, len(h.plan.keys))
+	for i, key := range h.plan.keys {
+		hashes[i] = answers.Question{Scope: h.scope, Key: key}.Hash()
+	}
+	slices.SortFunc(hashes, answers.Hash.Compare)
+	return func(yield func(answers.Hash, error) bool) {
+		for _, hash := range hashes {
+			if !yield(hash, nil) {
+				return
+			}
+		}
+	}
+}
+
+// isExpectedOnS3 reports whether the store or another machine explains an error.
+func (h *history) isExpectedOnS3(what string, err error) bool {
+	return errors.Is(err, objects.ErrUnavailable) && (h.world.Faults() > 0 || h.world.Slept()) ||
+		(errors.Is(err, objects.ErrLockLost) || errors.Is(err, errCutOff) || errors.Is(err, context.Canceled)) && h.world.Slept() ||
+		errors.Is(err, filelock.ErrLocked) && what == "open"
+}

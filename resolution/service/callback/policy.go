@@ -3,6 +3,7 @@ package callback
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 )
@@ -18,6 +19,8 @@ type Policy struct {
 	// Resolver finds the addresses of names, in Check and for connections; nil is
 	// net.DefaultResolver.
 	Resolver *net.Resolver
+	// Transport posts the callbacks of tests, in place of connections; it is nil else.
+	Transport http.RoundTripper
 
 	names names
 }

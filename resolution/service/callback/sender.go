@@ -59,8 +59,12 @@ func (s *Sender) Wake() {
 // An error of the outbox is logged and tried again.
 func (s *Sender) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	transport := s.transport(life)
-	defer transport.close()
+	transport := s.o.Policy.Transport
+	if transport == nil {
+		connections := s.transport(life)
+		defer connections.close()
+		transport = connections
+	}
 	defer end() // first: what is still dialling must not become idle
 	r := &run{
 		sender:    s,

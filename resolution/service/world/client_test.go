@@ -1,0 +1,270 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+// given is what is known of a call that was asked for.
+type given struct {
+	body     []byte   // the answer, if there was one
+	ids      []string // of its resolution; several of a loose call
+	result   []byte   // of a search
+	doubtful int      // requests of which nobody knows what became
+	underWay int
+	broke    bool // it was refused for want of credits
+}
+
+// of returns what is known of a thing. The caller holds the lock.
+func (h *history) of(name string) *given {
+	if h.given[name] == nil {
+		h.given[name] = &given{}
+	}
+	return h.given[name]
+}
+
+func (c *call) name() string { return fmt.Sprint("call ", c.number) }
+
+// client calls the service of one life.
+type client struct {
+	*history
+	service *service.Service
+	number  int
+}
+
+// maxTries is how often a client asks for one thing in a life.
+const maxTries = 4
+
+// work asks for all things in an order of the client.
+func (c client) work(ctx context.Context) {
+	c.world.Pause("client", c.lives, c.number)
+	n := len(c.plan.calls)
+	for i := range n {
+		if c.number%2 == 1 {
+			i = n - 1 - i
+		}
+		which := c.plan.calls[(i+c.number*5)%n]
+		for try := 0; try < maxTries && ctx.Err() == nil && c.ask(ctx, which, try); try++ {
+			c.rest(ctx, "again", which.number, try)
+		}
+		c.rest(ctx, "next", which.number)
+	}
+}
+
+// rest waits for a moment of its own.
+func (c client) rest(ctx context.Context, of ...any) {
+	of = append(of, "rest", c.lives, c.number)
+	wait := time.Duration(1 + c.world.Draw(of...)%uint64(300*time.Millisecond))
+	if c.world.Below(3, append(of, "at once")...) == 0 {
+		wait /= 1000
+	}
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+}
+
+// reply is an answer of the service; status 0 is none.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+	json   struct {
+		Resolution struct{ ID, Status string }
+		Error      struct{ Code string }
+	}
+}
+
+// send sends a request in this process, and returns what the caller gets: nothing if the
+// machine dies first, or the caller has left.
+func (c client) send(ctx context.Context, handler http.Handler, path, body string, header map[string]string, of ...any) (r reply) {
+	of = append(of, c.lives, c.number)
+	ctx, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	if c.world.Chance(c.plan.hasty, append(of, "hasty")...) {
+		defer time.AfterFunc(time.Duration(c.world.Below(3_000_000, append(of, "leaves")...)), leave).Stop()
+	}
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path, strings.NewReader(body))
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	recorder := httptest.NewRecorder()
+	defer func() {
+		if broken := recover(); broken != nil && broken != http.ErrAbortHandler {
+			panic(broken)
+		}
+	}()
+	handler.ServeHTTP(recorder, request)
+	if c.world.Alive() != nil || ctx.Err() != nil {
+		return r
+	}
+	r.status, r.header, r.body = recorder.Code, recorder.Header(), recorder.Body.Bytes()
+	if err := json.Unmarshal(r.body, &r.json); err != nil {
+		c.wrongly("%s answers what is not JSON: %v", path, err)
+	}
+	if r.status >= 500 && c.world.Faults() == 0 {
+		c.wrongly("%s fails on a good machine: %s", path, r.body)
+	}
+	c.world.Note("%v: %d %s", of, r.status, r.json.Error.Code)
+	return r
+}
+
+// The paths of the operations.
+var paths = map[resolution.Operation]string{
+	resolution.Enrichment: "/lead/enrichment", resolution.NetworkToPhone: "/lead/resolution/network_to_phone", resolution.KeywordToLead: "/resolve/keyword_to_lead",
+}
+
+// bodyOf is the body of a call.
+func bodyOf(which *call) string {
+	asked := fmt.Sprintf(`"network_url":"https://%s"`, profile(which.number))
+	if which.operation == resolution.KeywordToLead {
+		asked = fmt.Sprintf(`"keywords":["keyword-%d"],"limit":%d`, which.number, leadsAsked)
+	}
+	if which.callback {
+		asked += fmt.Sprintf(`,"callback_url":"http://127.0.0.1:%d/hook"`, 9000+which.number)
+	}
+	return "{" + asked + "}"
+}
+
+// ask asks for a call, or does something else with it if it is answered. It reports whether to
+// ask again.
+func (c client) ask(ctx context.Context, which *call, try int) (again bool) {
+	c.mu.Lock()
+	g := c.of(which.name())
+	answered := g.body != nil
+	c.mu.Unlock()
+	header := map[string]string{"Authorization": "Bearer " + which.key.text}
+	if !which.loose {
+		header["Idempotency-Key"] = which.name()
+	}
+	of := []any{"ask", which.number, try}
+	switch c.world.Below(6, append(of, "what", c.lives, c.number)...) {
+	case 0: // with a key that nobody has
+		header["Authorization"] = "Bearer " + which.key.text + "x"
+		c.refused(c.send(ctx, c.service.Public(), paths[which.operation], bodyOf(which), header, of...), http.StatusUnauthorized, "wrong credentials")
+		return true
+	case 1: // with the idempotency key of something else
+		if answered && !which.loose {
+			other := strings.Replace(bodyOf(which), "-", "-0", 1)
+			c.refused(c.send(ctx, c.service.Public(), paths[which.operation], other, header, of...), http.StatusUnprocessableEntity, "an idempotency key of another body")
+			return true
+		}
+	case 2, 3:
+		if answered {
+			return c.askAgain(ctx, which, of)
+		}
+	}
+	if which.loose && answered {
+		return false
+	}
+	return c.call(ctx, which, header, of)
+}
+
+// refused checks that a request is refused as it has to be.
+func (c client) refused(r reply, status int, what string) {
+	if r.status != status && r.status != 0 && r.status < 500 && r.status != http.StatusConflict {
+		c.wrongly("%s: the answer is %d %s", what, r.status, r.json.Error.Code)
+	}
+}
+
+// call asks for a call.
+func (c client) call(ctx context.Context, which *call, header map[string]string, of []any) (again bool) {
+	c.mu.Lock()
+	g := c.of(which.name())
+	g.underWay++
+	c.mu.Unlock()
+	r := c.send(ctx, c.service.Public(), paths[which.operation], bodyOf(which), header, of...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g.underWay--
+	switch {
+	case r.status == http.StatusOK:
+		c.note(g.take(which, r, c.cost(which)))
+		g.broke = false
+		return c.world.Below(2, append(of, "asks twice", c.lives, c.number)...) == 0
+	case r.status == 0, r.status >= 500:
+		g.doubtful++
+	case r.json.Error.Code == "insufficient_credits":
+		g.broke = true
+		return false
+	case r.json.Error.Code != "idempotency_key_in_flight" && r.json.Error.Code != "too_many_active_resolutions":
+		c.note(fmt.Sprintf("call %d is refused: %s", which.number, r.body))
+	}
+	return true
+}
+
+// take notes the answer to a call, and returns what is wrong with it.
+func (g *given) take(which *call, r reply, cost int64) string {
+	spent := r.header.Get("X-Credits-Spent")
+	replayed := r.header.Get("Idempotent-Replayed") != ""
+	if left, err := strconv.ParseInt(r.header.Get("X-Credits-Remaining"), 10, 64); err != nil || left < 0 {
+		return fmt.Sprintf("the answer to call %d leaves %q credits", which.number, r.header.Get("X-Credits-Remaining"))
+	}
+	if which.operation == resolution.KeywordToLead {
+		cost = 0
+	} else if bytes.Contains(r.body, []byte(phone(which.number))) != (cost > 0) {
+		return fmt.Sprintf("call %d has the answer to another", which.number)
+	}
+	if first := g.body == nil; first || which.loose {
+		g.body, g.ids = r.body, append(g.ids, r.json.Resolution.ID)
+		if replayed && (which.loose || g.doubtful == 0 && g.underWay == 0) {
+			return fmt.Sprintf("the first answer to call %d is said to be an old one", which.number)
+		}
+		if !replayed && spent != fmt.Sprint(cost) {
+			return fmt.Sprintf("call %d costs %d, and its answer says %s", which.number, cost, spent)
+		}
+		return ""
+	}
+	if !bytes.Equal(g.body, r.body) || !replayed || spent != "0" {
+		return fmt.Sprintf("call %d is answered anew for %s credits: %s and %s", which.number, spent, g.body, r.body)
+	}
+	return ""
+}
+
+// askAgain asks for an answer by its resolution.
+func (c client) askAgain(ctx context.Context, which *call, of []any) (again bool) {
+	c.mu.Lock()
+	g := c.of(which.name())
+	id := g.ids[0]
+	c.mu.Unlock()
+	path := "/lead/resolution/result"
+	if which.operation == resolution.KeywordToLead {
+		path = "/resolve/keyword_to_lead/result"
+	}
+	r := c.send(ctx, c.service.Public(), path, fmt.Sprintf(`{"resolution_id":%q}`, id), map[string]string{"Authorization": "Bearer " + which.key.text}, of...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case r.status == 0, r.status >= 500:
+	case which.loose:
+		if r.status != http.StatusNotFound {
+			c.note(fmt.Sprintf("the answer to call %d is kept: %d", which.number, r.status))
+		}
+	case r.status != http.StatusOK:
+		c.note(fmt.Sprintf("the answer to call %d is not kept: %d %s", which.number, r.status, r.json.Error.Code))
+	case which.operation != resolution.KeywordToLead:
+		if !bytes.Equal(g.body, r.body) {
+			c.note(fmt.Sprintf("the answer to call %d is another when it is asked for again: %s and %s", which.number, g.body, r.body))
+		}
+	case r.json.Resolution.Status == string(state.Completed):
+		if g.result == nil {
+			g.result = r.body
+		} else if !bytes.Equal(g.result, r.body) {
+			c.note(fmt.Sprintf("the result of call %d is another when it is asked for again: %s and %s", which.number, g.result, r.body))
+		}
+	case g.result != nil:
+		c.note(fmt.Sprintf("call %d was completed, and is %s", which.number, r.json.Resolution.Status))
+	}
+	return false
+}

@@ -1,0 +1,241 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
+	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/admission"
+	"github.com/leadetl/leadetl/resolution/service/callback"
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
+	"github.com/leadetl/leadetl/resolution/service/state"
+)
+
+const (
+	// quietLives is how many lives without a crash or a fault settle all.
+	quietLives = 2
+	// longEnough is how long a quiet life waits for searches.
+	longEnough = 20 * time.Second
+)
+
+// history is all lives of one world, and what is known of them.
+type history struct {
+	world  *worldtest.World
+	plan   plan
+	disk   *worldtest.Disk
+	dir    string // of the database
+	secret callback.Secret
+	lives  int
+
+	mu    sync.Mutex
+	given map[string]*given // by what was asked for
+	wrong []string
+}
+
+// live lets a world live until all is settled.
+func (h *history) live(ctx context.Context) {
+	h.found(ctx)
+	h.disk.Failing, h.disk.Slow = h.plan.diskFails, h.plan.diskSlow
+	for range h.plan.crashes {
+		if h.life(ctx, 1+h.world.Below(h.plan.span, "last step", h.lives+1)); len(h.wrong) > 0 {
+			return
+		}
+	}
+	h.disk.Failing, h.plan.hasty = 0, 0
+	for range quietLives {
+		if h.life(ctx, 0); len(h.wrong) > 0 {
+			return
+		}
+	}
+}
+
+// found makes the organizations and their keys.
+func (h *history) found(ctx context.Context) {
+	ctx = h.world.Begin(ctx, 0)
+	s, pepper := h.start(), template().pepper
+	h.secret = callback.NewSecret()
+	for i, o := range h.plan.organizations {
+		made, err := s.CreateOrganization(ctx, fmt.Sprint("Customer ", i), o.credits, pepper.Seal([]byte(h.secret.Reveal())), time.Now())
+		h.unexpected("make an organization", err)
+		o.id, o.public = made.ID, made.Public
+	}
+	for _, k := range h.plan.keys {
+		k.text = credential.NewKey(false).Reveal()
+		made, err := s.AddKey(ctx, state.Key{Organization: k.of.id, Label: "test", Hash: pepper.Hash(k.text), Hint: credential.Hint(k.text), Created: time.Now(), Limit: k.limit})
+		h.unexpected("make a key", err)
+		k.public = made.Public
+	}
+	h.unexpected("close", s.Close())
+	h.end(false)
+}
+
+// start opens the state, or returns nil.
+func (h *history) start() *sqlite.Store {
+	s, err := sqlite.Serve(h.dir)
+	h.unexpected("open", err)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// end ends a life: what survives is what the next one begins with.
+func (h *history) end(powerCut bool) {
+	h.world.Crash()
+	if err := h.disk.Remount(h.dir, powerCut); err != nil {
+		h.wrongly("remount: %v", err)
+	}
+}
+
+// life is the life of one process. It crashes at its last step, if that is not 0.
+func (h *history) life(ctx context.Context, last int) {
+	h.lives++
+	ctx = h.world.Begin(ctx, last)
+	h.world.Note("life")
+	if s := h.start(); s != nil {
+		if h.world.Alive() == nil {
+			wait := longEnough
+			if last > 0 {
+				wait = time.Duration(h.world.Draw("ends after", h.lives) % uint64(longEnough))
+			}
+			h.serve(ctx, s, wait)
+		}
+		h.unexpected("close", s.Close())
+	}
+	// SQLite reads again what it has written, also if syncing that failed: a disk that fails ends
+	// with the machine, not with the process alone.
+	h.end(h.world.Below(3, "power cut", h.lives) > 0 || h.world.Faults() > 0)
+	pause := []time.Duration{time.Second, time.Minute, 40 * time.Minute}[h.world.Below(3, "pause", h.lives)]
+	if last == 0 {
+		pause = 20 * time.Minute // what is due again is due in the next life
+	}
+	time.Sleep(pause)
+}
+
+// serve lets a service answer its callers, wait, and drain.
+func (h *history) serve(ctx context.Context, s *sqlite.Store, after time.Duration) {
+	o := service.DefaultOptions()
+	o.State, o.Pepper, o.JobWorkers = s, template().pepper, h.plan.workers
+	o.Callbacks = &callback.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Transport: h}
+	o.Limits = admission.Limits{ActiveJobs: 3}
+	o.Resolver, o.Searcher = resolutiontest.Singly(h.resolve), searcher{h}
+	v, err := service.New(o)
+	if err != nil {
+		h.wrongly("make a service: %v", err)
+		return
+	}
+	serving, drain := context.WithCancel(ctx)
+	defer drain()
+	ended := make(chan error, 1)
+	go func() { ended <- v.Serve(serving, service.Listeners{Public: deaf(), Internal: deaf()}) }()
+	time.Sleep(100 * time.Millisecond)
+	var clients sync.WaitGroup
+	for i := range h.plan.clients {
+		clients.Go(func() { client{h, v, i}.work(ctx) })
+	}
+	clients.Wait()
+	wait := time.NewTimer(after)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	drain()
+	h.unexpected("serve", <-ended)
+}
+
+// RoundTrip is the receiver of all callbacks.
+func (h *history) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, h.world.Alive()
+}
+
+// deaf is a listener that no caller can reach.
+func deaf() net.Listener {
+	l, _ := net.Pipe()
+	return deafListener{l}
+}
+
+type deafListener struct{ net.Conn }
+
+// Accept waits until the listener is closed.
+func (l deafListener) Accept() (net.Conn, error) {
+	_, err := l.Read(make([]byte, 1))
+	return nil, errors.Join(net.ErrClosed, err)
+}
+
+// Addr is that of net.Listener.
+func (l deafListener) Addr() net.Addr { return l.LocalAddr() }
+
+// resolve is the reference data about people. A look-up takes a while.
+func (h *history) resolve(_ context.Context, r resolution.Request) (a resolution.Answer, err error) {
+	h.world.Pause("resolve", h.lives, r.Key)
+	for _, c := range h.plan.calls {
+		if profile(c.number) == r.Key && h.leads(c) > 0 {
+			return resolution.Answer{Lead: &resolution.Lead{Phone: phone(c.number), Contact: resolution.Contact{FullName: phone(c.number)}}}, nil
+		}
+	}
+	return a, nil
+}
+
+// searcher is the reference data of searches.
+type searcher struct{ *history }
+
+// Edition is that of resolution.Searcher.
+func (searcher) Edition() string { return "" }
+
+// Search is that of resolution.Searcher. The keyword of a call is its number.
+func (s searcher) Search(ctx context.Context, k resolution.KeywordSearch, _ resolution.SearchPage) (r resolution.SearchResult, err error) {
+	var number int
+	if _, err := fmt.Sscanf(k.Keywords[0], "keyword-%d", &number); err != nil {
+		return r, err
+	}
+	select {
+	case <-time.After(time.Duration(s.world.Below(5000, "search", s.lives, number)) * time.Millisecond):
+	case <-ctx.Done():
+		return r, ctx.Err()
+	}
+	r.Leads = resolution.NewAnswers()
+	for i := range s.leads(s.plan.calls[number]) {
+		r.Leads.AddFound(&resolution.FoundLead{LeadID: fmt.Sprintf("lead_%032d", i), MatchedKeywords: k.Keywords, SearchedAt: time.Now()})
+		r.Total++
+	}
+	return r, nil
+}
+
+// Count is that of resolution.Searcher, and not asked for.
+func (searcher) Count(context.Context, resolution.KeywordSearch, int) (resolution.SearchCount, error) {
+	panic("nobody counts")
+}
+
+// wrongly notes what broke a promise.
+func (h *history) wrongly(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.note(fmt.Sprintf(format, args...))
+}
+
+// note is wrongly with the lock held. Nothing is wrong with "".
+func (h *history) note(wrong string) {
+	if wrong != "" {
+		h.wrong = append(h.wrong, fmt.Sprintf("life %d: %s", h.lives, wrong))
+	}
+}
+
+// unexpected notes an error that nothing in the world explains.
+func (h *history) unexpected(what string, err error) {
+	switch {
+	case err == nil, h.world.Alive() != nil, h.world.Faults() > 0:
+	default:
+		h.wrongly("%s: %v", what, err)
+	}
+}

@@ -1,0 +1,66 @@
+// Package world lets the service live many lives on a simulated machine, with simulated
+// callers, and checks that a question that was answered once has the same answer for ever.
+package world
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/resolution/service/credential"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
+)
+
+var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Module: "../../.."}
+
+// TestWorld tries seeds.
+func TestWorld(t *testing.T) { suite.World(t, 60) }
+
+// TestReplay tries seeds twice.
+func TestReplay(t *testing.T) { suite.Replay(t) }
+
+// live lets a world live.
+func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
+	cryptotest.SetGlobalRandom(t, w.Draw("random"))
+	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseName), template().database, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := &history{world: w, plan: newPlan(w, l), disk: worldtest.NewDisk(w), dir: dir, given: map[string]*given{}}
+	free, err := h.disk.Mount(dir)
+	defer free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.live(context.Background())
+	return h.wrong, h.lives
+}
+
+// template is what all worlds begin with: an empty database, and a pepper.
+var template = sync.OnceValue(func() (made struct {
+	database []byte
+	pepper   credential.Pepper
+}) {
+	fail := func(err error) {
+		if err != nil {
+			panic(fmt.Sprint("the template of a world: ", err))
+		}
+	}
+	dir, err := os.MkdirTemp(worldtest.Memory(), "leadetl-world-")
+	fail(err)
+	defer os.RemoveAll(dir)
+	s, err := sqlite.Serve(dir)
+	fail(err)
+	fail(s.Close())
+	made.database, err = os.ReadFile(filepath.Join(dir, sqlite.DatabaseName))
+	fail(err)
+	file := filepath.Join(dir, "pepper")
+	fail(os.WriteFile(file, fmt.Appendf(nil, "%064x", 1), 0o600))
+	made.pepper, err = credential.LoadPepper(context.Background(), file, false)
+	fail(err)
+	return made
+})

@@ -1,0 +1,280 @@
+package provider
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/leadetl/leadetl/internal/jsontree"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
+	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/orgtype"
+	"github.com/leadetl/leadetl/transforms/phone"
+	"github.com/leadetl/leadetl/transforms/profile"
+)
+
+// fields say where in an answer the values of columns and helpers are.
+type fields struct {
+	one  map[string]alternatives
+	many map[string]elements
+	// texts are those of one that are texts as they are.
+	texts []textField
+}
+
+type textField struct {
+	field resolution.Field
+	at    alternatives
+}
+
+// elements are those of a list, each with its value and its type.
+type elements struct {
+	each, value, kind alternatives // value is nil for the element itself, kind if there is none
+}
+
+// maxElements bounds a list of an answer.
+const maxElements = 100
+
+// textColumns are the columns that are a text of an answer.
+var textColumns = map[string]resolution.Field{
+	"first_name": resolution.FieldFirstName, "last_name": resolution.FieldLastName, "full_name": resolution.FieldFullName,
+	"headline": resolution.FieldHeadline, "job_title": resolution.FieldJobTitle, "seniority": resolution.FieldSeniority,
+	"department": resolution.FieldDepartment, "street": resolution.FieldStreet, "zip_code": resolution.FieldZipCode,
+	"city": resolution.FieldCity, "state": resolution.FieldState,
+}
+
+// otherColumns are columns of one value each, which are read in ways of their own.
+var otherColumns = []string{
+	"email", "phone", "network_url", "match_level", "confidence", "last_seen_at", "org_type", "hem_md5", "hem_sha1", "hem_sha256",
+}
+
+// companyColumns are the columns of a company, by the fields of a record.
+var companyColumns = [resolution.CompanyFields]string{
+	resolution.CompanyDomain: "company_domain", resolution.CompanyName: "company_name", resolution.CompanyWebsiteURL: "company_website_url",
+	resolution.CompanyNetworkURL: "company_network_url", resolution.CompanyIndustry: "company_industry", resolution.CompanyRevenue: "company_revenue",
+	resolution.CompanyEmployeeCount: "company_employee_count", resolution.CompanyYearFounded: "company_year_founded",
+	resolution.CompanyStreet: "company_street", resolution.CompanyZipCode: "company_zip_code", resolution.CompanyCity: "company_city",
+	resolution.CompanyState: "company_state", resolution.CompanyAbout: "company_about",
+}
+
+// listColumns are the columns that are lists, with the word for the value of an element.
+var listColumns = map[string]string{"emails": "email", "phones": "phone", "hashed_emails": "email"}
+
+// made are the columns that follow from another one.
+var made = map[string][]string{
+	"email":                  {"hem_md5", "hem_sha1", "hem_sha256", "hashed_emails"},
+	"emails":                 {"hem_md5", "hem_sha1", "hem_sha256", "hashed_emails"},
+	"hashed_emails":          {"hem_md5", "hem_sha1", "hem_sha256"},
+	"phone":                  {"phone_raw", "phone_region", "phone_type", "phone_valid"},
+	"phones":                 {"phone", "phone_raw", "phone_region", "phone_type", "phone_valid"},
+	"company_revenue":        {"company_revenue_min", "company_revenue_max"},
+	"company_employee_count": {"company_employee_min", "company_employee_max"},
+}
+
+// fillable are the columns that fields may name.
+var fillable = sync.OnceValue(func() (all []string) {
+	for name := range textColumns {
+		all = append(all, name)
+	}
+	for name := range listColumns {
+		all = append(all, name)
+	}
+	all = slices.Concat(all, otherColumns, companyColumns[:])
+	slices.Sort(all)
+	return all
+})
+
+// columns are all columns that the fields may fill, in the order of their names.
+func (f *fields) columns() (all []string) {
+	for _, name := range fillable() {
+		_, one := f.one[name]
+		if _, many := f.many[name]; one || many {
+			all = append(append(all, name), made[name]...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// row is an answer that is read into the last row of columns.
+type row struct {
+	*resolution.Answers
+	of     *fields
+	body   jsontree.Value
+	hashes map[string]bool // added so far; nil if the operation returns none
+}
+
+// read adds an answer as a match, whatever is in it. It returns how many values it left out.
+func (f *fields) read(op resolution.Operation, body jsontree.Value, companies *exchange.Companies, into *resolution.Answers) (quarantined int) {
+	r := row{Answers: into, of: f, body: body}
+	if op != resolution.NetworkToPhone && op != resolution.IPToCompany {
+		r.hashes = map[string]bool{}
+	}
+	into.AddMatch()
+	for _, t := range f.texts {
+		into.SetText(t.field, t.at.text(body))
+	}
+	into.SetText(resolution.FieldNetworkURL, profileAddress(r.text("network_url")))
+	into.SetText(resolution.FieldMatchLevel, strings.ToLower(r.text("match_level")))
+	if n, is := exchange.Number(f.one["confidence"].value(body)); is && n >= 0 && n <= 1 {
+		into.SetConfidence(n)
+	}
+	if at := exchange.Moment(f.one["last_seen_at"].value(body)); at != nil {
+		into.SetTime(&into.LastSeen, *at)
+	}
+	if kind := r.text("org_type"); kind != "" && op == resolution.IPToCompany {
+		into.OrgTypes = append(resolution.Pad(into.OrgTypes, into.Len()-1, ""), orgtype.Word(kind))
+	}
+	r.phones()
+	quarantined = r.hashed()
+	r.emails()
+	r.company(companies)
+	return quarantined
+}
+
+// text is the value of a column of one value, "" without one.
+func (r *row) text(column string) string { return r.of.one[column].text(r.body) }
+
+// list calls yield with the elements of a column that is a list.
+func (r *row) list(column string, yield func(value, kind string)) {
+	e, is := r.of.many[column]
+	if !is {
+		return
+	}
+	n := 0
+	for _, p := range e.each {
+		p.in(r.body, func(v jsontree.Value) bool {
+			for item := range jsontree.List(v).All() {
+				if n++; n > maxElements {
+					return false
+				}
+				value := jsontree.Text(item)
+				if e.value != nil {
+					value = e.value.text(item)
+				}
+				if value != "" {
+					yield(value, e.kind.text(item))
+				}
+			}
+			return true
+		})
+		if n > 0 {
+			return
+		}
+	}
+}
+
+// phones reads the numbers, of which the first is the one if no other is named.
+func (r *row) phones() {
+	first := r.text("phone")
+	r.list("phones", func(number, kind string) {
+		if first == "" {
+			first = number
+		}
+		if n, err := phone.Parse(number, ""); err == nil {
+			number = n.E164
+		}
+		r.AddTyped(&r.Phones, number, kind)
+	})
+	r.SetText(resolution.FieldPhone, first)
+}
+
+// hashed reads the hashes, and counts those that are none.
+func (r *row) hashed() (quarantined int) {
+	add := func(hash, kind string) {
+		if hash, kind, is := exchange.Digest(hash, exchange.HashType(kind)); is {
+			r.addHash(hash, kind)
+		} else {
+			quarantined++
+		}
+	}
+	if r.hashes == nil {
+		return 0
+	}
+	for _, kind := range []string{"md5", "sha1", "sha256"} {
+		if hash := r.text("hem_" + kind); hash != "" {
+			add(hash, kind)
+		}
+	}
+	r.list("hashed_emails", add)
+	return quarantined
+}
+
+// emails reads the addresses. What is none is left out.
+func (r *row) emails() {
+	if address := r.address(r.text("email")); address != "" {
+		r.SetText(resolution.FieldEmail, address)
+	}
+	r.list("emails", func(value, kind string) {
+		if address := r.address(value); address != "" {
+			r.AddTyped(&r.Emails, address, kind)
+		}
+	})
+}
+
+// address is an address in canonical form, "" for anything else. Its hashes are added.
+func (r *row) address(value string) string {
+	a, err := email.Read([]byte(value))
+	if err != nil || a.Kind() != email.Plaintext {
+		return ""
+	}
+	form := a.AppendKey(nil)
+	if r.hashes != nil {
+		sums := email.Sum(form)
+		r.addHash(hex.EncodeToString(sums.MD5[:]), "md5")
+		r.addHash(hex.EncodeToString(sums.SHA1[:]), "sha1")
+		r.addHash(hex.EncodeToString(sums.SHA256[:]), "sha256")
+	}
+	return string(form)
+}
+
+func (r *row) addHash(hash, kind string) {
+	if !r.hashes[hash] {
+		r.hashes[hash] = true
+		r.AddHash(hash, kind)
+	}
+}
+
+// company reads the company. Answers with the same texts share one.
+func (r *row) company(companies *exchange.Companies) {
+	var record resolution.CompanyRecord
+	known := false
+	for i, column := range companyColumns {
+		if record.Fields[i].Text = r.text(column); record.Fields[i].Text != "" {
+			known = true
+		}
+	}
+	if !known {
+		return
+	}
+	record.Fields[resolution.CompanyNetworkURL].Text = exchange.WithoutScheme(record.Fields[resolution.CompanyNetworkURL].Text)
+	if year := exchange.Year(r.of.one["company_year_founded"].value(r.body)); year == nil {
+		record.Fields[resolution.CompanyYearFounded].Text = ""
+	}
+	var all strings.Builder
+	for _, f := range record.Fields {
+		all.WriteString(f.Text)
+		all.WriteByte(0)
+	}
+	r.SetCompany(r.Companies.Table.AddShared(companies.Of(all.String(), record.Company)))
+}
+
+// profileAddress is the address of a person's page as keys are, or without its scheme alone.
+func profileAddress(address string) string {
+	if key, err := profile.DefaultRules().ParsePerson(address); err == nil {
+		return key
+	}
+	return exchange.WithoutScheme(address)
+}
+
+// helpers are the values of fields that are no columns.
+func (f *fields) helpers(names []string, body jsontree.Value) map[string]string {
+	values := map[string]string{}
+	for _, name := range names {
+		if value := f.one[name].spelled(body); value != "" {
+			values[name] = value
+		}
+	}
+	return values
+}

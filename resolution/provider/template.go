@@ -1,0 +1,236 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/leadetl/leadetl/internal/plainyaml"
+)
+
+// text is text with placeholders, such as /v1/{email}.
+type text []piece
+
+// maxPieces bounds a text.
+const maxPieces = 32
+
+// piece is text as it is, or a placeholder.
+type piece struct{ literal, place string }
+
+// parseText reads a text in which {name} is a placeholder and {{ a brace. A text without quotes
+// has none.
+func parseText(n *plainyaml.Node) (t text, err error) {
+	rest := n.Text
+	if !n.Quoted && strings.Contains(rest, "{") {
+		return nil, errors.New("text with placeholders is written in quotes")
+	}
+	var literal strings.Builder
+	for rest != "" {
+		before, after, found := strings.Cut(rest, "{")
+		literal.WriteString(before)
+		switch {
+		case !found:
+			rest = ""
+		case strings.HasPrefix(after, "{"):
+			literal.WriteByte('{')
+			rest = after[1:]
+		default:
+			name, following, closed := strings.Cut(after, "}")
+			if !closed || name == "" || strings.ContainsAny(name, "{ ") {
+				return nil, errors.New("a { without a placeholder such as {email}; write {{ for a brace")
+			}
+			if literal.Len() > 0 {
+				t = append(t, piece{literal: literal.String()})
+				literal.Reset()
+			}
+			t = append(t, piece{place: name})
+			rest = following
+		}
+		if len(t) > maxPieces {
+			return nil, errors.New("a text with too many placeholders")
+		}
+	}
+	if literal.Len() > 0 {
+		t = append(t, piece{literal: literal.String()})
+	}
+	return t, nil
+}
+
+// places calls yield with the placeholders.
+func (t text) places(yield func(name string)) {
+	for _, p := range t {
+		if p.place != "" {
+			yield(p.place)
+		}
+	}
+}
+
+// render fills the placeholders with their values, each changed by encode. It is false if one has
+// no value.
+func (t text) render(value place, encode func(string) string) (string, bool) {
+	var b strings.Builder
+	for _, p := range t {
+		if p.place == "" {
+			b.WriteString(p.literal)
+			continue
+		}
+		v, is := value(p.place)
+		if !is {
+			return "", false
+		}
+		b.WriteString(encode(v))
+	}
+	return b.String(), true
+}
+
+func asItIs(s string) string { return s }
+
+// String writes a text as in a file.
+func (t text) String() string {
+	var b strings.Builder
+	for _, p := range t {
+		if p.place != "" {
+			b.WriteString("{" + p.place + "}")
+		} else {
+			b.WriteString(strings.ReplaceAll(p.literal, "{", "{{"))
+		}
+	}
+	return b.String()
+}
+
+// percentEncoded keeps A–Z a–z 0–9 - . _ ~ alone, so that a value is one segment of a path or one
+// value of a query.
+func percentEncoded(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// tree is a JSON value with placeholders in its texts: a text, an object, a list, or a literal
+// such as 7 or true.
+type tree struct {
+	kind    byte // '"', '{', '[' or 'l'
+	text    text
+	literal string
+	items   []tree
+	names   []string // of the items of an object, in order
+}
+
+// parseTree reads a value that is sent as JSON. Text without quotes that JSON knows as a number, a
+// boolean or null is that.
+func parseTree(n *plainyaml.Node) (t tree, err error) {
+	switch n.Kind {
+	case plainyaml.Null:
+		return t, errors.New("a value is missing; write null, or quote a placeholder")
+	case plainyaml.Text:
+		if !n.Quoted && isLiteral(n.Text) {
+			return tree{kind: 'l', literal: n.Text}, nil
+		}
+		t.kind = '"'
+		t.text, err = parseText(n)
+		return t, err
+	case plainyaml.List:
+		t.kind = '['
+	default:
+		t.kind = '{'
+	}
+	items := slices.Clone(n.Items)
+	if t.kind == '{' {
+		if len(items) == 1 && items[0].Kind == plainyaml.Null {
+			return t, fmt.Errorf("a map in which %s has no value; quote the placeholder", quoted(items[0].Name))
+		}
+		slices.SortFunc(items, func(a, b *plainyaml.Node) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, item := range items {
+		one, err := parseTree(item)
+		if err != nil {
+			return t, err
+		}
+		t.items, t.names = append(t.items, one), append(t.names, item.Name)
+	}
+	return t, nil
+}
+
+// isLiteral reports whether JSON knows a text as a number, a boolean or null.
+func isLiteral(s string) bool {
+	v := jsontext.Value(s)
+	return v.IsValid() && s == strings.TrimSpace(s) && strings.IndexByte(`"{[`, s[0]) < 0
+}
+
+func (t tree) places(yield func(name string)) {
+	t.text.places(yield)
+	for _, item := range t.items {
+		item.places(yield)
+	}
+}
+
+// render appends the JSON.
+func (t tree) render(to []byte, value place) (_ []byte, is bool) {
+	switch t.kind {
+	case 'l':
+		return append(to, t.literal...), true
+	case '"':
+		s, is := t.text.render(value, asItIs)
+		if !is {
+			return nil, false
+		}
+		return appendQuoted(to, s), true
+	}
+	to = append(to, t.kind)
+	for i, item := range t.items {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		if t.kind == '{' {
+			to = append(appendQuoted(to, t.names[i]), ':')
+		}
+		if to, is = item.render(to, value); !is {
+			return nil, false
+		}
+	}
+	return append(to, t.kind+2), true
+}
+
+// appendQuoted appends a text as JSON. Bytes that are not UTF-8 become the character for that.
+func appendQuoted(to []byte, s string) []byte {
+	to, _ = jsontext.AppendQuote(to, s)
+	return to
+}
+
+// at is the text that a path leads to in a tree; false without one.
+func (t tree) at(p path) (text, bool) {
+	if len(p) == 0 {
+		return t.text, t.kind == '"'
+	}
+	for i, item := range t.items {
+		if t.kind == '{' && t.names[i] == p[0].name || t.kind == '[' && i == p[0].index {
+			return item.at(p[1:])
+		}
+	}
+	return nil, false
+}
+
+// with puts a value at a path of members.
+func (t tree) with(p []string, value tree) tree {
+	if len(p) == 0 {
+		return value
+	}
+	t.items, t.names = slices.Clone(t.items), slices.Clone(t.names)
+	i, found := slices.BinarySearch(t.names, p[0])
+	if !found {
+		t.items, t.names = slices.Insert(t.items, i, tree{kind: '{'}), slices.Insert(t.names, i, p[0])
+	}
+	t.items[i] = t.items[i].with(p[1:], value)
+	return t
+}

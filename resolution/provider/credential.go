@@ -1,0 +1,93 @@
+package provider
+
+import (
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/plainyaml"
+)
+
+// credential is how the key is sent.
+type credential struct {
+	how    string // none, bearer, basic, header, query, body or token
+	name   string // of the header or of the member of the query
+	prefix string // before the key in a header
+	at     []string
+	token  *token
+}
+
+// token is how a token is fetched with the key.
+type token struct {
+	send        send
+	at, expires path
+}
+
+var credentialForms = []string{"none", "bearer", "basic", "header", "query", "body"}
+
+// credential reads key.
+func (r *reader) credential(n *plainyaml.Node) (c credential) {
+	if n == nil {
+		return c
+	}
+	if n.Kind == plainyaml.Map {
+		m := r.members(n, "token")
+		if m["token"] != nil {
+			c.how, c.token = "token", r.token(m["token"])
+		}
+		return c
+	}
+	words := strings.Fields(r.text(n))
+	if len(words) == 0 {
+		return c
+	}
+	c.how = words[0]
+	args := words[1:]
+	least, most := 0, 0
+	switch c.how {
+	case "none", "bearer", "basic":
+	case "header":
+		least, most = 1, 2
+	case "query", "body":
+		least, most = 1, 1
+	default:
+		r.fail(n, "%s is no way to send a key%s", quoted(c.how), suggest(c.how, credentialForms))
+		return c
+	}
+	if len(args) < least || len(args) > most {
+		r.fail(n, "key is one of: none, bearer, basic, header NAME, header NAME PREFIX, query NAME, body PATH, {token: …}")
+		return c
+	}
+	if most > 0 {
+		c.name = args[0]
+	}
+	if len(args) > 1 {
+		c.prefix = args[1]
+	}
+	switch {
+	case c.how == "header" && !isHeaderName(c.name):
+		r.fail(n, "%s is no name of a header", quoted(c.name))
+	case c.how == "body":
+		c.at = strings.Split(c.name, ".")
+	}
+	return c
+}
+
+// token reads how a token is fetched.
+func (r *reader) token(n *plainyaml.Node) *token {
+	t := &token{at: path{{name: "access_token", index: -1}}, expires: path{{name: "expires_in", index: -1}}}
+	m := r.members(n, "send", "json", "form", "headers", "at", "expires")
+	request := &plainyaml.Node{Line: n.Line, Kind: plainyaml.Map, Name: n.Name}
+	for _, item := range n.Items {
+		if item.Name != "at" && item.Name != "expires" {
+			request.Items = append(request.Items, item)
+		}
+	}
+	t.send = r.send(request)
+	r.checkPlaces(n, t.send.places, []string{"id", "secret"})
+	if p := r.path(m["at"]); p != nil {
+		t.at = *p
+	}
+	if p := r.path(m["expires"]); p != nil {
+		t.expires = *p
+	}
+	return t
+}

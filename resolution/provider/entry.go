@@ -1,0 +1,201 @@
+package provider
+
+import (
+	"math/big"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/jsontree"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
+)
+
+// Entries are the entries of a file, or of several, by their names.
+type Entries map[string]*Entry
+
+// Entry describes a provider. It does not change after Parse, and is safe from many goroutines.
+type Entry struct {
+	Name string
+	// Documented is the day of the documentation that the entry was written by, "" if it is not
+	// said.
+	Documented string
+	Price      Price
+	// Rate are the limits that the provider asks for; all of them hold.
+	Rate []Rate
+	// Check is Email or Phone for a verifier, which says something about a value that another
+	// resolver found; else "".
+	Check resolution.Identifier
+	// Later is how long answers that come later are asked for; nil if there are none.
+	Later *Polling
+	// RetryBills says that the provider bills each retry of a request.
+	RetryBills bool
+
+	base     *url.URL
+	headers  []header
+	key      credential
+	rules    []rule
+	fields   fields
+	helpers  []string
+	cost     figure
+	unit     *big.Rat // what the figure is multiplied with
+	limit    string   // a header with the requests that are left, "" without one
+	requests map[resolution.Identifier]*Request
+	later    *poll
+	warnings []string
+	digest   [32]byte
+
+	companies exchange.Companies
+}
+
+// Price is what an answer costs, in whole units of the provider's credits, if the answer does not
+// say it.
+type Price struct{ Match, NoMatch, BadRow, Later int64 }
+
+// Max is the most that an answer costs.
+func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later) }
+
+// Of is the price of an answer with an outcome; 0 for one that is not billed.
+func (p Price) Of(o Outcome) int64 {
+	switch o {
+	case Match:
+		return p.Match
+	case NoMatch:
+		return p.NoMatch
+	case BadRow:
+		return p.BadRow
+	case Later:
+		return p.Later
+	}
+	return 0
+}
+
+// Rate is a limit of requests, or of keys, in a time.
+type Rate struct {
+	Count int
+	Per   time.Duration
+	Keys  bool // keys are counted, not requests
+}
+
+// Polling says how often an answer that comes later is asked for, and how long.
+type Polling struct{ Every, Wait time.Duration }
+
+// figure is where an answer says what it cost: a header, or a path in the body.
+type figure struct {
+	header string
+	body   path
+	isBody bool
+}
+
+func (f figure) isSet() bool { return f.isBody || f.header != "" }
+
+// header is one that is sent with every request.
+type header struct{ name, value string }
+
+// poll is how an answer that comes later is asked for.
+type poll struct {
+	ask    *send   // nil repeats the request
+	rules  []rule  // nil are those of the entry
+	fields *fields // nil are those of the request
+}
+
+// Digest is that of the meaning of an entry: of all that decides on what is asked, what answers
+// mean, and what is read from them. It is the same for another spelling, other comments and
+// another default rate.
+func (e *Entry) Digest() [32]byte { return e.digest }
+
+// Warnings are sentences about what may not be meant.
+func (e *Entry) Warnings() []string { return e.warnings }
+
+// HelperNames are the names of values that serve accept and are no columns.
+func (e *Entry) HelperNames() []string { return e.helpers }
+
+// Kinds are the kinds of identifiers that can be asked about, in order.
+func (e *Entry) Kinds() (kinds []resolution.Identifier) {
+	for kind := range e.requests {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Columns are the columns that an answer may fill, with those that follow from others, in the
+// order of their names.
+func (e *Entry) Columns() []string {
+	all := e.fields.columns()
+	for _, r := range e.requests {
+		all = append(all, r.fields.columns()...)
+	}
+	if e.later != nil && e.later.fields != nil {
+		all = append(all, e.later.fields.columns()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Request is how a kind of identifier is asked about; false if the provider cannot be asked.
+func (e *Entry) Request(kind resolution.Identifier) (*Request, bool) {
+	r, is := e.requests[kind]
+	return r, is
+}
+
+// BatchSize is how many keys a request can have: 1 without a batch, 0 if the kind cannot be asked
+// about.
+func (e *Entry) BatchSize(kind resolution.Identifier) int {
+	switch r := e.requests[kind]; {
+	case r == nil:
+		return 0
+	case r.batch != nil:
+		return r.batch.size
+	}
+	return 1
+}
+
+var decoders = sync.Pool{New: func() any { return new(jsontree.Decoder) }}
+
+// reading calls use with the value of a body, which is empty if the body is not one complete JSON
+// value. It is valid as long as use runs.
+func reading(body []byte, use func(jsontree.Value)) {
+	d := decoders.Get().(*jsontree.Decoder)
+	defer func() {
+		d.Forget()
+		decoders.Put(d)
+	}()
+	use(d.Decode(body))
+}
+
+// Read reads the data of a stored match. It is always a match, even if nothing is in it. The data
+// are added to into; nil is for Answers of its own.
+func (e *Entry) Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	if into == nil {
+		into = resolution.NewAnswers()
+	}
+	reply := resolution.Reply{About: resolution.About{Status: status, Body: body}}
+	reading(body, func(v jsontree.Value) {
+		reply.Quarantined = e.fieldsOf(op.Identifier(), status, v).read(op, v, &e.companies, into)
+	})
+	reply.Found = resolution.AnswerRow{Of: into, I: into.Len() - 1}
+	return reply, nil
+}
+
+// Helpers are the values in a stored match that are no columns, by their names. kind is what was
+// asked about.
+func (e *Entry) Helpers(kind resolution.Identifier, status int, body []byte) (values map[string]string) {
+	reading(body, func(v jsontree.Value) { values = e.fieldsOf(kind, status, v).helpers(e.helpers, v) })
+	return values
+}
+
+// fieldsOf are the fields of an answer. Those of answers that come later may be others: these are
+// told by their rules.
+func (e *Entry) fieldsOf(kind resolution.Identifier, status int, body jsontree.Value) *fields {
+	if e.later != nil && e.later.fields != nil {
+		if outcome, _ := classify(e.later.rules, received{status: status, body: body}); outcome == Match {
+			return e.later.fields
+		}
+	}
+	if r := e.requests[kind]; r != nil {
+		return r.fields
+	}
+	return &e.fields
+}

@@ -1,0 +1,353 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// maxProblems bounds the problems that are listed.
+const maxProblems = 50
+
+// Parse reads a provider file. file is its name in errors, which are joined: FILE:LINE: what is
+// wrong.
+func Parse(file string, content []byte) (Entries, error) {
+	root, err := plainyaml.Parse(content)
+	if failed, is := errors.AsType[*plainyaml.Error](err); is {
+		return nil, fmt.Errorf("%s:%d: %s", file, failed.Line, failed.What)
+	}
+	all := Entries{}
+	r := &reader{file: file}
+	for _, n := range root.Items {
+		all[n.Name] = r.entry(n)
+	}
+	if len(r.problems) > 0 {
+		slices.SortStableFunc(r.problems, func(a, b problem) int { return int(a.line - b.line) })
+		var all []error
+		for _, p := range r.problems {
+			all = append(all, fmt.Errorf("%s:%d: %s", file, p.line, p.what))
+		}
+		return nil, errors.Join(all...)
+	}
+	return all, nil
+}
+
+// Names are the names of the entries in order.
+func (e Entries) Names() []string { return slices.Sorted(maps.Keys(e)) }
+
+// reader reads a file, and collects what is wrong with it.
+type reader struct {
+	file     string
+	problems []problem
+	warnings []string // of the entry
+}
+
+type problem struct {
+	line int32
+	what string
+}
+
+func (r *reader) fail(n *plainyaml.Node, format string, args ...any) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, problem{n.Line, fmt.Sprintf(format, args...)})
+	}
+}
+
+// failed is fail with an error, if there is one.
+func (r *reader) failed(n *plainyaml.Node, err error) {
+	if err != nil {
+		r.fail(n, "%v", err)
+	}
+}
+
+// members are those of a map, by their names, which are among known.
+func (r *reader) members(n *plainyaml.Node, known ...string) map[string]*plainyaml.Node {
+	found := map[string]*plainyaml.Node{}
+	if n.Kind != plainyaml.Map {
+		r.fail(n, "%s has keys of its own, such as %s", titled(n), known[0])
+		return found
+	}
+	for _, m := range n.Items {
+		if len(r.problems) == maxProblems {
+			break
+		}
+		if !slices.Contains(known, m.Name) {
+			r.fail(m, "%s is no key of %s%s", quoted(m.Name), titled(n), suggest(m.Name, known))
+			continue
+		}
+		found[m.Name] = m
+	}
+	return found
+}
+
+// titled names a value for a message.
+func titled(n *plainyaml.Node) string {
+	if n.Name == "" {
+		return "this value"
+	}
+	return quoted(n.Name)
+}
+
+// text is a value that is text, "" with a problem if it is none. A missing value is "".
+func (r *reader) text(n *plainyaml.Node) string {
+	switch {
+	case n == nil:
+		return ""
+	case n.Kind == plainyaml.Map && len(n.Items) == 1 && n.Items[0].Kind == plainyaml.Null:
+		r.fail(n, "%s is text; quote the placeholder: \"{%s}\"", titled(n), n.Items[0].Name)
+	case n.Kind == plainyaml.Null || n.Kind == plainyaml.Text && n.Text == "":
+		r.fail(n, "%s has no value", titled(n))
+	case n.Kind != plainyaml.Text:
+		r.fail(n, "%s is text", titled(n))
+	}
+	return n.Text
+}
+
+// texts is a value that is a text or a list of texts.
+func (r *reader) texts(n *plainyaml.Node) []*plainyaml.Node {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == plainyaml.List:
+		for _, item := range n.Items {
+			r.text(item)
+		}
+		return n.Items
+	}
+	r.text(n)
+	return []*plainyaml.Node{n}
+}
+
+// path is a value that is a path; nil without one.
+func (r *reader) path(n *plainyaml.Node) *path {
+	text := r.text(n)
+	if text == "" {
+		return nil
+	}
+	p, err := parsePath(text)
+	r.failed(n, err)
+	return &p
+}
+
+// count is a value that is a whole number; otherwise without one.
+func (r *reader) count(n *plainyaml.Node, otherwise, least, most int64) int64 {
+	text := r.text(n)
+	if text == "" {
+		return otherwise
+	}
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || count < least || count > most || !isDigits(text) {
+		r.fail(n, "%s is a whole number from %d to %d", titled(n), least, most)
+	}
+	return count
+}
+
+// boolean is a value that is true or false.
+func (r *reader) boolean(n *plainyaml.Node, otherwise bool) bool {
+	switch text := r.text(n); text {
+	case "":
+		return otherwise
+	case "true", "false":
+		return text == "true"
+	}
+	r.fail(n, "%s is true or false", titled(n))
+	return otherwise
+}
+
+// duration is a value such as 30s.
+func (r *reader) duration(n *plainyaml.Node, otherwise, least, most time.Duration) time.Duration {
+	text := r.text(n)
+	if text == "" {
+		return otherwise
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < least || d > most {
+		r.fail(n, "%s is a time from %s to %s, such as 30s or 2h", titled(n), least, most)
+	}
+	return d
+}
+
+// entryKeys are the keys of an entry.
+var entryKeys = []string{
+	"base", "key", "ask", "batch", "later", "price", "cost", "unit", "rate", "limit", "retry", "check", "answers", "fields", "helper", "headers", "documented",
+}
+
+// entry reads an entry.
+func (r *reader) entry(n *plainyaml.Node) *Entry {
+	r.warnings = nil
+	e := &Entry{Name: n.Name, requests: map[resolution.Identifier]*Request{}}
+	if !isName(n.Name) {
+		r.fail(n, "%s is no name of a provider: write 1 to 40 lower-case letters, digits, - and _, and neither embedded, service nor directory", quoted(n.Name))
+	}
+	m := r.members(n, entryKeys...)
+	for _, key := range []string{"base", "key", "answers", "fields"} {
+		if m[key] == nil && n.Kind == plainyaml.Map {
+			r.fail(n, "%s has no %s", titled(n), key)
+		}
+	}
+	e.Documented = r.text(m["documented"])
+	e.base = r.base(m["base"])
+	e.headers = r.headers(m["headers"])
+	e.key = r.credential(m["key"])
+	e.Price = r.price(m["price"])
+	e.cost, e.unit = r.cost(m["cost"]), r.unit(m["unit"])
+	e.Rate = r.rates(m["rate"])
+	e.limit = r.headerName(m["limit"])
+	e.RetryBills = !r.boolean(m["retry"], true)
+	e.Check = r.check(m["check"])
+	for _, helper := range r.texts(m["helper"]) {
+		r.helper(helper)
+		e.helpers = append(e.helpers, helper.Text)
+	}
+	e.rules = r.rules(m["answers"])
+	e.fields = r.fields(m["fields"], e)
+	r.later(m["later"], e)
+	r.requests(m["ask"], m["batch"], n, e)
+	if len(r.problems) == 0 {
+		r.consistent(n, m, e)
+	}
+	e.warnings = r.warnings
+	if len(r.problems) == 0 {
+		e.finish()
+	}
+	return e
+}
+
+// isName reports whether an entry may have a name.
+func isName(s string) bool {
+	return s != "" && len(s) <= 40 && !slices.Contains([]string{"embedded", "service", "directory"}, s) &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+}
+
+func (r *reader) base(n *plainyaml.Node) *url.URL {
+	text := r.text(n)
+	if text == "" {
+		return nil
+	}
+	u, err := parseBase(text)
+	r.failed(n, err)
+	return u
+}
+
+// parseBase reads the address that all requests begin with.
+func parseBase(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "" || u.Hostname() == "":
+		return nil, errors.New("base is an address such as https://api.example.com")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("base has neither a user nor a query nor a fragment")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return nil, errors.New("base begins with https://; http:// is for this machine alone")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("base begins with https://")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	return u, nil
+}
+
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+func (r *reader) check(n *plainyaml.Node) resolution.Identifier {
+	switch kind := resolution.Identifier(r.text(n)); kind {
+	case "", resolution.Email, resolution.Phone:
+		return kind
+	}
+	r.fail(n, "check is email or phone")
+	return ""
+}
+
+// helper checks the name of a helper.
+func (r *reader) helper(n *plainyaml.Node) {
+	switch {
+	case slices.Contains(fillable(), n.Text):
+		r.fail(n, "%s is a column; helpers have other names", n.Text)
+	case strings.Trim(n.Text, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || len(n.Text) > 60:
+		r.fail(n, "%s is no name of a helper: write lower-case letters, digits and _", quoted(n.Text))
+	}
+}
+
+// rules reads a list of rules.
+func (r *reader) rules(n *plainyaml.Node) (all []rule) {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != plainyaml.List || len(n.Items) == 0 {
+		r.fail(n, "%s is a list of rules such as `- match: 200 data`", titled(n))
+		return nil
+	}
+	if len(n.Items) > maxRules {
+		r.fail(n, "%s has more than %d rules", titled(n), maxRules)
+		return nil
+	}
+	for _, item := range n.Items {
+		if item.Kind != plainyaml.Map || len(item.Items) != 1 {
+			r.fail(item, "a rule has the form `- match: 200 data`")
+			continue
+		}
+		one := item.Items[0]
+		text := r.text(one)
+		if text == "" {
+			continue
+		}
+		parsed, err := parseRule(one.Name, text)
+		r.failed(one, err)
+		parsed.line = one.Line
+		if warning := parsed.warning(); warning != "" {
+			r.warnings = append(r.warnings, fmt.Sprintf("%s:%d: %s", r.file, one.Line, warning))
+		}
+		all = append(all, parsed)
+	}
+	return all
+}
+
+// fields reads where the values of columns are.
+func (r *reader) fields(n *plainyaml.Node, e *Entry) (f fields) {
+	if n == nil {
+		return f
+	}
+	f.one, f.many = map[string]alternatives{}, map[string]elements{}
+	for name, field := range r.members(n, slices.Concat(fillable(), e.helpers)...) {
+		word, isList := listColumns[name]
+		switch {
+		case isList && field.Kind == plainyaml.Map:
+			m := r.members(field, "each", word, "type")
+			if m["each"] == nil {
+				r.fail(field, "%s has no each, the path to a list", name)
+			}
+			f.many[name] = elements{each: r.alternatives(m["each"]), value: r.alternatives(m[word]), kind: r.alternatives(m["type"])}
+		case isList:
+			f.many[name] = elements{each: r.alternatives(field)}
+		default:
+			f.one[name] = r.alternatives(field)
+		}
+	}
+	for name, field := range textColumns {
+		if at := f.one[name]; at != nil {
+			f.texts = append(f.texts, textField{field, at})
+		}
+	}
+	return f
+}
+
+func (r *reader) alternatives(n *plainyaml.Node) alternatives {
+	text := r.text(n)
+	if text == "" {
+		return nil
+	}
+	all, err := parseAlternatives(text)
+	r.failed(n, err)
+	return all
+}

@@ -1,0 +1,354 @@
+package provider
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// headers reads headers that are sent with a request. They have no placeholders.
+func (r *reader) headers(n *plainyaml.Node) (all []header) {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != plainyaml.Map {
+		r.fail(n, "headers have the form {name: value}")
+		return nil
+	}
+	for _, m := range n.Items {
+		name, value := http.CanonicalHeaderKey(m.Name), r.text(m)
+		switch {
+		case !isHeaderName(name):
+			r.fail(m, "%s is no name of a header", quoted(m.Name))
+		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Accept-Encoding", "Content-Encoding", "Expect", "Upgrade", "Te", "Trailer"}, name):
+			r.fail(m, "the header %s is not for an entry to set", name)
+		case strings.ContainsAny(value, "{}"):
+			r.fail(m, "a header has no placeholders")
+		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }):
+			r.fail(m, "a header has printable ASCII characters alone")
+		}
+		all = append(all, header{name, value})
+	}
+	slices.SortFunc(all, func(a, b header) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// send reads a request: METHOD /path?query, or a map with it, a body and headers.
+func (r *reader) send(n *plainyaml.Node) (s send) {
+	line := n
+	if n.Kind == plainyaml.Map && !(len(n.Items) == 1 && n.Items[0].Kind == plainyaml.Null) {
+		m := r.members(n, "send", "json", "form", "headers")
+		if line = m["send"]; line == nil {
+			r.fail(n, `%s has no send, such as "GET /v1/person"`, titled(n))
+			return s
+		}
+		r.body(&s, m["json"], m["form"])
+		s.headers = r.headers(m["headers"])
+	}
+	if r.text(line) == "" || line.Kind != plainyaml.Text {
+		return s
+	}
+	var is bool
+	t, err := parseText(line)
+	r.failed(line, err)
+	if err != nil || len(t) == 0 {
+		return s
+	}
+	s.method, t[0].literal, is = strings.Cut(t[0].literal, " ")
+	if !is || s.method != http.MethodGet && s.method != http.MethodPost || !strings.HasPrefix(t[0].literal, "/") {
+		r.fail(line, `a request has the form "GET /path" or "POST /path"`)
+		return s
+	}
+	if s.method == http.MethodGet && (s.json != nil || s.form != nil) {
+		r.fail(line, "a GET has no body; write POST")
+	}
+	for i, p := range t {
+		if strings.ContainsFunc(p.literal, isNotInURL) {
+			r.fail(line, "a path or query has a character that has to be written as %% and two digits")
+		}
+		t[i].literal = strings.NewReplacer("{", "%7B", "}", "%7D").Replace(p.literal)
+	}
+	s.target = t
+	return s
+}
+
+func isNotInURL(c rune) bool {
+	return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>\\^`|", c)
+}
+
+func (r *reader) body(s *send, json, form *plainyaml.Node) {
+	switch {
+	case json != nil && form != nil:
+		r.fail(form, "a request has json or form, not both")
+	case json != nil:
+		t, err := parseTree(json)
+		r.failed(json, err)
+		s.json = &t
+	case form != nil && form.Kind != plainyaml.Map:
+		r.fail(form, "form has the form {name: value}")
+	case form != nil:
+		s.form = []formField{}
+		for _, m := range form.Items {
+			if r.text(m) == "" {
+				continue
+			}
+			t, err := parseText(m)
+			r.failed(m, err)
+			s.form = append(s.form, formField{m.Name, t})
+		}
+		slices.SortFunc(s.form, func(a, b formField) int { return strings.Compare(a.name, b.name) })
+	}
+}
+
+// checkPlaces refuses placeholders that a request cannot have.
+func (r *reader) checkPlaces(n *plainyaml.Node, places func(yield func(string)), known []string) (found []string) {
+	places(func(name string) {
+		if !slices.Contains(known, name) {
+			r.fail(n, "{%s} is no placeholder here%s", name, suggest(name, known))
+		}
+		found = append(found, name)
+	})
+	return found
+}
+
+// requests reads ask and batch.
+func (r *reader) requests(ask, batch, entry *plainyaml.Node, e *Entry) {
+	if ask == nil && batch == nil && entry.Kind == plainyaml.Map {
+		r.fail(entry, "%s has neither ask nor batch", titled(entry))
+	}
+	if ask != nil {
+		kinds := []string{string(resolution.NetworkURL), string(resolution.Email), string(resolution.IP)}
+		if e.Check != "" {
+			kinds = []string{string(e.Check)}
+		}
+		for name, n := range r.members(ask, kinds...) {
+			kind := resolution.Identifier(name)
+			s := r.send(n)
+			if places := r.checkPlaces(n, s.places, formsOf[kind]); len(places) == 0 && s.method != "" {
+				r.fail(n, "the request does not name its key: write {%s} in it", formsOf[kind][0])
+			}
+			e.requests[kind] = &Request{entry: e, kind: kind, one: &s, fields: &e.fields}
+		}
+	}
+	if batch != nil {
+		r.batch(batch, e)
+	}
+}
+
+var batchKeys = []string{"size", "ask", "each", "in", "with", "answers", "status", "id", "as", "rules", "fields", "same_answer"}
+
+// batch reads how many keys are asked about in one request. Their kind follows from each.
+func (r *reader) batch(n *plainyaml.Node, e *Entry) {
+	m := r.members(n, batchKeys...)
+	for _, key := range []string{"size", "ask", "each", "in", "answers"} {
+		if m[key] == nil {
+			r.fail(n, "batch has no %s", key)
+			return
+		}
+	}
+	b := &batch{size: int(r.count(m["size"], 1, 1, 10_000)), ask: r.send(m["ask"]), as: r.text(m["as"]), sameAnswer: r.boolean(m["same_answer"], false)}
+	if b.ask.method == http.MethodGet || b.ask.json != nil || b.ask.form != nil {
+		r.fail(m["ask"], "a batch is a POST whose body are in and with")
+	}
+	r.checkPlaces(m["ask"], b.ask.places, nil)
+	var err error
+	b.each, err = parseTree(m["each"])
+	r.failed(m["each"], err)
+	b.with = tree{kind: '{'}
+	if m["with"] != nil {
+		b.with, err = parseTree(m["with"])
+		r.failed(m["with"], err)
+		r.checkPlaces(m["with"], b.with.places, nil)
+		if b.with.kind != '{' {
+			r.fail(m["with"], "with has the form {name: value}")
+		}
+	}
+	if in := r.text(m["in"]); in != "." {
+		b.in = strings.Split(in, ".")
+	} else if len(b.with.items) > 0 {
+		r.fail(m["with"], "the body is the list alone (in: \".\"), so it has no other members")
+	}
+	if answers := r.path(m["answers"]); answers != nil {
+		b.answers = *answers
+	}
+	b.status, b.rules = r.path(m["status"]), e.rules
+	if m["rules"] != nil {
+		b.rules = r.rules(m["rules"])
+	}
+	r.id(m["id"], b)
+	r.ofKind(n, m, b, e)
+}
+
+// ofKind finds the kind of identifier that a batch asks about.
+func (r *reader) ofKind(n *plainyaml.Node, m map[string]*plainyaml.Node, b *batch, e *Entry) {
+	kind := resolution.Identifier("")
+	b.each.places(func(name string) {
+		switch of := kindOf(name); {
+		case name == "ref":
+		case of == "":
+			r.fail(m["each"], "{%s} is no placeholder%s", name, suggest(name, slices.Concat(formsOf[resolution.NetworkURL], formsOf[resolution.Email], formsOf[resolution.IP])))
+		case kind != "" && of != kind, e.Check != "" && of != e.Check:
+			r.fail(m["each"], "{%s} is of another kind of identifier: a batch asks about one", name)
+		default:
+			kind = of
+		}
+	})
+	if kind == "" {
+		r.fail(m["each"], "each does not name its key: write {network_url}, {email} or {ip} in it, in quotes")
+		return
+	}
+	request := e.requests[kind]
+	if request == nil {
+		request = &Request{entry: e, kind: kind, fields: &e.fields}
+		e.requests[kind] = request
+	}
+	request.batch = b
+	if m["fields"] == nil {
+		return
+	}
+	own := r.fields(m["fields"], e)
+	if request.fields = &own; b.sameAnswer {
+		r.fail(m["fields"], "a batch with same_answer has no fields of its own")
+	}
+	if e.later != nil && e.later.fields != nil {
+		r.fail(m["fields"], "batch and later both have fields; write those of a batch in batch alone")
+	}
+}
+
+// id reads how an element names its key.
+func (r *reader) id(n *plainyaml.Node, b *batch) {
+	if n == nil {
+		return
+	}
+	m := r.members(n, "send", "back")
+	sent := r.path(m["send"])
+	if sent == nil {
+		r.fail(n, "id has no send, the path to the id in each")
+		return
+	}
+	b.id = &identity{*sent, r.path(m["back"])}
+	named := false
+	if t, is := b.each.at(*sent); is {
+		t.places(func(string) { named = true })
+	}
+	if !named {
+		r.fail(n, "send does not lead to a text in each that has a placeholder, such as \"{ref}\"")
+	}
+}
+
+// later reads how an answer that comes later is asked for.
+func (r *reader) later(n *plainyaml.Node, e *Entry) {
+	if n == nil {
+		return
+	}
+	m := r.members(n, "ask", "every", "wait", "answers", "fields")
+	e.Later = &Polling{
+		Every: r.duration(m["every"], 30*time.Second, time.Second, time.Hour),
+		Wait:  r.duration(m["wait"], 30*time.Minute, time.Second, 30*24*time.Hour),
+	}
+	e.later = &poll{rules: r.rules(m["answers"])}
+	switch ask := m["ask"]; {
+	case ask == nil:
+		r.fail(n, "later has no ask: write same, or the request that asks for the answer")
+	case ask.Kind != plainyaml.Text || ask.Text != "same":
+		s := r.send(ask)
+		s.places(func(name string) {
+			if kindOf(name) != "" {
+				return
+			}
+			if _, err := parsePath(name); err != nil {
+				r.fail(ask, "{%s} is neither a form of the key nor a path into the answer: %v", name, err)
+			}
+		})
+		e.later.ask = &s
+	}
+	if m["fields"] != nil {
+		own := r.fields(m["fields"], e)
+		if e.later.fields = &own; m["answers"] == nil {
+			r.fail(n, "later has fields of its own, so it needs answers of its own")
+		}
+	}
+}
+
+// consistent checks what several keys of an entry say together.
+func (r *reader) consistent(n *plainyaml.Node, m map[string]*plainyaml.Node, e *Entry) {
+	all := slices.Clone(e.rules)
+	if e.later != nil {
+		all = append(all, e.later.rules...)
+	}
+	comesLater := slices.ContainsFunc(e.rules, func(u rule) bool { return u.outcome == Later })
+	for _, request := range e.requests {
+		if request.batch != nil {
+			all = append(all, request.batch.rules...)
+		}
+		r.keyFits(m["key"], request, e)
+	}
+	if !slices.ContainsFunc(all, func(u rule) bool { return u.outcome == Match }) {
+		r.fail(n, "%s has no rule for a match", titled(n))
+	}
+	for _, u := range all {
+		if u.outcome == Later && e.later == nil {
+			r.fail(&plainyaml.Node{Line: u.line}, "a rule says later, and nothing says how to ask later")
+		}
+	}
+	if e.later != nil && !comesLater {
+		r.fail(m["later"], "no rule in answers says later")
+	}
+	for _, name := range e.helpers {
+		if !e.fills(name) {
+			r.fail(m["helper"], "no field fills the helper %s", name)
+		}
+	}
+	for _, name := range e.Columns() {
+		if e.Check != "" {
+			r.fail(m["fields"], "%s is a column: a verifier has helpers alone", name)
+		}
+	}
+}
+
+// fills reports whether a field has a name.
+func (e *Entry) fills(name string) bool {
+	is := e.fields.one[name] != nil
+	for _, request := range e.requests {
+		is = is || request.fields.one[name] != nil
+	}
+	return is || e.later != nil && e.later.fields != nil && e.later.fields.one[name] != nil
+}
+
+// keyFits checks that a request has a place for a key in its body.
+func (r *reader) keyFits(n *plainyaml.Node, request *Request, e *Entry) {
+	if e.key.how != "body" {
+		return
+	}
+	for _, s := range []*send{request.one, request.ask()} {
+		if s != nil && s.form == nil && (s.json == nil || s.json.kind != '{') {
+			r.fail(n, "the key is sent in the body, and a request has no object or form there")
+		}
+	}
+}
+
+// ask is the request of a batch with the form of its body; nil without a batch.
+func (r *Request) ask() *send {
+	if r.batch == nil {
+		return nil
+	}
+	s := r.batch.ask
+	s.json = &tree{kind: '{'}
+	if len(r.batch.in) == 0 {
+		s.json = &tree{kind: '['}
+	}
+	return &s
+}
+
+// finish adds what follows from the rest.
+func (e *Entry) finish() {
+	for _, request := range e.requests {
+		request.name = nameOf(request)
+	}
+	e.digest = sum(e.describe())
+	slices.Sort(e.warnings)
+}

@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/jsontree"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/profile"
+)
+
+// checkEchoes makes a batch without ids unknown if one of its elements names the key of another
+// and not its own: their order is not that of the request.
+func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []string) {
+	if b.id != nil || len(keys) < 2 {
+		return
+	}
+	of := make(map[string]int, len(keys))
+	for i, key := range keys {
+		of[key] = i
+	}
+	for i := range all {
+		own, other := false, false
+		reading(all[i].Body, func(v jsontree.Value) {
+			texts(v, func(text string) {
+				if at, is := of[keyIn(kind, text)]; is {
+					own, other = own || at == i, other || at != i
+				}
+			})
+		})
+		if other && !own {
+			for j := range all {
+				all[j] = Verdict{Status: all[j].Status, Fault: "the answer to a batch has the keys in another order"}
+			}
+			return
+		}
+	}
+}
+
+// texts calls yield with each text in a value.
+func texts(v jsontree.Value, yield func(string)) {
+	switch v.Kind() {
+	case '"':
+		yield(v.Written())
+	case '[', '{':
+		for item := range v.Inside().All() {
+			texts(item, yield)
+		}
+	}
+}
+
+// keyIn is the key that a text is, "" for any other text.
+func keyIn(kind resolution.Identifier, text string) string {
+	switch {
+	case len(text) > 2048:
+	case kind == resolution.Email && strings.Contains(text, "@"):
+		if a, err := email.Read([]byte(text)); err == nil {
+			return string(a.AppendKey(nil))
+		}
+	case kind == resolution.Email:
+		return strings.ToLower(text)
+	case kind == resolution.NetworkURL && strings.Contains(text, "/"):
+		if key, err := profile.DefaultRules().ParsePerson(text); err == nil {
+			return key
+		}
+	case kind == resolution.IP:
+		if a, err := netip.ParseAddr(text); err == nil {
+			return a.Unmap().String()
+		}
+	}
+	return ""
+}

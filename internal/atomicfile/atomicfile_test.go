@@ -1,6 +1,8 @@
 package atomicfile_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,11 +73,23 @@ func TestIsTemp(t *testing.T) {
 		"part-00000.parquet": false,
 		".tmp":               false,
 		"notes.tmp":          false,
+		"a.notes.tmp":        false,
 		".hidden":            false,
 	} {
 		if got := atomicfile.IsTemp(name); got != want {
 			t.Errorf("IsTemp(%q) = %v, want %v", name, got, want)
 		}
+	}
+}
+
+// What is not there cannot be made durable.
+func TestMissingFolder(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := atomicfile.SyncDir(gone); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("synced: %v", err)
+	}
+	if err := atomicfile.Write(filepath.Join(gone, "a.json"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("written: %v", err)
 	}
 }
 

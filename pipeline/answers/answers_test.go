@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -687,6 +688,8 @@ func TestKeptBody(t *testing.T) {
 		}, body, false},
 		{"failed again, with another", func(s *Store) error { intent(t, s, q, again); return s.Fail(ctx, q, paid("other")) }, "other", false},
 		{"failed again, with too much", func(s *Store) error { intent(t, s, q, again); return s.Fail(ctx, q, paid(string(noise))) }, body, false},
+		{"followed by another", func(s *Store) error { return s.Keep(ctx, q, []byte("other")) }, "other", false},
+		{"followed by nothing", func(s *Store) error { return s.Keep(ctx, q, nil) }, body, false},
 		{"answered", put, "", true},
 		{"answered and asked again", func(s *Store) error { must(t, put(s)); intent(t, s, q, Send{Run: "night", At: noon}); return nil }, "", false},
 		{"forgotten", func(s *Store) error { _, err := s.Forget(ctx, []Hash{q.Hash()}); return err }, "", true},
@@ -1037,7 +1040,8 @@ func TestMissingTable(t *testing.T) {
 		"unknown": {"bodies calls", content(func(ctx context.Context, c *Contents) error { _, err := firstOf(c.Unknown(ctx)); return err })},
 	} {
 		for _, table := range append([]string{""}, strings.Fields(o.needs)...) {
-			s, err := Open(t.TempDir(), Options{})
+			dir := t.TempDir()
+			s, err := Open(dir, Options{})
 			must(t, err)
 			must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}))
 			intent(t, s, person("open"), Send{Run: "night", At: noon})
@@ -1050,6 +1054,12 @@ func TestMissingTable(t *testing.T) {
 				t.Errorf("%s without the table %q: %v", name, table, err)
 			}
 			_ = s.Close()
+			if again, err := Open(dir, Options{}); err == nil {
+				_ = again.Close()
+				if slices.Contains([]string{"answers", "calls"}, table) {
+					t.Errorf("opened without the table %s", table)
+				}
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func contents(t *testing.T, s *Store) *Contents {
@@ -229,5 +231,82 @@ func TestContentsWithoutWriting(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestListedFromTheLog: what is in the log alone is listed as what is in the database, all of it
+// or as much as is asked for.
+func TestListedFromTheLog(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	other := Question{Scope{"https://other.example", people.Operation}, "c"}
+	for _, q := range []Question{person("a"), person("b"), other} {
+		must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Received: noon}))
+	}
+	for _, q := range []Question{person("d"), person("e")} {
+		intent(t, s, q, Send{Run: "night", At: noon})
+		must(t, s.Fail(t.Context(), q, Failure{MayBeBilled: true}))
+	}
+	c := beside(t, dir)
+	for service, want := range map[string]int{"": 3, people.Service: 2, other.Service: 1, "https://none.example": 0} {
+		if n := len(all(t, c.List(t.Context(), Filter{Service: service}))); n != want {
+			t.Errorf("%d answers of %q, want %d", n, service, want)
+		}
+	}
+	if unknown := all(t, c.Unknown(t.Context())); len(unknown) != 2 {
+		t.Errorf("%d unknown calls, want 2", len(unknown))
+	}
+	for range c.List(t.Context(), Filter{}) {
+		break // it panics if it is not stopped
+	}
+	for range c.Unknown(t.Context()) {
+		break
+	}
+}
+
+// TestTakeNewer: what is taken over from another store is what it knows later. An error ends it.
+func TestTakeNewer(t *testing.T) {
+	s, broken := open(t, t.TempDir()), errors.New("broken")
+	q := person("one")
+	call := func(sent time.Time) []OpenCall {
+		return []OpenCall{{Hash: q.Hash(), Question: q, Run: "later", State: Unknown, Sent: sent}}
+	}
+	answer := func(at time.Time) Item {
+		return Item{q.Hash(), q, Answer{Run: "later", Outcome: Matched, Received: at}}
+	}
+	for _, step := range []struct {
+		name  string
+		items []Item
+		calls []OpenCall
+		taken Taken
+		open  State
+	}{
+		{"a call", nil, call(noon), Taken{0, 1}, Unknown},
+		{"the same call", nil, call(noon), Taken{}, Unknown},
+		{"an older call", nil, call(noon.Add(-time.Hour)), Taken{}, Unknown},
+		{"its answer", []Item{answer(noon.Add(time.Minute))}, nil, Taken{1, 0}, ""},
+		{"the call that has been answered", nil, call(noon), Taken{}, ""},
+		{"the same answer", []Item{answer(noon.Add(time.Minute))}, nil, Taken{}, ""},
+		{"a later call", nil, call(noon.Add(time.Hour)), Taken{0, 1}, Unknown},
+		{"an older answer", []Item{answer(noon.Add(2 * time.Minute))}, nil, Taken{1, 0}, Unknown},
+	} {
+		taken, err := s.Take(t.Context(), people, func(yield func(Item, error) bool) {
+			for _, i := range step.items {
+				yield(i, nil)
+			}
+		}, step.calls)
+		if f := look(t, s, q, Freshness{}); taken != step.taken || err != nil || f.Open != step.open {
+			t.Errorf("%s: %+v, %v, and the call is %q; want %+v and %q", step.name, taken, err, f.Open, step.taken, step.open)
+		}
+	}
+	if _, err := s.Take(t.Context(), people, func(yield func(Item, error) bool) { yield(Item{}, broken) }, nil); !errors.Is(err, broken) {
+		t.Errorf("%v, want the error", err)
+	}
+	must(t, s.AbandonCalls(t.Context()))
+	parked := person("parked")
+	intent(t, s, parked, Send{Run: "night", At: noon})
+	must(t, s.Park(t.Context(), parked, Parking{Resolution: "res_1"}), s.AbandonCalls(t.Context()))
+	if f := look(t, s, parked, Freshness{}); f.Open != Parked {
+		t.Errorf("a parked call is %s after its process was given up", f.Open)
 	}
 }

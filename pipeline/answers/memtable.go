@@ -150,7 +150,7 @@ func newGeneration(number int64) *generation {
 	}
 }
 
-func (g *generation) empty() bool { return len(g.answers) == 0 && len(g.calls) == 0 }
+func (g *generation) empty() bool { return len(g.answers)+len(g.calls)+len(g.bodies) == 0 }
 
 // setCall changes an open call. One that is opened again has no body of before.
 func (g *generation) setCall(c *call) {

@@ -39,6 +39,8 @@ type Batch struct {
 	// Receipts are those of the answers of a service; nil if the embedded engine
 	// answered.
 	Receipts []outcome.Receipt
+	// Origins say which of several resolvers answered; nil if there is one.
+	Origins []Origin
 	// Finds are the places of leads among the results of their searches;
 	// keyword_to_lead.
 	Finds []Find
@@ -50,6 +52,13 @@ type Batch struct {
 	// are hashed.
 	hashes [3]resolution.Texts
 	hashed bool
+}
+
+// Origin says which resolvers the values of a row are from, by their names.
+type Origin struct {
+	AnsweredBy string   // the first with a match; "" without one
+	Wanted     []string // those of Settings.Want, by column; "" for one without a value
+	Skipped    string   // the resolvers that were passed over, and why: NAME:reason;NAME:reason
 }
 
 // Find is the place of a row among the results of a keyword search: of a lead, or of a
@@ -67,7 +76,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Answers, b.Receipts, b.Finds, b.Counts, b.Parts, b.More = nil, nil, nil, nil, nil, 0
+	b.Answers, b.Receipts, b.Origins, b.Finds, b.Counts, b.Parts, b.More = nil, nil, nil, nil, nil, nil, 0
 	b.hashed = false
 	b.Emails, b.IPClasses, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.Addrs[:0]
 }

@@ -55,6 +55,9 @@ func (to *blocks) skip(n int) { to.arrays = append(to.arrays, make([]arrow.Array
 func (l *Layout) NewBuilder() *Builder {
 	b := &Builder{layout: l}
 	b.fillers = append([]filler{newFixedFiller(l.settings.Parts)}, b.newFillers()...)
+	if o := newOriginFiller(l.settings); o.columns() > 0 {
+		b.fillers = append(b.fillers, o)
+	}
 	return b
 }
 

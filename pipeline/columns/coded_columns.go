@@ -157,9 +157,14 @@ func newWordColumn() *wordColumn {
 
 // build builds a column of words. It uses the memory of the codes again.
 func (w *wordColumn) build(words []string) arrow.Array {
-	w.start(len(words))
-	for i, word := range words {
-		w.codes[i] = w.code(word)
+	return w.from(len(words), func(i int) string { return words[i] })
+}
+
+// from is build of n words.
+func (w *wordColumn) from(n int, word func(i int) string) arrow.Array {
+	w.start(n)
+	for i := range n {
+		w.codes[i] = w.code(word(i))
 	}
 	return w.finish()
 }

@@ -71,11 +71,14 @@ func (f *fixedFiller) serviceAnswers(b *Batch, to *blocks) {
 		return f.resolvedAt.NewArray()
 	})
 	to.add(func() arrow.Array {
+		if b.Origins != nil {
+			return f.answeredBy.from(n, func(i int) string { return b.Origins[i].AnsweredBy })
+		}
 		return f.answeredBy.choose(byService, n, firstIf(func(i int) bool { return receipts[i].Answered() }))
 	})
 	to.add(func() arrow.Array {
 		for _, r := range receipts {
-			appendKnown(f.credits, r.Credits, r.Answered() && r.Priced)
+			appendKnown(f.credits, r.Credits, r.Priced && (r.Answered() || b.Origins != nil)) // a directory among several is free
 		}
 		return f.credits.NewArray()
 	})

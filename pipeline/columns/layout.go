@@ -67,6 +67,11 @@ type Settings struct {
 	// PartitionBy is the column of Kept that is in the path of each file and not in
 	// the files; "" without one.
 	PartitionBy string
+	// Want are the columns for whose sake several resolvers are asked. Each has another column with
+	// the resolver that its value is from.
+	Want []string
+	// NotesSkipped adds the column that says which resolvers were passed over.
+	NotesSkipped bool
 	// Remote says that a service answers. Its answer to email_to_hem lists all
 	// hashes that it knows.
 	Remote bool
@@ -149,7 +154,7 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
 	}
-	l, all := &Layout{settings: s}, slices.Concat(fixedColumns(s.Parts), blockColumns(s))
+	l, all := &Layout{settings: s}, slices.Concat(fixedColumns(s.Parts), blockColumns(s), originColumns(s))
 	taken := map[string]bool{}
 	for _, c := range all { // also those that are not written, so that names do not depend on them
 		taken[strings.ToLower(c.Name)] = true

@@ -51,6 +51,9 @@ func meaningOf(op resolution.Operation, column string) meaning {
 		m, known = contactMeanings[column]
 	}
 	if !known {
+		m, known = originMeaning(column)
+	}
+	if !known {
 		return keptMeaning // of the input, or of a later version
 	}
 	if m.Null = cmp.Or(m.Null, "unknown"); m.Null == always {
@@ -99,7 +102,7 @@ var meanings = map[string]meaning{
 	"reason":        {Text: "why the row is not matched", Null: "it is matched", From: "docs/input.md, docs/dataset.md", Form: "text, never empty"},
 	"resolution_id": {Text: "the service's id of the answer", Null: "none, or the embedded engine answered"},
 	"resolved_at":   {Text: "when the service's answer was received", Unit: "microseconds, UTC", Null: "the embedded engine answered, or there is no answer", From: "the run"},
-	"answered_by":   {Text: "engine that answered: service or embedded", Null: "no answer", From: "the run", Form: "one of: service embedded"},
+	"answered_by":   {Text: "who answered: service or embedded; of several resolvers the name of the first with a match", Null: "no answer", From: "the run", Form: "text, never empty"},
 	"credits":       {Text: "cost of the key's answer, which rows with one key share: what was paid is credits_total in _manifest.json, not a sum over rows", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
 	"source_part":   {Text: "which identifier of its cell the row has, with --multiple each", Unit: "identifiers, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
 

@@ -57,7 +57,7 @@ func (b *Batch) Slice(from, to int) *Batch {
 	s := &Batch{
 		Source: b.Source, Rows: b.Rows[from:to], Parts: cut(b.Parts, from, to), Outcomes: b.Outcomes[from:to], Reasons: b.Reasons[from:to],
 		Keys: b.Keys.Slice(from, to), Emails: cut(b.Emails, from, to), IPClasses: cut(b.IPClasses, from, to), Addrs: cut(b.Addrs, from, to),
-		Receipts: cut(b.Receipts, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
+		Receipts: cut(b.Receipts, from, to), Origins: cut(b.Origins, from, to), Finds: cut(b.Finds, from, to), Counts: cut(b.Counts, from, to),
 	}
 	if b.Answers != nil {
 		s.Answers = b.Answers.Pick(func(yield func(int) bool) {
@@ -83,7 +83,7 @@ func (b *Batch) Pick(places []int) *Batch {
 	p := &Batch{
 		Source: b.Source, Rows: pick(b.Rows, places), Parts: pick(b.Parts, places), Outcomes: pick(b.Outcomes, places), Reasons: pick(b.Reasons, places),
 		Emails: pick(b.Emails, places), IPClasses: pick(b.IPClasses, places), Addrs: pick(b.Addrs, places),
-		Receipts: pick(b.Receipts, places), Finds: pick(b.Finds, places), Counts: pick(b.Counts, places),
+		Receipts: pick(b.Receipts, places), Origins: pick(b.Origins, places), Finds: pick(b.Finds, places), Counts: pick(b.Counts, places),
 	}
 	if b.Answers != nil {
 		p.Answers = b.Answers.Pick(slices.Values(places))

@@ -38,6 +38,9 @@ func (b *Batch) suppress(i int, reason string) {
 	if len(b.Receipts) > 0 {
 		b.Receipts[i].ResolutionID = ""
 	}
+	if len(b.Origins) > 0 {
+		b.Origins[i] = Origin{}
+	}
 	if len(b.Finds) > 0 {
 		b.Finds[i].Page = 0
 	}

@@ -89,6 +89,8 @@ type Reply struct {
 	// while it is Pending.
 	Found  AnswerRow
 	Reason string
+	// Helpers are values beside the data, by name: they decide whether the data is taken.
+	Helpers map[string]string
 	// Page is the result of a finished search; nil before, and for a single record.
 	Page *FoundPage
 }

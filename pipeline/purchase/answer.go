@@ -12,6 +12,7 @@ type Answer struct {
 	Reason  string               // empty on a match
 	Found   resolution.AnswerRow // shared by the rows, which must not change it
 	Receipt outcome.Receipt
+	Helpers map[string]string // resolution.Reply.Helpers
 
 	page      *resolution.FoundPage // of a page of a search, or a count
 	pageBytes int                   // of the page as it was received
@@ -22,7 +23,7 @@ func failed(reason string) Answer { return Answer{Outcome: outcome.Failed, Reaso
 // answerOf is what a stored answer and the reply that was stored say together.
 func answerOf(stored answers.Answer, r resolution.Reply) Answer {
 	a := Answer{
-		Outcome: outcome.NoMatch, Reason: stored.Reason, Found: r.Found, page: r.Page, pageBytes: len(stored.Body),
+		Outcome: outcome.NoMatch, Reason: stored.Reason, Found: r.Found, Helpers: r.Helpers, page: r.Page, pageBytes: len(stored.Body),
 		Receipt: outcome.Receipt{ResolutionID: stored.Resolution, ResolvedAt: stored.Received},
 	}
 	if stored.Outcome == answers.Matched || r.Page != nil { // whether a search has leads is known after its last page

@@ -35,9 +35,10 @@ type Looked struct {
 	stored  bool
 }
 
-// Look looks up distinct keys without a call, and hands over what is known of them in their order,
-// as Answer does. It counts nothing: see Use.
-func (b *Buyer) Look(keys []string, use func([]Looked)) error {
+// Look looks up distinct keys without a call, and hands over what is known of some of them at a time,
+// beginning with the one at from. Found is valid until use returns. It counts nothing: see Use.
+func (b *Buyer) Look(keys []string, use func(from int, looked []Looked)) error {
+	from := 0
 	for some := range slices.Chunk(keys, MaxLookups) {
 		into, now := b.newMemory(), time.Now()
 		found, err := b.remote.Answers.Lookup(context.WithoutCancel(b.ctx), b.scope, some, b.remote.Freshness(b.began), true, nil)
@@ -53,7 +54,8 @@ func (b *Buyer) Look(keys []string, use func([]Looked)) error {
 			}
 			looked[i] = Looked{e.answer, !d.asks(), d == UseStored}
 		}
-		use(looked)
+		use(from, looked)
+		from += len(some)
 		b.memory.Put(into)
 	}
 	return nil

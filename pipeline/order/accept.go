@@ -1,0 +1,60 @@
+package order
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// said is what an answer of a step says. row is that of the answer, in columns that stay.
+func (s *Step) said(o *Order, a purchase.Answer, row resolution.AnswerRow) (k said) {
+	k = said{state: answered, answer: a, row: row}
+	k.answer.Found = resolution.AnswerRow{} // of memory that is used again
+	switch {
+	case a.Outcome == outcome.Skipped, a.Outcome == outcome.Failed && !strings.HasPrefix(a.Reason, outcome.ReasonRefused):
+		k.state, k.skip = stopped, a.Reason
+		return k
+	case s.Verifies != "":
+		k.accepted = a.Outcome == outcome.Matched && s.accepts(resolution.GroupEmail, row, a.Helpers) && s.accepts(resolution.GroupPhone, row, a.Helpers)
+		return k
+	case a.Outcome != outcome.Matched:
+		return k
+	}
+	for g := range resolution.Groups {
+		if !row.Has(g) {
+			continue
+		}
+		if s.accepts(g, row, a.Helpers) {
+			k.groups[0] |= 1 << g
+		} else {
+			k.groups[1] |= 1 << g
+		}
+	}
+	for n, column := range o.Want {
+		if v := values[column]; k.groups[0]>>v.group&1 == 1 && v.of(row) != "" {
+			k.fills |= 1 << n
+		}
+	}
+	return k
+}
+
+// accepts reports whether the values of a group may be taken. A helper that is missing is not
+// accepted.
+func (s *Step) accepts(g resolution.Group, row resolution.AnswerRow, helpers map[string]string) bool {
+	for _, c := range s.conditions {
+		if c.guards != g {
+			continue
+		}
+		text := helpers[c.helper]
+		if c.column.of != nil {
+			text = c.column.of(row)
+		}
+		if !slices.Contains(c.accepts, text) || text == "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,242 @@
+// Package order asks several resolvers, one after another, for what is still missing of a row, and
+// makes the row of their answers.
+//
+// The one thing to know before using it: a row is a function of the input, the job and the stored
+// answers. Walk.next decides by them alone what to ask next, so outages, budgets and restarts delay
+// a row and never change it.
+package order
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Order is the resolvers of a job, first to last, and what is wanted of them.
+type Order struct {
+	// Want are the columns for whose sake the next resolver is asked; without one, any match ends
+	// the order.
+	Want  []string
+	Steps []*Step
+	// Budget is that of all resolvers together.
+	Budget purchase.Budget
+
+	wanted [resolution.Groups]bits // those of Want in each group
+	all    bits
+}
+
+// Step is a resolver among others.
+type Step struct {
+	Name string
+	// Remote is a service or a provider; nil for reference data.
+	Remote *purchase.Remote
+	// Directory is reference data, which is free, and Fingerprint identifies its edition.
+	Directory   resolution.Resolver
+	Fingerprint string
+	// Entry identifies the entry of a provider; "" for others.
+	Entry string
+	// Fills are the columns that it may have; nil may be all.
+	Fills []string
+	// Askable reports whether it has a request for a key; nil has one for all.
+	Askable func(key string) bool
+	// For are those of Order.Want for whose sake it is asked; nil is all that it fills.
+	For []string
+	// Accept are the values of columns, and of its own helpers, that are taken. A condition on a
+	// column guards that column, one on email_* and phone_* guards email and phone.
+	Accept map[string][]string
+	// MinMatch is the share of matches among its first keys below which the others are not asked;
+	// 0 asks all.
+	MinMatch float64
+	// ElseNext asks the next resolver at once where this one cannot be asked or its call is
+	// unknown. The row says so.
+	ElseNext bool
+	// Verifies is the column of which it says something, of a value that a resolver before it has
+	// found: email or phone; "" for one that finds values itself.
+	Verifies string
+
+	fors       bits
+	conditions []condition
+}
+
+// bits are columns of Order.Want, by their places.
+type bits uint64
+
+// condition is what a value must be for a group of columns to be taken.
+type condition struct {
+	column  value // of is nil for a helper
+	helper  string
+	accepts []string
+	guards  resolution.Group
+}
+
+// maxWanted is the number of bits.
+const maxWanted = 64
+
+// Check joins all problems of an order, and prepares it.
+func (o *Order) Check(op resolution.Operation) error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if op.IsKeyword() {
+		return fmt.Errorf("%s asks one service; several resolvers are for operations on single records, because the pages of two searches cannot be merged", op)
+	}
+	if len(o.Want) > maxWanted {
+		fail("want names %d columns; %d are possible", len(o.Want), maxWanted)
+	}
+	for i, column := range o.Want {
+		v, known := values[column]
+		switch {
+		case !known, !columns.CanWant(columns.Settings{Operation: op, Remote: true, HEMTypes: columns.HEMTypes}, column):
+			fail("want names %q, which is no column that a resolver of %s finds%s", column, op, cliflag.Suggest(column, wantable(op)))
+			continue
+		case op == resolution.EmailToHEM && v.group == resolution.GroupHashes:
+			fail("want names %q, which follows from the email and needs no resolver", column)
+		case slices.Index(o.Want, column) < i:
+			fail("want names %q twice", column)
+		}
+		if i < maxWanted {
+			o.wanted[v.group] |= 1 << i
+			o.all |= 1 << i
+		}
+	}
+	names := map[string]bool{}
+	for _, s := range o.Steps {
+		if names[s.Name] {
+			fail("resolvers names %s twice", s.Name)
+		}
+		names[s.Name] = true
+		errs = append(errs, s.check(o, op)...)
+	}
+	return errors.Join(errs...)
+}
+
+// wantable are the columns of an operation that can be wanted.
+func wantable(op resolution.Operation) (names []string) {
+	for name := range values {
+		if columns.CanWant(columns.Settings{Operation: op, Remote: true, HEMTypes: columns.HEMTypes}, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
+	fail := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("resolver %s: %s", s.Name, fmt.Sprintf(format, args...)))
+	}
+	if len(o.Want) == 0 && (s.For != nil || s.Accept != nil) {
+		fail("for and accept need want: the columns that the job is about")
+	}
+	if s.MinMatch < 0 || s.MinMatch > 1 {
+		fail("min_match is %g; it is a share such as 10%%", s.MinMatch)
+	}
+	for i, column := range o.Want {
+		if i < maxWanted && (s.For == nil || slices.Contains(s.For, column)) && (s.Fills == nil || slices.Contains(s.Fills, column)) {
+			s.fors |= 1 << i
+		}
+	}
+	for _, column := range s.For {
+		switch {
+		case !slices.Contains(o.Want, column):
+			fail("for names %q, which is not among want%s", column, cliflag.Suggest(column, o.Want))
+		case s.Fills != nil && !slices.Contains(s.Fills, column):
+			fail("for names %q, which its entry does not fill; it fills %s", column, strings.Join(s.Fills, ", "))
+		}
+	}
+	if s.Verifies != "" && len(s.Accept) == 0 {
+		fail("it verifies %s; say with accept which results are taken", s.Verifies)
+	}
+	for column, accepts := range s.Accept {
+		c, err := s.newCondition(column, accepts)
+		if err != nil {
+			fail("%v", err)
+		}
+		s.conditions = append(s.conditions, c)
+	}
+	return errs
+}
+
+// newCondition reads a member of accept.
+func (s *Step) newCondition(column string, accepts []string) (c condition, err error) {
+	c = condition{helper: column, accepts: accepts}
+	v, known := values[column]
+	guarded, isColumn := column, known
+	for _, of := range []string{"email", "phone"} {
+		if strings.HasPrefix(column, of+"_") {
+			guarded = of
+		}
+	}
+	if s.Verifies != "" {
+		guarded, isColumn = s.Verifies, false
+	}
+	if isColumn {
+		c.column, c.helper = v, ""
+	}
+	g, is := values[guarded]
+	switch {
+	case len(accepts) == 0:
+		return c, fmt.Errorf("accept of %s has no value", column)
+	case !is || v.list:
+		return c, fmt.Errorf("accept names %q; it takes columns with one value, and helpers that begin with email_ or phone_", column)
+	}
+	c.guards = g.group
+	return c, nil
+}
+
+// Identity is what two orders share exactly if they make the same rows of the same answers.
+func (o *Order) Identity() string {
+	var text strings.Builder
+	for i, s := range o.Steps {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(s.Name)
+		var settings []string
+		add := func(name, value string) {
+			if value != "" {
+				settings = append(settings, name+"="+value)
+			}
+		}
+		add("entry", s.Entry)
+		add("edition", s.Fingerprint)
+		add("for", strings.Join(s.For, "+"))
+		for _, column := range slices.Sorted(maps.Keys(s.Accept)) {
+			add("accept "+column, strings.Join(s.Accept[column], "+"))
+		}
+		if s.MinMatch > 0 {
+			add("min_match", fmt.Sprint(s.MinMatch))
+		}
+		if s.ElseNext {
+			add("else", "next")
+		}
+		if len(settings) > 0 {
+			fmt.Fprintf(&text, " (%s)", strings.Join(settings, "; "))
+		}
+	}
+	if len(o.Want) > 0 {
+		text.WriteString(", want " + strings.Join(o.Want, "+"))
+	}
+	return text.String()
+}
+
+// NotesSkipped reports whether resolvers of the order may be passed over, which rows then say.
+func (o *Order) NotesSkipped() bool {
+	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.ElseNext || s.MinMatch > 0 })
+}
+
+// Remotes are the resolvers that cost something.
+func (o *Order) Remotes() (remotes []*purchase.Remote) {
+	for _, s := range o.Steps {
+		if s.Remote != nil {
+			remotes = append(remotes, s.Remote)
+		}
+	}
+	return remotes
+}

@@ -1,0 +1,325 @@
+package order
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// state is what is known of what a resolver says about a key.
+type state uint8
+
+const (
+	unlooked state = iota // it was not looked up
+	absent                // nothing is stored: a call is needed
+	answered              // a match, a miss or a refusal
+	stopped               // it has no answer, and may not be asked now
+)
+
+// said is what a resolver says about a key, or a verifier about a value.
+type said struct {
+	state    state
+	again    bool // an absent answer was looked up once more
+	answer   purchase.Answer
+	row      resolution.AnswerRow
+	accepted bool             // of a verifier: the value may be taken
+	groups   [2]uint          // those with a value: the ones that are taken, and those that accept refuses
+	fills    bits             // wanted columns with an accepted value
+	skip     string           // stopped: why, in a word
+	looked   *purchase.Looked // that the answer was found with, nil if it was asked for
+}
+
+// key is a question on its way through the order.
+type key struct {
+	said       []said            // by step
+	verdicts   []map[string]said // by step that verifies, then value
+	suppressed string            // why the row is suppressed: nothing more is asked
+}
+
+// action is what to do next about a key.
+type action struct {
+	kind  actionKind
+	step  int
+	value string // to verify
+}
+
+type actionKind uint8
+
+const (
+	finish actionKind = iota
+	look              // at what is stored; reference data is asked at once
+	ask
+)
+
+// result is what a row is made of.
+type result struct {
+	used    []int // steps with answers, in order
+	from    [resolution.Groups]int
+	got     bits
+	matched bool
+	stop    int // the step that the key waits for; -1 without one
+	stopped said
+	skipped []string // NAME:reason
+	checked []verdict
+}
+
+// verdict is what a verifier says about a value of the row.
+type verdict struct {
+	step int
+	said
+}
+
+// walk decides what to do next about a key, and what its row is made of when there is nothing to do.
+type walk struct {
+	order *Order
+	key   *key
+	// refused are the groups of each step's answer that a verifier refuses.
+	refused []uint
+	result
+}
+
+// next is the whole rule of an order.
+func (o *Order) next(k *key) (action, result) {
+	w := walk{order: o, key: k, refused: make([]uint, len(o.Steps))}
+	for {
+		w.result = result{stop: -1}
+		if w.key.suppressed != "" {
+			for i := range k.said {
+				if k.said[i].state == answered {
+					w.used = append(w.used, i)
+				}
+			}
+			return action{}, w.result
+		}
+		if a, again := w.through(); !again {
+			return a, w.result
+		}
+	}
+}
+
+// through goes through the steps once. again says that a verifier has refused a value.
+func (w *walk) through() (a action, again bool) {
+	for i, s := range w.order.Steps {
+		w.merge()
+		if s.Verifies != "" {
+			a, done, again := w.verify(i, s)
+			if done || again {
+				return a, again
+			}
+			continue
+		}
+		if w.complete() || !w.isFor(s) {
+			continue
+		}
+		switch k := &w.key.said[i]; k.state {
+		case unlooked:
+			return action{kind: look, step: i}, false
+		case answered:
+			w.used = append(w.used, i)
+		default:
+			if k.state == stopped && s.ElseNext {
+				w.skipped = append(w.skipped, s.Name+":"+k.skip)
+				continue
+			}
+			a, passes, missing := w.passesOver(i)
+			switch {
+			case missing:
+				return a, false
+			case passes && k.state == absent && !k.again: // the later answers may be newer than the look
+				return action{kind: look, step: i}, false
+			case passes:
+			case k.state == absent:
+				return action{kind: ask, step: i}, false
+			default:
+				w.stop, w.stopped = i, *k
+				return action{}, false
+			}
+		}
+	}
+	w.merge()
+	return action{}, false
+}
+
+// verify decides about a step that says something about a value which others have found.
+func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
+	v := values[s.Verifies]
+	from := w.from[v.group]
+	if from < 0 {
+		return action{}, false, false
+	}
+	text := v.of(w.key.said[from].row)
+	if text == "" {
+		return action{}, false, false
+	}
+	says := w.key.verdicts[i][text]
+	switch says.state {
+	case unlooked:
+		return action{look, i, text}, true, false
+	case absent:
+		return action{ask, i, text}, true, false
+	case stopped:
+		if s.ElseNext {
+			w.skipped = append(w.skipped, s.Name+":"+says.skip)
+			return action{}, false, false
+		}
+		w.stop, w.stopped = i, says
+		return action{}, true, false
+	}
+	w.checked = append(w.checked, verdict{i, says})
+	if says.accepted {
+		return action{}, false, false
+	}
+	w.refused[from] |= 1 << v.group
+	return action{}, false, true
+}
+
+// passesOver reports whether a step without an answer is passed over, because the stored answers of
+// later ones leave nothing missing. missing says that a is needed to know.
+func (w *walk) passesOver(i int) (a action, passes, missing bool) {
+	kept := w.result
+	defer func() { w.result = kept }()
+	w.used = slices.Clone(w.used)
+	for j := i + 1; j < len(w.order.Steps); j++ {
+		s := w.order.Steps[j]
+		if w.merge(); w.complete() {
+			return action{}, true, false
+		}
+		if s.Verifies != "" || !w.isFor(s) {
+			continue
+		}
+		switch w.key.said[j].state {
+		case unlooked:
+			return action{kind: look, step: j}, false, true
+		case answered:
+			w.used = append(w.used, j)
+		}
+	}
+	w.merge()
+	return action{}, w.complete(), false
+}
+
+// isFor reports whether a step may fill what is missing.
+func (w *walk) isFor(s *Step) bool { return w.order.all == 0 || s.fors&^w.got != 0 }
+
+// complete reports whether nothing wanted is missing.
+func (w *walk) complete() bool {
+	if w.order.all == 0 {
+		return w.matched
+	}
+	return w.got == w.order.all
+}
+
+// merge chooses the answer that each group of columns is from.
+func (w *walk) merge() {
+	w.got, w.matched = 0, false
+	for g := range resolution.Groups {
+		w.from[g] = w.best(g)
+		if i := w.from[g]; i >= 0 {
+			w.got |= w.key.said[i].fills & w.order.wanted[g]
+		}
+	}
+	for _, i := range w.used {
+		w.matched = w.matched || w.key.said[i].answer.Outcome == outcome.Matched
+	}
+}
+
+// best is the step that a group is from: the first with all that is wanted of it, else with some of
+// that, else with any value; -1 without one.
+func (w *walk) best(g resolution.Group) int {
+	wanted := w.order.wanted[g]
+	some, other := -1, -1
+	for _, i := range w.used {
+		k := &w.key.said[i]
+		if (k.groups[0]&^w.refused[i])>>g&1 == 0 {
+			continue
+		}
+		fills := k.fills & wanted
+		if fills == wanted {
+			return i
+		}
+		if some < 0 && fills != 0 {
+			some = i
+		}
+		if other < 0 {
+			other = i
+		}
+	}
+	if some >= 0 {
+		return some
+	}
+	return other
+}
+
+// outcome is what became of the row, with its reason.
+func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
+	switch {
+	case k.suppressed != "":
+		return outcome.Suppressed, k.suppressed
+	case r.stop >= 0:
+		return r.stopped.answer.Outcome, r.stopped.answer.Reason + ":" + o.Steps[r.stop].Name
+	case r.matched:
+		return outcome.Matched, ""
+	}
+	reason, refusals := "", 0
+	for _, i := range r.used {
+		if a := k.said[i].answer; a.Outcome == outcome.Failed {
+			refusals++
+		} else if reason == "" {
+			reason = a.Reason
+		}
+	}
+	if refusals > 0 && refusals == len(r.used) {
+		last := r.used[refusals-1]
+		return outcome.Failed, k.said[last].answer.Reason + ":" + o.Steps[last].Name
+	}
+	return outcome.NoMatch, cmp.Or(reason, resolution.NoMatch)
+}
+
+// receipt is that of all answers that the row is made of.
+func (r *result) receipt(k *key) (sum outcome.Receipt) {
+	sum.Priced = true
+	first := true
+	add := func(a *purchase.Answer) {
+		if a.Receipt.ResolvedAt.After(sum.ResolvedAt) {
+			sum.ResolvedAt = a.Receipt.ResolvedAt
+		}
+		sum.Credits += a.Receipt.Credits
+		sum.Priced = sum.Priced && (a.Receipt.Priced || !a.Receipt.Answered())
+	}
+	for _, i := range r.used {
+		a := &k.said[i].answer
+		add(a)
+		if first && a.Outcome == outcome.Matched {
+			sum.ResolutionID, first = a.Receipt.ResolutionID, false
+		}
+	}
+	for i := range r.checked {
+		add(&r.checked[i].said.answer)
+	}
+	sum.Priced = sum.Priced && len(r.used)+len(r.checked) > 0
+	return sum
+}
+
+// origin says which steps the values of the row are from.
+func (r *result) origin(o *Order, k *key) (from columns.Origin) {
+	from.Skipped = strings.Join(r.skipped, ";")
+	for _, i := range r.used {
+		if k.said[i].answer.Outcome == outcome.Matched {
+			from.AnsweredBy = o.Steps[i].Name
+			break
+		}
+	}
+	for n, column := range o.Want {
+		name := ""
+		if i := r.from[values[column].group]; i >= 0 && k.said[i].fills>>n&1 == 1 {
+			name = o.Steps[i].Name
+		}
+		from.Wanted = append(from.Wanted, name)
+	}
+	return from
+}

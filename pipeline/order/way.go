@@ -1,0 +1,201 @@
+package order
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// way is the way of the keys of a batch through the order.
+type way struct {
+	chain    *Chain
+	asked    []string // keys, with the addresses to send
+	keys     []key
+	results  []result
+	mu       sync.Mutex // of suppress
+	suppress Suppress
+}
+
+func newWay(c *Chain, asked []string, suppress Suppress) *way {
+	w := &way{chain: c, asked: asked, keys: make([]key, len(asked)), results: make([]result, len(asked)), suppress: suppress}
+	steps := len(c.order.Steps)
+	all := make([]said, steps*len(asked))
+	for i := range w.keys {
+		w.keys[i] = key{said: all[i*steps : (i+1)*steps : (i+1)*steps], verdicts: make([]map[string]said, steps)}
+	}
+	return w
+}
+
+// places are all places of a list.
+func places(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// turn is one question to one step.
+type turn struct {
+	kind actionKind
+	step int
+}
+
+// walk does what is to do about some keys until their rows are known. Keys that go to different
+// steps do not wait for each other.
+func (w *way) walk(ctx context.Context, some []int) error {
+	turns, values := map[turn][]int{}, map[int]string{}
+	for _, q := range some {
+		a, r := w.chain.order.next(&w.keys[q])
+		if a.kind == finish {
+			w.finish(q, r)
+			continue
+		}
+		turns[turn{a.kind, a.step}] = append(turns[turn{a.kind, a.step}], q)
+		if a.value != "" {
+			values[q] = a.value
+		}
+	}
+	if len(turns) == 0 {
+		return nil
+	}
+	working := pool.New().WithErrors().WithContext(ctx).WithCancelOnError().WithFirstError()
+	for t, of := range turns {
+		working.Go(func(ctx context.Context) error {
+			if err := w.take(ctx, t, of, values); err != nil {
+				return err
+			}
+			return w.walk(ctx, of)
+		})
+	}
+	return working.Wait()
+}
+
+// take takes a turn. Keys of which a verifier is to say something about the same value share it.
+func (w *way) take(ctx context.Context, t turn, of []int, values map[int]string) error {
+	step, c := w.chain.order.Steps[t.step], w.chain
+	var questions []string
+	var who [][]int
+	place := map[string]int{}
+	for _, q := range of {
+		question := w.asked[q]
+		value, verifies := values[q]
+		if verifies {
+			question = value
+		}
+		if t.kind == look {
+			question, _ = resolution.CutAddress(question)
+			if step.Askable != nil && !step.Askable(question) {
+				w.hears(t.step, q, value, step.said(c.order, purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotAskable}, resolution.AnswerRow{}))
+				continue
+			}
+		}
+		i, known := place[question]
+		if !known {
+			i = len(questions)
+			place[question] = i
+			questions, who = append(questions, question), append(who, nil)
+		}
+		who[i] = append(who[i], q)
+	}
+	if len(questions) == 0 {
+		return nil
+	}
+	all := func(i int, s said) {
+		for _, q := range who[i] {
+			w.hears(t.step, q, values[q], s)
+		}
+	}
+	if t.kind == ask {
+		return c.askers[t.step].ask(ctx, questions, func(i int, a purchase.Answer) { all(i, step.said(c.order, a, a.Found)) })
+	}
+	return c.askers[t.step].look(ctx, questions, func(i int, l purchase.Looked) {
+		s := said{state: absent}
+		if l.Settled {
+			s = step.said(c.order, l.Answer, l.Found)
+			s.looked = &l
+		}
+		all(i, s)
+	})
+}
+
+// hears notes what a step says about a key, or about a value of it.
+func (w *way) hears(step, q int, value string, s said) {
+	k := &w.keys[q]
+	s.again = k.said[step].state == absent
+	switch {
+	case value == "":
+		k.said[step] = s
+	case k.verdicts[step] == nil:
+		k.verdicts[step] = map[string]said{value: s}
+	default:
+		k.verdicts[step][value] = s
+	}
+	if w.suppress == nil || s.state != answered || !s.row.Matched() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if reason := w.suppress(s.row); reason != "" {
+		k.suppressed = reason
+	}
+}
+
+// finish counts what the row of a key is made of.
+func (w *way) finish(q int, r result) {
+	w.results[q] = r
+	k := &w.keys[q]
+	count := func(step int, s *said) {
+		if b, is := w.chain.askers[step].(*bought); is && s.looked != nil {
+			b.buyer.Use(*s.looked)
+		}
+	}
+	for _, i := range r.used {
+		count(i, &k.said[i])
+	}
+	for i := range r.checked {
+		count(r.checked[i].step, &r.checked[i].said)
+	}
+	got, _ := r.outcome(w.chain.order, k)
+	w.chain.counters.Closed(got == outcome.Matched)
+}
+
+// fill makes the rows of the batch.
+func (w *way) fill(b *columns.Batch, question []int) {
+	n, o := b.Len(), w.chain.order
+	b.Receipts, b.Origins = make([]outcome.Receipt, n), make([]columns.Origin, n)
+	b.Answers = resolution.NewAnswers()
+	b.Answers.Companies.Table = w.chain.layout.Companies()
+	for i, q := range question {
+		if q < 0 {
+			b.Answers.AddMiss("")
+			continue
+		}
+		k, r := &w.keys[q], &w.results[q]
+		b.Outcomes[i], b.Reasons[i] = r.outcome(o, k)
+		b.Receipts[i] = r.receipt(k)
+		if k.suppressed != "" {
+			b.Receipts[i].ResolutionID = ""
+			b.Answers.AddMiss("")
+			continue
+		}
+		b.Origins[i] = r.origin(o, k)
+		if !r.matched {
+			b.Answers.AddMiss("")
+			continue
+		}
+		var from [resolution.Groups]resolution.AnswerRow
+		for g, s := range r.from {
+			if s >= 0 {
+				from[g] = k.said[s].row
+			}
+		}
+		b.Answers.AddMerged(from)
+	}
+}

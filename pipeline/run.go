@@ -45,8 +45,20 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 		}
 		defer w.Buyer.Close()
 	}
+	if r.Order != nil {
+		if w.Chain, err = r.Order.Open(ctx, d.OrderOptions(w.EngineSlots())); err != nil {
+			return nil, err
+		}
+		defer w.Chain.Close()
+	}
 	if err := w.Make(ctx, job.WholeInput); err != nil {
 		return finish.ResultOf(w), purchase.EndOf(ctx, err)
+	}
+	if w.Chain != nil {
+		all, _ := w.Log.Totals()
+		if err := w.Chain.End(all.Skipped > 0); err != nil {
+			return finish.ResultOf(w), err
+		}
 	}
 	if w.Buyer != nil {
 		if err := w.Buyer.Refused(); err != nil {

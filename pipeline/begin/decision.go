@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
@@ -108,9 +109,14 @@ func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) 
 	if err := r.Job.Validate(); err != nil {
 		return nil, &job.Error{Err: err}
 	}
+	if r.Order != nil {
+		if err := r.Order.Check(r.Job.Operation); err != nil {
+			return nil, &job.Error{Err: err}
+		}
+	}
 	d := &Decision{Run: r}
 	var err error
-	if d.Columns, err = job.ChooseColumns(r.Job, r.Input, job.Source{Remote: r.Remote != nil, Suppress: r.Suppression != nil}); err != nil {
+	if d.Columns, err = job.ChooseColumns(r.Job, r.Input, r.Source()); err != nil {
 		return nil, err
 	}
 	if err = r.Changes.Check(r.Job, d.Columns, r.Suppression != nil); err != nil {
@@ -294,8 +300,17 @@ func (d *Decision) NewEngine(engineSlots *semaphore.Weighted) *rows.Engine {
 	return rows.NewEngine(d.Run.Resolver, d.Run.Job.Operation, d.Columns.Layout, engineSlots)
 }
 
-// AsksRows reports whether each row is one question to a service.
-func (d *Decision) AsksRows() bool { return d.Run.Remote != nil && !d.Run.Job.Operation.IsKeyword() }
+// OrderOptions are what the order of the run needs.
+func (d *Decision) OrderOptions(engineSlots *semaphore.Weighted) order.Options {
+	return order.Options{
+		Operation: d.Run.Job.Operation, Run: d.Header.Run, Layout: d.Columns.Layout, EngineSlots: engineSlots, Log: d.Run.Log,
+	}
+}
+
+// AsksRows reports whether each row is a question to a service, or to several resolvers.
+func (d *Decision) AsksRows() bool {
+	return (d.Run.Remote != nil || d.Run.Order != nil) && !d.Run.Job.Operation.IsKeyword()
+}
 
 // untouched reports whether an input appears unchanged. Standard input cannot
 // be compared before it is read.

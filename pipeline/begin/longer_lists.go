@@ -108,6 +108,9 @@ type listChecker struct {
 func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err error) {
 	c.listed = map[int]string{}
 	run := c.decision.Run
+	if run.Order != nil {
+		return c.openOrder(ctx)
+	}
 	if run.Remote == nil {
 		c.answers = c.decision.NewEngine(semaphore.NewWeighted(int64(run.Workers)))
 		return func() {}, nil
@@ -116,15 +119,29 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 	if err := run.Remote.Load(ctx, nil); err != nil {
 		return nil, err
 	}
-	remote := c.decision.Remote()
-	remote.Service, remote.Deliveries, remote.Offline, remote.Keys, remote.RetryUnknown = nil, nil, true, nil, false
-	remote.Counters = &stats.CallCounters{}
+	remote := c.decision.Remote().AtRest()
 	buyer, _, err := purchase.Open(ctx, remote, run.Job.Operation, c.decision.Header.Run, run.Log)
 	if err != nil {
 		return nil, err
 	}
 	c.answers = &rows.Bought{From: buyer, Layout: c.decision.Columns.Layout, Counters: remote.Counters}
 	return buyer.Close, nil
+}
+
+// openOrder is openAnswers for several resolvers.
+func (c *listChecker) openOrder(ctx context.Context) (closeAnswers func(), err error) {
+	run := c.decision.Run
+	for _, remote := range run.Remotes() {
+		if err := remote.Load(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	chain, err := run.Order.AtRest().Open(ctx, c.decision.OrderOptions(semaphore.NewWeighted(int64(run.Workers))))
+	if err != nil {
+		return nil, err
+	}
+	c.answers = rows.NewOrdered(chain, c.suppress)
+	return chain.Close, nil
 }
 
 // start begins to check a part.

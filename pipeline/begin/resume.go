@@ -15,7 +15,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -182,9 +181,10 @@ func (d *Decision) otherJob(there json.RawMessage) error {
 // made again, because their files are damaged or, with improve, because their
 // rows can be answered now.
 func (d *Decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err error) {
-	r, unknownWait := d.Run, false
-	if improve = improve && r.Remote != nil; improve && len(parts) > 0 {
-		if unknownWait, err = r.Remote.UnknownWait(context.Background(), r.Job.Operation); err != nil {
+	r := d.Run
+	var waiting []string // reasons of rows that wait for the user
+	if improve = improve && r.AsksAny(); improve && len(parts) > 0 {
+		if waiting, err = r.UnknownWait(context.Background()); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (d *Decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err er
 	for number, p := range parts {
 		err := r.Output.CheckPart(p)
 		switch {
-		case err == nil && improve && mayImprove(r.Remote, p.Totals, unknownWait):
+		case err == nil && improve && mayImprove(p.Totals, waiting):
 			d.Improving = true
 		case err == nil:
 			d.Recorded[number] = p
@@ -210,16 +210,13 @@ func (d *Decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err er
 // mayImprove reports whether to make a part with such totals again: some rows
 // failed and can be asked about again, or were skipped and can be asked about
 // now. The other rows have stored answers, so only those rows cost anything.
-// unknownWait means that there are unknown calls, which may not be sent again.
-func mayImprove(r *purchase.Remote, t sinks.Totals, unknownWait bool) bool {
-	if r.Offline {
-		return false
+// Rows that failed for the reasons in waiting wait until the user decides.
+func mayImprove(t sinks.Totals, waiting []string) bool {
+	wait := int64(0)
+	for _, reason := range waiting {
+		wait += t.Reasons[outcome.Failed.String()][reason]
 	}
-	waiting := int64(0)
-	if unknownWait {
-		waiting = t.Reasons[outcome.Failed.String()][outcome.ReasonUnknownCall] // until the user decides
-	}
-	return t.Skipped > 0 || t.Failed > waiting
+	return t.Skipped > 0 || t.Failed > wait
 }
 
 // checkSuppressed reports whether the matches with the suppression lists are known

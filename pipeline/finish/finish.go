@@ -45,6 +45,9 @@ func ResultOf(w *parts.Work) *Result {
 		c.MatchRate = math.Round(float64(c.Totals.Matched)/float64(c.Totals.Rows)*1e4) / 1e4
 	}
 	switch n, exact := w.Repeats.Count(); {
+	case d.Run.Order != nil:
+		n = d.Run.Order.Counters.Snapshot().Duplicates
+		c.Duplicates = &n
 	case d.Run.Remote != nil:
 		n = d.Run.Remote.Counters.Snapshot().Duplicates
 		c.Duplicates = &n

@@ -1,9 +1,13 @@
 package job
 
 import (
+	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -11,6 +15,48 @@ import (
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
+
+// Remotes are the resolvers of the run that cost something.
+func (r *Run) Remotes() []*purchase.Remote {
+	switch {
+	case r.Order != nil:
+		return r.Order.Remotes()
+	case r.Remote != nil:
+		return []*purchase.Remote{r.Remote}
+	}
+	return nil
+}
+
+// AsksAny reports whether a resolver that costs something may be asked.
+func (r *Run) AsksAny() bool {
+	return slices.ContainsFunc(r.Remotes(), func(remote *purchase.Remote) bool { return !remote.Offline })
+}
+
+// UnknownWait returns the reasons of rows whose calls are unknown and may not be sent again,
+// because none of their resolver may.
+func (r *Run) UnknownWait(ctx context.Context) (reasons []string, err error) {
+	for i, remote := range r.Remotes() {
+		wait, err := remote.UnknownWait(ctx, r.Job.Operation)
+		if err != nil {
+			return nil, err
+		}
+		if reason := outcome.ReasonUnknownCall; wait && r.Order == nil {
+			reasons = append(reasons, reason)
+		} else if wait {
+			reasons = append(reasons, reason+":"+r.Order.RemoteNames()[i])
+		}
+	}
+	return reasons, nil
+}
+
+// Source is what the columns depend on beside job and input.
+func (r *Run) Source() Source {
+	s := Source{Remote: r.Remote != nil || r.Order != nil, Suppress: r.Suppression != nil}
+	if r.Order != nil {
+		s.Want, s.NotesSkipped = r.Order.Want, r.Order.NotesSkipped()
+	}
+	return s
+}
 
 // Run is what is asked of a run of a job, and what it needs. Use it once.
 type Run struct {
@@ -22,6 +68,8 @@ type Run struct {
 	Searcher resolution.Searcher
 	// Remote is a service that replaces Resolver and Searcher.
 	Remote *purchase.Remote
+	// Order has several resolvers in place of Resolver and Remote; nil for one.
+	Order *order.Order
 	// Answers identifies the reference data of the answers. It is empty if the
 	// answers depend on the input alone.
 	Answers string

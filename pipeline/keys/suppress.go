@@ -97,13 +97,22 @@ func (s *Suppressor) Answers(b *columns.Batch) {
 		if b.Outcomes[i] != outcome.Matched {
 			return ""
 		}
-		for kind, value := range b.Answers.Identifiers(i) {
-			if s.finder.Lists(suppression.Kind(kind), value) && reason == "" {
-				reason = outcome.PrefixListedInAnswer + string(kind)
-			}
-		}
-		return reason
+		return s.Answer(resolution.AnswerRow{Of: b.Answers, I: i})
 	})
+}
+
+// Answer says why a row with an answer is suppressed; "" if it is not. It looks up all identifiers,
+// so that all are remembered.
+func (s *Suppressor) Answer(a resolution.AnswerRow) (reason string) {
+	if s == nil {
+		return ""
+	}
+	for kind, value := range a.Of.Identifiers(a.I) {
+		if s.finder.Lists(suppression.Kind(kind), value) && reason == "" {
+			reason = outcome.PrefixListedInAnswer + string(kind)
+		}
+	}
+	return reason
 }
 
 // Found returns the entries that were found; nil unless they are remembered.

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,18 +13,16 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
 
 // Chain asks the resolvers of an order for one run. It is safe from many goroutines.
 type Chain struct {
-	order    *Order
-	layout   *columns.Layout
-	counters *stats.CallCounters // of keys
-	askers   []asker             // by step
-	buyers   []*purchase.Buyer   // of Order.Remotes
-	total    *purchase.Total
+	order  *Order
+	layout *columns.Layout
+	askers []asker           // by step
+	buyers []*purchase.Buyer // of Order.Remotes
+	total  *purchase.Total
 }
 
 // Options are what a Chain needs of its run.
@@ -31,7 +30,6 @@ type Options struct {
 	Operation   resolution.Operation
 	Run         string // who pays
 	Layout      *columns.Layout
-	Counters    *stats.CallCounters // of keys
 	EngineSlots *semaphore.Weighted // bounds the questions to reference data
 	Log         *slog.Logger
 }
@@ -39,7 +37,7 @@ type Options struct {
 // Open makes the Chain of a run and counts what the run has spent before. No request leaves after
 // ctx has ended.
 func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
-	c := &Chain{order: o, layout: with.Layout, counters: with.Counters}
+	c := &Chain{order: o, layout: with.Layout}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -98,23 +96,17 @@ func (c *Chain) Buyers() []*purchase.Buyer { return c.buyers }
 // Total are the calls and credits of all resolvers.
 func (c *Chain) Total() *purchase.Total { return c.total }
 
-// Refused returns why a resolver has refused all questions of the run; nil if none has.
-func (c *Chain) Refused() error {
+// End returns why the run is not finished: a resolver has refused all its questions, or rows are
+// skipped and wait for one that may not be asked any more. It comes after the last Answer.
+func (c *Chain) End(skipped bool) error {
 	var errs []error
-	for i, r := range c.order.Remotes() {
-		if err := c.buyers[i].Refused(); err != nil {
-			errs = append(errs, &StepError{r.Name, err})
+	for i, r := range c.order.RemoteNames() {
+		err := c.buyers[i].Refused()
+		if skipped {
+			err = cmp.Or(err, c.buyers[i].Ended())
 		}
-	}
-	return errors.Join(errs...)
-}
-
-// Unfinished joins why resolvers may not be asked any more, each with its name; nil while all may.
-func (c *Chain) Unfinished() error {
-	var errs []error
-	for i, r := range c.order.Remotes() {
-		if err := c.buyers[i].Ended(); err != nil {
-			errs = append(errs, &StepError{r.Name, err})
+		if err != nil {
+			errs = append(errs, &StepError{r, err})
 		}
 	}
 	return errors.Join(errs...)
@@ -133,7 +125,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 type Suppress func(resolution.AnswerRow) string
 
 // Answer fills Answers, Outcomes, Reasons, Receipts and Origins of the rows with a key. suppress may
-// be nil; it is called by one goroutine at a time.
+// be nil; it is called from many goroutines at once.
 func (c *Chain) Answer(ctx context.Context, b *columns.Batch, suppress Suppress) error {
 	asked, question := keys.Asked(b)
 	rows := 0
@@ -142,9 +134,10 @@ func (c *Chain) Answer(ctx context.Context, b *columns.Batch, suppress Suppress)
 			rows++
 		}
 	}
-	c.counters.Unasked(int64(b.Len() - rows))
-	c.counters.Asked(int64(len(asked)))
-	c.counters.Duplicates(int64(rows - len(asked)))
+	counters := c.order.Counters
+	counters.Unasked(int64(b.Len() - rows))
+	counters.Asked(int64(len(asked)))
+	counters.Duplicates(int64(rows - len(asked)))
 	w := newWay(c, asked, suppress)
 	if err := w.walk(ctx, places(len(asked))); err != nil {
 		return err

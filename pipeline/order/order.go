@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -27,6 +28,8 @@ type Order struct {
 	Steps []*Step
 	// Budget is that of all resolvers together.
 	Budget purchase.Budget
+	// Counters counts keys, and those of a Remote its questions. Never nil.
+	Counters *stats.CallCounters
 
 	wanted [resolution.Groups]bits // those of Want in each group
 	all    bits
@@ -226,9 +229,33 @@ func (o *Order) Identity() string {
 	return text.String()
 }
 
+// AtRest returns an order that gives stored answers alone, and counts apart.
+func (o *Order) AtRest() *Order {
+	rest := *o
+	rest.Steps, rest.Counters = nil, &stats.CallCounters{}
+	for _, s := range o.Steps {
+		step := *s
+		if s.Remote != nil {
+			step.Remote = s.Remote.AtRest()
+		}
+		rest.Steps = append(rest.Steps, &step)
+	}
+	return &rest
+}
+
 // NotesSkipped reports whether resolvers of the order may be passed over, which rows then say.
 func (o *Order) NotesSkipped() bool {
 	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.ElseNext || s.MinMatch > 0 })
+}
+
+// RemoteNames are the names of Remotes.
+func (o *Order) RemoteNames() (names []string) {
+	for _, s := range o.Steps {
+		if s.Remote != nil {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // Remotes are the resolvers that cost something.

@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"sync"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -18,7 +17,6 @@ type way struct {
 	asked    []string // keys, with the addresses to send
 	keys     []key
 	results  []result
-	mu       sync.Mutex // of suppress
 	suppress Suppress
 }
 
@@ -140,8 +138,6 @@ func (w *way) hears(step, q int, value string, s said) {
 	if w.suppress == nil || s.state != answered || !s.row.Matched() {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if reason := w.suppress(s.row); reason != "" {
 		k.suppressed = reason
 	}
@@ -163,7 +159,7 @@ func (w *way) finish(q int, r result) {
 		count(r.checked[i].step, &r.checked[i].said)
 	}
 	got, _ := r.outcome(w.chain.order, k)
-	w.chain.counters.Closed(got == outcome.Matched)
+	w.chain.order.Counters.Closed(got == outcome.Matched)
 }
 
 // fill makes the rows of the batch.

@@ -160,6 +160,10 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Buyer: m.work.Buyer, Searcher: run.Searcher,
 			EngineSlots: m.work.engineSlots, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1, SourceRows: counted}) },
 		})
+	case m.work.Chain != nil:
+		maker, suppress := m.newKeys(), d.NewSuppressor()
+		m.ofRows = append(m.ofRows, suppress)
+		return rows.FromService(in, maker, rows.NewOrdered(m.work.Chain, suppress), onlyWaiting)
 	case m.work.Buyer != nil:
 		return rows.FromService(in, m.newKeys(), &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
 	}

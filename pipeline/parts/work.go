@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/sourcegraph/conc/pool"
@@ -20,6 +21,7 @@ type Work struct {
 	Decision    *begin.Decision
 	Log         *Log
 	Buyer       *purchase.Buyer     // nil without a Remote
+	Chain       *order.Chain        // nil without an Order
 	Answers     Groups              // nil if the answers need no loading
 	engineSlots *semaphore.Weighted // bounds the questions to the engine
 	ended       <-chan struct{}     // closed when the run is to end
@@ -35,6 +37,9 @@ type Groups interface {
 	Load(ctx context.Context, first int) error
 }
 
+// EngineSlots bounds the questions to reference data.
+func (w *Work) EngineSlots() *semaphore.Weighted { return w.engineSlots }
+
 // New returns the work on what a run will make.
 func New(d *begin.Decision) *Work {
 	return &Work{Decision: d, Log: newLog(d), engineSlots: semaphore.NewWeighted(int64(d.Run.Workers))}
@@ -44,6 +49,9 @@ func New(d *begin.Decision) *Work {
 func (w *Work) stopBuying(cause error) {
 	if w.Buyer != nil {
 		w.Buyer.Stop(cause)
+	}
+	if w.Chain != nil {
+		w.Chain.Stop(cause)
 	}
 }
 

@@ -96,6 +96,14 @@ func (r *Remote) Scope(op resolution.Operation) answers.Scope {
 	return answers.Scope{Service: r.Name, Operation: cmp.Or(resolution.Operation(r.Question), op)}
 }
 
+// AtRest returns a Remote that gives stored answers alone, and counts apart.
+func (r *Remote) AtRest() *Remote {
+	rest := *r
+	rest.Service, rest.Deliveries, rest.Offline, rest.Keys, rest.RetryUnknown = nil, nil, true, nil, false
+	rest.Counters = &stats.CallCounters{}
+	return &rest
+}
+
 // UnknownWait reports whether calls about an operation are unknown, and none of them
 // may be sent again.
 func (r *Remote) UnknownWait(ctx context.Context, op resolution.Operation) (wait bool, err error) {

@@ -29,7 +29,7 @@ const (
 type bought struct {
 	in          Input
 	keys        *keys.Maker
-	answers     *Bought
+	answers     Asker
 	onlyWaiting func()
 
 	begin   sync.Once
@@ -50,10 +50,15 @@ type awaited struct {
 	err      error // set before answered is closed
 }
 
+// Asker fills the rows of a batch with answers, many batches at once.
+type Asker interface {
+	ask(ctx context.Context, b *columns.Batch) error
+}
+
 // FromService gives rows that a service answers. It calls onlyWaiting when a call was
 // requested for every row. The next part can start then, so that the concurrency limit
 // stays used while the last answers of this part arrive.
-func FromService(in Input, maker *keys.Maker, service *Bought, onlyWaiting func()) Source {
+func FromService(in Input, maker *keys.Maker, service Asker, onlyWaiting func()) Source {
 	return &bought{
 		in: in, keys: maker, answers: service, onlyWaiting: onlyWaiting,
 		window: semaphore.NewWeighted(windowRows), waiting: make(chan *awaited, windowBatches),

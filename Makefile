@@ -53,11 +53,13 @@ concurrent = $$(go list -f '{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"
 
 SEEDS ?= 20000
 
-world: ## let the code that pays live SEEDS simulated worlds (20000), of some lives each, on all cores
-	LEADETL_WORLD_SEEDS=$(SEEDS) go test -count=1 -v -timeout 0 -run 'TestWorld$$' ./pipeline/world
+world: ## let the code that pays, and the service, live SEEDS simulated worlds (20000) each, of some lives, on all cores
+	LEADETL_WORLD_SEEDS=$(SEEDS) go test -p 1 -count=1 -v -timeout 0 -run 'TestWorld$$' $(worlds)
 
-world-bugs: ## plant bugs in the code that pays, one after the other, and let make world find each
-	LEADETL_WORLD_BUGS=all go test -count=1 -v -timeout 0 -run TestPlantedBugs ./pipeline/world
+world-bugs: ## plant bugs in both, one after the other, and let make world find each
+	LEADETL_WORLD_BUGS=all go test -p 1 -count=1 -v -timeout 0 -run TestPlantedBugs $(worlds)
+
+worlds = ./pipeline/world ./resolution/service/world
 
 race:
 	go test -race -short -vet=off -shuffle=on -timeout 10m $(concurrent)

@@ -16,7 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// given is what is known of a call that was asked for.
+// given is what is known of a thing that was asked for: a call, or a grant.
 type given struct {
 	body     []byte   // the answer, if there was one
 	ids      []string // of its resolution; several of a loose call
@@ -35,6 +35,8 @@ func (h *history) of(name string) *given {
 }
 
 func (c *call) name() string { return fmt.Sprint("call ", c.number) }
+
+func (g *grant) name() string { return fmt.Sprint("grant ", g.number) }
 
 // client calls the service of one life.
 type client struct {
@@ -59,6 +61,11 @@ func (c client) work(ctx context.Context) {
 			c.rest(ctx, "again", which.number, try)
 		}
 		c.rest(ctx, "next", which.number)
+	}
+	for _, g := range c.plan.grants {
+		for try := 0; try < maxTries && ctx.Err() == nil && c.grant(ctx, g, try); try++ {
+			c.rest(ctx, "grant again", g.number, try)
+		}
 	}
 }
 
@@ -132,7 +139,7 @@ func bodyOf(which *call) string {
 		asked = fmt.Sprintf(`"keywords":["keyword-%d"],"limit":%d`, which.number, leadsAsked)
 	}
 	if which.callback {
-		asked += fmt.Sprintf(`,"callback_url":"http://127.0.0.1:%d/hook"`, 9000+which.number)
+		asked += fmt.Sprintf(`,"callback_url":"http://127.0.0.1:%d/hook"`, hookPort+which.number)
 	}
 	return "{" + asked + "}"
 }
@@ -267,4 +274,29 @@ func (c client) askAgain(ctx context.Context, which *call, of []any) (again bool
 		c.note(fmt.Sprintf("call %d was completed, and is %s", which.number, r.json.Resolution.Status))
 	}
 	return false
+}
+
+// grant gives credits.
+func (c client) grant(ctx context.Context, which *grant, try int) (again bool) {
+	c.mu.Lock()
+	g := c.of(which.name())
+	g.underWay++
+	c.mu.Unlock()
+	r := c.send(ctx, c.service.Internal(), "/internal/organizations/"+which.of.public+"/credits", fmt.Sprintf(`{"credits":%d,"note":%q}`, which.credits, which.name()),
+		map[string]string{"X-Sys-Key": systemKey, "Idempotency-Key": which.name()}, "grant", which.number, try)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g.underWay--
+	switch {
+	case r.status == 0, r.status >= 500:
+		g.doubtful++
+		return true
+	case r.status != http.StatusOK:
+		c.note(fmt.Sprintf("grant %d is refused: %d %s", which.number, r.status, r.json.Error.Code))
+	case g.body == nil:
+		g.body = r.body
+	case !bytes.Equal(g.body, r.body):
+		c.note(fmt.Sprintf("grant %d is confirmed anew: %s and %s", which.number, g.body, r.body))
+	}
+	return c.world.Below(2, "grants twice", which.number, try, c.lives, c.number) == 0
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
@@ -23,10 +23,13 @@ import (
 
 const (
 	// quietLives is how many lives without a crash or a fault settle all.
-	quietLives = 2
+	quietLives = 10
 	// longEnough is how long a quiet life waits for searches.
 	longEnough = 20 * time.Second
 )
+
+// systemKey is what operators call with.
+const systemKey = "system"
 
 // history is all lives of one world, and what is known of them.
 type history struct {
@@ -39,6 +42,8 @@ type history struct {
 
 	mu    sync.Mutex
 	given map[string]*given // by what was asked for
+	posts []post
+	open  []string // what was not settled at the end of the last life
 	wrong []string
 }
 
@@ -51,11 +56,14 @@ func (h *history) live(ctx context.Context) {
 			return
 		}
 	}
-	h.disk.Failing, h.plan.hasty = 0, 0
+	h.disk.Failing, h.plan.ill, h.plan.hasty = 0, 0, 0
 	for range quietLives {
-		if h.life(ctx, 0); len(h.wrong) > 0 {
+		if h.life(ctx, 0); len(h.wrong) > 0 || len(h.open) == 0 {
 			return
 		}
+	}
+	for _, thing := range h.open {
+		h.note(thing)
 	}
 }
 
@@ -103,12 +111,15 @@ func (h *history) life(ctx context.Context, last int) {
 	ctx = h.world.Begin(ctx, last)
 	h.world.Note("life")
 	if s := h.start(); s != nil {
-		if h.world.Alive() == nil {
+		h.check(ctx, s)
+		if h.world.Alive() == nil && len(h.wrong) == 0 {
 			wait := longEnough
 			if last > 0 {
 				wait = time.Duration(h.world.Draw("ends after", h.lives) % uint64(longEnough))
 			}
 			h.serve(ctx, s, wait)
+			h.check(ctx, s)
+			h.open = h.unsettled(ctx, s)
 		}
 		h.unexpected("close", s.Close())
 	}
@@ -125,7 +136,7 @@ func (h *history) life(ctx context.Context, last int) {
 // serve lets a service answer its callers, wait, and drain.
 func (h *history) serve(ctx context.Context, s *sqlite.Store, after time.Duration) {
 	o := service.DefaultOptions()
-	o.State, o.Pepper, o.JobWorkers = s, template().pepper, h.plan.workers
+	o.State, o.Pepper, o.SystemKey, o.JobWorkers = s, template().pepper, secret.New(systemKey), h.plan.workers
 	o.Callbacks = &callback.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Transport: h}
 	o.Limits = admission.Limits{ActiveJobs: 3}
 	o.Resolver, o.Searcher = resolutiontest.Singly(h.resolve), searcher{h}
@@ -152,11 +163,6 @@ func (h *history) serve(ctx context.Context, s *sqlite.Store, after time.Duratio
 	}
 	drain()
 	h.unexpected("serve", <-ended)
-}
-
-// RoundTrip is the receiver of all callbacks.
-func (h *history) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, h.world.Alive()
 }
 
 // deaf is a listener that no caller can reach.

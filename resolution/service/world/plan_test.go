@@ -13,10 +13,12 @@ type plan struct {
 	organizations []*organization
 	keys          []*key
 	calls         []*call
+	grants        []*grant
 	clients       int // goroutines that call
 	crashes       int // lives that crash, unless they end before
 	span          int // steps of a life before its crash, at most
 	hasty         float64
+	ill           float64 // the share of posts that a receiver does not accept
 	workers       int
 	diskFails     float64
 	diskSlow      time.Duration
@@ -45,6 +47,13 @@ type call struct {
 	callback  bool
 	// loose calls have no idempotency key: each answer is paid.
 	loose bool
+}
+
+// grant is credits that an operator gives until that is confirmed.
+type grant struct {
+	number  int
+	of      *organization
+	credits int64
 }
 
 // prices of an answer, or of a lead of a search.
@@ -82,8 +91,14 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 			c.loose, c.callback = true, false
 		}
 	}
+	for i := range in("grants", 0, 2) {
+		p.grants = append(p.grants, &grant{number: i, of: p.organizations[i%len(p.organizations)], credits: int64(in(fmt.Sprint("grant", i), 1, 20))})
+	}
 	if often("hasty", 2) {
 		p.hasty = float64(in("how hasty", 1, 4)) / 10
+	}
+	if often("ill", 2) {
+		p.ill = float64(in("how ill", 1, 8)) / 10
 	}
 	if often("bad disk", 3) {
 		p.diskFails = float64(in("disk fails", 1, 30)) / 1000

@@ -1,5 +1,6 @@
 // Package world lets the service live many lives on a simulated machine, with simulated
-// callers, and checks that a question that was answered once has the same answer for ever.
+// callers and receivers of callbacks, and checks after each that nobody was charged twice or
+// for nothing, no limit was passed, and no answer or callback lost.
 package world
 
 import (
@@ -16,13 +17,16 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
 
-var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Module: "../../.."}
+var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Planted: planted, Module: "../../.."}
 
 // TestWorld tries seeds.
 func TestWorld(t *testing.T) { suite.World(t, 60) }
 
 // TestReplay tries seeds twice.
 func TestReplay(t *testing.T) { suite.Replay(t) }
+
+// TestPlantedBugs plants bugs.
+func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
 
 // live lets a world live.
 func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {

@@ -33,6 +33,9 @@ type elements struct {
 	each, value, kind alternatives // value is nil for the element itself, kind if there is none
 }
 
+// kinds are the kinds of organizations by the words of providers.
+var kinds = orgtype.NewVocabulary(nil)
+
 // maxElements bounds a list of an answer.
 const maxElements = 100
 
@@ -124,7 +127,7 @@ func (f *fields) read(op resolution.Operation, body jsontree.Value, companies *e
 		into.SetTime(&into.LastSeen, *at)
 	}
 	if kind := r.text("org_type"); kind != "" && op == resolution.IPToCompany {
-		into.OrgTypes = append(resolution.Pad(into.OrgTypes, into.Len()-1, ""), orgtype.Word(kind))
+		into.OrgTypes = append(resolution.Pad(into.OrgTypes, into.Len()-1, ""), kinds.Kind(kind))
 	}
 	r.phones()
 	quarantined = r.hashed()

@@ -21,24 +21,30 @@ const maxProblems = 50
 // Parse reads a provider file. file is its name in errors, which are joined: FILE:LINE: what is
 // wrong.
 func Parse(file string, content []byte) (Entries, error) {
-	root, err := plainyaml.Parse(content)
-	if failed, is := errors.AsType[*plainyaml.Error](err); is {
-		return nil, fmt.Errorf("%s:%d: %s", file, failed.Line, failed.What)
-	}
 	all := Entries{}
-	r := &reader{file: file}
-	for _, n := range root.Items {
-		all[n.Name] = r.entry(n)
-	}
-	if len(r.problems) > 0 {
-		slices.SortStableFunc(r.problems, func(a, b problem) int { return int(a.line - b.line) })
-		var all []error
-		for _, p := range r.problems {
-			all = append(all, fmt.Errorf("%s:%d: %s", file, p.line, p.what))
-		}
-		return nil, errors.Join(all...)
+	err := readFile(file, content, func(r *reader, n *plainyaml.Node) { all[n.Name] = r.entry(n) })
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
+}
+
+// readFile calls read with each member of a file, and returns what is wrong by line.
+func readFile(file string, content []byte, read func(*reader, *plainyaml.Node)) error {
+	root, err := plainyaml.Parse(content)
+	if failed, is := errors.AsType[*plainyaml.Error](err); is {
+		return fmt.Errorf("%s:%d: %s", file, failed.Line, failed.What)
+	}
+	r := &reader{file: file}
+	for _, n := range root.Items {
+		read(r, n)
+	}
+	slices.SortStableFunc(r.problems, func(a, b problem) int { return int(a.line - b.line) })
+	var all []error
+	for _, p := range r.problems {
+		all = append(all, fmt.Errorf("%s:%d: %s", file, p.line, p.what))
+	}
+	return errors.Join(all...)
 }
 
 // Names are the names of the entries in order.

@@ -1,0 +1,225 @@
+package provider
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/company"
+	"github.com/leadetl/leadetl/transforms/phone"
+)
+
+// Documented is an answer as the documentation of a provider shows it, with what it has to be read
+// as. An entry is checked with some of them before it is used.
+type Documented struct {
+	Name string // what the answer is, in words
+
+	at      string // FILE:LINE
+	kind    resolution.Identifier
+	keys    []string
+	request string // METHOD and target, "" if it does not matter
+	sent    string // the body of the request, "" if it does not matter
+	answer  Answer
+	want    []wanted
+}
+
+// wanted is what an answer is for one key.
+type wanted struct {
+	outcome Outcome
+	credits int64
+	columns map[string][]string // some values, one or a list
+}
+
+// ParseDocumented reads a file of documented answers, by their names.
+func ParseDocumented(file string, content []byte) (all []Documented, err error) {
+	err = readFile(file, content, func(r *reader, n *plainyaml.Node) { all = append(all, r.documented(n)) })
+	return all, err
+}
+
+func (r *reader) documented(n *plainyaml.Node) (d Documented) {
+	m := r.members(n, "email", "network_url", "ip", "request", "sent", "poll", "status", "headers", "body", "outcome", "credits", "columns")
+	d.Name, d.at = n.Name, fmt.Sprintf("%s:%d", r.file, n.Line)
+	for _, kind := range []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP} {
+		for _, key := range r.texts(m[string(kind)]) {
+			d.kind, d.keys = kind, append(d.keys, key.Text)
+		}
+	}
+	if len(d.keys) == 0 || m["status"] == nil || m["outcome"] == nil {
+		r.fail(n, "%s has to say what was asked about (email, network_url or ip), the status, and the outcome", titled(n))
+		return d
+	}
+	d.request, d.sent = r.text(m["request"]), string(r.json(m["sent"]))
+	d.answer = Answer{
+		Status: int(r.count(m["status"], 0, 100, 599)), Header: http.Header{}, Body: r.json(m["body"]), Polled: r.boolean(m["poll"], false),
+	}
+	for _, h := range r.headers(m["headers"]) {
+		d.answer.Header.Set(h.name, h.value)
+	}
+	for i := range d.keys {
+		d.want = append(d.want, r.wanted(m, i, len(d.keys)))
+	}
+	return d
+}
+
+// wanted reads what the answer is for key i of n.
+func (r *reader) wanted(m map[string]*plainyaml.Node, i, n int) wanted {
+	w := wanted{columns: map[string][]string{}}
+	if outcome := r.forKey(m["outcome"], i, n); r.text(outcome) != "unknown" {
+		w.outcome = Outcome(r.text(outcome))
+		if !slices.Contains(outcomes, string(w.outcome)) {
+			r.fail(m["outcome"], "%s is no outcome%s", quoted(string(w.outcome)), suggest(string(w.outcome), outcomes))
+		}
+	}
+	w.credits = r.count(r.forKey(m["credits"], i, n), 0, 0, maxPrice)
+	columns := r.forKey(m["columns"], i, n)
+	if columns == nil {
+		return w
+	}
+	for _, c := range columns.Items {
+		w.columns[c.Name] = nil
+		if c.Kind == plainyaml.Text && c.Text == "" {
+			continue // the column has to be empty
+		}
+		for _, value := range r.texts(c) {
+			w.columns[c.Name] = append(w.columns[c.Name], value.Text)
+		}
+	}
+	return w
+}
+
+// forKey is the value for key i of n: that of a list with one for each, or the one for all.
+func (r *reader) forKey(n *plainyaml.Node, i, keys int) *plainyaml.Node {
+	switch {
+	case n == nil || n.Kind != plainyaml.List:
+		return n
+	case len(n.Items) != keys:
+		r.fail(n, "%s has %d values for %d keys", titled(n), len(n.Items), keys)
+		return nil
+	}
+	return n.Items[i]
+}
+
+// json is a value as JSON, and text as it is.
+func (r *reader) json(n *plainyaml.Node) []byte {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == plainyaml.Text:
+		return []byte(n.Text)
+	}
+	t, err := parseTree(n)
+	r.failed(n, err)
+	body, _ := t.render(nil, func(string) (string, bool) { return "", false })
+	return body
+}
+
+// Differences says in sentences how an entry reads a documented answer otherwise than it should.
+func (e *Entry) Differences(d Documented) (differences []string) {
+	differ := func(format string, args ...any) {
+		differences = append(differences, d.at+": "+d.Name+": "+fmt.Sprintf(format, args...))
+	}
+	r, is := e.Request(d.kind)
+	if !is || len(d.keys) > e.BatchSize(d.kind) {
+		differ("%s is not asked about %d of %s", e.Name, len(d.keys), d.kind)
+		return differences
+	}
+	m, askable := r.Message(d.keys...)
+	if line := m.Method + " " + m.Target; !askable || d.request != "" && line != d.request {
+		differ("the request is %s, want %s", line, d.request)
+	}
+	if d.sent != "" && m.Body != d.sent {
+		differ("the body of the request is %s, want %s", m.Body, d.sent)
+	}
+	for i, v := range r.Judge(d.answer, d.keys...) {
+		want := d.want[i]
+		if v.Outcome != want.outcome {
+			differ("key %d is %s by rule %d, want %s", i+1, named(v.Outcome), v.Rule, named(want.outcome))
+			continue
+		}
+		if v.Credits != nil && *v.Credits != want.credits {
+			differ("key %d costs %d, want %d", i+1, *v.Credits, want.credits)
+		}
+		if v.Outcome != Match {
+			continue
+		}
+		values := e.values(d.kind, v)
+		for column, value := range want.columns {
+			if !slices.Equal(values[column], value) {
+				differ("key %d: %s is %s, want %s", i+1, column, strings.Join(values[column], ", "), strings.Join(value, ", "))
+			}
+		}
+	}
+	slices.Sort(differences)
+	return differences
+}
+
+func named(o Outcome) string {
+	if o == Unknown {
+		return "unknown"
+	}
+	return string(o)
+}
+
+// operationOf is the operation with most columns about a kind of identifier.
+var operationOf = map[resolution.Identifier]resolution.Operation{
+	resolution.Email: resolution.EmailToHEM, resolution.NetworkURL: resolution.Enrichment, resolution.IP: resolution.IPToCompany,
+}
+
+// values are the columns and helpers of a match, as they are in an output, without those that are
+// empty. A list has an element as its value, a space and its type.
+func (e *Entry) values(kind resolution.Identifier, v Verdict) map[string][]string {
+	all := map[string][]string{}
+	set := func(name, value string) {
+		if value != "" {
+			all[name] = append(all[name], value)
+		}
+	}
+	reply, _ := e.Read(operationOf[kind], v.Status, v.Body, nil)
+	a := reply.Found.Of
+	for name, field := range textColumns {
+		set(name, string(a.Texts[field].At(0)))
+	}
+	lead := a.Lead(0)
+	set("email", lead.Email)
+	set("network_url", lead.NetworkURL)
+	set("match_level", lead.MatchLevel)
+	set("phone", canonicalPhone(lead.Phone))
+	if lead.LastSeenAt != nil {
+		set("last_seen_at", lead.LastSeenAt.Format(time.RFC3339))
+	}
+	if lead.Confidence != nil {
+		set("confidence", strconv.FormatFloat(*lead.Confidence, 'g', -1, 64))
+	}
+	if len(a.OrgTypes) > 0 {
+		set("org_type", a.OrgTypes[0])
+	}
+	if lead.Company != nil {
+		record := lead.Company.Record()
+		record.Fields[resolution.CompanyDomain].Text = company.Domain(record.Fields[resolution.CompanyDomain].Text)
+		for i, name := range companyColumns {
+			set(name, record.Fields[i].Text)
+		}
+	}
+	for _, one := range lead.Emails {
+		set("emails", one.Email+" "+one.Type)
+	}
+	for _, one := range lead.Phones {
+		set("phones", one.Phone+" "+one.Type)
+	}
+	for name, value := range e.Helpers(kind, v.Status, v.Body) {
+		set(name, value)
+	}
+	return all
+}
+
+func canonicalPhone(number string) string {
+	if n, err := phone.Parse(number, ""); err == nil {
+		return n.E164
+	}
+	return number
+}

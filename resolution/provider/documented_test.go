@@ -1,0 +1,101 @@
+package provider
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/jsontree"
+)
+
+// TestShipped: the entries of the program read the documented answers of their providers right,
+// and each rule of them is the one for some answer.
+func TestShipped(t *testing.T) {
+	if n := len(Shipped()); n != 13 {
+		t.Errorf("%d entries, want those of 13 providers", n)
+	}
+	total := 0
+	for _, name := range Shipped().Names() {
+		t.Run(name, func(t *testing.T) {
+			e := Shipped()[name]
+			file := "shipped/testdata/" + name + ".yaml"
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers, err := ParseDocumented(file, content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(e.Warnings()) > 0 || len(e.Documented) != len("2026-11-26") {
+				t.Errorf("documented %q, with warnings %q", e.Documented, e.Warnings())
+			}
+			total += len(answers)
+			used := map[[2]int]bool{}
+			var isPage, isCut bool
+			for _, d := range answers {
+				for _, difference := range e.Differences(d) {
+					t.Error(difference)
+				}
+				used = e.usedBy(d, used)
+				isPage = isPage || d.answer.Status == 502 && strings.HasPrefix(string(d.answer.Body), "<")
+				isCut = isCut || d.answer.Status == 200 && !isJSON(d.answer.Body) && d.want[0].outcome == Unknown
+			}
+			if len(answers) < 10 || !isPage || !isCut {
+				t.Errorf("%d answers, a page of an outage: %t, an answer cut off: %t", len(answers), isPage, isCut)
+			}
+			e.checkUsed(t, used)
+		})
+	}
+	if total < 120 {
+		t.Errorf("%d answers, want at least 120", total)
+	}
+}
+
+// The lists of rules of an entry.
+const (
+	rulesOfEntry = iota
+	rulesOfElements
+	rulesOfPoll
+)
+
+// usedBy adds the rules that say what an answer is.
+func (e *Entry) usedBy(d Documented, used map[[2]int]bool) map[[2]int]bool {
+	r, _ := e.Request(d.kind)
+	for _, v := range r.Judge(d.answer, d.keys...) {
+		list := rulesOfEntry
+		isElement := r.batch != nil && (v.Credits != nil || string(v.Body) != string(d.answer.Body))
+		switch {
+		case isElement && &r.batch.rules[0] != &e.rules[0]:
+			list = rulesOfElements
+		case !isElement && d.answer.Polled && e.later.rules != nil:
+			list = rulesOfPoll
+		}
+		used[[2]int{list, v.Rule}] = true
+	}
+	return used
+}
+
+func (e *Entry) checkUsed(t *testing.T, used map[[2]int]bool) {
+	lists := map[int][]rule{rulesOfEntry: e.rules}
+	for _, r := range e.requests {
+		if r.batch != nil && &r.batch.rules[0] != &e.rules[0] {
+			lists[rulesOfElements] = r.batch.rules
+		}
+	}
+	if e.later != nil && e.later.rules != nil {
+		lists[rulesOfPoll] = e.later.rules
+	}
+	for list, rules := range lists {
+		for i, r := range rules {
+			if !used[[2]int{list, i + 1}] {
+				t.Errorf("line %d: no documented answer is %s by this rule", r.line, r.outcome)
+			}
+		}
+	}
+}
+
+func isJSON(body []byte) (is bool) {
+	reading(body, func(v jsontree.Value) { is = len(v) > 0 })
+	return is
+}

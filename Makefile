@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs
+.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,11 @@ world-bugs: ## plant bugs in both, one after the other, and let make world find 
 	LEADETL_WORLD_BUGS=all go test -p 1 -count=1 -v -timeout 0 -run TestPlantedBugs $(worlds)
 
 worlds = ./pipeline/world ./resolution/service/world
+
+MUTANTS ?= 200
+
+mutants: ## change the code that pays in MUTANTS small ways (200), which its tests or world have to find; a path tries all of its file
+	LEADETL_WORLD_MUTANTS=$(MUTANTS) GOGC=off nice -n 15 go test -count=1 -v -parallel 2 -timeout 0 -run 'TestMutants$$' ./pipeline/world
 
 race:
 	go test -race -short -vet=off -shuffle=on -timeout 10m $(concurrent)

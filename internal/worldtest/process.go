@@ -53,7 +53,7 @@ func (p part) try(t *testing.T, limit time.Duration, binary, test string) (out s
 	defer os.RemoveAll(folders) // also those of a world that broke
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	c := exec.CommandContext(ctx, binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout=0")
+	c := limited(ctx, binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout=0")
 	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "TMPDIR="+folders, fmt.Sprintf("%s=%d %d %d %s", partVariable, p.first, p.step, p.seeds, p.at))
 	text, err := c.CombinedOutput()
 	if err != nil {
@@ -61,6 +61,11 @@ func (p part) try(t *testing.T, limit time.Duration, binary, test string) (out s
 		err = fmt.Errorf("%w at seed %s", err, seed)
 	}
 	return string(text), err
+}
+
+// limited is a command that may have 6 GiB: a bug may allocate without end.
+func limited(ctx context.Context, binary string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 6291456 2> /dev/null; exec "$0" "$@"`, binary}, args...)...)
 }
 
 // each calls try for each seed of the part, until the test fails. The worlds' lives are

@@ -18,7 +18,8 @@ type Limits struct{ Keys, Crashes int }
 // whole is a world as it is.
 var whole = Limits{Keys: 1 << 20, Crashes: 1 << 20}
 
-// Suite is what the worlds of a package are, and the bugs that they have to find.
+// Suite is what the worlds of a package are, and the bugs that they have to find. Small changes of
+// Mutated may also be found by the tests of their package.
 type Suite struct {
 	// Live lets a world live, in a bubble of synctest and with an empty folder of its own. It
 	// returns what broke a promise, and the number of lives.
@@ -26,6 +27,7 @@ type Suite struct {
 	// Prepare is called before each world, outside of its bubble. It may be nil.
 	Prepare func()
 	Planted Bugs
+	Mutated Mutated
 	// Module is the root of the module, as seen from the package.
 	Module string
 }

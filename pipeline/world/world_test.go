@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-var suite = worldtest.Suite{Live: live, Prepare: func() { template(); warmUp() }, Planted: planted, Module: "../.."}
+var suite = worldtest.Suite{Live: live, Prepare: func() { template(); warmUp() }, Planted: planted, Mutated: mutated, Module: "../.."}
 
 // TestWorld tries seeds.
 func TestWorld(t *testing.T) { suite.World(t, 100) }
@@ -27,6 +27,9 @@ func TestReplay(t *testing.T) { suite.Replay(t) }
 
 // TestPlantedBugs plants bugs.
 func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
+
+// TestMutants tries small changes of the code that pays.
+func TestMutants(t *testing.T) { suite.Mutants(t) }
 
 // live lets a world live.
 func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {

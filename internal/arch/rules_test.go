@@ -94,7 +94,7 @@ var rooms = []string{
 var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
 
-	"resolution/exchange": "how answers that come over HTTP are read",
+	"resolution/exchange": "how requests are sent over HTTP, and answers read",
 
 	"resolution/service/state":      "what stores of a service keep",
 	"resolution/service/wire":       "the JSON of the interface",

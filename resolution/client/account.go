@@ -30,7 +30,7 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	w.done()
+	w.Done()
 	account := Account{Status: answer.status}
 	account.Clock, _ = http.ParseTime(answer.header.Get("Date"))
 	in := answer.envelope()

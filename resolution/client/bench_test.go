@@ -77,7 +77,7 @@ func BenchmarkDo(b *testing.B) {
 	b.Run("net/http", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			response, err := (&http.Client{Transport: c.http}).Post(at+"/", "application/json", strings.NewReader(string(question)))
+			response, err := (&http.Client{Transport: c.line.HTTP}).Post(at+"/", "application/json", strings.NewReader(string(question)))
 			if err != nil {
 				b.Fatal(err)
 			}

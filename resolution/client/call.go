@@ -1,14 +1,11 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"time"
 
@@ -18,12 +15,9 @@ import (
 	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
-// The bounds of an answer, in bytes. A single record takes a few kilobytes; a page
+// maxBody bounds an answer, in bytes. A single record takes a few kilobytes; a page
 // of a thousand complete leads takes some megabytes.
-const (
-	maxHeader = 64 << 10
-	maxBody   = 32 << 20
-)
+const maxBody = 32 << 20
 
 // Do makes one call. The error is a *resolution.CallError, or the context's.
 func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
@@ -119,7 +113,7 @@ func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.R
 	if err != nil {
 		return resolution.Reply{}, err
 	}
-	defer w.done()
+	defer w.Done()
 	a.asked = about
 	reply, err := read(a)
 	failed, _ := errors.AsType[*resolution.CallError](err)
@@ -127,7 +121,7 @@ func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.R
 		doubt := ""
 		switch {
 		case about.named:
-		case w.isDoubtful():
+		case w.IsDoubtful():
 			doubt = "more than one answer came, and nothing says to which question this one belongs"
 		case about.isPromisedOther(reply):
 			doubt = "the resolution was promised to another question"
@@ -138,37 +132,36 @@ func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.R
 		}
 	}
 	if failed != nil && failed.Swapped {
-		c.era.Add(1)
-		c.http.CloseIdleConnections()
+		c.line.Renew()
 	}
-	reply.KeyWindow = keyWindow(a.header)
+	reply.KeyWindow = exchange.KeyWindow(a.header)
 	if failed != nil {
 		failed.KeyWindow = reply.KeyWindow
 	}
 	return reply, err
 }
 
-// send sends a request once, and again on a new connection if that is safe: because
-// none of it has left, or because the answer is that to something else that was left
-// on a kept connection. A caller calls done when it is done with the answer.
-func (c *Client) send(ctx context.Context, r request) (answer, *watch, error) {
-	w := &watch{client: c}
-	a, err := c.try(ctx, c.http, w, r)
-	if err != nil && w.unfit && !w.wrote() || err == nil && w.reused && a.isGarbled() {
-		if w.conn != nil {
-			_ = w.conn.Close()
-		}
-		fresh := c.http.Clone()
-		fresh.DisableKeepAlives = true
-		w.done()
-		w = &watch{client: c}
-		a, err = c.try(ctx, fresh, w, r)
+// send sends a request at most once: see exchange.Line.Send. A caller calls Done when it is done with
+// the answer.
+func (c *Client) send(ctx context.Context, r request) (answer, *exchange.Watch, error) {
+	key := c.key.Load()
+	of := func(a exchange.Answer) answer {
+		return answer{operation: r.operation, status: a.Status, header: a.Header, body: a.Body, fault: a.Fault, waited: a.Waited, companies: &c.companies}
 	}
-	if err != nil {
-		w.done()
-		return answer{}, nil, err
+	sent, w, err := c.line.Send(ctx, exchange.Request{Method: r.method, URL: c.at(r.path), Header: c.header(key, r.idempotencyKey), Body: r.body},
+		func(a exchange.Answer) bool { return of(a).isGarbled() })
+	failed, _ := errors.AsType[*exchange.Failure](err)
+	if failed == nil {
+		c.heedStatus(sent.Status, key)
+		return of(sent), w, nil
 	}
-	return a, w, nil
+	c.heedStatus(failed.Status, key)
+	e := &resolution.CallError{
+		Operation: r.operation, Class: failed.Class, Status: failed.Status, Sent: failed.Sent, Detail: failed.Detail,
+		Body: failed.Body, KeyWindow: exchange.KeyWindow(failed.Header), Cause: failed.Cause,
+	}
+	e.General = e.Cause == nil && e.Class == resolution.Denied
+	return answer{}, nil, e
 }
 
 // isGarbled reports whether a request was not understood, by the server before the
@@ -179,51 +172,6 @@ func (a answer) isGarbled() bool {
 	}
 	e := a.envelope()
 	return len(e.body) == 0 && (a.status == http.StatusBadRequest || e.isUnbilled("")) && !a.saysTLS()
-}
-
-// try sends one request, at most once.
-func (c *Client) try(ctx context.Context, by *http.Transport, w *watch, r request) (answer, error) {
-	var header http.Header
-	failed := func(sent bool, class resolution.Class, detail string) (answer, error) {
-		e := &resolution.CallError{Operation: r.operation, Class: class, Sent: sent, Detail: detail, KeyWindow: keyWindow(header), Cause: ctx.Err()}
-		e.General = e.Cause == nil && class == resolution.Denied
-		return answer{}, e
-	}
-	timed, done := context.WithTimeout(ctx, c.options.Timeout)
-	defer done()
-	// net/http repeats a request by itself when a kept connection breaks, an
-	// idempotency key is set and GetBody returns the body again. Without GetBody it
-	// does not. It knows that a bytes.Reader is in memory, so it sends headers and
-	// body in one write.
-	key := c.key.Load()
-	response, err := by.RoundTrip((&http.Request{ // follows no redirect, and has no cookies
-		Method: r.method, URL: c.at(r.path), Host: c.base.Host, Header: c.header(key, r.idempotencyKey), Body: io.NopCloser(bytes.NewReader(r.body)),
-		ContentLength: int64(len(r.body)),
-	}).WithContext(httptrace.WithClientTrace(timed, w.trace())))
-	if err != nil && w.unfit && !w.wrote() {
-		return failed(false, resolution.Unavailable, "the service answers before it is asked")
-	}
-	if err != nil {
-		return failed(w.wrote(), classOf(err), failure(err))
-	}
-	waited := w.waited()
-	header = response.Header
-	if response.StatusCode == http.StatusUnauthorized {
-		c.rereadKey(key)
-	}
-	defer response.Body.Close()
-	var text bytes.Buffer
-	text.Grow(int(min(max(response.ContentLength, 0), 64<<10)) + bytes.MinRead)
-	_, err = text.ReadFrom(io.LimitReader(response.Body, maxBody+1))
-	if err != nil {
-		return answer{}, &resolution.CallError{
-			Operation: r.operation, Class: resolution.Unavailable, Status: response.StatusCode, Sent: true, Detail: "the answer broke off",
-			Body: text.Bytes(), KeyWindow: keyWindow(header), Cause: ctx.Err(),
-		}
-	}
-	a := answer{operation: r.operation, status: response.StatusCode, header: header, waited: waited, companies: &c.companies}
-	a.body, a.fault = decode(a.header, text.Bytes(), maxBody)
-	return a, nil
 }
 
 // at returns the URL of a path of the interface.

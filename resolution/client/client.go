@@ -8,11 +8,9 @@
 package client
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -111,8 +109,7 @@ func (o Options) base() (*url.URL, error) {
 type Client struct {
 	base      *url.URL
 	options   Options
-	http      *http.Transport
-	era       atomic.Int64 // how often answers were mixed up; older connections are not used
+	line      *exchange.Line
 	key       atomic.Pointer[secret.Text]
 	companies exchange.Companies // of all answers
 }
@@ -130,28 +127,18 @@ func New(o Options) (*Client, error) {
 	if o.Asked == nil {
 		o.Asked = NewAsked(profile.DefaultRules().Hosts)
 	}
-	c := &Client{base: base}
-	dialer := &net.Dialer{Timeout: min(o.Timeout, 10*time.Second), KeepAlive: 30 * time.Second}
-	transport := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		OnProxyConnectResponse: heedProxy,
-		DialContext:            c.watched(dialer.DialContext),
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
-		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConns:           o.Concurrency,
-		MaxIdleConnsPerHost:    o.Concurrency,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true, // decode has a bound
-	}
-	// HTTP/1.1: each call in flight has its own connection. HTTP/2 would put all
-	// calls on one, and losing it would make all of them unknown.
-	transport.Protocols = new(http.Protocols)
-	transport.Protocols.SetHTTP1(true)
+	c := &Client{base: base, line: exchange.NewLine(o.Concurrency, o.Timeout, maxBody, o.RootCAs)}
 	o.HeaderName = http.CanonicalHeaderKey(o.HeaderName)
-	c.options, c.http = o, transport
+	c.options = o
 	c.key.Store(&o.Key)
 	return c, nil
+}
+
+// heedStatus reads the key again if it was refused.
+func (c *Client) heedStatus(status int, used *secret.Text) {
+	if status == http.StatusUnauthorized {
+		c.rereadKey(used)
+	}
 }
 
 // rereadKey reads the key again if used is the last one that was read. A key that
@@ -166,4 +153,4 @@ func (c *Client) rereadKey(used *secret.Text) {
 }
 
 // Close closes the idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.line.HTTP.CloseIdleConnections() }

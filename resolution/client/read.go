@@ -42,7 +42,7 @@ func (r *Reader) Read(op resolution.Operation, status int, body []byte, into *re
 // ReadDelivery reads a callback, whose signature is the caller's business.
 // A body that is not a JSON object is resolution.ErrInvalid.
 func ReadDelivery(h http.Header, body []byte) (resolution.Delivery, error) {
-	body, err := decode(h, body, maxCallback)
+	body, err := exchange.Unpack(h, body, maxCallback)
 	e := answer{status: http.StatusOK, header: h, body: body}.envelope()
 	m := e.body
 	if m == nil && err != nil {
@@ -58,7 +58,7 @@ func ReadDelivery(h http.Header, body []byte) (resolution.Delivery, error) {
 		}
 	}
 	for _, name := range []string{"Webhook-Id", "Svix-Id"} {
-		if id := h.Get(name); d.RequestID == "" && isWord(id, 128) {
+		if id := h.Get(name); d.RequestID == "" && exchange.IsWord(id, 128) {
 			d.RequestID = id
 		}
 	}

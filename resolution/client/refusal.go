@@ -8,6 +8,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // err returns the refusal or the failure in an answer, nil without one.
@@ -177,7 +178,7 @@ func (in envelope) saysUsedUp(code string) bool {
 func code(body jsontree.Value) string {
 	e := jsontree.Object(body.Get("error"))
 	for _, v := range []jsontree.Value{e.Get("code"), body.Get("code"), body.Get("error_code"), e.Get("type"), body.Get("error"), body.Get("type")} {
-		if word := jsontree.Text(v); word != "" && isWord(word, 64) {
+		if word := jsontree.Text(v); word != "" && exchange.IsWord(word, 64) {
 			return strings.ToLower(word)
 		}
 	}
@@ -209,12 +210,4 @@ func says(s string, words ...string) bool {
 		}
 	}
 	return false
-}
-
-// isWord reports whether s can be shown: a code or an id, not a sentence or data
-// of the request.
-func isWord(s string, most int) bool {
-	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
-	})
 }

@@ -167,14 +167,14 @@ func (a answer) about(body jsontree.Value) resolution.About {
 		RequestID: a.requestID(),
 		Status:    a.status,
 		Replayed:  strings.EqualFold(a.header.Get("Idempotent-Replayed"), "true"),
-		Pace:      pace(a.header, body, time.Now()),
+		Pace:      exchange.PaceOf(a.header, body, time.Now()),
 		Retiring:  retiring(a.header),
 		Body:      a.body,
 	}
 	if r.ID == "" {
 		r.ID = cmp.Or(jsontree.Text(body.Get("resolution_id")), jsontree.Text(body.Get("id")), strings.TrimSpace(a.header.Get("X-Resolution-Id")))
 	}
-	if n, is := parse(a.header.Get("X-Credits-Spent")); is && n >= 0 && n == math.Trunc(n) {
+	if n, is := exchange.ParseHeader(a.header.Get("X-Credits-Spent")); is && n >= 0 && n == math.Trunc(n) {
 		spent := int64(min(n, math.MaxInt32))
 		r.Spent = &spent
 	} else if n, is := exchange.Whole(jsontree.Object(body.Get("credits")).Get("spent")); is {
@@ -186,7 +186,7 @@ func (a answer) about(body jsontree.Value) resolution.About {
 
 func (a answer) requestID() string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		if id := a.header.Get(name); id != "" && isWord(id, 128) {
+		if id := a.header.Get(name); id != "" && exchange.IsWord(id, 128) {
 			return id
 		}
 	}
@@ -257,7 +257,7 @@ func status(body jsontree.Value) string {
 	if s == "" {
 		s = jsontree.Text(body.Get("status"))
 	}
-	if _, is := parse(s); is { // of HTTP
+	if _, is := exchange.ParseHeader(s); is { // of HTTP
 		s = ""
 	}
 	if kind, is := strings.CutPrefix(jsontree.Text(body.Get("type")), "resolution."); is && s == "" {

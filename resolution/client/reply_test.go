@@ -419,7 +419,7 @@ func TestPace(t *testing.T) {
 		for name, value := range f.header {
 			h.Set(name, value)
 		}
-		if got := pace(h, answer{body: []byte(f.body)}.envelope().body, now); got != f.want {
+		if got := exchange.PaceOf(h, answer{body: []byte(f.body)}.envelope().body, now); got != f.want {
 			t.Errorf("%s: %+v, want %+v", f.name, got, f.want)
 		}
 	}

@@ -75,12 +75,12 @@ func TestSent(t *testing.T) {
 			}
 			defer client.Close()
 			var broken atomic.Bool
-			client.http.DialContext = client.watched(func(ctx context.Context, network, address string) (net.Conn, error) {
+			client.line.HTTP.DialContext = client.line.Watched(func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 				return &breaking{conn, &broken, c.takes}, err
 			})
 			if c.tls {
-				client.http.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
+				client.line.HTTP.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
 			}
 			call := resolution.Call{Request: resolution.Request{Operation: resolution.IPToCompany, Key: "9.9.9.9"}, IdempotencyKey: "1"}
 			if !c.first {
@@ -195,7 +195,7 @@ func TestOnlyWhatWasAskedFor(t *testing.T) {
 			})
 			c := newClient(t, to(url))
 			if config != nil {
-				c.http.TLSClientConfig = config
+				c.line.HTTP.TLSClientConfig = config
 			}
 			for i, want := range f.want {
 				reply, err := c.Do(t.Context(), resolution.Call{Request: resolution.Request{Operation: resolution.NetworkToPhone, Key: fmt.Sprintf("network.example/in/p%d", i)}})
@@ -214,7 +214,7 @@ func TestOnlyWhatWasAskedFor(t *testing.T) {
 	}
 	url, _, sent := scripted(t, false, func(c, r int) []string { return []string{phoneOf(c, r)} })
 	c := newClient(t, to(url))
-	c.http.DialContext = c.watched(func(ctx context.Context, network, address string) (net.Conn, error) {
+	c.line.HTTP.DialContext = c.line.Watched(func(ctx context.Context, network, address string) (net.Conn, error) {
 		defer func() { <-sent }()
 		return new(net.Dialer).DialContext(ctx, network, address)
 	})

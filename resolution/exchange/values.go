@@ -1,4 +1,5 @@
-// Package exchange is what all clients that ask over HTTP share: how the values of an answer
+// Package exchange is what all clients that ask over HTTP share: how a request is sent at most once,
+// what went wrong where no answer came, and how the values of an answer
 // are read.
 package exchange
 
@@ -134,4 +135,12 @@ func WithoutScheme(s string) string {
 		}
 	}
 	return s
+}
+
+// IsWord reports whether s can be shown: a code or an id, not a sentence or data
+// of the request.
+func IsWord(s string, most int) bool {
+	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
+	})
 }

@@ -1,4 +1,4 @@
-package client
+package exchange
 
 import (
 	"bytes"
@@ -26,10 +26,10 @@ func (e errTooLarge) Error() string {
 	return fmt.Sprintf("the answer is larger than %d bytes", int64(e))
 }
 
-// decode undoes the encodings of a body, each with the same bound, although none was
+// Unpack undoes the encodings of a body, each with the same bound, although none was
 // asked for. Some services name an encoding that the body does not have, or do not name
 // the one that it has. With an error, plain is the body as far as it could be decoded.
-func decode(h http.Header, body []byte, most int64) (plain []byte, err error) {
+func Unpack(h http.Header, body []byte, most int64) (plain []byte, err error) {
 	if int64(len(body)) > most {
 		return body[:most], errTooLarge(most)
 	}
@@ -77,7 +77,7 @@ func decodeOnce(encoding string, body []byte, most int64) ([]byte, error) {
 			decoder, err = flate.NewReader(bytes.NewReader(body)), nil
 		}
 	default:
-		if !isWord(encoding, 32) {
+		if !IsWord(encoding, 32) {
 			encoding = "an unknown way"
 		}
 		return nil, fmt.Errorf("the answer is encoded with %s, which was not asked for", encoding)

@@ -1,4 +1,4 @@
-package client
+package exchange
 
 import (
 	"math"
@@ -10,16 +10,15 @@ import (
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
-// pace reads the limits from the headers of an answer, or from its body when the
+// PaceOf reads the limits from the headers of an answer, or from its body when the
 // headers have none. Retry-After has precedence, then RateLimit, then X-RateLimit.
 //
 // Source: RFC 9110, 10.2.3 (Retry-After); draft-ietf-httpapi-ratelimit-headers,
 // of 2025 (RateLimit: "p";r=1;t=2, RateLimit-Policy: "p";q=10;w=60) and before
 // (limit=10, remaining=1, reset=2; 10;w=60).
-func pace(h http.Header, body jsontree.Value, now time.Time) resolution.Pace {
+func PaceOf(h http.Header, body jsontree.Value, now time.Time) resolution.Pace {
 	var p resolution.Pace
 	now = serviceTime(h, now)
 	p.RetryAfter = waitUntil(h.Get("Retry-After"), now)
@@ -35,7 +34,7 @@ func pace(h http.Header, body jsontree.Value, now time.Time) resolution.Pace {
 		return p
 	}
 	for _, name := range windows {
-		remaining, is := parse(h.Get(name.remaining))
+		remaining, is := ParseHeader(h.Get(name.remaining))
 		if !is || remaining < 0 || remaining > math.MaxInt32 {
 			continue
 		}
@@ -54,8 +53,8 @@ var (
 	quotas = []string{"Ratelimit-Policy", "Ratelimit-Limit", "X-Ratelimit-Limit", "X-Rate-Limit-Limit"}
 )
 
-// parse is a number in a header.
-func parse(text string) (n float64, is bool) {
+// ParseHeader is a number in a header.
+func ParseHeader(text string) (n float64, is bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] == '"' {
 		return 0, false // common, and a parse error is slow
@@ -64,11 +63,11 @@ func parse(text string) (n float64, is bool) {
 	return n, err == nil
 }
 
-// keyWindow reads how long a service remembers an idempotency key, 0 when it does not
+// KeyWindow reads how long a service remembers an idempotency key, 0 when it does not
 // say. Of several values the smallest counts, and one that is 0 is a moment.
-func keyWindow(h http.Header) (window time.Duration) {
+func KeyWindow(h http.Header) (window time.Duration) {
 	for _, text := range h["Idempotency-Window"] {
-		seconds, is := parse(text)
+		seconds, is := ParseHeader(text)
 		if !is || !(seconds >= 0) {
 			continue
 		}
@@ -103,7 +102,7 @@ func waitUntil(text string, now time.Time) time.Duration {
 	if text == "" { // as in most answers; parsing it as a date is slow
 		return 0
 	}
-	if seconds, is := parse(text); is {
+	if seconds, is := ParseHeader(text); is {
 		return secondsUntil(seconds, now)
 	}
 	if at, err := time.Parse(time.RFC3339, strings.TrimSpace(text)); err == nil {
@@ -134,7 +133,7 @@ func bodyRetryAfter(body jsontree.Value, now time.Time) time.Duration {
 				return waitUntil(told, now)
 			}
 		}
-		if ms, ok := exchange.Number(m.Get("retry_after_ms")); ok {
+		if ms, ok := Number(m.Get("retry_after_ms")); ok {
 			return capped(ms / 1000)
 		}
 	}
@@ -147,7 +146,7 @@ func rateLimit(text string, now time.Time) (remaining int, reset time.Duration, 
 		r, t := -1.0, -1.0
 		for parameter := range strings.SplitSeq(item, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-			n, is := parse(value)
+			n, is := ParseHeader(value)
 			if !is {
 				continue
 			}
@@ -197,7 +196,7 @@ func policy(item string) (calls, seconds float64) {
 		if !named {
 			name, value = "q", name
 		}
-		n, is := parse(value)
+		n, is := ParseHeader(value)
 		if !is || !(n > 0) {
 			continue
 		}

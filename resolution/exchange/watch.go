@@ -1,4 +1,4 @@
-package client
+package exchange
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 type wire struct {
 	net.Conn
 	raw   syscall.RawConn // nil without one
-	era   int64           // of its client when it was dialed
+	era   int64           // of its line when it was dialed
 	bytes atomic.Int64
 
 	mu      sync.Mutex
@@ -120,10 +120,10 @@ func (c *wire) isOverfull() bool {
 
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// watched makes wires of the connections of a client.
-func (c *Client) watched(d dial) dial {
+// Watched makes wires of the connections of a line.
+func (l *Line) Watched(d dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		era := c.era.Load()
+		era := l.era.Load()
 		conn, err := d(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -132,10 +132,10 @@ func (c *Client) watched(d dial) dial {
 	}
 }
 
-// watch follows one request: its connection, and how many bytes were sent there
+// Watch follows one request: its connection, and how many bytes were sent there
 // before it.
-type watch struct {
-	client *Client
+type Watch struct {
+	line   *Line
 	conn   *wire // nil before there is one
 	before int64
 	reused bool                      // the connection had requests before
@@ -146,8 +146,8 @@ type watch struct {
 
 // begin is called with the connection for a request, perhaps again with another one.
 // It closes an unwanted one, so that all writes to it fail.
-func (w *watch) begin(info httptrace.GotConnInfo) {
-	w.done()
+func (w *Watch) begin(info httptrace.GotConnInfo) {
+	w.Done()
 	c, encrypted := info.Conn, false
 	for {
 		layer, is := c.(*tls.Conn) // two, by a proxy with TLS
@@ -160,18 +160,18 @@ func (w *watch) begin(info httptrace.GotConnInfo) {
 		return
 	}
 	w.before, w.reused = w.conn.bytes.Load(), info.Reused
-	w.unfit = !w.conn.take(info.Reused, encrypted) || w.reused && w.conn.era != w.client.era.Load()
+	w.unfit = !w.conn.take(info.Reused, encrypted) || w.reused && w.conn.era != w.line.era.Load()
 	if w.unfit {
 		_ = w.conn.Close()
 	}
 }
 
-// done gives the connection to the next call, unless calls have failed since it was
+// Done gives the connection to the next call, unless calls have failed since it was
 // dialed.
-func (w *watch) done() {
+func (w *Watch) Done() {
 	switch {
 	case w.conn == nil:
-	case w.conn.era != w.client.era.Load():
+	case w.conn.era != w.line.era.Load():
 		_ = w.conn.Close()
 	default:
 		w.conn.leave()
@@ -179,7 +179,7 @@ func (w *watch) done() {
 }
 
 // trace are the hooks with which net/http tells of a request.
-func (w *watch) trace() *httptrace.ClientTrace {
+func (w *Watch) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn:      w.begin,
 		WroteRequest: w.end,
@@ -187,17 +187,17 @@ func (w *watch) trace() *httptrace.ClientTrace {
 	}
 }
 
-// isDoubtful reports whether the answer may be that to another request: there was one
+// IsDoubtful reports whether the answer may be that to another request: there was one
 // before on this connection, and more came than one answer.
-func (w *watch) isDoubtful() bool {
-	return w.conn != nil && w.reused && w.kept.Load() && w.conn.isOverfull() && w.conn.era == w.client.era.Load()
+func (w *Watch) IsDoubtful() bool {
+	return w.conn != nil && w.reused && w.kept.Load() && w.conn.isOverfull() && w.conn.era == w.line.era.Load()
 }
 
 // end notes that the request was sent. net/http calls it in another goroutine.
-func (w *watch) end(httptrace.WroteRequestInfo) { w.ended.Store(new(time.Now())) }
+func (w *Watch) end(httptrace.WroteRequestInfo) { w.ended.Store(new(time.Now())) }
 
 // waited is how long ago the last byte was sent; 0 if some are not sent yet.
-func (w *watch) waited() time.Duration {
+func (w *Watch) waited() time.Duration {
 	if at := w.ended.Load(); at != nil {
 		return time.Since(*at)
 	}
@@ -205,4 +205,4 @@ func (w *watch) waited() time.Duration {
 }
 
 // wrote reports whether any of the request was sent.
-func (w *watch) wrote() bool { return w.conn != nil && w.conn.bytes.Load() != w.before }
+func (w *Watch) wrote() bool { return w.conn != nil && w.conn.bytes.Load() != w.before }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
@@ -26,18 +27,40 @@ func isNotThereYet(f *resolution.CallError, created time.Time) bool {
 	return f.Status == http.StatusNotFound && !f.General && time.Since(created) < settlingIn
 }
 
+// isGone reports whether a look says that the service has the answer no more.
+func isGone(f *resolution.CallError) bool {
+	return f.Status == http.StatusNotFound || f.Status == http.StatusGone
+}
+
 // resume waits for an answer that was promised to an earlier process.
 func (c *call) resume() (Answer, error) {
 	if now := time.Now(); c.buyer.codec.poll != nil || c.deadline.Before(now) { // it is waited for however old it is
-		c.deadline = now.Add(c.buyer.remote.Patience)
+		c.deadline = now.Add(c.buyer.patience())
 	}
 	if c.buyer.codec.poll != nil {
-		c.buyer.places.occupy()
-		c.placed = true
-		defer c.leavePlace(false)
+		if c.buyer.places != nil {
+			c.buyer.places.occupy()
+			c.placed = true
+			defer c.leavePlace(false)
+		}
 		c.charge.reopen()
 	}
 	return c.await()
+}
+
+// patience is how long an answer that comes later is waited for.
+func (b *Buyer) patience() time.Duration { return cmp.Or(b.remote.Later.Wait, b.remote.Patience) }
+
+// lookIn is how long to wait for the next look at what is promised, after some looks, of which
+// the last was told to wait.
+func (c *call) lookIn(looks int, asked time.Duration) time.Duration {
+	switch every := c.buyer.remote.Later.Every; {
+	case every > 0: // all calls of a task wait alike
+		return max(every, min(asked, pace.LongestPause))
+	case looks == 0:
+		return max(initialWait, min(asked, maxWait))
+	}
+	return c.backoff(looks, maxPollWait, asked)
 }
 
 // await waits for the answer of a parked call, until its deadline.
@@ -83,7 +106,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			}
 			continue
 		}
-		r, err := c.poll(open.Resolution)
+		r, err := c.poll(c.resolution)
 		var failure *resolution.CallError
 		switch {
 		case err == nil && r.Pending:
@@ -94,6 +117,9 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			return c.orStop(a, err, news)
 		case errors.As(err, &failure) && isNotThereYet(failure, open.Sent):
 			failures = 0
+		case failure != nil && b.remote.Judged && isGone(failure):
+			a, err := c.endPoll(failure, open, news)
+			return c.orStop(a, err, news)
 		case errors.As(err, &failure) && failure.Class == resolution.Denied && !failure.General && denials+1 < maxDenials401:
 			denials++ // the key was read again
 		case stopOf(err) != nil || failure == nil:
@@ -115,7 +141,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			b.counters.Retried(string(failure.Class))
 			asked = failure.Pace.RetryAfter
 		}
-		wait = c.backoff(looks, maxPollWait, asked)
+		wait = c.lookIn(looks, asked)
 	}
 }
 
@@ -142,6 +168,10 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 		a := refusal(open.Run, outcome.ReasonUnavailable, f, 0)
 		a.Resolution = open.Resolution
 		return c.close(a, answered, failed(outcome.ReasonUnavailable))
+	}
+	if c.buyer.remote.Judged && f.Class == resolution.Invalid && !isGone(f) && !open.MaybeBilled {
+		reason := refusedReason(f)
+		return c.close(refusal(open.Run, reason, f, c.buyer.remote.Price.BadRow), refused, failed(reason))
 	}
 	a := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
 	return c.close(a, billed, failed(outcome.ReasonUnknownCall))
@@ -197,31 +227,26 @@ func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
 	return c.buyer.codec.answer(f.Answer, nil)
 }
 
-// poll asks for a promised page once.
+// poll asks for a promised answer once, with the other calls of its task.
 func (c *call) poll(id string) (resolution.Reply, error) {
 	b := c.buyer
-	permit, err := b.remote.Pace.Acquire(b.ctx)
-	if err != nil {
-		return resolution.Reply{}, EndOf(b.ctx, err)
-	}
-	if err := permit.Leave(b.ctx); err != nil {
-		permit.Done(pace.Outcome{Kind: pace.NotCounted})
-		if errors.Is(err, pace.ErrHeld) {
-			return c.poll(id)
+	task, size := id, 1
+	if p, shared := b.remote.Service.(Poller); shared && b.places == nil {
+		task, size = p.Task(id), math.MaxInt
+		if err := sleep(b.ctx, b.boarding.early(task, b.remote.Later.Every), nil); err != nil {
+			return resolution.Reply{}, err
 		}
+	}
+	if err := c.board(task, size); err != nil {
 		return resolution.Reply{}, EndOf(b.ctx, err)
 	}
-	began := time.Now()
-	r, err := b.codec.poll(context.WithoutCancel(b.ctx), c.question.Hash(), id)
-	o, failure := b.observe(r.About, err, time.Since(began))
+	left := c.request.leave(c)
+	c.releaseSlot()
 	switch {
-	case err == nil:
-		// What is said of a limit is said of looks, of which there are many
-		// more than of what has to be paced: that the service makes pages.
-		o.LookAhead = pace.LookAhead{}
-	case failure != nil && failure.Over:
-		o.Kind = pace.Answered // the search failed, not the service
+	case errors.Is(left, pace.ErrHeld):
+		return c.poll(id)
+	case left != nil:
+		return resolution.Reply{}, EndOf(b.ctx, left)
 	}
-	b.outage.done(&request{permit: permit, outcome: o, failure: failure, calls: []*call{c}})
-	return r, err
+	return c.result.Reply, c.result.Err
 }

@@ -154,7 +154,7 @@ func (c *call) send() (Answer, error) {
 	if err := c.charge.hold(b.ctx); err != nil {
 		return Answer{}, err
 	}
-	if err := c.board(); err != nil {
+	if err := c.board("", c.size()); err != nil {
 		c.charge.putBack()
 		return Answer{}, EndOf(b.ctx, err)
 	}
@@ -194,7 +194,7 @@ func (c *call) send() (Answer, error) {
 		b.refusals.answer()
 		c.resolution = r.ID
 		if b.codec.poll != nil {
-			c.pollIn = max(initialWait, min(r.Pace.RetryAfter, maxWait))
+			c.pollIn = c.lookIn(0, r.Pace.RetryAfter)
 		}
 		_, err := c.conclude(answers.Answer{Resolution: r.ID, Request: r.RequestID}, promised)
 		return Answer{}, err
@@ -349,7 +349,7 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 	case promised:
 		c.deadline = time.Now()
 		if b.codec.poll != nil || b.remote.Deliveries != nil { // else a later run may listen
-			c.deadline = c.deadline.Add(b.remote.Patience)
+			c.deadline = c.deadline.Add(b.patience())
 		}
 		err = b.remote.Answers.Park(ctx, c.question, answers.Parking{Resolution: a.Resolution, Request: a.Request, Deadline: c.deadline})
 		if errors.Is(err, answers.ErrNoCall) {

@@ -35,21 +35,32 @@ func newCodec(op resolution.Operation, r *Remote) codec {
 	if op.IsKeyword() {
 		c.forPages(r.Service, r.Price)
 	} else {
-		c.forRecords(r.Service, r.Price)
+		c.forRecords(r)
 	}
 	return c
 }
 
-func (c *codec) forRecords(service Service, price Price) {
+func (c *codec) forRecords(r *Remote) {
 	c.late = outcome.ReasonNoCallback
 	c.send = func(ctx context.Context, q answers.Question, address, idempotencyKey string) (resolution.Reply, error) {
-		return service.Do(ctx, c.call(q, address, idempotencyKey))
+		return r.Service.Do(ctx, c.call(q, address, idempotencyKey))
 	}
+	if r.Later.Wait > 0 {
+		c.poll = pollOf(r.Service, c.operation)
+	}
+	price := r.Price
 	c.price = func(_ string, r resolution.Reply) int64 {
 		if !c.judged && !r.Found.Matched() && r.Quarantined > 0 {
 			return price.Max() // for the service it is a match
 		}
 		return price.ofRecord(c.operation, r.Found)
+	}
+}
+
+// pollOf asks for promised results about an operation.
+func pollOf(s Service, op resolution.Operation) func(context.Context, answers.Hash, string) (resolution.Reply, error) {
+	return func(ctx context.Context, of answers.Hash, id string) (resolution.Reply, error) {
+		return s.Poll(ctx, op, id, of.String())
 	}
 }
 
@@ -74,9 +85,7 @@ func (c *codec) forPages(service Service, price Price) {
 			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
 		})
 	}
-	c.poll = func(ctx context.Context, of answers.Hash, id string) (resolution.Reply, error) {
-		return service.Poll(ctx, c.operation, id, of.String())
-	}
+	c.poll = pollOf(service, c.operation)
 	c.price = func(key string, r resolution.Reply) int64 {
 		if c.operation == resolution.KeywordToLeadCount {
 			return price.Match

@@ -43,6 +43,11 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 		return GiveUp
 	case f.Open == answers.Parked && op.IsKeyword(): // its result can be asked for
 		return Await
+	case f.Open == answers.Parked && r.Later.Wait > 0: // it is no unknown call
+		if f.Deadline.Before(now) && !f.Deadline.Before(began) {
+			return GiveUp
+		}
+		return Await
 	case f.Open == answers.Parked && r.Deliveries != nil && now.Before(f.Deadline):
 		return Await
 	case r.keyHolds(f, now), r.RetryUnknown && f.Sent.Before(began):

@@ -49,6 +49,7 @@ func TestDecide(t *testing.T) {
 	}
 	both24 := Remote{Keys: NewKeyWindow(DefaultKeyWindow), RetryUnknown: true}
 	listening := Remote{Deliveries: &Deliveries{}}
+	looking := Remote{Later: Later{Wait: time.Hour}, RetryUnknown: true}
 	for _, c := range []struct {
 		name   string
 		remote Remote
@@ -75,6 +76,9 @@ func TestDecide(t *testing.T) {
 		{"parked, its time over before this process", listening, parked(before), Await},
 		{"parked, its time over in this process", listening, parked(now), GiveUp},
 		{"parked, its time over, without a listener", plain, parked(before), GiveUp},
+		{"parked, and asked for", looking, parked(after), Await},
+		{"parked, and asked for, its time over before this process", looking, parked(before), Await},
+		{"parked, and asked for, its time over in this process", looking, parked(began.Add(time.Second)), GiveUp},
 		{"parked, its time over, idempotent", idempotent, parked(before), Resend},
 		{"parked, its time over, its key old", idempotent, old, GiveUp},
 

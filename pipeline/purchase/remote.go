@@ -86,10 +86,16 @@ type Remote struct {
 	Price Price
 	// Patience is how long an answer that comes later is waited for.
 	Patience time.Duration
+	// Later is how answers about records that come later are asked for; zero if they are not.
+	Later Later
 	// Deliveries is where such answers arrive; nil if nothing listens for them.
 	Deliveries *Deliveries
 	Counters   *stats.CallCounters // never nil
 }
+
+// Later says how often an answer that comes later is asked for, and how long. A later run asks
+// on for as long.
+type Later struct{ Every, Wait time.Duration }
 
 // Scope is what the questions of an operation are stored under.
 func (r *Remote) Scope(op resolution.Operation) answers.Scope {

@@ -22,6 +22,15 @@ type Batcher interface {
 	DoBatch(ctx context.Context, calls []resolution.Call) []resolution.Result
 }
 
+// Poller is a Service that may answer many calls later with the answer of one task.
+type Poller interface {
+	// Task is the task of an answer that comes later, by the id of its reply. Of a call that
+	// is in no batch it is that id.
+	Task(id string) string
+	// PollBatch is Poll for calls of one task, with the ids of their replies.
+	PollBatch(ctx context.Context, calls []resolution.Call, ids []string) []resolution.Result
+}
+
 // batchSize is how many calls of an operation share a request at most.
 func batchSize(s Service, op resolution.Operation) int {
 	b, batches := s.(Batcher)
@@ -49,6 +58,7 @@ const linger = 20 * time.Millisecond
 // last one to do so makes the request for all. With the result each ends on its own.
 type request struct {
 	buyer   *Buyer
+	task    string // whose answers it looks for; "" of one that asks
 	calls   []*call
 	full    chan struct{} // closed when as many calls as fit have boarded
 	boarded chan struct{} // closed when no more calls board
@@ -62,23 +72,27 @@ type request struct {
 	failure *resolution.CallError // nil if a call was answered
 }
 
-// boarding has the request that calls may board.
+// boarding has the requests that calls may board, by their tasks.
 type boarding struct {
-	mu   sync.Mutex
-	next *request // nil before the first call
+	mu     sync.Mutex
+	next   map[string]*request
+	looked map[string]time.Time // for the answers of tasks that are not there yet
 }
 
-// join boards the next request, which has place for some calls. first says that c has to
-// see it off.
-func (b *boarding) join(c *call, size int) (r *request, first bool) {
+// join boards the next request of a task, which has place for some calls. first says that c
+// has to see it off.
+func (b *boarding) join(c *call, task string, size int) (r *request, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r = b.next; r == nil {
-		r, first = &request{buyer: c.buyer, full: make(chan struct{}), boarded: make(chan struct{}), ended: make(chan struct{})}, true
-		b.next = r
+	if r = b.next[task]; r == nil {
+		r, first = &request{buyer: c.buyer, task: task, full: make(chan struct{}), boarded: make(chan struct{}), ended: make(chan struct{})}, true
+		if b.next == nil {
+			b.next = map[string]*request{}
+		}
+		b.next[task] = r
 	}
 	if r.calls = append(r.calls, c); len(r.calls) == size {
-		b.next = nil
+		delete(b.next, task)
 		close(r.full)
 	}
 	return r, first
@@ -88,24 +102,52 @@ func (b *boarding) join(c *call, size int) (r *request, first bool) {
 func (b *boarding) close(r *request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.next == r {
-		b.next = nil
+	if b.next[r.task] == r {
+		delete(b.next, r.task)
 	}
 }
 
-// board takes a place in a request that may leave.
-func (c *call) board() error {
+// note notes a look for the answers of a task, and whether all are there.
+func (b *boarding) note(task string, at time.Time, done bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.looked == nil {
+		b.looked = map[string]time.Time{}
+	}
+	if b.looked[task] = at; done {
+		delete(b.looked, task)
+	}
+}
+
+// early is how much too early it is for the next look at a task.
+func (b *boarding) early(task string, every time.Duration) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(b.looked[task].Add(every))
+}
+
+// size is how many calls share the request of this one at most.
+func (c *call) size() int {
+	if c.alone {
+		return 1
+	}
+	return c.buyer.batch
+}
+
+// board takes a place in a request that may leave: one of its own, or one of a task that
+// calls share.
+func (c *call) board(task string, size int) error {
 	b := c.buyer
-	if c.alone || b.batch == 1 {
+	if size == 1 {
 		permit, err := b.remote.Pace.Acquire(b.ctx)
 		if err != nil {
 			return err
 		}
-		(&request{buyer: b, permit: permit, calls: []*call{c}}).take()
+		(&request{buyer: b, task: task, permit: permit, calls: []*call{c}}).take()
 		return nil
 	}
 	for {
-		r, first := b.boarding.join(c, b.batch)
+		r, first := b.boarding.join(c, task, size)
 		if first {
 			r.seeOff()
 		}
@@ -129,7 +171,7 @@ func (r *request) seeOff() {
 	}
 	r.permit, r.err = b.remote.Pace.Acquire(b.ctx)
 	b.boarding.close(r)
-	if b.outage.isDown() {
+	if r.task == "" && b.outage.isDown() {
 		r.calls = r.calls[:1]
 	}
 	if r.err == nil {
@@ -183,7 +225,7 @@ func (r *request) ready() {
 
 // depart waits until the request may leave, and makes it for the calls that may still be sent.
 func (r *request) depart(ready []*call) {
-	if r.buyer.batch > 1 {
+	if r.task == "" && r.buyer.batch > 1 {
 		r.permit.Carry(len(ready))
 	}
 	left := r.permit.Leave(r.buyer.ctx)
@@ -192,7 +234,7 @@ func (r *request) depart(ready []*call) {
 		switch {
 		case left != nil:
 			c.left = left
-		case !c.goes():
+		case r.task == "" && !c.goes():
 			c.left = pace.ErrHeld
 		default:
 			going = append(going, c)
@@ -210,14 +252,21 @@ func (r *request) ask(calls []*call) {
 	r.send(calls)
 	took := time.Since(began)
 	outcomes := make([]pace.Outcome, len(calls))
-	lost := false
+	lost, waits := false, false
 	for i, c := range calls {
 		o, failure := b.observe(c.result.Reply.About, c.result.Err, took)
+		if r.task != "" {
+			o = ofLook(o, failure)
+		}
+		waits = waits || c.result.Reply.Pending || failure != nil
 		lost = lost || c.state == sent && failure != nil && failure.Billed()
 		if c.failure = failure; i == 0 || o.Kind < r.outcome.Kind {
 			r.outcome, r.failure = o, failure
 		}
 		outcomes[i] = o
+	}
+	if r.task != "" && r.ended != nil {
+		b.boarding.note(r.task, began, !waits)
 	}
 	r.outcome.Lost = lost && r.failure != nil && r.failure.Billed()
 	for i, c := range calls {
@@ -225,21 +274,41 @@ func (r *request) ask(calls []*call) {
 	}
 }
 
+// ofLook is what the pace is told of a look. What is said of a limit is said of looks, of which
+// there are many more than of what has to be paced: that the service makes answers.
+func ofLook(o pace.Outcome, failure *resolution.CallError) pace.Outcome {
+	switch {
+	case failure == nil:
+		o.LookAhead = pace.LookAhead{}
+	case failure.Over:
+		o.Kind = pace.Answered // the search failed, not the service
+	}
+	return o
+}
+
 // send makes the request. The context must not end it, because a request that may be billed
 // is waited for.
 func (r *request) send(calls []*call) {
-	b := r.buyer
+	b, c := r.buyer, calls[0]
 	durable := context.WithoutCancel(b.ctx)
-	if b.batch == 1 {
-		c := calls[0]
+	switch looks := r.task != ""; {
+	case looks && r.ended == nil:
+		c.result.Reply, c.result.Err = b.codec.poll(durable, c.question.Hash(), c.resolution)
+		return
+	case !looks && b.batch == 1:
 		c.result.Reply, c.result.Err = b.codec.send(durable, c.question, c.intent.Address, c.intent.IdempotencyKey)
 		return
 	}
-	all := make([]resolution.Call, len(calls))
+	all, ids := make([]resolution.Call, len(calls)), make([]string, len(calls))
 	for i, c := range calls {
-		all[i] = b.codec.call(c.question, c.intent.Address, c.intent.IdempotencyKey)
+		all[i], ids[i] = b.codec.call(c.question, c.intent.Address, c.intent.IdempotencyKey), c.resolution
 	}
-	results := b.remote.Service.(Batcher).DoBatch(durable, all)
+	var results []resolution.Result
+	if r.task != "" {
+		results = b.remote.Service.(Poller).PollBatch(durable, all, ids)
+	} else {
+		results = b.remote.Service.(Batcher).DoBatch(durable, all)
+	}
 	for i, c := range calls {
 		if len(results) != len(calls) {
 			c.result = resolution.Result{Err: fmt.Errorf("the service gave %d results of %d calls", len(results), len(calls))}

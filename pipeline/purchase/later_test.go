@@ -1,0 +1,186 @@
+package purchase
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// tasking is a service that answers batches later, when it is asked: its function has the key
+// and how often the task was looked at before.
+type tasking struct {
+	batching
+	tasks int
+	finds func(key string, before int) resolution.Result
+
+	looks  map[string]int
+	polled []string // how many calls each look has, its number, and when it came
+	began  time.Time
+}
+
+func newTasking(finds func(key string, before int) resolution.Result) *tasking {
+	s := &tasking{finds: finds, looks: map[string]int{}, began: time.Now()}
+	s.size = 3
+	return s
+}
+
+func (s *tasking) DoBatch(_ context.Context, calls []resolution.Call) (results []resolution.Result) {
+	s.tasks++
+	for i := range calls {
+		results = append(results, resolution.Result{Reply: resolution.Reply{About: resolution.About{ID: fmt.Sprintf("task%d#%d", s.tasks, i), Pending: true}}})
+	}
+	return results
+}
+
+func (s *tasking) Task(id string) string { return strings.Split(id, "#")[0] }
+
+func (s *tasking) PollBatch(_ context.Context, calls []resolution.Call, ids []string) (results []resolution.Result) {
+	task := s.Task(ids[0])
+	for _, c := range calls {
+		results = append(results, s.finds(c.Key, s.looks[task]))
+	}
+	s.looks[task]++
+	s.polled = append(s.polled, fmt.Sprintf("%d:%d@%s", len(calls), s.looks[task], time.Since(s.began).Round(time.Second)))
+	return results
+}
+
+// notYet is an answer that is not there yet.
+func notYet() resolution.Result {
+	return resolution.Result{Reply: resolution.Reply{About: resolution.About{Pending: true}}}
+}
+
+func asksLater(r *Remote) {
+	r.Judged, r.Later, r.Price = true, Later{Every: 30 * time.Second, Wait: 10 * time.Minute}, Price{Match: 3, BadRow: 1}
+	r.Read = func(resolution.Operation, int, []byte, *resolution.Answers) (resolution.Reply, error) {
+		return hit().Reply, nil
+	}
+}
+
+// TestAnswersOfATask: the calls of a batch are looked for together, each ends with what it is
+// found to be, and no look makes another call or one that may have been billed.
+func TestAnswersOfATask(t *testing.T) {
+	wait := failing(resolution.Limited, 429)
+	wait.Err.(*resolution.CallError).Pace.RetryAfter = 2 * time.Minute
+	gone, early := failing(resolution.Protocol, 410), failing(resolution.Protocol, 404)
+	first := func(n int, r resolution.Result) func(int) resolution.Result {
+		return func(before int) resolution.Result {
+			if before < n {
+				return r
+			}
+			return hit()
+		}
+	}
+	never := func(r resolution.Result) func(int) resolution.Result { return first(1000, r) }
+	for _, f := range []struct {
+		name    string
+		b       func(before int) resolution.Result // what looks for b find; a is there at once, c at the second look
+		reason  string                             // of b; "" is a match
+		took    time.Duration
+		looks   int
+		credits int64
+		state   answers.State // of the call about b; "" is closed
+	}{
+		{"there at once", first(0, notYet()), "", time.Minute, 2, 9, ""},
+		{"there at the fifth look", first(4, notYet()), "", 150 * time.Second, 5, 9, ""},
+		{"no match", never(miss()), resolution.NoMatch, time.Minute, 2, 6, ""},
+		{"a bad row", never(failing(resolution.Invalid, 400)), outcome.ReasonRefused, time.Minute, 2, 7, ""},
+		{"a look that fails", first(3, failing(resolution.Unavailable, 500)), "", 2 * time.Minute, 4, 9, ""},
+		{"a look that is told to wait", first(2, wait), "", 150 * time.Second, 3, 9, ""},
+		{"looks that always fail", never(failing(resolution.Protocol, 200)), outcome.ReasonUnavailable, 5 * time.Minute, 10, 9, answers.Parked},
+		{"not known yet", first(1, early), "", time.Minute, 2, 9, ""},
+		{"gone", first(3, gone), outcome.ReasonUnknownCall, time.Minute, 2, 9, answers.Unknown},
+		{"never there", never(notYet()), outcome.ReasonNoCallback, 10 * time.Minute, 20, 9, answers.Parked},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			s := newTasking(func(key string, before int) resolution.Result {
+				switch {
+				case strings.HasSuffix(key, "a"):
+					return hit()
+				case strings.HasSuffix(key, "b"):
+					return f.b(before)
+				}
+				return first(1, notYet())(before)
+			})
+			b := buyerFrom(t, resolution.NetworkToPhone, store, s, asksLater)
+			began := time.Now()
+			got, err := askAll(t, b, people("a b c")...)
+			took := time.Since(began).Round(time.Second)
+			if err != nil || got[0].Outcome != outcome.Matched || got[1].Reason != f.reason || (got[1].Outcome == outcome.Matched) != (f.reason == "") || got[2].Outcome != outcome.Matched {
+				t.Errorf("%s: %+v, %v; want %q", f.name, got, err, f.reason)
+			}
+			found, err := store.Lookup(t.Context(), b.scope, people("b"), answers.Freshness{}, false, nil)
+			calls, credits := b.Spent()
+			if err != nil || found[0].Open != f.state || took != f.took || len(s.polled) != f.looks || s.tasks != 1 || calls != 3 || credits != f.credits {
+				t.Errorf("%s: %q after %s, %d calls and %d credits, %d tasks, looks %v; want %q after %s, 3 and %d, 1, %d looks", f.name, found[0].Open, took, calls, credits, s.tasks, s.polled, f.state, f.took, f.credits, f.looks)
+			}
+		})
+	}
+}
+
+// TestLaterRunLooksOn: a later run looks for what was promised to an earlier one and asks
+// nothing again, even if the user sends unknown calls again. It asks for a task once at a time,
+// whenever its rows come.
+func TestLaterRunLooksOn(t *testing.T) {
+	for _, f := range []struct {
+		name  string
+		after time.Duration
+		there bool
+	}{
+		{"in time", time.Minute, true},
+		{"its time was over", 24 * time.Hour, true},
+		{"never there", 24 * time.Hour, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			there := false
+			s := newTasking(func(string, int) resolution.Result {
+				if there {
+					return hit()
+				}
+				return notYet()
+			})
+			first := buyerFrom(t, resolution.NetworkToPhone, store, s, asksLater)
+			time.AfterFunc(10*time.Second, func() { first.Stop(context.Canceled) })
+			if _, err := askAll(t, first, people("a b c")...); err == nil {
+				t.Fatal("the first run was not stopped")
+			}
+			first.Close()
+			time.Sleep(f.after)
+			there = f.there
+			b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
+				asksLater(r)
+				r.RetryUnknown = true
+			})
+			if calls, credits := b.Spent(); calls != 3 || credits != 9 {
+				t.Errorf("%s: %d calls and %d credits count at first, want 3 and 9", f.name, calls, credits)
+			}
+			done := make(chan Answer, 1)
+			go func() {
+				time.Sleep(7 * time.Second)
+				a, err := ask(t, b, people("c")[0])
+				if err != nil {
+					t.Error(err)
+				}
+				done <- a
+			}()
+			got, err := askAll(t, b, people("a b")...)
+			for _, a := range append(got, <-done) {
+				if err != nil || f.there != (a.Outcome == outcome.Matched) || !f.there && a.Reason != outcome.ReasonNoCallback {
+					t.Errorf("%s: %s %s, %v", f.name, a.Outcome, a.Reason, err)
+				}
+			}
+			// A look each 30 s, though c came 7 s after the others.
+			if most := map[bool]int{true: 2, false: 22}[f.there]; s.tasks != 1 || len(s.polled) > most {
+				t.Errorf("%s: %d tasks, looks %v; want 1, and at most %d", f.name, s.tasks, s.polled, most)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -256,6 +257,13 @@ func TestListedFromTheLog(t *testing.T) {
 	if unknown := all(t, c.Unknown(t.Context())); len(unknown) != 2 {
 		t.Errorf("%d unknown calls, want 2", len(unknown))
 	}
+	must(t, s.Put(t.Context(), person("f"), Answer{Run: "night", Outcome: Matched, Received: noon.AddDate(0, 0, 1)}))
+	for days, want := range map[int]int{0: 3, 1: 1, 2: 0} { // of two services on the first day
+		spent, err := beside(t, dir).SpentSince(t.Context(), DayOf(noon.AddDate(0, 0, days)))
+		if len(spent) != want || err != nil {
+			t.Errorf("%d sums since day %d, %v; want %d", len(spent), days, err, want)
+		}
+	}
 	for range c.List(t.Context(), Filter{}) {
 		break // it panics if it is not stopped
 	}
@@ -302,11 +310,46 @@ func TestTakeNewer(t *testing.T) {
 	if _, err := s.Take(t.Context(), people, func(yield func(Item, error) bool) { yield(Item{}, broken) }, nil); !errors.Is(err, broken) {
 		t.Errorf("%v, want the error", err)
 	}
+	if sorted := all(t, s.Sorted(t.Context(), people)); len(sorted) != 1 || sorted[0].Key != q.Key {
+		t.Errorf("%+v, want the answer of the question", sorted)
+	}
 	must(t, s.AbandonCalls(t.Context()))
 	parked := person("parked")
 	intent(t, s, parked, Send{Run: "night", At: noon})
 	must(t, s.Park(t.Context(), parked, Parking{Resolution: "res_1"}), s.AbandonCalls(t.Context()))
 	if f := look(t, s, parked, Freshness{}); f.Open != Parked {
 		t.Errorf("a parked call is %s after its process was given up", f.Open)
+	}
+}
+
+// TestReplay: another store makes the changes of a group, or takes from it, too late, the answers
+// to the questions it has asked.
+func TestReplay(t *testing.T) {
+	s, groups := open(t, t.TempDir()), []Group{}
+	s.ReplicateTo(func(g Group) error {
+		groups = append(groups, Group{bytes.Clone(g.Record), maps.Clone(g.Runs)})
+		return nil
+	}, nil)
+	for _, name := range []string{"a", "b"} {
+		intent(t, s, person(name), Send{Run: "night", At: noon})
+		must(t, s.Put(t.Context(), person(name), Answer{Run: "night", Outcome: Matched, Received: noon}))
+	}
+	intent(t, s, person("c"), Send{Run: "night", At: noon})
+	whole, late := open(t, t.TempDir()), open(t, t.TempDir())
+	intent(t, late, person("a"), Send{Run: "night", At: noon})
+	for _, g := range groups {
+		must(t, whole.Replay(t.Context(), people, g), late.ReplayLate(t.Context(), people, g))
+	}
+	for name, want := range map[string]struct{ whole, late, open bool }{"a": {true, true, false}, "b": {true, false, false}, "c": {false, false, true}} {
+		w, l := look(t, whole, person(name), Freshness{}), look(t, late, person(name), Freshness{})
+		if w.Stored != want.whole || l.Stored != want.late || (w.Open != "") != want.open || l.Open != "" {
+			t.Errorf("%s: %+v and %+v, want %+v", name, w, l, want)
+		}
+	}
+	if err := whole.Replay(t.Context(), people, Group{Record: []byte("odd")}); !errors.Is(err, errRecord) {
+		t.Errorf("an odd group: %v", err)
+	}
+	if err := whole.Replay(t.Context(), people, Group{Record: groups[0].Record}); !errors.Is(err, errRecord) {
+		t.Errorf("a group without its runs: %v", err)
 	}
 }

@@ -1,12 +1,18 @@
 package journal_test
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/journal/journaltest"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 func TestFolder(t *testing.T) {
@@ -44,5 +50,47 @@ func TestUnreadableJournal(t *testing.T) {
 	}
 	if _, _, err := journal.New(f).Read(); err == nil {
 		t.Error("a folder was read")
+	}
+}
+
+// TestJournal: what was recorded is read, up to a line that was cut off. After a failure nothing
+// more counts.
+func TestJournal(t *testing.T) {
+	f, err := journal.NewFolder(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal.New(f)
+	if err := errors.Join(j.Close(), j.Begin(journal.Header{JobID: "job"}, map[int]sinks.Part{3: {}})); err != nil || !j.Begun() {
+		t.Fatal(err, j.Begun())
+	}
+	for _, number := range []int{1, 2} {
+		if err := j.Record(number, sinks.Part{File: sinks.File{Name: fmt.Sprint("part ", number)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(want ...int) {
+		t.Helper()
+		header, parts, err := j.Read()
+		if got := slices.Sorted(maps.Keys(parts)); err != nil || header.JobID != "job" || !slices.Equal(got, want) || parts[1].Name != "part 1" {
+			t.Errorf("read %+v, %v, %v; want parts %v", header, got, err, want)
+		}
+	}
+	read(1, 2, 3)
+	text, err := os.ReadFile(f.String())
+	if err == nil {
+		err = os.WriteFile(f.String(), text[:len(text)-1], 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(1, 3)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := j.Record(4, sinks.Part{}); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("recorded in a closed journal: %v", err)
+		}
 	}
 }

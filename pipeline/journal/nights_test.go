@@ -78,15 +78,19 @@ func TestNightsOfJobsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDamagedNights: the error names the file.
+// TestDamagedNights: the error names the file, which stays as it is.
 func TestDamagedNights(t *testing.T) {
 	state := t.TempDir()
 	finish(t, state, "monday", 1)
+	n := read(t, state, "tuesday")
 	path := filepath.Join(state, filepath.FromSlash(NightsName("job")))
 	if err := os.WriteFile(path, []byte(`[{"out":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadNights(NewNightFile(state, "job"), "tuesday"); err == nil || !strings.Contains(err.Error(), "remove "+path) {
 		t.Errorf("the error is %v", err)
+	}
+	if err := n.Finished(Night{JobID: "tuesday", CompletedAt: at(2)}); err == nil {
+		t.Error("they are replaced")
 	}
 }

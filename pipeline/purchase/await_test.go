@@ -298,3 +298,89 @@ func TestFailedPageOfAnUnknownCall(t *testing.T) {
 		})
 	}
 }
+
+// TestLooks: how often looks at a page may fail, and what counts.
+func TestLooks(t *testing.T) {
+	failure := func(class resolution.Class, status int) error {
+		return &resolution.CallError{Class: class, Status: status, Sent: true}
+	}
+	for _, f := range []struct{ looks, reason string }{ // f fails, p is pending, n is not there yet, l is limited, d is denied, . is completed
+		{"fffffffff.", ""},
+		{"ffffffffff.", outcome.ReasonUnavailable},
+		{"pfffffffff.", ""},
+		{"nfffffffff.", ""},
+		{"lfffffffff.", ""},
+		{"fffffpfffff.", ""},
+		{"d.", ""},
+		{"dd.", "refused"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			looks := f.looks
+			b := buyerFrom(t, resolution.KeywordToLeadCount, store, answering(func(asked string) (int, string, error) {
+				if asked != "res_1" {
+					return 200, `{"resolution":{"id":"res_1","status":"queued"}}`, nil
+				}
+				look := looks[0]
+				looks = looks[1:]
+				switch look {
+				case 'f':
+					return 0, "", failure(resolution.Protocol, 200)
+				case 'n':
+					return 0, "", failure(resolution.Invalid, 404)
+				case 'l':
+					return 0, "", failure(resolution.Limited, 429)
+				case 'd':
+					return 0, "", failure(resolution.Denied, 401)
+				case 'p':
+					return 200, `{"resolution":{"id":"res_1","status":"queued"}}`, nil
+				}
+				return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"count":7}}`, nil
+			}), func(r *Remote) { r.Patience = time.Hour })
+			a, err := ask(t, b, "")
+			if refused := f.reason == "refused"; errors.Is(err, ErrRefused) != refused || !refused && (err != nil || a.Reason != f.reason || (a.Outcome == outcome.Matched) != (f.reason == "")) {
+				t.Errorf("%s: %s %s, %v with %q left; want %q", f.looks, a.Outcome, a.Reason, err, looks, f.reason)
+			}
+		})
+	}
+}
+
+// TestStoppedWhileItWaits: a run that is stopped while a call waits ends with the cause, and the
+// call stays as it is.
+func TestStoppedWhileItWaits(t *testing.T) {
+	const pending, failed = `{"resolution":{"id":"res_1","status":"queued"}}`, `{"resolution":{"id":"res_1","status":"failed"}}`
+	stopped := errors.New("stopped")
+	for _, f := range []struct {
+		name      string
+		operation resolution.Operation
+		first     error
+		look      string
+		stop      time.Duration
+		state     answers.State
+	}{
+		{"between two looks", resolution.KeywordToLeadCount, nil, pending, 3 * time.Second, answers.Parked},
+		{"for the answer of a page that failed", resolution.KeywordToLeadCount, nil, failed, time.Second, answers.Parked},
+		{"for a callback", resolution.NetworkToPhone, nil, "", time.Second, answers.Parked},
+		{"between two requests", resolution.NetworkToPhone, &resolution.CallError{Class: resolution.Limited, Status: 429, Sent: true}, "", 50 * time.Millisecond, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, deliveries := openIn(t)
+			b := buyerFrom(t, f.operation, store, answering(func(asked string) (int, string, error) {
+				if asked == "res_1" {
+					return 200, f.look, nil
+				}
+				return 200, pending, f.first
+			}), func(r *Remote) { r.Deliveries = deliveries })
+			time.AfterFunc(f.stop, func() { b.Stop(stopped) })
+			began, key := time.Now(), "network.example/in/a"
+			if f.operation.IsKeyword() {
+				key = aPage.Key()
+			}
+			_, err := ask(t, b, key)
+			c, _ := store.Find(t.Context(), answers.Question{Scope: b.scope, Key: key}.Hash())
+			if took := time.Since(began); !errors.Is(err, stopped) || took != f.stop || c.State != f.state {
+				t.Errorf("%s: %v after %s, and the call is %q; want %q", f.name, err, took, c.State, f.state)
+			}
+		})
+	}
+}

@@ -582,3 +582,16 @@ func TestMemoryOfDuplicates(t *testing.T) {
 		duplicate.Wait()
 	}
 }
+
+// TestMarks: leads without an id are told apart by what is in them.
+func TestMarks(t *testing.T) {
+	_, store := laterOf(t)
+	b := buyerFrom(t, resolution.KeywordToLead, store, answering(func(string) (int, string, error) {
+		return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"leads":[{"full_name":"A"},{"full_name":"B"},{"full_name":"A"},{"lead_id":"1","full_name":"A"},{"lead_id":"1"}]}}`, nil
+	}), nil)
+	p, err := b.Page(t.Context(), aPage)
+	must(t, err)
+	if m := p.Marks; len(m) != 5 || m[0] == m[1] || m[0] != m[2] || m[0] == m[3] || m[3] != m[4] {
+		t.Errorf("marks %v", m)
+	}
+}

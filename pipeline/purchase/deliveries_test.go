@@ -130,6 +130,8 @@ func TestDeliver(t *testing.T) {
 		{"under another address", resolution.Enrichment, "res_1", "", "res_1", true, `{"success":true,"lead":{"full_name":"A","network_url":"network.example/in/c"}}`, nil, nil, answers.Matched, 3, "", true},
 		{"a page of leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[{"lead_id":"a"},{"lead_id":"b"}]}}`, nil, nil, answers.Matched, 6, "", true},
 		{"a page without leads", list, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"leads":[]}}`, nil, nil, answers.NoMatch, 0, "", true},
+		{"a count of none", count, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"count":0}}`, nil, nil, answers.NoMatch, 3, "", true},
+		{"a count of one", count, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"count":1}}`, nil, nil, answers.Matched, 3, "", true},
 		{"a count", count, "res_1", "", "res_1", false, `{"resolution":{"status":"completed"},"lead":{"count":7}}`, nil, nil, answers.Matched, 3, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
@@ -310,5 +312,37 @@ func TestFailureOfAnEarlierRequest(t *testing.T) {
 	}
 	if err := fails("res_2"); err != nil || isOpen() {
 		t.Errorf("its own failure: %v, open %t; want the call closed", err, isOpen())
+	}
+}
+
+// TestCompletedAfterFailures: of several calls that the service called failed, each gets the answer
+// that is its own, whatever comes before it.
+func TestCompletedAfterFailures(t *testing.T) {
+	l, store := laterOf(t)
+	a := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/a", "res_a")
+	b := asked(t, store, laterService, resolution.NetworkToPhone, "network.example/in/b", "res_b")
+	const found = `{"success":true,"resolution":{"status":"completed"},"lead":{"phone":"+12025550100"}}`
+	const failed = `{"success":false,"resolution":{"id":"res_a","status":"failed"}}`
+	for i, step := range []struct {
+		id, body string
+		err      error
+		a, b     bool // is answered
+	}{
+		{"res_a", failed, nil, false, false},
+		{"res_b", failed, nil, false, false},
+		{"res_b", found, nil, false, true},
+		{"res_a", `{"resolution":{"status":"processing"}}`, nil, false, true},
+		{"res_a", failed, nil, false, true},
+		{"res_a", "<html>", resolution.ErrInvalid, false, true},
+		{"res_a", found, nil, true, true},
+		{"res_a", found, resolution.ErrNotAsked, true, true},
+		{"", found, resolution.ErrNotAsked, true, true},
+	} {
+		err := l.Deliver(t.Context(), resolution.Delivery{ID: step.id, Body: []byte(step.body)})
+		known, lookup := store.LookupHashes(t.Context(), []answers.Hash{a.Hash(), b.Hash()}, answers.Freshness{}, nil)
+		must(t, lookup)
+		if !errors.Is(err, step.err) || step.err == nil && err != nil || known[0].Stored != step.a || known[1].Stored != step.b {
+			t.Errorf("step %d: %v, answered %t and %t; want %v, %t and %t", i, err, known[0].Stored, known[1].Stored, step.err, step.a, step.b)
+		}
 	}
 }

@@ -185,6 +185,24 @@ func headings(page string) (names []string) {
 	return names
 }
 
+// TestShownProvider: the entry that docs/resolvers.md shows, and its documented answers, are those
+// that a command there checks.
+func TestShownProvider(t *testing.T) {
+	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/resolvers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"acme.yaml", "acme.answers.yaml"} {
+		file, err := os.ReadFile(clitest.ModuleRoot + "/testdata/providers/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "```yaml\n"+string(file)+"```\n") {
+			t.Errorf("docs/resolvers.md does not show testdata/providers/%s as it is", name)
+		}
+	}
+}
+
 // The policies that docs/s3.md shows are JSON.
 func TestShownPolicies(t *testing.T) {
 	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/s3.md")

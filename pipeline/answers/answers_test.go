@@ -116,7 +116,6 @@ func TestAnswerComesBack(t *testing.T) {
 			must(t, err)
 			defer s.Close()
 			got := look(t, s, person(c.name), Freshness{Now: noon})
-			want.Run = ""
 			if len(want.Body) == 0 {
 				got.Answer.Body, want.Body = nil, nil
 			}
@@ -176,7 +175,7 @@ func TestLookupHashes(t *testing.T) {
 	intent(t, s, other, Send{Run: "morning", At: noon.Add(time.Hour), Again: true})
 	intent(t, s, person("sent"), Send{Run: "night", At: noon})
 	hashes := make([]Hash, many) // all zero: no question's
-	answered := Answer{Outcome: Matched, Received: noon}
+	answered := Answer{Run: "night", Outcome: Matched, Received: noon}
 	want := map[int]Found{
 		0:        {Stored: true, Fresh: true, Answer: answered},
 		7:        {Open: UnderWay, Run: "night", Sent: noon, FirstSent: noon},

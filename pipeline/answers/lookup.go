@@ -10,7 +10,7 @@ type Found struct {
 	// Stored means that there is an Answer. Fresh means that the service need
 	// not be asked again.
 	Stored, Fresh bool
-	Answer        Answer // without Run, and without Body unless requested
+	Answer        Answer // without Body unless requested
 	// Open is the state of the open call, empty without one.
 	Open State
 	// Run made the open call's last attempt, and stored its intent at Sent.

@@ -64,7 +64,6 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 			continue
 		}
 		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.Of(a.answer.Outcome, a.answer.Received), a.answer
-		into[i].Answer.Run = ""
 		if !bodies {
 			into[i].Answer.Body = nil
 		}

@@ -69,8 +69,9 @@ type reader struct {
 	hashes []Hash // the questions of a batch
 	byHash []position
 	bySeq  []position
+	runs   map[int64]string // names of the runs that were read
 
-	begin, commit, key, answer, body *sqlite.Stmt
+	begin, commit, key, answer, body, run *sqlite.Stmt
 }
 
 // batchSize bounds the questions of one read transaction: enough to spread its
@@ -102,8 +103,8 @@ func openReader(path string, cacheBytes int) (_ *reader, err error) {
 			return nil, err
 		}
 	}
-	r := &reader{conn: conn, hashes: make([]Hash, 0, batchSize)}
-	const answer = "SELECT outcome, reason, status, credits, resolution, request, received"
+	r := &reader{conn: conn, hashes: make([]Hash, 0, batchSize), runs: map[int64]string{}}
+	const answer = "SELECT outcome, reason, status, credits, resolution, request, received, run"
 	for _, s := range []struct {
 		into  **sqlite.Stmt
 		query string
@@ -113,6 +114,7 @@ func openReader(path string, cacheBytes int) (_ *reader, err error) {
 		{&r.key, "SELECT seq FROM keys WHERE hash = ?"},
 		{&r.answer, answer + " FROM answers WHERE seq = ?"},
 		{&r.body, answer + ", body FROM answers WHERE seq = ?"},
+		{&r.run, "SELECT name FROM runs WHERE id = ?"},
 	} {
 		if *s.into, err = conn.Prepare(s.query); err != nil {
 			return nil, err
@@ -156,7 +158,11 @@ func (r *reader) find(ctx context.Context, f Freshness, bodies bool, into []Foun
 			return ctx.Err()
 		}
 		answer.BindInt64(1, int64(p.by))
-		if err := readRow(answer, func() { readAnswer(answer, bodies, f, &into[p.i]) }); err != nil {
+		run := int64(0)
+		if err := readRow(answer, func() { run = readAnswer(answer, bodies, f, &into[p.i]) }); err != nil {
+			return err
+		}
+		if into[p.i].Answer.Run, err = r.runOf(run); err != nil {
 			return err
 		}
 	}
@@ -175,16 +181,30 @@ func readRow(s *sqlite.Stmt, use func()) error {
 	return errors.Join(err, s.Reset())
 }
 
-func readAnswer(s *sqlite.Stmt, bodies bool, f Freshness, found *Found) {
+// runOf is the name of a run.
+func (r *reader) runOf(id int64) (string, error) {
+	name, known := r.runs[id]
+	if known {
+		return name, nil
+	}
+	r.run.BindInt64(1, id)
+	err := readRow(r.run, func() { name = r.run.ColumnText(0) })
+	r.runs[id] = name
+	return name, err
+}
+
+// readAnswer reads an answer, and returns the id of its run.
+func readAnswer(s *sqlite.Stmt, bodies bool, f Freshness, found *Found) (run int64) {
 	a := &found.Answer
 	a.Outcome, a.Reason, a.Status = Outcome(s.ColumnText(0)), s.ColumnText(1), s.ColumnInt(2)
 	if !s.ColumnIsNull(3) {
 		a.Credits = new(s.ColumnInt64(3))
 	}
 	a.Resolution, a.Request, a.Received = s.ColumnText(4), s.ColumnText(5), fromMillis(s.ColumnInt64(6))
-	if size := s.ColumnLen(7); bodies && size > 0 {
+	if size := s.ColumnLen(8); bodies && size > 0 {
 		a.Body = make([]byte, size)
-		s.ColumnBytes(7, a.Body)
+		s.ColumnBytes(8, a.Body)
 	}
 	found.Stored, found.Fresh = true, f.Of(a.Outcome, a.Received)
+	return s.ColumnInt64(7)
 }

@@ -167,11 +167,11 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 		}
 		a := refusal(open.Run, outcome.ReasonUnavailable, f, 0)
 		a.Resolution = open.Resolution
-		return c.close(a, answered, failed(outcome.ReasonUnavailable))
+		return c.close(a, answered, refusedAs(a))
 	}
 	if c.buyer.remote.Judged && f.Class == resolution.Invalid && !isGone(f) && !open.MaybeBilled {
-		reason := refusedReason(f)
-		return c.close(refusal(open.Run, reason, f, c.buyer.remote.Price.BadRow), refused, failed(reason))
+		a := refusal(open.Run, refusedReason(f), f, c.buyer.remote.Price.BadRow)
+		return c.close(a, refused, refusedAs(a))
 	}
 	a := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
 	return c.close(a, billed, failed(outcome.ReasonUnknownCall))

@@ -216,7 +216,9 @@ func (b *Buyer) decide(e *entry, f *answers.Found, now time.Time, into *resoluti
 	case GiveUp:
 		b.warnTooOld()
 	}
-	e.answer, err = b.codec.settled(d, *f, into)
+	if e.answer, err = b.codec.settled(d, *f, into); d == GiveUp {
+		e.answer.leaveOpen(f.Run, b.remote.Price.MaxCost(answers.Question{Scope: b.scope, Key: e.key}))
+	}
 	return d, err
 }
 
@@ -226,7 +228,9 @@ func (b *Buyer) readAgain(key string, f answers.Found, into *resolution.Answers)
 	if !none || b.remote.Offline {
 		return f, nil
 	}
-	return f, b.remote.Answers.Reopen(context.WithoutCancel(b.ctx), answers.Question{Scope: b.scope, Key: key}, f.Answer)
+	reopened := f.Answer
+	reopened.Run = "" // its run has paid already
+	return f, b.remote.Answers.Reopen(context.WithoutCancel(b.ctx), answers.Question{Scope: b.scope, Key: key}, reopened)
 }
 
 // warnTooOld logs once that a call is not sent again because of the age of its key.
@@ -265,7 +269,7 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 		if c.state == parked {
 			b.working.Go(func() {
 				a, err := c.resume()
-				b.finish(c.entry, a, err)
+				c.finish(a, err)
 			})
 			continue
 		}
@@ -302,7 +306,7 @@ func (b *Buyer) work(c *call) {
 			a, err = c.await()
 		}
 		c.leavePlace(err == nil && a.Outcome == outcome.Matched)
-		b.finish(c.entry, a, err)
+		c.finish(a, err)
 		if waits {
 			return
 		}
@@ -341,6 +345,18 @@ func (b *Buyer) finish(e *entry, a Answer, err error) {
 		b.counters.Closed(a.Outcome == outcome.Matched)
 	}
 	b.inFlight.remove(e, a, err)
+}
+
+// finish hands over the answer to the question of a call.
+func (c *call) finish(a Answer, err error) {
+	if c.buyer.remote.Total != nil && (c.state == parked || c.state == unknown) { // a run with several resolvers goes on
+		run := c.buyer.run
+		if c.charge.status == foreign {
+			run = ""
+		}
+		a.leaveOpen(run, c.charge.price)
+	}
+	c.buyer.finish(c.entry, a, err)
 }
 
 // lookUp looks up what is stored of one question.

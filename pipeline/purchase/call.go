@@ -257,8 +257,8 @@ func (c *call) fail(f *resolution.CallError) (Answer, error) {
 		c.buyer.refusals.answer()
 	}
 	if f.Class == resolution.Invalid && c.settles(f) {
-		reason := refusedReason(f)
-		return c.close(refusal(c.buyer.run, reason, f, c.buyer.remote.Price.BadRow), refused, failed(reason))
+		a := refusal(c.buyer.run, refusedReason(f), f, c.buyer.remote.Price.BadRow)
+		return c.close(a, refused, refusedAs(a))
 	}
 	how := unbilled
 	if f.Billed() {
@@ -295,7 +295,7 @@ func (c *call) settles(f *resolution.CallError) bool {
 func refusal(run, reason string, f *resolution.CallError, cost int64) answers.Answer {
 	return answers.Answer{
 		Run: run, Outcome: answers.Refused, Reason: reason, Status: f.Status, Body: f.Body, Request: f.RequestID,
-		Credits: &cost, Received: time.Now(),
+		Credits: &cost, Received: time.Now().UTC().Truncate(time.Millisecond),
 	}
 }
 

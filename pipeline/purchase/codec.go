@@ -120,7 +120,7 @@ var errUnreadable = errors.New("a stored answer that was a match does not read a
 func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, error) {
 	switch {
 	case stored.Outcome == answers.Refused:
-		return failed(stored.Reason), nil
+		return refusedAs(stored), nil
 	case stored.Outcome == answers.NoMatch && !c.operation.IsKeyword():
 		return answerOf(stored, resolution.Reply{}), nil
 	}

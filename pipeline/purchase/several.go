@@ -19,7 +19,8 @@ func withheld(a Answer, err error) (Answer, error) {
 		reason string
 	}{{ErrBudget, outcome.ReasonBudget}, {ErrNoCredits, outcome.ReasonNoCredits}, {ErrUnreachable, outcome.ReasonUnavailable}} {
 		if errors.Is(err, end.err) {
-			return Answer{Outcome: outcome.Skipped, Reason: end.reason}, nil
+			a.Outcome, a.Reason = outcome.Skipped, end.reason
+			return a, nil
 		}
 	}
 	return a, err

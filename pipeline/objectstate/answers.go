@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -50,7 +49,7 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 // that the manifest lacks: a run is under way, or was killed. Otherwise it
 // calls use with nil.
 func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*WorkingCopy) error) (err error) {
-	segments, err := s.readSegments(ctx, of, m.LogFrom, math.MaxInt64)
+	segments, err := s.readSegments(ctx, of, m.LogFrom)
 	if err == nil && m.Lanes == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
 		return use(nil)
 	}

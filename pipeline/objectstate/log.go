@@ -80,16 +80,16 @@ func segmentName(number int64) string { return fmt.Sprintf("log/%012d.seg", numb
 // readAtOnce is how many small objects are read at a time.
 const readAtOnce = 16
 
-// readSegments reads the segments of a log with numbers from one on and below
-// another one.
-func (s *State) readSegments(ctx context.Context, of answers.Scope, from, below int64) ([]segment, error) {
+// readSegments reads the segments of a log with numbers from one on, as far as a listing
+// has them.
+func (s *State) readSegments(ctx context.Context, of answers.Scope, from int64) ([]segment, error) {
 	var infos []objects.Info
 	for info, err := range s.store.List(ctx, s.folder(of).Below("log/")) {
 		if err != nil {
 			return nil, err
 		}
 		number, ok := segmentNumber(info)
-		if !ok || number < from || number >= below {
+		if !ok || number < from {
 			continue
 		}
 		if want := from + int64(len(infos)); number != want {
@@ -97,9 +97,19 @@ func (s *State) readSegments(ctx context.Context, of answers.Scope, from, below 
 		}
 		infos = append(infos, info)
 	}
-	segments, err := s.readAll(ctx, infos)
-	for i := range segments {
-		segments[i].number = from + int64(i)
+	return s.readAll(ctx, from, infos)
+}
+
+// segmentsBelow reads the segments of a log with numbers from one on and below another one,
+// all of which exist. It does not list them: a listing may lack the newest.
+func (s *State) segmentsBelow(ctx context.Context, of answers.Scope, from, below int64) ([]segment, error) {
+	var infos []objects.Info
+	for number := from; number < below; number++ {
+		infos = append(infos, objects.Info{Location: s.folder(of).Below(segmentName(number))})
+	}
+	segments, err := s.readAll(ctx, from, infos)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return segments, err
 }
@@ -128,8 +138,8 @@ func segmentNumber(info objects.Info) (number int64, ok bool) {
 	return number, err == nil
 }
 
-// readAll reads segments.
-func (s *State) readAll(ctx context.Context, infos []objects.Info) ([]segment, error) {
+// readAll reads segments, which are numbered from one on.
+func (s *State) readAll(ctx context.Context, from int64, infos []objects.Info) ([]segment, error) {
 	contents, err := s.readObjects(ctx, infos)
 	if err != nil {
 		return nil, err
@@ -139,6 +149,7 @@ func (s *State) readAll(ctx context.Context, infos []objects.Info) ([]segment, e
 		if segments[i], err = decodeSegment(data); err != nil {
 			return nil, fmt.Errorf("read %s: %w", infos[i].Location, err)
 		}
+		segments[i].number = from + int64(i)
 	}
 	return segments, nil
 }

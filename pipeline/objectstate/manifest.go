@@ -189,8 +189,8 @@ func (s *State) sweep(ctx context.Context, of answers.Scope, m *manifest) error 
 	if err != nil {
 		return err
 	}
-	if last := names[len(names)-1]; !strings.HasSuffix(last.Key, "/"+manifestName(m.Number)) {
-		return fmt.Errorf("%s: %w", last, objects.ErrLockLost)
+	if n := len(names); n > 0 && names[n-1].Key > s.folder(of).Below(manifestName(m.Number)).Key {
+		return fmt.Errorf("%s: %w", names[n-1], objects.ErrLockLost)
 	}
 	for _, old := range names[:max(len(names)-keptManifests, 0)] {
 		if err := s.store.Remove(ctx, old.Location); err != nil {

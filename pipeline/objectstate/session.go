@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -47,7 +46,7 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 			return nil, err
 		}
 		var segments []segment
-		if segments, err = s.readSegments(ctx, of, x.manifest.LogFrom, math.MaxInt64); err == nil {
+		if segments, err = s.readSegments(ctx, of, x.manifest.LogFrom); err == nil {
 			err = x.begin(ctx, dir, segments)
 		}
 		if err == nil && x.manifest.Lanes == nil {
@@ -143,7 +142,7 @@ func (x *Session) fence(ctx context.Context) error {
 		return err
 	}
 	x.manifest = m // if the segments have moved into a newer one, takeOver tries again
-	segments, err := x.state.readSegments(ctx, x.of, m.LogFrom, math.MaxInt64)
+	segments, err := x.state.readSegments(ctx, x.of, m.LogFrom)
 	if err != nil {
 		return err
 	}
@@ -181,7 +180,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 			return err
 		}
 	}
-	segments, err := x.state.readSegments(ctx, x.of, x.manifest.LogFrom, x.log.next-1)
+	segments, err := x.state.segmentsBelow(ctx, x.of, x.manifest.LogFrom, x.log.next-1)
 	if err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	late, err := x.state.readAll(ctx, lateAt)
+	late, err := x.state.readAll(ctx, 0, lateAt)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -28,12 +29,16 @@ type Bucket struct {
 	Away float64
 	// Slow is the probability that a request takes up to three minutes more.
 	Slow float64
+	// Stale is the probability that a list lacks what was written in the last two minutes.
+	Stale float64
 
 	mu       sync.Mutex
 	attempts map[string]int
 	names    map[string]map[string]int // numbers of the objects in a folder whose names are random
 	away     map[string]time.Time      // until when
 	pending  []arrival
+	written  map[string]time.Time // when an object was created
+	careless int
 }
 
 // arrival is a request that arrives after its sender has given it up.
@@ -48,7 +53,7 @@ const Outage = 20 * time.Minute
 
 // NewBucket makes a store of a world from one that has no faults.
 func NewBucket(w *World, store http.Handler) *Bucket {
-	return &Bucket{world: w, store: store, attempts: map[string]int{}, names: map[string]map[string]int{}, away: map[string]time.Time{}}
+	return &Bucket{world: w, store: store, attempts: map[string]int{}, names: map[string]map[string]int{}, away: map[string]time.Time{}, written: map[string]time.Time{}}
 }
 
 // Link is the way of one machine to the store, an aws.HTTPClient.
@@ -107,7 +112,7 @@ func (l Link) Do(r *http.Request) (*http.Response, error) {
 		b.later(arrives.Add(time.Duration(draw("later", uint64(10*time.Minute)))), r, body)
 		return nil, dead
 	}
-	response := b.serve(r, body)
+	response := b.serve(r, body, b.hides(name, attempt))
 	m.Note("store %s: %d", name, response.StatusCode)
 	if err := errors.Join(wait(r.Context(), b.travel("back", name, attempt)), m.Awake()); err != nil {
 		return nil, err
@@ -202,23 +207,59 @@ func (b *Bucket) later(at time.Time, r *http.Request, body []byte) {
 	b.pending = append(b.pending, arrival{at, r.Clone(context.Background()), body})
 }
 
-// serve answers a request, after all that arrive before it.
-func (b *Bucket) serve(r *http.Request, body []byte) *http.Response {
+// Careless is how many requests would have replaced any object, whoever wrote it.
+func (b *Bucket) Careless() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.careless
+}
+
+// hides is how old a list is.
+func (b *Bucket) hides(name string, attempt int) time.Duration {
+	if !b.world.Chance(b.Stale, "stale", name, attempt) {
+		return 0
+	}
+	return time.Duration(b.world.Draw("hides", name, attempt) % uint64(2*time.Minute))
+}
+
+// serve answers a request, after all that arrive before it. A list is as it was some time ago.
+func (b *Bucket) serve(r *http.Request, body []byte, ago time.Duration) *http.Response {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.SortStableFunc(b.pending, func(x, y arrival) int { return x.at.Compare(y.at) })
 	for len(b.pending) > 0 && !b.pending[0].at.After(time.Now()) {
 		late := b.pending[0]
 		b.pending = b.pending[1:]
-		b.apply(late.request, late.body)
+		b.apply(late.request, late.body, 0)
 	}
-	return b.apply(r, body)
+	return b.apply(r, body, ago)
 }
 
-func (b *Bucket) apply(r *http.Request, body []byte) *http.Response {
+// listed is an object in a list.
+var listed = regexp.MustCompile(`<Contents><Key>([^<]*)</Key>.*?</Contents>`)
+
+func (b *Bucket) apply(r *http.Request, body []byte, ago time.Duration) *http.Response {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	recorded := httptest.NewRecorder()
 	b.store.ServeHTTP(recorded, r)
+	switch folder, _ := path.Split(r.URL.Path); {
+	case folder == "/" && ago > 0:
+		recorded.Body = bytes.NewBuffer(listed.ReplaceAllFunc(recorded.Body.Bytes(), func(entry []byte) []byte {
+			if written, known := b.written[folder+path.Base(r.URL.Path)+"/"+string(listed.FindSubmatch(entry)[1])]; known && time.Since(written) < ago {
+				return nil
+			}
+			return entry
+		}))
+	case r.Method == http.MethodPut && recorded.Code == http.StatusOK:
+		if r.Header.Get("If-None-Match")+r.Header.Get("If-Match") == "" {
+			b.careless++
+		}
+		if b.written[r.URL.Path].IsZero() {
+			b.written[r.URL.Path] = time.Now()
+		}
+	case r.Method == http.MethodDelete:
+		delete(b.written, r.URL.Path)
+	}
 	recorded.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	if recorded.Header().Get("Content-Length") == "" {
 		recorded.Header().Set("Content-Length", fmt.Sprint(recorded.Body.Len()))

@@ -25,7 +25,7 @@ import (
 func (h *history) liveOnS3(ctx context.Context) {
 	h.world.Begin(ctx, 0)
 	h.bucket = worldtest.NewBucket(h.world, s3test.NewMemory(nil))
-	h.bucket.Failing, h.bucket.Away, h.bucket.Slow = h.plan.bucketFails, h.plan.bucketAway, h.plan.bucketSlow
+	h.bucket.Failing, h.bucket.Away, h.bucket.Slow, h.bucket.Stale = h.plan.bucketFails, h.plan.bucketAway, h.plan.bucketSlow, h.plan.bucketStale
 	var machines sync.WaitGroup
 	for range h.plan.crashes {
 		m := h.machine()
@@ -58,7 +58,7 @@ func (h *history) liveOnS3(ctx context.Context) {
 		}
 	}
 	machines.Wait()
-	h.bucket.Failing, h.bucket.Away, h.bucket.Slow = 0, 0, 0
+	h.bucket.Failing, h.bucket.Away, h.bucket.Slow, h.bucket.Stale = 0, 0, 0, 0
 	time.Sleep(worldtest.Outage)
 	if h.isWrong() {
 		return
@@ -109,6 +109,9 @@ func (h *history) run(ctx context.Context, last int, process func(ctx context.Co
 	process(h.world.Begin(ctx, last))
 	if n := h.world.Steps(); n > maxRequests {
 		h.wrongly("%d requests to the store", n)
+	}
+	if n := h.bucket.Careless(); n > 0 {
+		h.wrongly("%d objects are written without a condition", n)
 	}
 	h.service.world.Note("machine %d: %x", h.lives, h.world.Trace())
 }
@@ -184,5 +187,5 @@ func (h *history) questions() objectstate.Hashes {
 func (h *history) isExpectedOnS3(what string, err error) bool {
 	return errors.Is(err, objects.ErrUnavailable) && (h.world.Faults() > 0 || h.world.Slept()) ||
 		(errors.Is(err, objects.ErrLockLost) || errors.Is(err, errCutOff) || errors.Is(err, context.Canceled)) && h.world.Slept() ||
-		errors.Is(err, filelock.ErrLocked) && what == "open"
+		what == "open" && (errors.Is(err, filelock.ErrLocked) || h.bucket.Stale > 0) // with old lists it asks to try again
 }

@@ -53,6 +53,7 @@ type history struct {
 type knowledge struct {
 	mu        sync.Mutex
 	told      map[int]bool // keys whose answers somebody relies on
+	late      map[int]bool // keys whose answers came to a machine that has been replaced
 	disturbed bool         // a crash or a bad disk may have left more open calls than were sent
 	poor      bool         // a life ended with its budget
 	wrong     []string
@@ -277,6 +278,9 @@ func (h *history) offline(ctx context.Context) {
 		for i, a := range got {
 			n := h.service.records[keys[i]].number
 			h.compare(n, a)
+			if h.known.late[n] && a.Outcome != outcome.Matched && a.Outcome != outcome.NoMatch {
+				h.wrongly("the answer of key %d came to a machine that was replaced, and is gone: %s %s", n, a.Outcome, a.Reason)
+			}
 			unsettled := a.Outcome == outcome.Skipped || a.Outcome == outcome.Failed && a.Reason == outcome.ReasonUnknownCall
 			if a.Outcome == outcome.Skipped && h.service.records[keys[i]].failed {
 				continue // the service gave its answer up in the last life

@@ -181,6 +181,13 @@ func (h *history) acknowledge(n int) {
 	h.known.told[n] = true
 }
 
+// tooLate notes that the answer to a key is kept for the next machine.
+func (h *history) tooLate(n int) {
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	h.known.late[n] = true
+}
+
 // unexpected notes an error that nothing in the world explains.
 func (h *history) unexpected(what string, err error) {
 	switch {

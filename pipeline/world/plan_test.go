@@ -49,6 +49,7 @@ type plan struct {
 	bucketFails  float64
 	bucketAway   float64
 	bucketSlow   float64
+	bucketStale  float64
 }
 
 func newPlan(w *worldtest.World, l worldtest.Limits) plan {
@@ -113,6 +114,9 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 		}
 		if often("slow requests", 3) {
 			p.bucketSlow = 0.02
+		}
+		if often("stale lists", 4) {
+			p.bucketStale = 0.2
 		}
 	}
 	return p

@@ -2,9 +2,11 @@ package world
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -61,7 +63,11 @@ func (s store) Intent(ctx context.Context, q answers.Question, send answers.Send
 }
 
 func (s store) Place(ctx context.Context, q answers.Question, a answers.Answer, placed func()) error {
-	return s.change("place", q, func() error { return s.Store.Place(ctx, q, a, placed) })
+	err := s.change("place", q, func() error { return s.Store.Place(ctx, q, a, placed) })
+	if errors.Is(err, objects.ErrLockLost) && !errors.Is(err, objects.ErrUnavailable) && a.Outcome != answers.Refused {
+		s.history.tooLate(s.history.service.records[q.Key].number)
+	}
+	return err
 }
 
 func (s store) Put(ctx context.Context, q answers.Question, a answers.Answer) error {

@@ -40,7 +40,7 @@ func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wro
 		}
 	}
 	h := &history{
-		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), uses: map[string]int{}, known: &knowledge{told: map[int]bool{}},
+		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), uses: map[string]int{}, known: &knowledge{told: map[int]bool{}, late: map[int]bool{}},
 		scope: answers.Scope{Service: "https://service.example", Operation: p.operation},
 	}
 	if p.onS3 {

@@ -199,10 +199,14 @@ func (e *Entry) values(kind resolution.Identifier, v Verdict) map[string][]strin
 		set("org_type", a.OrgTypes[0])
 	}
 	if lead.Company != nil {
-		record := lead.Company.Record()
-		record.Fields[resolution.CompanyDomain].Text = company.Domain(record.Fields[resolution.CompanyDomain].Text)
-		for i, name := range companyColumns {
-			set(name, record.Fields[i].Text)
+		for i, field := range lead.Company.Record().Fields {
+			switch i {
+			case resolution.CompanyDomain:
+				field.Text = company.Domain(field.Text)
+			case resolution.CompanyNetworkURL:
+				field.Text = company.NetworkURL(field.Text)
+			}
+			set(companyColumns[i], field.Text)
 		}
 	}
 	for _, one := range lead.Emails {

@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,13 +33,18 @@ func TestShipped(t *testing.T) {
 				t.Errorf("documented %q, with warnings %q", e.Documented, e.Warnings())
 			}
 			total += len(answers)
-			used := map[[2]int]bool{}
+			used, filled := map[[2]int]bool{}, map[string]bool{}
 			var isPage, isCut bool
 			for _, d := range answers {
 				for _, difference := range e.Differences(d) {
 					t.Error(difference)
 				}
 				used = e.usedBy(d, used)
+				for _, w := range d.want {
+					for column, value := range w.columns {
+						filled[column] = filled[column] || len(value) > 0
+					}
+				}
 				isPage = isPage || d.answer.Status == 502 && strings.HasPrefix(string(d.answer.Body), "<")
 				isCut = isCut || d.answer.Status == 200 && !isJSON(d.answer.Body) && d.want[0].outcome == Unknown
 			}
@@ -45,6 +52,11 @@ func TestShipped(t *testing.T) {
 				t.Errorf("%d answers, a page of an outage: %t, an answer cut off: %t", len(answers), isPage, isCut)
 			}
 			e.checkUsed(t, used)
+			for _, column := range e.named() {
+				if !filled[column] {
+					t.Errorf("no documented answer has a value for %s", column)
+				}
+			}
 		})
 	}
 	if total < 120 {
@@ -93,6 +105,16 @@ func (e *Entry) checkUsed(t *testing.T, used map[[2]int]bool) {
 			}
 		}
 	}
+}
+
+// named are the columns and helpers that fields name.
+func (e *Entry) named() []string {
+	all := slices.Concat(slices.Collect(maps.Keys(e.fields.one)), slices.Collect(maps.Keys(e.fields.many)))
+	if e.later != nil && e.later.fields != nil {
+		all = slices.Concat(all, slices.Collect(maps.Keys(e.later.fields.one)))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func isJSON(body []byte) (is bool) {

@@ -3,6 +3,8 @@ package cliflag
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -14,7 +16,7 @@ const setFlag = "set"
 // ApplySettings sets flags from key=value pairs. The keys are those of the
 // settings file that the flag nameFlag names. Keys of list flags may be
 // repeated. other is as in ApplyFile. The error joins every problem.
-func ApplySettings(nameFlag string, pairs []string, flags *pflag.FlagSet, other map[string]*string) error {
+func ApplySettings(nameFlag string, pairs []string, flags *pflag.FlagSet, other Keys) error {
 	keys := settingsKeys{nameFlag: nameFlag, flags: flags, other: other}
 	given, seen := givenFlags(flags), map[string]bool{}
 	var problems []error
@@ -36,8 +38,10 @@ func ApplySettings(nameFlag string, pairs []string, flags *pflag.FlagSet, other 
 			continue
 		}
 		seen[name] = true
-		if to := other[name]; to != nil {
+		if to := other.Texts[name]; to != nil {
 			*to = value
+		} else if other.Trees[name] != nil {
+			problems = append(problems, fmt.Errorf("--set %s: write it in the %s file, since it has keys and lists of its own", written, nameFlag))
 		} else if err := flags.Set(name, value); err != nil {
 			problems = append(problems, settingError("--set "+written, err))
 		}
@@ -51,15 +55,29 @@ func givenFlags(flags *pflag.FlagSet) map[string]bool {
 	return given
 }
 
+// Keys are keys of a settings file that are not flags: those with a text, which they receive, and
+// those with lists and keys of their own. Words of names are separated by -.
+type Keys struct {
+	Texts map[string]*string
+	Trees map[string]*Tree
+}
+
+func (k Keys) has(name string) bool { return k.Texts[name] != nil || k.Trees[name] != nil }
+
+func (k Keys) names() (names []string) {
+	names = slices.AppendSeq(names, maps.Keys(k.Texts))
+	return slices.AppendSeq(names, maps.Keys(k.Trees))
+}
+
 // settingsKeys are the keys of a settings file.
 type settingsKeys struct {
 	nameFlag string
 	flags    *pflag.FlagSet
-	other    map[string]*string // keys that are not flags
+	other    Keys
 }
 
 func (k settingsKeys) known(name string) bool {
-	if k.other[name] != nil {
+	if k.other.has(name) {
 		return true
 	}
 	return k.flags.Lookup(name) != nil && name != k.nameFlag && name != setFlag && name != "help" && name != "help-all"
@@ -86,9 +104,7 @@ func (k settingsKeys) takesPairs(name string) bool {
 // unknown is the error of an unknown key.
 func (k settingsKeys) unknown(written string) error {
 	var keys []string
-	for name := range k.other {
-		keys = append(keys, name)
-	}
+	keys = k.other.names()
 	for _, name := range Names(k.flags) {
 		if k.known(name) {
 			keys = append(keys, strings.ReplaceAll(name, "-", "_"))

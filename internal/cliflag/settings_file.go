@@ -22,12 +22,11 @@ import (
 
 // ApplyFile sets the flags that a YAML file names and that are not given yet.
 // Every flag is a key, with _ or - between words. nameFlag is the flag that
-// names the file, such as "job"; it is not a key. other holds keys that are not
-// flags, and receives their values. ${NAME} in a value is an environment
+// names the file, such as "job"; it is not a key. ${NAME} in a value is an environment
 // variable. Paths that begin with ./ are relative to the file's folder.
 //
 // The error joins every problem of the file, each with its line.
-func ApplyFile(ctx context.Context, nameFlag, path string, flags *pflag.FlagSet, other map[string]*string) error {
+func ApplyFile(ctx context.Context, nameFlag, path string, flags *pflag.FlagSet, other Keys) error {
 	f := settingsFile{keys: settingsKeys{nameFlag: nameFlag, flags: flags, other: other}, path: path, given: givenFlags(flags), seen: map[string]bool{}}
 	return f.apply(ctx)
 }
@@ -151,6 +150,10 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 		f.fail(key, "%v", f.keys.unknown(written))
 		return
 	}
+	if tree := f.keys.other.Trees[name]; tree != nil {
+		*tree = f.tree(value)
+		return
+	}
 	values, isList, err := f.values(name, value)
 	if err != nil {
 		f.fail(key, "%s %v", word, err)
@@ -160,7 +163,7 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 		f.fail(key, "%s takes one value, not a list", word)
 		return
 	}
-	flag, other := f.keys.flags.Lookup(name), f.keys.other[name]
+	flag, other := f.keys.flags.Lookup(name), f.keys.other.Texts[name]
 	if f.given[name] {
 		return // variables in it may be unset, so do not expand them
 	}

@@ -83,7 +83,7 @@ Every flag is also a key of the config file; flags win.`,
 		Args:        cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.config != "" {
-				if err := cliflag.ApplyFile(c.Context(), "config", f.config, c.Flags(), nil); err != nil {
+				if err := cliflag.ApplyFile(c.Context(), "config", f.config, c.Flags(), cliflag.Keys{}); err != nil {
 					return cli.UsageError(err)
 				}
 			}

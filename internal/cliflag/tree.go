@@ -1,0 +1,98 @@
+package cliflag
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Tree is a value of a settings file: a text, a list, or keys with values. The zero Tree is of a key
+// that the file does not have.
+type Tree struct {
+	Text    string // with variables replaced
+	List    []Tree
+	Members []Member
+
+	file string
+	line int
+}
+
+// Member is a key with its value, in the order of the file.
+type Member struct {
+	Key   string // as written
+	Value Tree
+}
+
+// IsSet reports whether the file has the value.
+func (t Tree) IsSet() bool { return t.line > 0 }
+
+// Errorf is an error about the value, with its place.
+func (t Tree) Errorf(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s", t.file, t.line, fmt.Sprintf(format, args...))
+}
+
+// Path is the text as a path: one that begins with ./ is relative to the file's folder.
+func (t Tree) Path() string {
+	if strings.HasPrefix(t.Text, "./") {
+		return filepath.Join(filepath.Dir(t.file), t.Text)
+	}
+	return t.Text
+}
+
+// Value is the text. what says what it is.
+func (t Tree) Value(what string) (string, error) {
+	if t.Text == "" || t.List != nil || t.Members != nil {
+		return "", t.Errorf("%s is one value", what)
+	}
+	return t.Text, nil
+}
+
+// Values is a list of texts, or one text.
+func (t Tree) Values(what string) (texts []string, err error) {
+	if t.List == nil {
+		text, err := t.Value(what)
+		return []string{text}, err
+	}
+	for _, item := range t.List {
+		text, bad := item.Value("each entry of " + what)
+		texts, err = append(texts, text), errors.Join(err, bad)
+	}
+	return texts, err
+}
+
+// tree reads a value. Its problems are noted.
+func (f *settingsFile) tree(n ast.Node) (t Tree) {
+	t.file, t.line = f.path, n.GetToken().Position.Line
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		t.List = []Tree{}
+		for _, item := range n.Values {
+			t.List = append(t.List, f.tree(item))
+		}
+	case ast.MapNode:
+		t.Members = []Member{}
+		seen := map[string]bool{}
+		for entries := n.MapRange(); entries.Next(); {
+			key := entries.Key().GetToken()
+			if seen[key.Value] {
+				f.fail(entries.Key(), "%s is given twice", key.Value)
+			}
+			seen[key.Value] = true
+			value := f.tree(entries.Value())
+			value.line = max(key.Position.Line, 1)
+			t.Members = append(t.Members, Member{key.Value, value})
+		}
+	default:
+		values, _, err := scalars(n)
+		if err == nil {
+			t.Text, err = expand(values[0])
+		}
+		if err != nil {
+			f.fail(n, "%v", err)
+		}
+	}
+	return t
+}

@@ -34,6 +34,14 @@ type answerGroups struct {
 // loadAnswers returns the groups of the answers to a run. If there is only one, it is loaded.
 func loadAnswers(ctx context.Context, d *begin.Decision) (*answerGroups, error) {
 	g := &answerGroups{decision: d}
+	if d.Run.Order != nil {
+		for _, remote := range d.Run.Remotes() {
+			if err := remote.Load(ctx, nil); err != nil {
+				return nil, err
+			}
+		}
+		return g, nil
+	}
 	if d.AsksRows() && !d.Run.Input.ReadOnce() && d.Run.Remote.Deliveries == nil {
 		if _, elsewhere := d.Run.Remote.Answers.(purchase.Loader); elsewhere {
 			g.parts = max(copiedRowsOf(d)/d.Run.Job.RowsPerPart, 1)

@@ -34,7 +34,7 @@ func TestPairsOfFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := ApplyFile(t.Context(), "job", path, flags, nil)
+		err := ApplyFile(t.Context(), "job", path, flags, Keys{})
 		says := ""
 		if err != nil {
 			says = err.Error()[len(path):]
@@ -73,7 +73,7 @@ func TestBoundsOfFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := ApplyFile(t.Context(), "job", path, flags, nil)
+		err := ApplyFile(t.Context(), "job", path, flags, Keys{})
 		if (err == nil) != (c.err == "") || err != nil && (!strings.HasSuffix(err.Error(), c.err) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%s: %.300v; want %s", c.name, err, c.err)
 		}

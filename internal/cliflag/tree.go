@@ -29,8 +29,11 @@ type Member struct {
 // IsSet reports whether the file has the value.
 func (t Tree) IsSet() bool { return t.line > 0 }
 
-// Errorf is an error about the value, with its place.
+// Errorf is an error about the value, with its place if it is in a file.
 func (t Tree) Errorf(format string, args ...any) error {
+	if t.file == "" {
+		return fmt.Errorf(format, args...)
+	}
 	return fmt.Errorf("%s:%d: %s", t.file, t.line, fmt.Sprintf(format, args...))
 }
 

@@ -318,7 +318,7 @@ func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job,
 	if !known || f.directory == "" && len(needs[j.Operation]) == 0 {
 		return time.Time{}, ""
 	}
-	_, _, closeDirectory, err := f.openResolver(j, nil, slog.New(slog.DiscardHandler))
+	_, _, closeDirectory, err := f.openResolver(f.directory, j, nil, slog.New(slog.DiscardHandler))
 	if d.report("reference data", f.directory, cli.UsageError(err)) {
 		closeDirectory()
 	}

@@ -61,6 +61,8 @@ type runFlags struct {
 	metricsListen        string
 	dataset              JobFlags
 	remote               remoteFlags
+	order                orderKeys           // of the job file
+	items                []*resolverSettings // of an order; nil for one resolver
 	search               searchFlags
 	suppress             wire.Suppress
 	name                 string // of the job
@@ -218,14 +220,19 @@ func (f *runFlags) register(c *cobra.Command) {
 // precedence, and returns the operation.
 func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []string) (operation string, err error) {
 	var setOperation string
-	err = errors.Join(cliflag.ApplySettings("job", f.set, flags, map[string]*string{"operation": &setOperation}), cliflag.ApplyEnvironment(flags, "set"))
+	keys := cliflag.Keys{Texts: map[string]*string{"operation": &setOperation}, Trees: f.order.trees()}
+	err = errors.Join(cliflag.ApplySettings("job", f.set, flags, keys), cliflag.ApplyEnvironment(flags, "set"))
 	if err != nil {
 		return "", cli.UsageError(err)
 	}
 	if f.jobFile != "" {
-		if err := cliflag.ApplyFile(ctx, "job", f.jobFile, flags, map[string]*string{"operation": &operation}); err != nil {
+		keys.Texts["operation"] = &operation
+		if err := cliflag.ApplyFile(ctx, "job", f.jobFile, flags, keys); err != nil {
 			return "", cli.UsageError(err)
 		}
+	}
+	if err := f.settleResolvers(flags); err != nil {
+		return "", cli.UsageError(err)
 	}
 	operation = cmp.Or(setOperation, operation)
 	if len(args) == 1 {

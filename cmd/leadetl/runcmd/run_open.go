@@ -65,7 +65,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, err
 	}
 	if !f.remote.isRemote() {
-		resolver, answers, closeDirectory, err := f.openResolver(settings, run.Suppression, log)
+		resolver, answers, closeDirectory, err := f.openResolver(f.directory, settings, run.Suppression, log)
 		if err != nil {
 			return nil, nil, cli.UsageError(err)
 		}
@@ -134,7 +134,18 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	}
 	if f.remote.isRemote() {
 		wire.SetGC(wire.RemoteGC)
-		remote, closeRemote, err := f.remote.open(ctx, settings, state, f.planning, log)
+		stored := &answersOf{State: state}
+		opened.Add(stored.Close)
+		if f.remote.several {
+			closeOrder, err := f.openOrder(ctx, run, stored)
+			if err != nil {
+				return nil, nil, err
+			}
+			opened.Add(closeOrder)
+			run.Input, run.Output = input, output
+			return run, opened.Close, nil
+		}
+		remote, closeRemote, err := f.remote.open(ctx, settings, stored, f.planning, log)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -252,19 +263,19 @@ func reads(op resolution.Operation) []directory.Kind {
 
 // openResolver opens the embedded engine on the directory. answers identifies
 // the data of its answers; it is "" if the answers depend on no data.
-func (f *runFlags) openResolver(job job.Job, lists *suppression.Set, log *slog.Logger) (r *embedded.Engine, answers string, closer func() error, err error) {
+func (f *runFlags) openResolver(folder string, job job.Job, lists *suppression.Set, log *slog.Logger) (r *embedded.Engine, answers string, closer func() error, err error) {
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
 	if job.Operation == resolution.KeywordToLeadCount { // for other operations, rows are suppressed instead
 		options.Listed = wire.ListedIn(lists)
 	}
 	kinds := needs[job.Operation]
-	if f.directory == "" {
+	if folder == "" {
 		if len(kinds) > 0 {
 			return nil, "", nil, fmt.Errorf("%s needs reference data; name its folder with --directory (make one with leadetl directory import)", job.Operation)
 		}
 		return embedded.New(nil, options), "", func() error { return nil }, nil
 	}
-	d, err := wire.OpenDirectory(f.directory)
+	d, err := wire.OpenDirectory(folder)
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -274,7 +285,7 @@ func (f *runFlags) openResolver(job job.Job, lists *suppression.Set, log *slog.L
 			names = append(names, string(k))
 		}
 		return nil, "", nil, errors.Join(fmt.Errorf("directory %s has no %s, which %s needs; import them with: leadetl directory import --directory %s --%s FILE",
-			f.directory, strings.Join(names, " or "), job.Operation, f.directory, names[0]), d.Close())
+			folder, strings.Join(names, " or "), job.Operation, folder, names[0]), d.Close())
 	}
 	r = embedded.New(d, options)
 	if !r.Pure(job.Operation) {

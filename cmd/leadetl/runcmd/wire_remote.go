@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +45,11 @@ const APIKeyVariable = "LEADETL_API_KEY"
 
 // remoteFlags are the flags of a run that uses a service.
 type remoteFlags struct {
-	resolver       string
+	resolvers      []string // as given
+	resolver       string   // the one that is given; EmbeddedResolver without one
+	several        bool     // an order is asked in place of resolver
+	beside         []string // names in stored answers of the others in the order
+	variable       string   // with the API key
 	serviceName    string
 	buyAgain       bool
 	apiKeyFile     string
@@ -75,7 +78,8 @@ type remoteFlags struct {
 
 // registerAnswers registers the flags for the source of answers.
 func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
-	flags.StringVar(&f.resolver, "resolver", EmbeddedResolver, "`source` of answers: embedded, or the address of a service (called through the proxy in HTTPS_PROXY if set)")
+	f.resolver, f.variable = EmbeddedResolver, APIKeyVariable
+	flags.StringArrayVar(&f.resolvers, "resolver", nil, "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)")
 	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+APIKeyVariable+")")
 	flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)")
 	flags.BoolVar(&f.buyAgain, "buy-again", false, "buy answers that are stored under another name of the service, instead of stopping")
@@ -114,7 +118,7 @@ func (f *remoteFlags) registerCallbacks(flags *pflag.FlagSet) {
 }
 
 // isRemote reports whether answers come from a service.
-func (f *remoteFlags) isRemote() bool { return f.resolver != EmbeddedResolver }
+func (f *remoteFlags) isRemote() bool { return f.several || f.resolver != EmbeddedResolver }
 
 // onlyRemote are the flags that have no meaning for the embedded engine.
 var onlyRemote = []string{
@@ -134,6 +138,9 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 			}
 		}
 		return errors.Join(errs...)
+	}
+	if f.several {
+		return f.checkSeveral(flags)
 	}
 	if err := checkResolver(f.resolver); err != nil {
 		return err
@@ -198,7 +205,7 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 // open opens a service with everything a run needs: its stored answers and its
 // callback listener. With planning, it makes no calls, and what only calls need
 // may be missing. closeRemote closes everything.
-func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
+func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	op, asked := j.Operation, client.NewAsked(j.NetworkHosts)
@@ -228,15 +235,14 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, pla
 		return nil, nil, cli.UsageError(err)
 	}
 	if !f.offline {
-		if err := f.checkNames(ctx, state, r.Scope(op), log); err != nil {
+		if err := f.checkNames(ctx, state.State, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}
 	}
-	store, closeStore, err := openStored(ctx, state, r.Scope(op), planning || f.offline, r.Pace)
+	store, err := state.open(ctx, r.Scope(op), planning || f.offline, r.Pace)
 	if err != nil {
 		return nil, nil, err
 	}
-	opened.Add(closeStore)
 	if store != nil {
 		r.Answers = store
 	}
@@ -245,7 +251,7 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state wire.State, pla
 		r.Deliveries = purchase.NewDeliveries(r, time.Now)
 	}
 	if f.offline {
-		if err := checkOffline(ctx, state, store, r.Scope(op), log); err != nil {
+		if err := checkOffline(ctx, state.State, store, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -302,20 +308,28 @@ func (f *remoteFlags) clientOptions() (client.Options, error) {
 
 // readSecrets reads the key and the trusted certificates.
 func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) (err error) {
-	options.Key, err = secret.Read(ctx, APIKeyVariable, f.apiKeyFile)
+	options.Key, err = secret.Read(ctx, f.variable, f.apiKeyFile)
 	switch {
 	case errors.Is(err, secret.ErrNotGiven) && f.apiKeyFile == "":
-		return cli.UsageError(fmt.Errorf("no API key for the service; put it in the environment variable %s, or name its file with --api-key-file", APIKeyVariable))
+		return cli.UsageError(fmt.Errorf("no API key for the service; put it in the environment variable %s, or name its file with %s", f.variable, f.keySetting()))
 	case errors.Is(err, secret.ErrNotGiven):
-		return cli.UsageError(fmt.Errorf("--api-key-file: %s is empty; write the service's API key to it", f.apiKeyFile))
+		return cli.UsageError(fmt.Errorf("%s: %s is empty; write the API key to it", f.keySetting(), f.apiKeyFile))
 	case err != nil:
-		return cli.UsageError(fmt.Errorf("the service's API key: %w; --api-key-file names its file", err))
+		return cli.UsageError(fmt.Errorf("the API key: %w; %s names its file", err, f.keySetting()))
 	}
 	if info, err := os.Stat(f.apiKeyFile); err == nil && info.Mode().IsRegular() { // a pipe gives its key once
-		options.Reread = func() (secret.Text, error) { return secret.Read(ctx, APIKeyVariable, f.apiKeyFile) }
+		options.Reread = func() (secret.Text, error) { return secret.Read(ctx, f.variable, f.apiKeyFile) }
 	}
 	options.RootCAs, err = f.authorities(ctx)
 	return cli.UsageError(err)
+}
+
+// keySetting is the setting with the file of the API key.
+func (f *remoteFlags) keySetting() string {
+	if f.variable == APIKeyVariable {
+		return "--api-key-file"
+	}
+	return "key_file"
 }
 
 // account asks the service for the account of the key. The error is errNoKey if the key, or
@@ -345,32 +359,6 @@ func (e errNoKey) Unwrap() error { return e.error }
 type storedAnswers interface {
 	purchase.Store
 	Scopes(ctx context.Context) ([]answers.Scope, error)
-}
-
-// openStored opens the answers of a state, with look to make no calls; nil if
-// there are none then. For a state on S3 it opens a working copy, into which the run
-// loads the stored answers that it needs.
-func openStored(ctx context.Context, state wire.State, of answers.Scope, look bool, calls *pace.Controller) (storedAnswers, func() error, error) {
-	switch {
-	case state.Objects == nil && look && !wire.HoldsAnswers(state.Folder):
-		return nil, func() error { return nil }, nil
-	case state.Objects == nil:
-		store, err := wire.OpenAnswers(state.Folder, answers.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return store, store.Close, nil
-	}
-	open := state.Objects.Write
-	if look {
-		open = state.Objects.Look
-	}
-	session, err := open(ctx, of, filepath.Join(state.Folder, wire.AnswersFolder))
-	if err != nil {
-		return nil, nil, wire.UnlessUnavailable(err)
-	}
-	session.DelayWrites(calls.Crowded)
-	return session.Answers, func() error { return session.Close(ctx) }, nil
 }
 
 // controller returns the controller that paces calls as the flags say.
@@ -455,6 +443,7 @@ func checkOffline(ctx context.Context, state wire.State, store storedAnswers, as
 // name, unless a flag says that this is meant.
 func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answers.Scope, log *slog.Logger) error {
 	held, err := otherNames(ctx, state, of)
+	maps.DeleteFunc(held, func(name string, _ answers.Held) bool { return slices.Contains(f.beside, name) })
 	if err != nil || len(held) == 0 {
 		return err
 	}

@@ -1,0 +1,277 @@
+package runcmd
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/internal/wholefile"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/provider"
+)
+
+// settleResolvers finds out who is asked: one resolver, or several in an order. A provider is asked
+// as one of several, also if it is alone.
+func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
+	given := f.remote.resolvers
+	switch {
+	case f.order.resolvers.IsSet() && flags.Changed("resolver"):
+		return f.order.resolvers.Errorf("resolvers and --resolver are both given; use one of them")
+	case f.order.resolvers.IsSet():
+		var err error
+		if f.items, err = f.order.parse(); err != nil {
+			return err
+		}
+	case len(given) > 1, len(given) == 1 && (f.order.want.IsSet() || f.isProvider(given[0])):
+		var errs []error
+		for _, word := range given {
+			s, err := f.namedResolver(word)
+			f.items, errs = append(f.items, s), append(errs, err)
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	case f.order.want.IsSet():
+		return f.order.want.Errorf("want names columns for whose sake resolvers are asked; name them under resolvers, first to last")
+	case len(given) == 1:
+		f.remote.resolver = given[0]
+	}
+	f.remote.several = f.items != nil
+	return checkNames(f.items)
+}
+
+// isProvider reports whether a word is the name of an entry, or may be meant as one.
+func (f *runFlags) isProvider(word string) bool {
+	_, shipped := provider.Shipped()[word]
+	return shipped || f.order.providers.IsSet() && !strings.ContainsAny(word, ":/.") && word != EmbeddedResolver
+}
+
+// namedResolver is a resolver of --resolver, with the default of every setting.
+func (f *runFlags) namedResolver(word string) (*resolverSettings, error) {
+	s := &resolverSettings{idempotent: f.remote.idempotent}
+	if word == EmbeddedResolver {
+		if s.directory, s.name = f.directory, EmbeddedResolver; f.directory == "" {
+			return s, errors.New("--resolver embedded among several needs --directory, the folder of its reference data")
+		}
+		return s, nil
+	}
+	if !strings.ContainsAny(word, ":/") && !f.isProvider(word) {
+		if err := checkResolver(word); err != nil {
+			return s, fmt.Errorf("%w; leadetl provider list has the providers of the program", err)
+		}
+	}
+	return s, s.of(word)
+}
+
+// ofOne are flags that each of several resolvers has as a setting of its own.
+var ofOne = []string{"api-key-file", "service-name", "rate", "credit-cost", "header-name", "refresh-older-than", "refresh-no-match-older-than", "plain-404"}
+
+// checkSeveral joins the problems of flags for a run of several resolvers.
+func (f *remoteFlags) checkSeveral(flags *pflag.FlagSet) error {
+	var errs []error
+	for _, name := range ofOne {
+		if flags.Changed(name) {
+			errs = append(errs, fmt.Errorf("--%s is for one resolver; of several, each has its own settings in the job file under resolvers", name))
+		}
+	}
+	if f.newKey && !f.retryUnknown {
+		errs = append(errs, errors.New("--new-key goes with --retry-unknown"))
+	}
+	return errors.Join(append(append(errs, checkCallbackURL(f.callbackURL)), f.callbacks.check()...)...)
+}
+
+// openOrder opens the resolvers of an order, and all that a run needs of them.
+func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersOf) (closeOrder func() error, err error) {
+	var opened wire.Closers
+	defer func() { opened.CloseOn(&err) }()
+	o := &order.Order{
+		Budget:   purchase.Budget{MaxCredits: f.remote.maxCredits.Or(-1), MaxCalls: f.remote.maxCalls.Or(-1), MaxDuration: f.remote.maxDuration, Allowance: f.remote.maxCreditsPer},
+		Counters: &stats.CallCounters{},
+	}
+	if o.Want, err = f.order.wanted(); err != nil {
+		return nil, cli.UsageError(err)
+	}
+	entries, err := f.order.entries(ctx)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	for _, s := range f.items {
+		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
+		if err := f.openStep(ctx, step, s, entries, run, stored, &opened); err != nil {
+			return nil, err
+		}
+		o.Steps = append(o.Steps, step)
+	}
+	if err := o.Check(run.Job.Operation); err != nil {
+		return nil, cli.UsageError(err)
+	}
+	run.Order, run.Answers, run.Progress.Calls = o, "resolvers "+o.Identity(), o.Counters
+	return opened.Close, nil
+}
+
+// wanted are the columns of want.
+func (k *orderKeys) wanted() ([]string, error) {
+	if !k.want.IsSet() {
+		return nil, nil
+	}
+	return k.want.Values("want")
+}
+
+// entries are those of the program and of the files of the job.
+func (k *orderKeys) entries(ctx context.Context) (provider.Entries, error) {
+	var files []string
+	if k.providers.IsSet() {
+		items := k.providers.List
+		if items == nil {
+			items = []cliflag.Tree{k.providers}
+		}
+		for _, item := range items {
+			if _, err := item.Value("a file of providers"); err != nil {
+				return nil, err
+			}
+			files = append(files, item.Path())
+		}
+	}
+	return entriesOf(files, func(path string) ([]byte, error) { return ProviderFile.Read(ctx, path) })
+}
+
+// ProviderFile is a file of entries of providers.
+var ProviderFile = wholefile.Kind{Name: "a file of providers", Bytes: 256 << 10}
+
+// openStep opens a resolver.
+func (f *runFlags) openStep(ctx context.Context, step *order.Step, s *resolverSettings, entries provider.Entries, run *job.Run, stored *answersOf, opened *wire.Closers) (err error) {
+	switch {
+	case s.directory != "":
+		resolver, fingerprint, closeDirectory, err := f.openResolver(s.directory, run.Job, run.Suppression, run.Log)
+		if err != nil {
+			return cli.UsageError(err)
+		}
+		opened.Add(closeDirectory)
+		step.Directory, step.Fingerprint = resolver, fingerprint
+		return nil
+	case s.address != "":
+		var closeRemote func() error
+		service := s.forService(f.remote)
+		for _, other := range f.items {
+			service.beside = append(service.beside, other.storedName())
+		}
+		if err := checkResolver(s.address); err != nil {
+			return cli.UsageError(s.at.Errorf("%v", err))
+		}
+		if step.Remote, closeRemote, err = service.open(ctx, run.Job, stored, f.planning, run.Log); err != nil {
+			return &order.StepError{Resolver: s.name, Err: err}
+		}
+		opened.Add(closeRemote)
+		step.Remote.Price = service.price(run.Job.Operation)
+		return s.setPace(step.Remote, f.remote, nil)
+	}
+	return f.openProvider(ctx, step, s, entries, run, stored, opened)
+}
+
+// setPace sets how fast a resolver is asked. defaults are the limits that its entry knows of.
+func (s *resolverSettings) setPace(r *purchase.Remote, job remoteFlags, defaults []provider.Rate) (err error) {
+	o := pace.DefaultOptions()
+	o.GiveUp, o.Concurrency = job.giveUpAfter, job.concurrency
+	if s.concurrency > 0 {
+		o.Concurrency = s.concurrency
+	}
+	rates := s.rates
+	if rates == nil {
+		rates = defaults
+	}
+	o.Rate, o.Keys = perSecond(rates)
+	if err := o.Validate(); err != nil {
+		return cli.UsageError(s.at.Errorf("%v", err))
+	}
+	r.Pace, r.Concurrency = pace.New(o), o.Concurrency
+	r.Counters.Paced(r.Pace.Snapshot)
+	return nil
+}
+
+// openProvider opens a provider by its entry.
+func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolverSettings, entries provider.Entries, run *job.Run, stored *answersOf, opened *wire.Closers) error {
+	e, kind, err := s.entry(entries, run.Job.Operation)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	request, _ := e.Request(kind)
+	digest := e.Digest()
+	step.Entry, step.Fills, step.Verifies = hex.EncodeToString(digest[:8]), e.Columns(), verifies[e.Check]
+	step.Askable = func(key string) bool { _, can := request.Key(key); return can }
+	remote := f.remote
+	r := &purchase.Remote{
+		Name: e.Name, Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,
+		RefreshMatch: time.Duration(s.refresh), RefreshNoMatch: time.Duration(s.refreshNoMatch), RetryBills: e.RetryBills,
+		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: remote.maxDuration},
+		Price:    purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later},
+		Counters: &stats.CallCounters{},
+		Read: func(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+			reply, err := e.Read(op, status, body, into)
+			reply.Helpers = e.Helpers(kind, status, body)
+			return reply, err
+		},
+	}
+	step.Remote = r
+	if err := s.setPace(r, remote, e.Rate); err != nil {
+		return err
+	}
+	for _, warning := range e.Warnings() {
+		run.Log.Warn("the entry of a provider may not say what is meant", "provider", e.Name, "warning", warning)
+	}
+	store, err := stored.open(ctx, r.Scope(run.Job.Operation), f.planning || remote.offline, r.Pace)
+	if err != nil {
+		return err
+	}
+	if store != nil {
+		r.Answers = store
+	}
+	if remote.offline || f.planning {
+		return nil
+	}
+	if e.Later != nil {
+		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}
+	}
+	return s.connect(ctx, e, kind, r, remote, opened)
+}
+
+// verifies are the columns of verifiers.
+var verifies = map[resolution.Identifier]string{resolution.Email: "email", resolution.Phone: "phone"}
+
+// key reads the key of a provider.
+func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread func() (secret.Text, error), err error) {
+	variable := keyVariable(s.name)
+	key, err = secret.Read(ctx, variable, s.keyFile)
+	switch {
+	case errors.Is(err, secret.ErrNotGiven):
+		return key, nil, cli.UsageError(s.at.Errorf("no key of resolver %s; name its file with key_file, or put the key in the environment variable %s", s.name, variable))
+	case err != nil:
+		return key, nil, cli.UsageError(s.at.Errorf("the key of resolver %s: %v; key_file names its file", s.name, err))
+	}
+	if info, err := os.Stat(s.keyFile); err == nil && info.Mode().IsRegular() { // a pipe gives its key once
+		reread = func() (secret.Text, error) { return secret.Read(ctx, variable, s.keyFile) }
+	}
+	return key, reread, nil
+}
+
+// connect makes the client of a provider.
+func (s *resolverSettings) connect(ctx context.Context, e *provider.Entry, kind resolution.Identifier, r *purchase.Remote, job remoteFlags, opened *wire.Closers) error {
+	if _, _, err := s.key(ctx); err != nil {
+		return err
+	}
+	return cli.UsageError(s.at.Errorf("provider %s has stored answers only in this version; use --offline", s.name))
+}

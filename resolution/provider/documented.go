@@ -135,7 +135,7 @@ func (e *Entry) Differences(d Documented) (differences []string) {
 	if d.sent != "" && m.Body != d.sent {
 		differ("the body of the request is %s, want %s", m.Body, d.sent)
 	}
-	for i, v := range r.Judge(d.answer, d.keys...) {
+	for i, v := range d.judged(r) {
 		want := d.want[i]
 		if v.Outcome != want.outcome {
 			differ("key %d is %s by rule %d, want %s", i+1, named(v.Outcome), v.Rule, named(want.outcome))
@@ -156,6 +156,18 @@ func (e *Entry) Differences(d Documented) (differences []string) {
 	}
 	slices.Sort(differences)
 	return differences
+}
+
+// judged says what the answer is for each key. A poll does not know the keys, but their ids.
+func (d Documented) judged(r *Request) []Verdict {
+	if !d.answer.Polled {
+		return r.Judge(d.answer, d.keys...)
+	}
+	var ids []string
+	if r.batch != nil {
+		ids = r.batch.ids(d.keys)
+	}
+	return r.judge(d.answer, len(d.keys), ids, nil)
 }
 
 func named(o Outcome) string {

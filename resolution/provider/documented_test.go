@@ -74,7 +74,7 @@ const (
 // usedBy adds the rules that say what an answer is.
 func (e *Entry) usedBy(d Documented, used map[[2]int]bool) map[[2]int]bool {
 	r, _ := e.Request(d.kind)
-	for _, v := range r.Judge(d.answer, d.keys...) {
+	for _, v := range d.judged(r) {
 		list := rulesOfEntry
 		isElement := r.batch != nil && (v.Credits != nil || string(v.Body) != string(d.answer.Body))
 		switch {

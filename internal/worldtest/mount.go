@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -118,7 +119,7 @@ func register() {
 	tls := libc.NewTLS()
 	system = sqlite3.Xsqlite3_vfs_find(tls, 0)
 	ourSystem = *at[sqlite3.Tsqlite3_vfs](system)
-	ourSystem.FxOpen, ourSystem.FxDelete = pointer(openOn), pointer(deleteFile)
+	ourSystem.FxOpen, ourSystem.FxDelete, ourSystem.FxSleep = pointer(openOn), pointer(deleteFile), pointer(sleep)
 	ourSystem.FzName = uintptr(unsafe.Pointer(&ourName))
 	if code := sqlite3.Xsqlite3_vfs_register(tls, uintptr(unsafe.Pointer(&ourSystem)), 1); code != sqlite3.SQLITE_OK {
 		panic("worldtest: SQLite does not take another system of files")
@@ -168,6 +169,12 @@ func deleteFile(tls *libc.TLS, _, path uintptr, syncFolder int32) int32 {
 		}
 	}
 	return call[func(*libc.TLS, uintptr, uintptr, int32) int32](at[sqlite3.Tsqlite3_vfs](system).FxDelete)(tls, system, path, syncFolder)
+}
+
+// sleep waits for a lock of another connection, on the clock of Go.
+func sleep(_ *libc.TLS, _ uintptr, microseconds int32) int32 {
+	time.Sleep(time.Duration(microseconds) * time.Microsecond)
+	return microseconds
 }
 
 func writeFile(tls *libc.TLS, id, from uintptr, size int32, offset int64) int32 {

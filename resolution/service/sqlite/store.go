@@ -119,10 +119,21 @@ func Serve(dir string) (*Store, error) {
 		return nil, errors.Join(err, lock.Release())
 	}
 	s.lock = lock
-	if err := s.makeIncremental(context.Background()); err != nil {
+	if err := errors.Join(s.makeIncremental(context.Background()), s.syncLog(context.Background())); err != nil {
 		return nil, errors.Join(unavailable(err), s.Close())
 	}
 	return s, nil
+}
+
+// syncLog makes durable what can be read. A process that was killed may have written a change
+// that it did not sync, and an answer that was read from it would be lost by a power failure.
+// A checkpoint syncs the log first, so a full disk does no harm.
+func (s *Store) syncLog(ctx context.Context) error {
+	_, err := s.db.writer.Conn().ExecContext(ctx, "PRAGMA wal_checkpoint")
+	if groupcommit.Is(err, sqlite3.SQLITE_FULL) {
+		return nil
+	}
+	return err
 }
 
 // Administer opens the state in dir for an administrator; a service may be

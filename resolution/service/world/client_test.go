@@ -24,6 +24,8 @@ type given struct {
 	doubtful int      // requests of which nobody knows what became
 	underWay int
 	broke    bool // it was refused for want of credits
+	// cancelled is a search that is cancelled; mayBe is one of which nobody knows that.
+	cancelled, mayBe bool
 }
 
 // of returns what is known of a thing. The caller holds the lock.
@@ -167,7 +169,12 @@ func (c client) ask(ctx context.Context, which *call, try int) (again bool) {
 			c.refused(c.send(ctx, c.service.Public(), paths[which.operation], other, header, of...), http.StatusUnprocessableEntity, "an idempotency key of another body")
 			return true
 		}
-	case 2, 3:
+	case 2:
+		if answered && which.operation == resolution.KeywordToLead && c.world.Below(3, append(of, "cancels", c.lives, c.number)...) == 0 {
+			return c.cancel(ctx, which, of)
+		}
+		fallthrough
+	case 3:
 		if answered {
 			return c.askAgain(ctx, which, of)
 		}
@@ -252,6 +259,7 @@ func (c client) askAgain(ctx context.Context, which *call, of []any) (again bool
 	r := c.send(ctx, c.service.Public(), path, fmt.Sprintf(`{"resolution_id":%q}`, id), map[string]string{"Authorization": "Bearer " + which.key.text}, of...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	status := state.Status(r.json.Resolution.Status)
 	switch {
 	case r.status == 0, r.status >= 500:
 	case which.loose:
@@ -264,14 +272,35 @@ func (c client) askAgain(ctx context.Context, which *call, of []any) (again bool
 		if !bytes.Equal(g.body, r.body) {
 			c.note(fmt.Sprintf("the answer to call %d is another when it is asked for again: %s and %s", which.number, g.body, r.body))
 		}
-	case r.json.Resolution.Status == string(state.Completed):
-		if g.result == nil {
-			g.result = r.body
-		} else if !bytes.Equal(g.result, r.body) {
-			c.note(fmt.Sprintf("the result of call %d is another when it is asked for again: %s and %s", which.number, g.result, r.body))
-		}
-	case g.result != nil:
-		c.note(fmt.Sprintf("call %d was completed, and is %s", which.number, r.json.Resolution.Status))
+	case status == state.Cancelled && g.mayBe && g.result == nil:
+		g.cancelled = true
+	case g.cancelled, status == state.Cancelled, status == state.Failed, g.result != nil && status != state.Completed:
+		c.note(fmt.Sprintf("search %d is %s", which.number, status))
+	case status != state.Completed:
+	case g.result == nil:
+		g.result = r.body
+	case !bytes.Equal(g.result, r.body):
+		c.note(fmt.Sprintf("the result of call %d is another when it is asked for again: %s and %s", which.number, g.result, r.body))
+	}
+	return false
+}
+
+// cancel cancels a search.
+func (c client) cancel(ctx context.Context, which *call, of []any) (again bool) {
+	c.mu.Lock()
+	g := c.of(which.name())
+	g.mayBe = true
+	id, ended := g.ids[0], g.result != nil
+	c.mu.Unlock()
+	r := c.send(ctx, c.service.Public(), "/account/resolutions/cancel", fmt.Sprintf(`{"resolution_id":%q}`, id), map[string]string{"Authorization": "Bearer " + which.key.text}, of...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case r.status == 0, r.status >= 500:
+	case r.status == http.StatusOK && !ended && !g.cancelled:
+		g.cancelled = true
+	case r.json.Error.Code != "already_finished":
+		c.note(fmt.Sprintf("search %d is cancelled: %d %s", which.number, r.status, r.body))
 	}
 	return false
 }

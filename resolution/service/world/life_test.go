@@ -154,6 +154,9 @@ func (h *history) serve(ctx context.Context, s *sqlite.Store, after time.Duratio
 	for i := range h.plan.clients {
 		clients.Go(func() { client{h, v, i}.work(ctx) })
 	}
+	if h.plan.administered {
+		clients.Go(func() { h.administer(ctx) })
+	}
 	clients.Wait()
 	wait := time.NewTimer(after)
 	defer wait.Stop()
@@ -163,6 +166,38 @@ func (h *history) serve(ctx context.Context, s *sqlite.Store, after time.Duratio
 	}
 	drain()
 	h.unexpected("serve", <-ended)
+}
+
+// administer changes the state as another process does: it gives credits, and lets a key spend
+// more.
+func (h *history) administer(ctx context.Context) {
+	h.world.Pause("administrator", h.lives)
+	s, err := sqlite.Administer(h.dir, false)
+	h.unexpected("administer", err)
+	if err != nil {
+		return
+	}
+	g := &grant{number: 100 + h.lives, of: h.plan.organizations[h.world.Below(len(h.plan.organizations), "gift", h.lives)], credits: 2}
+	h.mu.Lock()
+	h.plan.gifts = append(h.plan.gifts, g)
+	h.of(g.name()).doubtful = 1
+	h.mu.Unlock()
+	if b, err := s.Grant(ctx, g.of.id, g.credits, g.name(), time.Now()); h.world.Alive() == nil {
+		h.unexpected("give credits", err)
+		h.mu.Lock()
+		if known := h.of(g.name()); err == nil {
+			known.body, known.doubtful = fmt.Append(nil, b), 0
+		}
+		h.mu.Unlock()
+	}
+	h.world.Pause("limits", h.lives)
+	if k := h.plan.keys[h.world.Below(len(h.plan.keys), "limits", h.lives)]; k.limit > 0 {
+		h.mu.Lock()
+		k.limit += 2 // before it is: a crash may come after it is stored
+		h.mu.Unlock()
+		h.unexpected("limit a key", s.LimitKey(ctx, k.public, k.limit))
+	}
+	h.unexpected("close", s.Close())
 }
 
 // deaf is a listener that no caller can reach.

@@ -122,7 +122,7 @@ func (h *history) checkLedger(o *organization, entries []state.Entry, b state.Ba
 	if captured != 0 {
 		h.note(fmt.Sprintf("the usage lacks %d credits", captured))
 	}
-	for _, g := range h.plan.grants {
+	for _, g := range slices.Concat(h.plan.grants, h.plan.gifts) {
 		known := h.of(g.name())
 		if n := granted[g.name()]; g.of == o && (n > 1 || n == 0 && known.body != nil || n == 1 && known.body == nil && known.doubtful == 0) {
 			h.note(fmt.Sprintf("grant %d is in the ledger %d times", g.number, n))
@@ -172,7 +172,9 @@ func (h *history) checkCharge(c *call, id string, of *charges) {
 		}
 	case of.reserved != leadsAsked*prices[c.operation]:
 		h.note(fmt.Sprintf("search %d reserves %d", c.number, of.reserved))
-	case of.captured+of.released != 0 && (of.captured != cost || of.captures > 1 || of.captured+of.released != of.reserved):
+	case of.captured+of.released == 0 && h.of(c.name()).result == nil && !h.of(c.name()).cancelled:
+	case of.captured == 0 && of.released == of.reserved && h.of(c.name()).mayBe && h.of(c.name()).result == nil:
+	case of.captured != cost || of.captures > 1 || of.captured+of.released != of.reserved || h.of(c.name()).cancelled:
 		h.note(fmt.Sprintf("search %d costs %d, and the ledger has %+v", c.number, cost, *of))
 	}
 }

@@ -14,9 +14,11 @@ type plan struct {
 	keys          []*key
 	calls         []*call
 	grants        []*grant
-	clients       int // goroutines that call
-	crashes       int // lives that crash, unless they end before
-	span          int // steps of a life before its crash, at most
+	gifts         []*grant // of administrators
+	clients       int      // goroutines that call
+	administered  bool     // another process changes the state meanwhile
+	crashes       int      // lives that crash, unless they end before
+	span          int      // steps of a life before its crash, at most
 	hasty         float64
 	ill           float64 // the share of posts that a receiver does not accept
 	workers       int
@@ -49,7 +51,7 @@ type call struct {
 	loose bool
 }
 
-// grant is credits that an operator gives until that is confirmed.
+// grant is credits that an operator gives until that is confirmed, or an administrator once.
 type grant struct {
 	number  int
 	of      *organization
@@ -94,6 +96,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 	for i := range in("grants", 0, 2) {
 		p.grants = append(p.grants, &grant{number: i, of: p.organizations[i%len(p.organizations)], credits: int64(in(fmt.Sprint("grant", i), 1, 20))})
 	}
+	p.administered = often("administered", 3)
 	if often("hasty", 2) {
 		p.hasty = float64(in("how hasty", 1, 4)) / 10
 	}

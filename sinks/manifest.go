@@ -268,6 +268,36 @@ type Totals struct {
 	// Reasons counts rows by outcome and reason, and malformed lines under
 	// "malformed".
 	Reasons map[string]map[string]int64 `json:"reasons,omitempty"`
+	// Resolvers counts by resolver, where a job has several.
+	Resolvers map[string]ResolverTotals `json:"resolvers,omitempty"`
+}
+
+// ResolverTotals counts what one of several resolvers has done for the rows of a part, or of all
+// parts: a key that several parts have counts in each.
+type ResolverTotals struct {
+	Asked   int64 `json:"asked"`   // distinct keys with an answer of it or an open call
+	Matched int64 `json:"matched"` // keys of these that it has matched
+	Credits int64 `json:"credits"` // cost of these answers, whenever they were paid
+	// Added counts the rows with a wanted value of it, or where nothing is wanted the rows that
+	// it has answered first.
+	Added int64 `json:"added"`
+	// Passed counts the rows that went on without it, and that ask it once more when the job is
+	// run again.
+	Passed int64 `json:"passed,omitempty"`
+}
+
+// CountResolver adds the counts of a resolver.
+func (t *Totals) CountResolver(name string, n ResolverTotals) {
+	if t.Resolvers == nil {
+		t.Resolvers = map[string]ResolverTotals{}
+	}
+	sum := t.Resolvers[name]
+	sum.Asked += n.Asked
+	sum.Matched += n.Matched
+	sum.Credits += n.Credits
+	sum.Added += n.Added
+	sum.Passed += n.Passed
+	t.Resolvers[name] = sum
 }
 
 // ByOutcome are the counts of rows by the name of their outcome.
@@ -367,6 +397,9 @@ func (t *Totals) Add(o Totals) {
 		for reason, n := range reasons {
 			t.CountReason(outcome, reason, n)
 		}
+	}
+	for name, n := range o.Resolvers {
+		t.CountResolver(name, n)
 	}
 }
 

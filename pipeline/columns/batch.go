@@ -41,6 +41,8 @@ type Batch struct {
 	Receipts []outcome.Receipt
 	// Origins say which of several resolvers answered; nil if there is one.
 	Origins []Origin
+	// Asked are the answers of several resolvers to the keys, by row; nil if there is one.
+	Asked []Asked
 	// Finds are the places of leads among the results of their searches;
 	// keyword_to_lead.
 	Finds []Find
@@ -76,7 +78,7 @@ func (b *Batch) Reset(n int) {
 	b.Outcomes = resize(b.Outcomes, n)
 	b.Reasons = resize(b.Reasons, n)
 	b.Keys.Reset()
-	b.Answers, b.Receipts, b.Origins, b.Finds, b.Counts, b.Parts, b.More = nil, nil, nil, nil, nil, nil, 0
+	b.Answers, b.Receipts, b.Origins, b.Asked, b.Finds, b.Counts, b.Parts, b.More = nil, nil, nil, nil, nil, nil, nil, 0
 	b.hashed = false
 	b.Emails, b.IPClasses, b.Addrs = b.Emails[:0], b.IPClasses[:0], b.Addrs[:0]
 }

@@ -13,6 +13,9 @@ import (
 func (s *Step) said(o *Order, a purchase.Answer, row resolution.AnswerRow) (k said) {
 	k = said{state: answered, answer: a, row: row}
 	k.answer.Found = resolution.AnswerRow{} // of memory that is used again
+	if a.Refusal.Answered() {
+		k.answer.Receipt = a.Refusal
+	}
 	switch {
 	case a.Outcome == outcome.Skipped, a.Outcome == outcome.Failed && !strings.HasPrefix(a.Reason, outcome.ReasonRefused):
 		k.state, k.skip = stopped, a.Reason

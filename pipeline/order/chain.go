@@ -20,6 +20,7 @@ import (
 type Chain struct {
 	order  *Order
 	layout *columns.Layout
+	run    string
 	askers []asker           // by step
 	buyers []*purchase.Buyer // of Order.Remotes
 	total  *purchase.Total
@@ -37,7 +38,7 @@ type Options struct {
 // Open makes the Chain of a run and counts what the run has spent before. No request leaves after
 // ctx has ended.
 func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
-	c := &Chain{order: o, layout: with.Layout}
+	c := &Chain{order: o, layout: with.Layout, run: with.Run}
 	defer func() {
 		if err != nil {
 			c.Close()

@@ -79,8 +79,11 @@ type condition struct {
 	guards  resolution.Group
 }
 
-// maxWanted is the number of bits.
-const maxWanted = 64
+const (
+	maxWanted = 64 // the number of bits
+	// maxSteps is the number of resolvers of which a part remembers what it has written.
+	maxSteps = 32
+)
 
 // Check joins all problems of an order, and prepares it.
 func (o *Order) Check(op resolution.Operation) error {
@@ -107,6 +110,9 @@ func (o *Order) Check(op resolution.Operation) error {
 			o.wanted[v.group] |= 1 << i
 			o.all |= 1 << i
 		}
+	}
+	if len(o.Steps) > maxSteps {
+		fail("resolvers names %d; %d are possible", len(o.Steps), maxSteps)
 	}
 	names := map[string]bool{}
 	for _, s := range o.Steps {

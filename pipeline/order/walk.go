@@ -68,9 +68,10 @@ type result struct {
 	checked []verdict
 }
 
-// verdict is what a verifier says about a value of the row.
+// verdict is what a verifier says about a value that was found, in the row or refused.
 type verdict struct {
-	step int
+	step  int
+	value string
 	said
 }
 
@@ -87,7 +88,7 @@ type walk struct {
 func (o *Order) next(k *key) (action, result) {
 	w := walk{order: o, key: k, refused: make([]uint, len(o.Steps))}
 	for {
-		w.result = result{stop: -1}
+		w.result = result{stop: -1, checked: w.checked}
 		if w.key.suppressed != "" {
 			for i := range k.said {
 				if k.said[i].state == answered {
@@ -157,6 +158,9 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 		return action{}, false, false
 	}
 	says := w.key.verdicts[i][text]
+	if says.state >= answered && !slices.ContainsFunc(w.checked, func(v verdict) bool { return v.step == i && v.value == text }) {
+		w.checked = append(w.checked, verdict{i, text, says})
+	}
 	switch says.state {
 	case unlooked:
 		return action{look, i, text}, true, false
@@ -170,7 +174,6 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 		w.stop, w.stopped = i, says
 		return action{}, true, false
 	}
-	w.checked = append(w.checked, verdict{i, says})
 	if says.accepted {
 		return action{}, false, false
 	}

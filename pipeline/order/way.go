@@ -148,7 +148,7 @@ func (w *way) finish(q int, r result) {
 	w.results[q] = r
 	k := &w.keys[q]
 	count := func(step int, s *said) {
-		if b, is := w.chain.askers[step].(*bought); is && s.looked != nil {
+		if b, is := w.chain.askers[step].(*bought); is && s.looked != nil && s.state == answered {
 			b.buyer.Use(*s.looked)
 		}
 	}
@@ -168,12 +168,17 @@ func (w *way) fill(b *columns.Batch, question []int) {
 	b.Receipts, b.Origins = make([]outcome.Receipt, n), make([]columns.Origin, n)
 	b.Answers = resolution.NewAnswers()
 	b.Answers.Companies.Table = w.chain.layout.Companies()
+	next := 0 // key
 	for i, q := range question {
 		if q < 0 {
 			b.Answers.AddMiss("")
 			continue
 		}
 		k, r := &w.keys[q], &w.results[q]
+		if q == next {
+			b.Asked = append(b.Asked, r.asked(o, k, w.chain.run, i)...)
+			next++
+		}
 		b.Outcomes[i], b.Reasons[i] = r.outcome(o, k)
 		b.Receipts[i] = r.receipt(k)
 		if k.suppressed != "" {

@@ -11,6 +11,7 @@ const (
 	ReasonBudget      = "budget"       // the budget of a resolver among several is used up
 	ReasonNoCredits   = "no_credits"   // so are the credits of its account
 	ReasonNotAskable  = "not_askable"  // a provider has no request for a key of this form
+	ReasonMinMatch    = "min_match"    // a resolver among several has matched too few of its first keys to be asked about others
 	ReasonNotFound    = "not_found"    // a search without leads, as the embedded engine says it
 )
 

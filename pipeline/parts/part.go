@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -40,6 +41,7 @@ type partMaker struct {
 	digest   cut.Digest
 	rejected sideWriter
 	leftOut  sideWriter // ids of suppressed rows
+	asked    askedWriter
 }
 
 func newPartMaker(w *Work, number int) *partMaker {
@@ -253,6 +255,7 @@ func (m *partMaker) write(b *columns.Batch) error {
 		}
 	}
 	t := Count(b)
+	m.asked.count(b, &t)
 	if run := m.decision.Run; run.Job.CountsInput() && !run.Job.Operation.IsKeyword() {
 		t.SourceRows = InputRows(b)
 	}
@@ -320,7 +323,29 @@ func Count(b *columns.Batch) sinks.Totals {
 		}
 		t.CountReason(o.String(), b.Reasons[i], 1)
 	}
+	for _, o := range b.Origins {
+		countOrigin(o, &t)
+	}
 	return t
+}
+
+// countOrigin counts the resolvers that a row has values from, and those that were passed over and
+// may be asked later.
+func countOrigin(o columns.Origin, t *sinks.Totals) {
+	added := o.Wanted
+	if len(added) == 0 {
+		added = []string{o.AnsweredBy}
+	}
+	for i, name := range added {
+		if name != "" && !slices.Contains(added[:i], name) {
+			t.CountResolver(name, sinks.ResolverTotals{Added: 1})
+		}
+	}
+	for skipped := range strings.SplitSeq(o.Skipped, ";") {
+		if name, reason, noted := strings.Cut(skipped, ":"); noted && reason != outcome.ReasonMinMatch {
+			t.CountResolver(name, sinks.ResolverTotals{Passed: 1})
+		}
+	}
 }
 
 // CountRejects counts malformed lines by reason.

@@ -1,0 +1,50 @@
+package order
+
+import (
+	"slices"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+)
+
+// asked are the answers that the row of a key is made of, and the open calls on the way to it, in
+// the order of the resolvers. row is the place of the row.
+func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Asked) {
+	add := func(step int, s *said) {
+		name, a := o.Steps[step].Name, &s.answer
+		if a.Reason == outcome.ReasonNotAskable {
+			return
+		}
+		of := columns.Asked{
+			Row: row, Step: step, Resolver: name, Outcome: a.Outcome, Reason: a.Reason, Receipt: a.Receipt, Request: a.Request,
+			Open: a.Open, MaxCredits: a.MaxCredits, PaidHere: a.Run == RunOf(run, name),
+		}
+		if o.Steps[step].Remote == nil {
+			of.Receipt.Priced = true // it is free
+		}
+		all = append(all, of)
+	}
+	passed := r.passed(o, k)
+	for i := range o.Steps {
+		if slices.Contains(r.used, i) || i < passed && k.said[i].answer.Open {
+			add(i, &k.said[i])
+		}
+		for c := range r.checked {
+			if v := &r.checked[c]; v.step == i && (v.state == answered || v.answer.Open) {
+				add(i, &v.said)
+			}
+		}
+	}
+	return all
+}
+
+// passed is how many steps the key has passed on the way to its row.
+func (r *result) passed(o *Order, k *key) int {
+	switch {
+	case r.stop >= 0:
+		return r.stop + 1
+	case len(r.used) > 0 && (k.suppressed != "" || o.all == 0 || r.got == o.all):
+		return r.used[len(r.used)-1]
+	}
+	return len(o.Steps)
+}

@@ -1,0 +1,52 @@
+package parts
+
+import (
+	"github.com/zeebo/xxh3"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// askedWriter has what several resolvers say about the distinct keys of a part.
+type askedWriter struct {
+	// seen are the hashes of the keys so far, with two bits for each resolver: it has answered, it
+	// has an open call.
+	seen map[uint64]uint64
+}
+
+// count counts what the batches before do not have.
+func (w *askedWriter) count(b *columns.Batch, t *sinks.Totals) {
+	for _, a := range w.fresh(b) {
+		n := sinks.ResolverTotals{Asked: 1, Credits: int64(a.Receipt.Credits)}
+		if a.Outcome == outcome.Matched {
+			n.Matched = 1
+		}
+		t.CountResolver(a.Resolver, n)
+	}
+}
+
+// fresh is what the batches before do not have. A verifier may say several things about a key.
+func (w *askedWriter) fresh(b *columns.Batch) (fresh []columns.Asked) {
+	if w.seen == nil {
+		w.seen = map[uint64]uint64{}
+	}
+	for from := 0; from < len(b.Asked); {
+		row := b.Asked[from].Row
+		key := xxh3.Hash(b.Keys.At(row))
+		before := w.seen[key]
+		now := before
+		for ; from < len(b.Asked) && b.Asked[from].Row == row; from++ {
+			a := b.Asked[from]
+			bit := uint64(1) << (2 * a.Step)
+			if a.Open {
+				bit <<= 1
+			}
+			if now |= bit; before&bit == 0 {
+				fresh = append(fresh, a)
+			}
+		}
+		w.seen[key] = now
+	}
+	return fresh
+}

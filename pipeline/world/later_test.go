@@ -66,6 +66,7 @@ func (s *service) postAgain(r *record, request int) {
 	if r.givenUp != nil && s.world.Below(2, "given up again", r.number, request) == 0 {
 		again := *r.givenUp
 		again.tries, again.due, again.done = 0, time.Now(), false
+		again.spoiled = s.world.Chance(s.plan.spoils, "spoils again", r.number, request)
 		s.send(&again)
 	}
 }
@@ -89,9 +90,19 @@ func (s caller) Poll(_ context.Context, op resolution.Operation, id, _ string) (
 	w.Note("poll %s", id)
 	e := &resolution.CallError{Operation: op, Class: resolution.Unavailable, Status: 500, Sent: true}
 	switch {
+	case n <= oddLooks && w.Chance(s.plan.faulty/2, "page is odd", id):
+		e.Class, e.Status, e.Body = resolution.Protocol, 200, []byte("<html>")
+		return resolution.Reply{}, e
 	case n <= patient && w.Chance(s.plan.faulty/2, "poll fails", id, n):
-		if w.Below(2, "poll is limited", id, n) == 0 {
+		switch w.Below(8, "how poll fails", id, n) {
+		case 0:
+			e.Class, e.Status = resolution.Denied, 401
+		case 1, 2, 3:
 			e.Class, e.Status = resolution.Limited, 429
+		case 4, 5:
+			if time.Since(d.made) < 20*time.Second { // it is not yet known everywhere
+				e.Class, e.Status = resolution.Invalid, 404
+			}
 		}
 		return resolution.Reply{}, e
 	case time.Since(d.made) > 24*time.Hour && (s.plan.window > 0 || !s.plan.honours):
@@ -102,6 +113,9 @@ func (s caller) Poll(_ context.Context, op resolution.Operation, id, _ string) (
 	}
 	return client.Read(op, 200, d.Body, nil)
 }
+
+// oddLooks is after how many looks a page that could not be read can be: more than a call makes.
+const oddLooks = 12
 
 // maxPosts bounds how often a delivery is tried.
 const maxPosts = 40
@@ -151,7 +165,18 @@ func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *histo
 	if d.spoiled = false; spoiled {
 		posted.Body = []byte("<html>")
 	}
+	if cost := s.costs(d.number); s.plan.prices && !d.failed {
+		posted.Spent = &cost
+	}
+	tries := d.tries
 	s.mu.Unlock()
+	if s.world.Below(4, "posted too early", d.ID, tries) == 0 {
+		early := posted
+		early.Body = fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, d.ID)
+		_ = alive(h.world, func() error {
+			return errors.Join(to.Hint(context.WithoutCancel(ctx), d.ID), to.Deliver(context.WithoutCancel(ctx), early))
+		})
+	}
 	err := alive(h.world, func() error { return to.Deliver(context.WithoutCancel(ctx), posted) })
 	s.world.Note("post %s: %v", d.ID, err == nil)
 	switch {

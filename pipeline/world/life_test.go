@@ -187,7 +187,7 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 	if h.plan.honours {
 		r.Keys = purchase.NewKeyWindow(cmp.Or(h.plan.window, purchase.DefaultKeyWindow))
 	}
-	r.Deliveries = purchase.NewDeliveries(r, time.Now)
+	r.Check, r.Deliveries = client.NewAsked(nil).Check, purchase.NewDeliveries(r, time.Now)
 	return r
 }
 

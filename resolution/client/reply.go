@@ -164,7 +164,7 @@ func (e envelope) swapped(detail string) *resolution.CallError {
 func (a answer) about(body jsontree.Value) resolution.About {
 	r := resolution.About{
 		ID:        jsontree.Text(jsontree.Object(body.Get("resolution")).Get("id")),
-		RequestID: a.requestID(),
+		RequestID: exchange.RequestID(a.header),
 		Status:    a.status,
 		Replayed:  strings.EqualFold(a.header.Get("Idempotent-Replayed"), "true"),
 		Pace:      exchange.PaceOf(a.header, body, time.Now()),
@@ -182,15 +182,6 @@ func (a answer) about(body jsontree.Value) resolution.About {
 		r.Spent = &spent
 	}
 	return r
-}
-
-func (a answer) requestID() string {
-	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
-		if id := a.header.Get(name); id != "" && exchange.IsWord(id, 128) {
-			return id
-		}
-	}
-	return ""
 }
 
 // said is what an answer says about having data.

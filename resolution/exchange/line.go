@@ -128,8 +128,12 @@ func (l *Line) try(ctx context.Context, by *http.Transport, w *Watch, r Request)
 	// idempotency key is set and GetBody returns the body again. Without GetBody it
 	// does not. It knows that a bytes.Reader is in memory, so it sends headers and
 	// body in one write.
+	body := io.ReadCloser(http.NoBody)
+	if len(r.Body) > 0 {
+		body = io.NopCloser(bytes.NewReader(r.Body))
+	}
 	response, err := by.RoundTrip((&http.Request{
-		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header, Body: io.NopCloser(bytes.NewReader(r.Body)),
+		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header, Body: body,
 		ContentLength: int64(len(r.Body)),
 	}).WithContext(httptrace.WithClientTrace(timed, w.trace())))
 	if err != nil && w.unfit && !w.wrote() {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"math"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -143,4 +144,14 @@ func IsWord(s string, most int) bool {
 	return len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
 	})
+}
+
+// RequestID is a service's name for a request, for its operator; "" if it has none that can be shown.
+func RequestID(h http.Header) string {
+	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Correlation-Id"} {
+		if id := h.Get(name); id != "" && IsWord(id, 128) {
+			return id
+		}
+	}
+	return ""
 }

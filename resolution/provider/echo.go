@@ -31,7 +31,7 @@ func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []st
 		})
 		if other && !own {
 			for j := range all {
-				all[j] = Verdict{Status: all[j].Status, Fault: "the answer to a batch has the keys in another order"}
+				all[j] = Verdict{Status: all[j].Status, Fault: "the answer to a batch has the keys in another order", Swapped: true}
 			}
 			return
 		}

@@ -30,6 +30,10 @@ type Verdict struct {
 	Credits *int64
 	// Fault says why an answer that has come is Unknown, "" if it fits no rule.
 	Fault string
+	// Swapped says that the answer is that to another request, or may be.
+	Swapped bool
+	// Next is the request that asks for an answer which comes later; nil if it stays the same.
+	Next *Message
 	// Alone says that the provider refused a row of the batch without naming it: each key is to
 	// be asked alone. Nothing was billed.
 	Alone bool
@@ -45,7 +49,8 @@ func (r *Request) Judge(a Answer, keys ...string) []Verdict {
 	return r.judge(a, len(keys), ids, keys)
 }
 
-// judge is Judge for n keys with ids. keys are nil if they are not known any more.
+// judge is Judge for n keys with ids. A poll does not know the keys, and perhaps not all ids: they
+// are "" then.
 func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
 	body := bytes.TrimPrefix(a.Body, []byte("\ufeff"))
 	reading(body, func(v jsontree.Value) {
@@ -55,6 +60,7 @@ func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
 				all = r.batch.judge(list, got, n, ids)
 				r.batch.checkEchoes(all, r.kind, keys)
 				r.share(all, a.Header, v)
+				r.follow(all, a, keys)
 				return
 			}
 		}
@@ -68,8 +74,23 @@ func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
 		} else {
 			wholeBatch(all)
 		}
+		r.follow(all, a, keys)
 	})
 	return all
+}
+
+// follow adds the requests that ask later. Without what such a request needs the call is unknown.
+func (r *Request) follow(all []Verdict, a Answer, keys []string) {
+	for i := range all {
+		v := &all[i]
+		if v.Outcome != Later || a.Polled { // a poll is sent again as it is
+			continue
+		}
+		m, is := r.next(v.Body, keys, i)
+		if v.Next = &m; !is {
+			*v = Verdict{Status: v.Status, Body: v.Body, Fault: "the answer lacks what the request for a later one needs"}
+		}
+	}
 }
 
 // judgeWhole classes an answer that is about all keys. A poll that fits no rule leaves its calls as
@@ -122,7 +143,7 @@ func (b *batch) judge(list jsontree.Value, a received, n int, ids []string) []Ve
 	all := make([]Verdict, n)
 	fail := func(fault string) []Verdict {
 		for i := range all {
-			all[i] = Verdict{Status: a.status, Fault: fault}
+			all[i] = Verdict{Status: a.status, Fault: fault, Swapped: fault == ofAnother}
 		}
 		return all
 	}
@@ -156,6 +177,8 @@ const (
 	twice   = -2
 )
 
+const ofAnother = "the answer to a batch has an element of another one"
+
 // places finds the element of each key. With a fault none of the elements can be trusted.
 func (b *batch) places(isObject bool, elements []jsontree.Value, n int, ids []string) (found []int, fault string) {
 	found = make([]int, n)
@@ -168,17 +191,17 @@ func (b *batch) places(isObject bool, elements []jsontree.Value, n int, ids []st
 		}
 		return found, ""
 	}
-	of := make(map[string]int, n)
+	of, known := make(map[string]int, n), true
 	for i, id := range ids {
-		of[id], found[i] = i, missing
+		of[id], found[i], known = i, missing, known && id != ""
 	}
 	for at, v := range elements {
 		id := b.idOf(isObject, v)
-		i, known := of[id]
+		i, is := of[id]
 		switch {
-		case id == "":
-		case !known:
-			return nil, "the answer to a batch has an element of another one"
+		case id == "", !is && !known:
+		case !is:
+			return nil, ofAnother
 		case found[i] == missing:
 			found[i] = at
 		default:

@@ -1,0 +1,220 @@
+package provider
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
+)
+
+// maxBody bounds an answer, in bytes, without its encodings.
+const maxBody = 4 << 20
+
+// Options say how a provider is asked.
+type Options struct {
+	// Key is what the entry's key is made of: the key, USER:PASSWORD for basic, ID:SECRET for a
+	// token. It is empty for none.
+	Key secret.Text
+	// Reread reads the key again after a 401: keys rotate. nil if Key cannot change.
+	Reread func() (secret.Text, error)
+	// Concurrency is the maximum of simultaneous requests, and of kept connections.
+	Concurrency int
+	// Timeout bounds a request from the dial to the last byte of the answer.
+	Timeout time.Duration
+	// RootCAs are trusted instead of the system's; nil trusts the system's.
+	RootCAs *x509.CertPool
+	// Base is asked instead of the entry's base, in tests; "" for the entry's.
+	Base string
+}
+
+// DefaultOptions are the defaults of the command line, without a key.
+func DefaultOptions() Options { return Options{Concurrency: 16, Timeout: 30 * time.Second} }
+
+// Client asks one provider. It is safe for concurrent use.
+type Client struct {
+	entry   *Entry
+	base    *url.URL
+	line    *exchange.Line
+	options Options
+	key     atomic.Pointer[secret.Text]
+	tokens  tokens
+}
+
+// New makes a client without opening a connection. The error joins everything that is wrong with o
+// and is resolution.ErrInvalid.
+func New(e *Entry, o Options) (*Client, error) {
+	base := e.base
+	var errs []error
+	if o.Base != "" {
+		var err error
+		if base, err = parseBase(o.Base); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	o.Key = trimmed(o.Key)
+	if err := e.key.check(o.Key); err != nil {
+		errs = append(errs, fmt.Errorf("the key of %s: %w", e.Name, err))
+	}
+	if o.Concurrency < 1 {
+		errs = append(errs, fmt.Errorf("concurrency %d is less than 1", o.Concurrency))
+	}
+	if o.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("timeout %s is not positive", o.Timeout))
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("%w: %w", resolution.ErrInvalid, errors.Join(errs...))
+	}
+	c := &Client{entry: e, base: base, options: o, line: exchange.NewLine(o.Concurrency, o.Timeout, maxBody, o.RootCAs)}
+	c.key.Store(&o.Key)
+	c.tokens.turn = make(chan struct{}, 1)
+	return c, nil
+}
+
+// Close closes the idle connections.
+func (c *Client) Close() { c.line.HTTP.CloseIdleConnections() }
+
+// Result is the answer to one of several calls. The error is that of Do.
+type Result struct {
+	Reply resolution.Reply
+	Err   error
+}
+
+// ErrAskAlone is in the error of each call of a batch that the provider refused because of one of
+// its rows, without saying which: nothing was billed, and each key is to be asked alone.
+var ErrAskAlone = errors.New("a row of the batch was refused; ask about each key alone")
+
+// Do asks about one key. The error is a *resolution.CallError, or the context's.
+func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
+	result := c.DoBatch(ctx, []resolution.Call{call})[0]
+	return result.Reply, result.Err
+}
+
+// DoBatch asks about the keys of calls of one operation in one request: no more than the entry's
+// BatchSize, and none whose questions are equal. Each call gets its own answer and no other's.
+func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []Result {
+	op := calls[0].Operation
+	kind := op.Identifier()
+	if c.entry.Check != "" {
+		kind = c.entry.Check
+	}
+	keys := make([]string, len(calls))
+	for i, call := range calls {
+		keys[i] = call.Key
+	}
+	m, r, err := c.message(kind, keys)
+	if err != nil {
+		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: err.Error()})
+	}
+	got, err := c.send(ctx, op, m, false)
+	if err != nil {
+		return each(len(calls), err)
+	}
+	verdicts := r.Judge(Answer{got.Status, got.Header, got.body(), false}, keys...)
+	results := make([]Result, len(calls))
+	for i, v := range verdicts {
+		if v.Swapped {
+			c.line.Renew()
+		}
+		results[i] = c.result(op, got, v, func() string { return r.ticket(v.Next, keys, i) })
+	}
+	return results
+}
+
+// message is the request about some keys.
+func (c *Client) message(kind resolution.Identifier, keys []string) (m Message, r *Request, err error) {
+	r, is := c.entry.Request(kind)
+	switch {
+	case !is:
+		return m, nil, fmt.Errorf("%s is not asked about %s", c.entry.Name, kind)
+	case len(keys) > c.entry.BatchSize(kind):
+		return m, nil, fmt.Errorf("%s is asked about %d keys at a time", c.entry.Name, c.entry.BatchSize(kind))
+	}
+	if m, is = r.Message(keys...); !is {
+		return m, nil, errors.New("a key lacks the form that the provider asks for")
+	}
+	if r.batch != nil {
+		ids := slices.Sorted(slices.Values(r.batch.ids(keys)))
+		if len(slices.Compact(ids)) < len(ids) {
+			return m, nil, errors.New("two keys of a batch are one question")
+		}
+	}
+	return m, r, nil
+}
+
+// each is the same error for n calls.
+func each(n int, err error) []Result {
+	results := make([]Result, n)
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+// got is an answer, and who may have gotten it.
+type got struct {
+	exchange.Answer
+	doubtful bool // it may be that to another request
+}
+
+// body is what rules see of the body: nothing if it did not come whole.
+func (g got) body() []byte {
+	if g.Fault != nil {
+		return []byte("{") // the beginning of an answer is none
+	}
+	return g.Body
+}
+
+// send sends a request with the key. If a token was refused that is not new, it is renewed, and the
+// request sent again: a refusal bills nothing.
+func (c *Client) send(ctx context.Context, op resolution.Operation, m Message, renewed bool) (got, error) {
+	key := c.key.Load()
+	token, err := c.token(ctx, op, renewed)
+	if err != nil {
+		return got{}, err
+	}
+	request, err := c.request(m, key, token.value)
+	if err != nil {
+		return got{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: err.Error()}
+	}
+	a, w, err := c.line.Send(ctx, request, func(exchange.Answer) bool { return false })
+	if err != nil {
+		failed, _ := errors.AsType[*exchange.Failure](err)
+		c.heed(failed.Status, key)
+		return got{}, &resolution.CallError{
+			Operation: op, Class: failed.Class, Status: failed.Status, Sent: failed.Sent, Detail: failed.Detail,
+			General: failed.Class == resolution.Denied && failed.Cause == nil, Body: failed.Body, Cause: failed.Cause,
+		}
+	}
+	g := got{Answer: a, doubtful: w.IsDoubtful()}
+	if g.doubtful {
+		c.line.Renew()
+	}
+	w.Done()
+	c.heed(a.Status, key)
+	if a.Status == http.StatusUnauthorized && !g.doubtful && c.entry.key.token != nil && !renewed && time.Since(token.since) > freshToken {
+		return c.send(ctx, op, m, true)
+	}
+	return g, nil
+}
+
+// heed reads the key again if it was refused. One that cannot be read, or is none, leaves the old
+// one in use.
+func (c *Client) heed(status int, used *secret.Text) {
+	if status != http.StatusUnauthorized || c.options.Reread == nil || c.key.Load() != used {
+		return
+	}
+	if key, err := c.options.Reread(); err == nil {
+		if key = trimmed(key); c.entry.key.check(key) == nil {
+			c.key.CompareAndSwap(used, &key)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package provider
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/leadetl/leadetl/internal/jsontree"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// next is the request that asks for the answer about key i, which comes later, by the answer that
+// said so.
+func (r *Request) next(body []byte, keys []string, i int) (m Message, is bool) {
+	later := r.entry.later
+	switch {
+	case later == nil:
+		return m, false
+	case later.ask == nil && r.one != nil:
+		m, is = r.one.render(formOf(keys[i]))
+	case later.ask == nil:
+		m, is = r.batch.render(keys[i : i+1])
+	default:
+		reading(body, func(v jsontree.Value) {
+			m, is = later.ask.render(func(name string) (string, bool) {
+				if kindOf(name) == r.kind && len(keys) == 1 {
+					return formOf(keys[0])(name)
+				}
+				p, err := parsePath(name)
+				text, _ := spelled(p.one(v))
+				return text, err == nil && text != ""
+			})
+		})
+	}
+	return m, is
+}
+
+// ticket is what a poll needs to know of a call: the request without its key and headers, and which
+// of the elements of a batch is its. It is on disk as the id of the answer that is promised.
+type ticket struct {
+	Kind   resolution.Identifier `json:"k"`
+	Method string                `json:"m"`
+	Target string                `json:"t"`
+	Type   string                `json:"c,omitempty"`
+	Body   string                `json:"b,omitempty"`
+	Keys   int                   `json:"n,omitempty"` // of the batch, if there is one
+	Place  int                   `json:"p,omitempty"` // of the key in it
+	ID     string                `json:"i,omitempty"` // of its element
+}
+
+// ticket makes that of key i of n.
+func (r *Request) ticket(next *Message, keys []string, i int) string {
+	t := ticket{Kind: r.kind, Method: next.Method, Target: next.Target, Type: next.Type, Body: next.Body}
+	if r.batch != nil && r.entry.later.ask != nil {
+		t.Keys, t.Place = len(keys), i
+		if ids := r.batch.ids(keys); ids != nil {
+			t.ID = ids[i]
+		}
+	}
+	text, _ := json.Marshal(t) // of texts and numbers
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func readTicket(id string) (t ticket, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(id)
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil || t.Keys < 0 || t.Keys > 10_000 || t.Place < 0 || t.Place >= max(t.Keys, 1) {
+		return t, errors.New("the id of a promised answer cannot be read")
+	}
+	return t, nil
+}
+
+// task is what the tickets of one request have in common.
+func (t ticket) task() ticket {
+	t.Place, t.ID = 0, ""
+	return t
+}
+
+// Task names what one poll asks for: the ids of replies that are pending with the same task are
+// asked for together.
+func Task(id string) string {
+	t, err := readTicket(id)
+	if err != nil {
+		return id
+	}
+	text, _ := json.Marshal(t.task())
+	return string(text)
+}
+
+// Poll asks for an answer that comes later, by the ID of the reply that is pending. It never makes a
+// call unknown before the provider says that the answer is gone, or has come without it.
+func (c *Client) Poll(ctx context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
+	result := c.PollBatch(ctx, op, []string{id})[0]
+	return result.Reply, result.Err
+}
+
+// PollBatch is Poll for answers of one Task, in one request.
+func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []string) []Result {
+	tickets := make([]ticket, len(ids))
+	var err error
+	for i, id := range ids {
+		t, wrong := readTicket(id)
+		if tickets[i] = t; wrong != nil {
+			err = wrong
+		} else if t.task() != tickets[0].task() {
+			err = errors.New("the answers are not of one task")
+		}
+	}
+	r, is := c.entry.Request(tickets[0].Kind)
+	if err == nil && !is {
+		err = errors.New("the entry is not asked about that any more")
+	}
+	if err != nil {
+		return each(len(ids), &resolution.CallError{Operation: op, Class: resolution.Unavailable, Detail: err.Error()})
+	}
+	m := r.pollMessage(tickets[0])
+	got, err := c.send(ctx, op, m, false)
+	if failed, is := errors.AsType[*resolution.CallError](err); is {
+		failed.Unbilled = true // the call itself was answered
+		return each(len(ids), failed)
+	}
+	n := max(tickets[0].Keys, 1)
+	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), nil)
+	results := make([]Result, len(ids))
+	for i, t := range tickets {
+		results[i] = c.result(op, got, verdicts[t.Place], func() string { return ids[i] })
+	}
+	return results
+}
+
+// pollMessage is the request of a ticket.
+func (r *Request) pollMessage(t ticket) Message {
+	headers := r.entry.headers
+	switch later := r.entry.later; {
+	case later != nil && later.ask != nil:
+		headers = slices.Concat(headers, later.ask.headers)
+	case r.one != nil:
+		headers = slices.Concat(headers, r.one.headers)
+	default:
+		headers = slices.Concat(headers, r.batch.ask.headers)
+	}
+	return Message{Method: t.Method, Target: t.Target, Type: t.Type, Body: t.Body, headers: headers}
+}
+
+// pollIDs are the ids of the keys of a batch, as far as they are known: those that are positions
+// are, and those of the tickets.
+func (r *Request) pollIDs(n int, tickets []ticket) (ids []string) {
+	if r.batch == nil || r.batch.id == nil {
+		return nil
+	}
+	ids = make([]string, n)
+	at, _ := r.batch.each.at(r.batch.id.send)
+	for i := range ids {
+		ids[i], _ = at.render(withRef(func(string) (string, bool) { return "", false }, i+1), asItIs)
+	}
+	for _, t := range tickets {
+		ids[t.Place] = t.ID
+	}
+	return ids
+}

@@ -1,0 +1,80 @@
+package provider
+
+import (
+	"time"
+
+	"github.com/leadetl/leadetl/internal/jsontree"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
+)
+
+// result is what a verdict means for a call. later makes the id of an answer that is pending.
+func (c *Client) result(op resolution.Operation, g got, v Verdict, later func() string) Result {
+	about := resolution.About{RequestID: exchange.RequestID(g.Header), Status: v.Status, Spent: v.Credits, Pace: c.pace(g), Body: v.Body}
+	if g.doubtful {
+		v = Verdict{Status: g.Status, Swapped: true, Fault: "more than one answer came, and nothing says to which request this one belongs"}
+	}
+	switch v.Outcome {
+	case Match:
+		reply, err := c.entry.Read(op, v.Status, v.Body, nil)
+		about.Quarantined = reply.Quarantined
+		reply.About = about
+		return Result{reply, err}
+	case NoMatch:
+		return Result{Reply: resolution.Reply{About: about, Reason: resolution.NoMatch}}
+	case Later:
+		about.ID, about.Pending = later(), true
+		return Result{Reply: resolution.Reply{About: about}}
+	}
+	return Result{Err: c.failed(op, g, v, about)}
+}
+
+// failed is the error of an outcome without an answer.
+func (c *Client) failed(op resolution.Operation, g got, v Verdict, about resolution.About) *resolution.CallError {
+	e := &resolution.CallError{
+		Operation: op, Status: v.Status, Detail: v.Fault, RequestID: about.RequestID, Sent: true, Swapped: v.Swapped, Pace: about.Pace, Body: g.Body,
+	}
+	switch v.Outcome {
+	case SlowDown:
+		e.Class = resolution.Limited
+	case NotBilled:
+		e.Class, e.Unbilled = resolution.Unavailable, true
+	case NoCredits:
+		e.Class = resolution.NoCredits
+	case Refused:
+		e.Class, e.General = resolution.Denied, true
+	case BadRow:
+		if e.Class = resolution.Invalid; v.Alone {
+			e.Class, e.Unbilled, e.Cause = resolution.Unavailable, true, ErrAskAlone
+		}
+	default:
+		c.unknown(e, g)
+	}
+	return e
+}
+
+// unknown says why an answer fits no rule. A redirect comes from before the provider: the base is
+// wrong for all calls.
+func (c *Client) unknown(e *resolution.CallError, g got) {
+	e.Class = resolution.Protocol
+	switch {
+	case e.Detail != "":
+	case g.Status/100 == 3:
+		e.Class, e.General, e.Detail = resolution.Denied, true, "the provider redirects, and redirects are not followed; use the address it redirects to as base"
+	case g.Fault != nil:
+		e.Detail = g.Fault.Error()
+	default:
+		e.Detail = "the answer fits no rule of " + c.entry.Name
+	}
+}
+
+// pace is what an answer says about when to call again.
+func (c *Client) pace(g got) (p resolution.Pace) {
+	h := g.Header
+	if left := h.Get(c.entry.limit); c.entry.limit != "" && left != "" {
+		h = h.Clone()
+		h.Set("Ratelimit-Remaining", left)
+	}
+	reading(g.body(), func(v jsontree.Value) { p = exchange.PaceOf(h, jsontree.Object(v), time.Now()) })
+	return p
+}

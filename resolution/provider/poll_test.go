@@ -1,0 +1,149 @@
+package provider
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// laterBy is an entry whose answers come later: tasks for one key, a batch of emails, or the same again.
+func laterBy(ask, batch, polls string) string {
+	text := strings.Replace(everyOutcome, `{ask: "GET /tasks/{task.id}"}`, "{ask: "+ask+polls+"}", 1)
+	if batch != "" {
+		text = strings.Replace(text, "  ask:\n    email: \"GET /v1/find?email={email}\"\n", `  batch: {size: 4, ask: "POST /bulk", in: list, `+batch+"}\n", 1)
+	}
+	return text
+}
+
+// TestPoll: what the answer to a poll means; it makes no call unknown that may still be answered.
+func TestPoll(t *testing.T) {
+	const own = `, answers: [{later: 200 wait=true}, {match: 200 data}, {no_match: 404 none=true}, {refused: 403}]`
+	for _, f := range []struct {
+		name, polls string
+		status      int
+		body, want  string
+	}{
+		{"not ready", own, 200, `{"wait":true}`, "pending"}, {"a match", own, 200, `{"data":{"email":"a@x.example"}}`, "match a@x.example 3"},
+		{"no match by a rule of its own", own, 404, `{"none":true}`, "no_match 1"}, {"gone", own, 410, "", "protocol general=false unbilled=false billed=true after=0s"},
+		{"404 that no rule knows", own, 404, "", "protocol general=false unbilled=false billed=true after=0s"}, {"an outage", own, 500, "", "pending"},
+		{"half of an answer", own, 200, `{"data":`, "pending"}, {"refused", own, 403, "", "denied general=true unbilled=false billed=false after=0s"},
+		{"by the rules of the entry", "", 200, `{"data":{"email":"a@x.example"}}`, "match a@x.example 3"}, {"404 there is no match", "", 404, "", "protocol general=false unbilled=false billed=true after=0s"},
+		{"no match", "", 200, `{"data":null}`, "no_match 1"}, {"too fast", "", 429, "", "limited general=false unbilled=false billed=false after=0s"}, {"later", "", 202, `{"task":{"id":"t/1"}}`, "pending"},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			var lines []string
+			c := clientOf(t, laterBy(`"GET /tasks/{task.id}?of={email}"`, "", f.polls), "", func(w http.ResponseWriter, r *http.Request) {
+				lines = append(lines, r.Method+" "+r.RequestURI)
+				if len(lines) == 1 {
+					w.WriteHeader(http.StatusAccepted)
+					_, _ = io.WriteString(w, `{"task":{"id":"t/1"}}`)
+					return
+				}
+				w.WriteHeader(f.status)
+				_, _ = io.WriteString(w, f.body)
+			})
+			reply, err := c.Do(t.Context(), emailCall("a@x.example"))
+			if err != nil || !reply.Pending || len(reply.ID) > 200 {
+				t.Fatalf("%+v, %v", reply, err)
+			}
+			id := reply.ID
+			reply, err = c.Poll(t.Context(), resolution.EmailToHEM, id, "")
+			if got := shownResult(Result{reply, err}); got != f.want || lines[1] != "GET /tasks/t%2F1?of=a%40x.example" {
+				t.Errorf("%s by %s, want %s", got, lines[1], f.want)
+			}
+			if reply.Pending && reply.ID != id {
+				t.Errorf("the id %s has become %s", id, reply.ID)
+			}
+		})
+	}
+}
+
+// TestSame: an answer that comes later by asking again.
+func TestSame(t *testing.T) {
+	asked := 0
+	c := clientOf(t, laterBy("same", "", ""), "", func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked < 3 {
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = io.WriteString(w, `{"task":{"id":1}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"data":{"email":%q}}`, r.URL.Query().Get("email"))
+	})
+	reply, err := c.Do(t.Context(), emailCall("a@x.example"))
+	for range 2 {
+		reply, err = c.Poll(t.Context(), resolution.EmailToHEM, reply.ID, "")
+	}
+	if got := shownResult(Result{reply, err}); got != "match a@x.example 3" {
+		t.Error(got)
+	}
+}
+
+// TestPollBatch: one poll a task gives each key its own element, and what comes later is asked for
+// with the tickets that are left.
+func TestPollBatch(t *testing.T) {
+	const element = `{"data":{"email":"%[1]s@x.example"},"e":"%[1]s@x.example","r":"%[2]d"}`
+	for name, batch := range map[string]string{
+		"position": `each: {e: "{email}"}, answers: out`,
+		"ref":      `each: {e: "{email}", r: "{ref}"}, answers: out, id: {send: r, back: r}`,
+		"key":      `each: {e: "{email}"}, answers: out, id: {send: e, back: e}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			polls := 0
+			c := clientOf(t, laterBy(`"GET /tasks/{task.id}"`, batch, ""), "", func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Method == http.MethodPost:
+					w.WriteHeader(http.StatusAccepted)
+					_, _ = io.WriteString(w, `{"task":{"id":7}}`)
+				case r.RequestURI != "/tasks/7":
+					t.Errorf("%s", r.RequestURI)
+				default:
+					if polls++; polls == 1 {
+						w.WriteHeader(http.StatusServiceUnavailable)
+						return
+					}
+					fmt.Fprintf(w, `{"out":[%s,%s,{"data":null,"e":"c@x.example","r":"3"}]}`, fmt.Sprintf(element, "a", 1), fmt.Sprintf(element, "b", 2))
+				}
+			})
+			var ids []string
+			for _, r := range c.DoBatch(t.Context(), []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example"), emailCall("c@x.example")}) {
+				if ids = append(ids, r.Reply.ID); !r.Reply.Pending || Task(ids[0]) != Task(r.Reply.ID) {
+					t.Fatalf("%+v", r)
+				}
+			}
+			want := []string{"match a@x.example 3", "match b@x.example 3", "no_match 1"}
+			for i, r := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {
+				if got := shownResult(r); got != "unavailable general=false unbilled=true billed=false after=0s" {
+					t.Errorf("key %d in an outage: %s", i, got)
+				}
+			}
+			for i, r := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {
+				if got := shownResult(r); got != want[i] {
+					t.Errorf("key %d: %s, want %s", i, got, want[i])
+				}
+			}
+			reply, err := c.Poll(t.Context(), resolution.EmailToHEM, ids[1], "")
+			if got := shownResult(Result{reply, err}); got != want[1] || polls != 3 {
+				t.Errorf("alone: %s after %d polls", got, polls)
+			}
+		})
+	}
+}
+
+// TestNoTicket: an id that cannot be read, and ids of two tasks, are no poll and make nothing unknown.
+func TestNoTicket(t *testing.T) {
+	c := clientOf(t, everyOutcome, "", func(http.ResponseWriter, *http.Request) { t.Error("a request") })
+	r, _ := c.entry.Request(resolution.Email)
+	one := r.ticket(&Message{Method: "GET", Target: "/tasks/1"}, []string{"a"}, 0)
+	two := r.ticket(&Message{Method: "GET", Target: "/tasks/2"}, []string{"a"}, 0)
+	for _, ids := range [][]string{{"x"}, {""}, {one, two}, {one, "e30"}} {
+		for _, result := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {
+			if got := shownResult(result); got != "unavailable general=false unbilled=false billed=false after=0s" {
+				t.Errorf("%q: %s", ids, got)
+			}
+		}
+	}
+}

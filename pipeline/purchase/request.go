@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,10 +48,6 @@ func slotsFor(requests, calls int) int {
 	return max(2*requests, 2*calls, min(2*requests*calls, maxSlots))
 }
 
-// linger is how long a request waits for calls to share it, and longer while the pace does not
-// let it leave.
-const linger = 20 * time.Millisecond
-
 // request is one request to the service, for the calls that share it. The first of them
 // waits until it may leave, while others board it. Each then puts its intent on disk, and the
 // last one to do so makes the request for all. With the result each ends on its own.
@@ -70,114 +65,6 @@ type request struct {
 	open    atomic.Int32 // calls whose ends have no place in the log
 	outcome pace.Outcome
 	failure *resolution.CallError // nil if a call was answered
-}
-
-// boarding has the requests that calls may board, by their tasks.
-type boarding struct {
-	mu     sync.Mutex
-	next   map[string]*request
-	looked map[string]time.Time // for the answers of tasks that are not there yet
-}
-
-// join boards the next request of a task, which has place for some calls. first says that c
-// has to see it off.
-func (b *boarding) join(c *call, task string, size int) (r *request, first bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if r = b.next[task]; r == nil {
-		r, first = &request{buyer: c.buyer, task: task, full: make(chan struct{}), boarded: make(chan struct{}), ended: make(chan struct{})}, true
-		if b.next == nil {
-			b.next = map[string]*request{}
-		}
-		b.next[task] = r
-	}
-	if r.calls = append(r.calls, c); len(r.calls) == size {
-		delete(b.next, task)
-		close(r.full)
-	}
-	return r, first
-}
-
-// close ends the boarding of a request.
-func (b *boarding) close(r *request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.next[r.task] == r {
-		delete(b.next, r.task)
-	}
-}
-
-// note notes a look for the answers of a task, and whether all are there.
-func (b *boarding) note(task string, at time.Time, done bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.looked == nil {
-		b.looked = map[string]time.Time{}
-	}
-	if b.looked[task] = at; done {
-		delete(b.looked, task)
-	}
-}
-
-// early is how much too early it is for the next look at a task.
-func (b *boarding) early(task string, every time.Duration) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return time.Until(b.looked[task].Add(every))
-}
-
-// size is how many calls share the request of this one at most.
-func (c *call) size() int {
-	if c.alone {
-		return 1
-	}
-	return c.buyer.batch
-}
-
-// board takes a place in a request that may leave: one of its own, or one of a task that
-// calls share.
-func (c *call) board(task string, size int) error {
-	b := c.buyer
-	if size == 1 {
-		permit, err := b.remote.Pace.Acquire(b.ctx)
-		if err != nil {
-			return err
-		}
-		(&request{buyer: b, task: task, permit: permit, calls: []*call{c}}).take()
-		return nil
-	}
-	for {
-		r, first := b.boarding.join(c, task, size)
-		if first {
-			r.seeOff()
-		}
-		<-r.boarded
-		if r.err != nil || c.request == r {
-			return r.err
-		}
-	}
-}
-
-// seeOff ends the boarding when the request may leave. To a service that is down it takes one
-// call: the request may be billed and lost. The others board again.
-func (r *request) seeOff() {
-	b := r.buyer
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
-	select {
-	case <-r.full:
-	case <-timer.C:
-	case <-b.ctx.Done():
-	}
-	r.permit, r.err = b.remote.Pace.Acquire(b.ctx)
-	b.boarding.close(r)
-	if r.task == "" && b.outage.isDown() {
-		r.calls = r.calls[:1]
-	}
-	if r.err == nil {
-		r.take()
-	}
-	close(r.boarded)
 }
 
 // take makes the request that of its calls.
@@ -254,10 +141,7 @@ func (r *request) ask(calls []*call) {
 	outcomes := make([]pace.Outcome, len(calls))
 	lost, waits := false, false
 	for i, c := range calls {
-		o, failure := b.observe(c.result.Reply.About, c.result.Err, took)
-		if r.task != "" {
-			o = ofLook(o, failure)
-		}
+		o, failure := r.observe(c, took)
 		waits = waits || c.result.Reply.Pending || failure != nil
 		lost = lost || c.state == sent && failure != nil && failure.Billed()
 		if c.failure = failure; i == 0 || o.Kind < r.outcome.Kind {
@@ -274,16 +158,26 @@ func (r *request) ask(calls []*call) {
 	}
 }
 
-// ofLook is what the pace is told of a look. What is said of a limit is said of looks, of which
-// there are many more than of what has to be paced: that the service makes answers.
-func ofLook(o pace.Outcome, failure *resolution.CallError) pace.Outcome {
+// observe is Buyer.observe for the result of a call. A look that brings some calls nothing is
+// counted with the first of all. What is said of a limit is said of looks, of which there are
+// many more than of what has to be paced: that the service makes answers.
+func (r *request) observe(c *call, took time.Duration) (o pace.Outcome, failure *resolution.CallError) {
+	reply, err := c.result.Reply, c.result.Err
+	if r.task != "" && c != r.calls[0] && (err != nil || reply.Pending) {
+		if failure, _ = errors.AsType[*resolution.CallError](err); failure != nil {
+			o = outcomeOf(failure, took)
+		}
+	} else {
+		o, failure = r.buyer.observe(reply.About, err, took)
+	}
 	switch {
+	case r.task == "":
 	case failure == nil:
 		o.LookAhead = pace.LookAhead{}
 	case failure.Over:
 		o.Kind = pace.Answered // the search failed, not the service
 	}
-	return o
+	return o, failure
 }
 
 // send makes the request. The context must not end it, because a request that may be billed

@@ -35,7 +35,7 @@ func (s *service) promise(r *record, call resolution.Call, d *delivery) {
 	}
 	d.made, d.wait, d.due = time.Now(), wait, time.Now().Add(wait)
 	s.pages[d.ID] = d
-	if s.plan.operation.IsKeyword() && s.world.Below(2, "never posted", r.number, r.requests) == 0 {
+	if s.plan.batch > 0 || s.plan.operation.IsKeyword() && s.world.Below(2, "never posted", r.number, r.requests) == 0 {
 		return
 	}
 	s.send(d)
@@ -105,11 +105,17 @@ func (s caller) Poll(_ context.Context, op resolution.Operation, id, _ string) (
 			}
 		}
 		return resolution.Reply{}, e
+	}
+	return s.find(op, d)
+}
+
+// find is what a look for an answer finds.
+func (s *service) find(op resolution.Operation, d *delivery) (resolution.Reply, error) {
+	switch {
 	case time.Since(d.made) > 24*time.Hour && (s.plan.window > 0 || !s.plan.honours):
-		e.Class, e.Status, e.Code = resolution.Invalid, 404, "not_found"
-		return resolution.Reply{}, e
+		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Status: 404, Code: "not_found", Sent: true}
 	case time.Since(d.made) < d.wait:
-		return client.Read(op, 200, fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, id), nil)
+		return client.Read(op, 200, fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, d.ID), nil)
 	}
 	return client.Read(op, 200, d.Body, nil)
 }

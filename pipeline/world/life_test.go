@@ -187,7 +187,11 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 	if h.plan.honours {
 		r.Keys = purchase.NewKeyWindow(cmp.Or(h.plan.window, purchase.DefaultKeyWindow))
 	}
-	r.Check, r.Deliveries = client.NewAsked(nil).Check, purchase.NewDeliveries(r, time.Now)
+	if h.plan.batch > 0 {
+		h.inBatches(r)
+	} else {
+		r.Check, r.Deliveries = client.NewAsked(nil).Check, purchase.NewDeliveries(r, time.Now)
+	}
 	return r
 }
 

@@ -30,6 +30,10 @@ type plan struct {
 	spoils  float64       // the share of those that cannot be read when they are posted first
 	misses  bool          // a miss is a 404, and costs nothing
 
+	batch        int           // how many calls a request has at most, 0 of a service without batches
+	billsRetries bool          // it bills each request that reaches it, as the user knows
+	every        time.Duration // between two looks for answers that come later
+
 	runs           int   // that take turns with the same keys
 	credits, calls int64 // budgets of each run, -1 without one
 	allowance      int64 // of all runs, -1 without one
@@ -78,6 +82,11 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 	if often("later", 2) {
 		p.later = float64(in("much later", 1, 9)) / 10
 		p.fails, p.spoils = float64(in("fails", 0, 3))/10, float64(in("spoils", 0, 3))/10
+	}
+	if !p.operation.IsKeyword() && often("batches", 3) {
+		p.batch, p.billsRetries, p.misses = in("batch", 2, 5), often("bills retries", 4), false
+		p.every = time.Duration(in("every", 1, 30)) * time.Second
+		p.honours = p.honours && !p.billsRetries
 	}
 	if often("budget", 3) {
 		p.credits = int64(in("credits", 0, price*len(p.keys)))

@@ -41,6 +41,7 @@ type service struct {
 type record struct {
 	number   int
 	requests int
+	task     string // of its last request, if that was a batch
 	answered bool
 	failed   bool      // an answer of it was promised and given up
 	givenUp  *delivery // that said so last
@@ -284,7 +285,7 @@ func (s *service) arrive(r *record, f fault, call resolution.Call) (text string,
 
 // bill makes the answer to a key, or promises it, and checks the promises on money.
 func (s *service) bill(r *record, f fault, call resolution.Call) reply {
-	id := fmt.Sprintf("res_%d_%d", r.number, r.requests)
+	id := fmt.Sprintf("%sres_%d_%d", r.task, r.number, r.requests)
 	said := reply{s.body(r.number, id), time.Now()}
 	if f == pending && s.world.Chance(s.plan.fails, "fails", r.number, r.requests) {
 		r.failed = true

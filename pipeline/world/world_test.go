@@ -43,6 +43,9 @@ func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wro
 		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), uses: map[string]int{}, known: &knowledge{told: map[int]bool{}, late: map[int]bool{}},
 		scope: answers.Scope{Service: "https://service.example", Operation: p.operation},
 	}
+	if p.batch > 0 {
+		h.scope.Operation = question
+	}
 	if p.onS3 {
 		s3test.Setenv(t)
 		t.Setenv("AWS_CA_BUNDLE", "")

@@ -44,4 +44,8 @@ var planted = worldtest.Bugs{
 		"h.held[k.key]; taken {", "h.held[k.key]; taken && len(h.held) > 1 {"},
 	{"a kept answer counts for a moment", "resolution/service/sqlite/replies.go",
 		"key[:], millis(now.Add(-state.ReplyLife))", "key[:], millis(now.Add(-time.Minute))"},
+	{"what a killed process did not sync is answered", "resolution/service/sqlite/store.go",
+		", s.syncLog(context.Background()))", ")"},
+	{"a search that is cancelled is paid", "resolution/service/sqlite/leases.go",
+		"Status: state.Cancelled, ", "Status: state.Cancelled, Spent: min(j.reserved, 1), "},
 }

@@ -24,8 +24,10 @@ type given struct {
 	doubtful int      // requests of which nobody knows what became
 	underWay int
 	broke    bool // it was refused for want of credits
-	// cancelled is a search that is cancelled; mayBe is one of which nobody knows that.
-	cancelled, mayBe bool
+	searched int  // how often a search was tried
+	// unfound is a search that is cancelled or has failed, and costs nothing; mayBe is one of
+	// which nobody knows that.
+	unfound, mayBe bool
 }
 
 // of returns what is known of a thing. The caller holds the lock.
@@ -135,13 +137,17 @@ var paths = map[resolution.Operation]string{
 }
 
 // bodyOf is the body of a call.
-func bodyOf(which *call) string {
+func (h *history) bodyOf(which *call) string {
+	port := 9000
+	if !h.plan.oneReceiver {
+		port += which.number
+	}
 	asked := fmt.Sprintf(`"network_url":"https://%s"`, profile(which.number))
 	if which.operation == resolution.KeywordToLead {
 		asked = fmt.Sprintf(`"keywords":["keyword-%d"],"limit":%d`, which.number, leadsAsked)
 	}
 	if which.callback {
-		asked += fmt.Sprintf(`,"callback_url":"http://127.0.0.1:%d/hook"`, hookPort+which.number)
+		asked += fmt.Sprintf(`,"callback_url":"http://127.0.0.1:%d/%d"`, port, which.number)
 	}
 	return "{" + asked + "}"
 }
@@ -161,11 +167,11 @@ func (c client) ask(ctx context.Context, which *call, try int) (again bool) {
 	switch c.world.Below(6, append(of, "what", c.lives, c.number)...) {
 	case 0: // with a key that nobody has
 		header["Authorization"] = "Bearer " + which.key.text + "x"
-		c.refused(c.send(ctx, c.service.Public(), paths[which.operation], bodyOf(which), header, of...), http.StatusUnauthorized, "wrong credentials")
+		c.refused(c.send(ctx, c.service.Public(), paths[which.operation], c.bodyOf(which), header, of...), http.StatusUnauthorized, "wrong credentials")
 		return true
 	case 1: // with the idempotency key of something else
 		if answered && !which.loose {
-			other := strings.Replace(bodyOf(which), "-", "-0", 1)
+			other := strings.Replace(c.bodyOf(which), "-", "-0", 1)
 			c.refused(c.send(ctx, c.service.Public(), paths[which.operation], other, header, of...), http.StatusUnprocessableEntity, "an idempotency key of another body")
 			return true
 		}
@@ -198,7 +204,7 @@ func (c client) call(ctx context.Context, which *call, header map[string]string,
 	g := c.of(which.name())
 	g.underWay++
 	c.mu.Unlock()
-	r := c.send(ctx, c.service.Public(), paths[which.operation], bodyOf(which), header, of...)
+	r := c.send(ctx, c.service.Public(), paths[which.operation], c.bodyOf(which), header, of...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g.underWay--
@@ -272,9 +278,9 @@ func (c client) askAgain(ctx context.Context, which *call, of []any) (again bool
 		if !bytes.Equal(g.body, r.body) {
 			c.note(fmt.Sprintf("the answer to call %d is another when it is asked for again: %s and %s", which.number, g.body, r.body))
 		}
-	case status == state.Cancelled && g.mayBe && g.result == nil:
-		g.cancelled = true
-	case g.cancelled, status == state.Cancelled, status == state.Failed, g.result != nil && status != state.Completed:
+	case (status == state.Cancelled || status == state.Failed) && g.mayBe && g.result == nil:
+		g.unfound = true
+	case g.unfound, status == state.Cancelled, status == state.Failed, g.result != nil && status != state.Completed:
 		c.note(fmt.Sprintf("search %d is %s", which.number, status))
 	case status != state.Completed:
 	case g.result == nil:
@@ -297,8 +303,8 @@ func (c client) cancel(ctx context.Context, which *call, of []any) (again bool) 
 	defer c.mu.Unlock()
 	switch {
 	case r.status == 0, r.status >= 500:
-	case r.status == http.StatusOK && !ended && !g.cancelled:
-		g.cancelled = true
+	case r.status == http.StatusOK && !ended && !g.unfound:
+		g.unfound = true
 	case r.json.Error.Code != "already_finished":
 		c.note(fmt.Sprintf("search %d is cancelled: %d %s", which.number, r.status, r.body))
 	}

@@ -245,6 +245,15 @@ func (s searcher) Search(ctx context.Context, k resolution.KeywordSearch, _ reso
 	case <-ctx.Done():
 		return r, ctx.Err()
 	}
+	s.mu.Lock()
+	g := s.of(s.plan.calls[number].name())
+	g.searched++
+	fails := s.world.Chance(s.plan.failing, "search fails", number, g.searched)
+	g.mayBe = g.mayBe || fails
+	s.mu.Unlock()
+	if fails {
+		return r, resolution.ErrUnavailable
+	}
 	r.Leads = resolution.NewAnswers()
 	for i := range s.leads(s.plan.calls[number]) {
 		r.Leads.AddFound(&resolution.FoundLead{LeadID: fmt.Sprintf("lead_%032d", i), MatchedKeywords: k.Keywords, SearchedAt: time.Now()})

@@ -172,9 +172,9 @@ func (h *history) checkCharge(c *call, id string, of *charges) {
 		}
 	case of.reserved != leadsAsked*prices[c.operation]:
 		h.note(fmt.Sprintf("search %d reserves %d", c.number, of.reserved))
-	case of.captured+of.released == 0 && h.of(c.name()).result == nil && !h.of(c.name()).cancelled:
+	case of.captured+of.released == 0 && h.of(c.name()).result == nil && !h.of(c.name()).unfound:
 	case of.captured == 0 && of.released == of.reserved && h.of(c.name()).mayBe && h.of(c.name()).result == nil:
-	case of.captured != cost || of.captures > 1 || of.captured+of.released != of.reserved || h.of(c.name()).cancelled:
+	case of.captured != cost || of.captures > 1 || of.captured+of.released != of.reserved || h.of(c.name()).unfound:
 		h.note(fmt.Sprintf("search %d costs %d, and the ledger has %+v", c.number, cost, *of))
 	}
 }

@@ -21,6 +21,8 @@ type plan struct {
 	span          int      // steps of a life before its crash, at most
 	hasty         float64
 	ill           float64 // the share of posts that a receiver does not accept
+	oneReceiver   bool    // of all callbacks
+	failing       float64 // the share of searches that fail
 	workers       int
 	diskFails     float64
 	diskSlow      time.Duration
@@ -68,7 +70,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "plan", what) }
 	often := func(what string, of int) bool { return w.Below(of, "plan", what) == 0 }
 	p := plan{
-		clients: in("clients", 1, 5), crashes: min(in("crashes", 0, 5), l.Crashes), span: []int{60, 300, 1200}[in("span", 0, 2)], workers: in("workers", 1, 2),
+		clients: in("clients", 1, 5), crashes: min(in("crashes", 0, 5), l.Crashes), span: []int{20, 60, 300, 1200}[in("span", 0, 3)], workers: in("workers", 1, 2),
 	}
 	for i := range in("organizations", 1, 2) {
 		p.organizations = append(p.organizations, &organization{credits: int64(in(fmt.Sprint("credits", i), 1, 30))})
@@ -95,6 +97,10 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 	}
 	for i := range in("grants", 0, 2) {
 		p.grants = append(p.grants, &grant{number: i, of: p.organizations[i%len(p.organizations)], credits: int64(in(fmt.Sprint("grant", i), 1, 20))})
+	}
+	p.oneReceiver = often("one receiver", 2)
+	if often("failing", 3) {
+		p.failing = float64(in("how failing", 1, 8)) / 10
 	}
 	p.administered = often("administered", 3)
 	if often("hasty", 2) {

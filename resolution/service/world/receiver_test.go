@@ -13,9 +13,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )
 
-// hookPort is the port of the receiver of call 0.
-const hookPort = 9000
-
 // patient is how often a receiver may refuse a callback: after some more it is given up.
 const patient = 3
 
@@ -37,9 +34,9 @@ func (h *history) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := w.Alive(); err != nil {
 		return nil, err
 	}
-	port, err := strconv.Atoi(r.URL.Port())
+	number, err := strconv.Atoi(r.URL.Path[1:])
 	body, read := io.ReadAll(r.Body)
-	p := post{number: port - hookPort, id: r.Header.Get(callback.HeaderID), body: body}
+	p := post{number: number, id: r.Header.Get(callback.HeaderID), body: body}
 	if err = errors.Join(err, read); err != nil {
 		return nil, err
 	}

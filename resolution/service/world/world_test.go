@@ -20,7 +20,7 @@ import (
 var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Planted: planted, Module: "../../.."}
 
 // TestWorld tries seeds.
-func TestWorld(t *testing.T) { suite.World(t, 60) }
+func TestWorld(t *testing.T) { suite.World(t, 40) }
 
 // TestReplay tries seeds twice.
 func TestReplay(t *testing.T) { suite.Replay(t) }

@@ -3,7 +3,9 @@ package order
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -56,6 +58,43 @@ func (b *bought) ask(ctx context.Context, keys []string, says func(int, purchase
 	})
 }
 
+// planned says what a service or a provider would be asked. It asks nothing, and takes each question
+// for a miss, so that its key comes to all resolvers that it may come to.
+type planned struct {
+	remote    *purchase.Remote
+	operation resolution.Operation
+	layout    *columns.Layout
+	began     time.Time
+}
+
+func (p *planned) look(ctx context.Context, keys []string, says func(int, purchase.Looked)) error {
+	from := 0
+	for some := range slices.Chunk(keys, purchase.MaxLookups) {
+		looked, err := p.remote.Foresee(ctx, p.operation, some, p.began)
+		if err != nil {
+			return err
+		}
+		kept := resolution.NewAnswers()
+		for _, l := range looked {
+			kept.AddRow(l.Found)
+		}
+		p.layout.CleanPhones(kept)
+		for i, l := range looked {
+			l.Found = rowOf(kept, i)
+			says(from+i, l)
+		}
+		from += len(some)
+	}
+	return nil
+}
+
+func (p *planned) ask(_ context.Context, keys []string, says func(int, purchase.Answer)) error {
+	for i := range keys {
+		says(i, purchase.Answer{Outcome: outcome.NoMatch, Reason: resolution.NoMatch})
+	}
+	return nil
+}
+
 // rowOf is an answer among others; the zero AnswerRow without a match.
 func rowOf(of *resolution.Answers, i int) resolution.AnswerRow {
 	if !of.Matched[i] {
@@ -103,7 +142,7 @@ func (d *directory) look(ctx context.Context, keys []string, says func(int, purc
 			return err
 		}
 		for i, matched := range found.Matched {
-			l := purchase.Looked{Settled: true}
+			l := purchase.Looked{Decision: purchase.UseStored}
 			if l.Found, l.Outcome = rowOf(found, i), outcome.Matched; !matched {
 				l.Outcome, l.Reason = outcome.NoMatch, found.Reasons[i]
 			}

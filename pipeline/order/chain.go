@@ -44,19 +44,13 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 			c.Close()
 		}
 	}()
-	prices := map[answers.Scope]purchase.Price{}
 	allowed := int64(0)
-	for i, r := range o.Remotes() {
-		prices[r.Scope(with.Operation)] = r.Price
-		if i == 0 && !r.Offline {
-			all := *r
-			all.Budget = o.Budget
-			if allowed, err = all.SpentOfAllowance(ctx, with.Operation, time.Now()); err != nil {
-				return nil, err
-			}
+	if all := o.Account(with.Operation); all != nil && !all.Offline {
+		if allowed, err = all.SpentOfAllowance(ctx, with.Operation, time.Now()); err != nil {
+			return nil, err
 		}
 	}
-	c.total = purchase.NewTotal(o.Budget, prices, allowed)
+	c.total = purchase.NewTotal(o.Budget, o.prices(with.Operation), allowed)
 	for _, s := range o.Steps {
 		if s.Remote == nil {
 			c.askers = append(c.askers, newDirectory(s.Directory, with))
@@ -72,6 +66,25 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 		c.askers = append(c.askers, &bought{buyer, with.Layout})
 	}
 	return c, nil
+}
+
+// Account is a Remote with the budget and the prices of all; nil without Remotes.
+func (o *Order) Account(op resolution.Operation) *purchase.Remote {
+	remotes := o.Remotes()
+	if len(remotes) == 0 {
+		return nil
+	}
+	all := *remotes[0]
+	all.Budget, all.Total = o.Budget, purchase.NewTotal(o.Budget, o.prices(op), 0)
+	return &all
+}
+
+func (o *Order) prices(op resolution.Operation) map[answers.Scope]purchase.Price {
+	prices := map[answers.Scope]purchase.Price{}
+	for _, r := range o.Remotes() {
+		prices[r.Scope(op)] = r.Price
+	}
+	return prices
 }
 
 // RunOf is the payer of a resolver's answers in a run: each has an account of its own.

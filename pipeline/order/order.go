@@ -254,6 +254,11 @@ func (o *Order) NotesSkipped() bool {
 	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.ElseNext || s.MinMatch > 0 })
 }
 
+// Verifies reports whether a resolver is asked about values that others have found.
+func (o *Order) Verifies() bool {
+	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.Verifies != "" })
+}
+
 // RemoteNames are the names of Remotes.
 func (o *Order) RemoteNames() (names []string) {
 	for _, s := range o.Steps {

@@ -31,14 +31,16 @@ type said struct {
 	groups   [2]uint          // those with a value: the ones that are taken, and those that accept refuses
 	fills    bits             // wanted columns with an accepted value
 	skip     string           // stopped: why, in a word
-	looked   *purchase.Looked // that the answer was found with, nil if it was asked for
+	looked   *purchase.Looked // at what is stored; nil before
+	call     int              // which of the key's calls it is the answer to, from 1; 0 if it was stored
 }
 
 // key is a question on its way through the order.
 type key struct {
 	said       []said            // by step
 	verdicts   []map[string]said // by step that verifies, then value
-	suppressed string            // why the row is suppressed: nothing more is asked
+	calls      int
+	suppressed string // why the row is suppressed: nothing more is asked
 }
 
 // action is what to do next about a key.

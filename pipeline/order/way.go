@@ -111,14 +111,18 @@ func (w *way) take(ctx context.Context, t turn, of []int, values map[int]string)
 		}
 	}
 	if t.kind == ask {
-		return c.askers[t.step].ask(ctx, questions, func(i int, a purchase.Answer) { all(i, step.said(c.order, a, a.Found)) })
+		return c.askers[t.step].ask(ctx, questions, func(i int, a purchase.Answer) {
+			s := step.said(c.order, a, a.Found)
+			s.call = 1
+			all(i, s)
+		})
 	}
 	return c.askers[t.step].look(ctx, questions, func(i int, l purchase.Looked) {
 		s := said{state: absent}
-		if l.Settled {
+		if l.Settled() {
 			s = step.said(c.order, l.Answer, l.Found)
-			s.looked = &l
 		}
+		s.looked = &l
 		all(i, s)
 	})
 }
@@ -127,6 +131,13 @@ func (w *way) take(ctx context.Context, t turn, of []int, values map[int]string)
 func (w *way) hears(step, q int, value string, s said) {
 	k := &w.keys[q]
 	s.again = k.said[step].state == absent
+	if s.call > 0 {
+		k.calls++
+		s.call, s.looked = k.calls, k.said[step].looked
+		if value != "" {
+			s.looked = k.verdicts[step][value].looked
+		}
+	}
 	switch {
 	case value == "":
 		k.said[step] = s
@@ -148,7 +159,7 @@ func (w *way) finish(q int, r result) {
 	w.results[q] = r
 	k := &w.keys[q]
 	count := func(step int, s *said) {
-		if b, is := w.chain.askers[step].(*bought); is && s.looked != nil && s.state == answered {
+		if b, is := w.chain.askers[step].(*bought); is && s.call == 0 && s.looked != nil && s.state == answered {
 			b.buyer.Use(*s.looked)
 		}
 	}

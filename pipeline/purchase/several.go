@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // This file has what a Buyer does for a run that has several.
@@ -31,29 +33,26 @@ func (b *Buyer) Ended() error { return context.Cause(b.ctx) }
 
 // Looked is what a look at the store says about a question.
 type Looked struct {
-	Answer
-	Settled bool // the answer needs no call; else it is zero
-	stored  bool
+	Answer   // zero if the question needs a call
+	Decision Decision
+	Stored   bool          // an answer, which may be too old
+	Open     answers.State // of its call; "" without one
 }
+
+// Settled reports whether the answer needs no call.
+func (l Looked) Settled() bool { return !l.Decision.asks() }
 
 // Look looks up distinct keys without a call, and hands over what is known of some of them at a time,
 // beginning with the one at from. Found is valid until use returns. It counts nothing: see Use.
 func (b *Buyer) Look(keys []string, use func(from int, looked []Looked)) error {
 	from := 0
 	for some := range slices.Chunk(keys, MaxLookups) {
-		into, now := b.newMemory(), time.Now()
-		found, err := b.remote.Answers.Lookup(context.WithoutCancel(b.ctx), b.scope, some, b.remote.Freshness(b.began), true, nil)
+		into := b.newMemory()
+		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, func(e *entry, f *answers.Found, now time.Time) (Decision, error) {
+			return b.decide(e, f, now, into)
+		})
 		if err != nil {
 			return err
-		}
-		looked := make([]Looked, len(some))
-		for i, key := range some {
-			e := entry{key: key}
-			d, err := b.decide(&e, &found[i], now, into)
-			if err != nil {
-				return err
-			}
-			looked[i] = Looked{e.answer, !d.asks(), d == UseStored}
 		}
 		use(from, looked)
 		from += len(some)
@@ -62,10 +61,43 @@ func (b *Buyer) Look(keys []string, use func(from int, looked []Looked)) error {
 	return nil
 }
 
+func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, began time.Time, decide func(*entry, *answers.Found, time.Time) (Decision, error)) ([]Looked, error) {
+	now, found := time.Now(), make([]answers.Found, len(keys))
+	if r.Answers != nil {
+		var err error
+		if found, err = r.Answers.Lookup(ctx, scope, keys, r.Freshness(began), true, found[:0]); err != nil {
+			return nil, err
+		}
+	}
+	looked := make([]Looked, len(keys))
+	for i, key := range keys {
+		e := entry{key: key}
+		d, err := decide(&e, &found[i], now)
+		if err != nil {
+			return nil, err
+		}
+		looked[i] = Looked{e.answer, d, found[i].Stored, found[i].Open}
+	}
+	return looked, nil
+}
+
+// Foresee is Buyer.Look for a plan: it says what a run that began at a time would find, and changes
+// nothing. Keys are at most MaxLookups, and Found is in memory of its own.
+func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []string, began time.Time) ([]Looked, error) {
+	c, into := newCodec(op, r), resolution.NewAnswers()
+	return r.look(ctx, r.Scope(op), keys, began, func(e *entry, f *answers.Found, now time.Time) (d Decision, err error) {
+		*f, _ = c.readAgain(*f, into)
+		if d = r.Decide(op, *f, began, now); !d.asks() {
+			e.answer, err = c.settled(d, *f, into)
+		}
+		return d, err
+	})
+}
+
 // Use counts a settled answer of Look to a question that the run asks.
 func (b *Buyer) Use(l Looked) {
 	b.counters.Asked(1)
-	b.countLooked(l.stored)
+	b.countLooked(l.Decision == UseStored)
 	b.counters.Closed(l.Outcome == outcome.Matched)
 }
 

@@ -13,13 +13,25 @@ import (
 // Ordered is an Answerer that asks several resolvers.
 type Ordered struct {
 	from     *order.Chain
-	mu       sync.Mutex // of suppress
-	suppress *keys.Suppressor
+	suppress order.Suppress
 }
 
 // NewOrdered makes an Ordered. suppress suppresses rows by any of their answers.
 func NewOrdered(from *order.Chain, suppress *keys.Suppressor) *Ordered {
-	return &Ordered{from: from, suppress: suppress}
+	return &Ordered{from, SuppressBy(suppress)}
+}
+
+// SuppressBy returns what suppresses rows by answers, from many goroutines; nil if s is nil.
+func SuppressBy(s *keys.Suppressor) order.Suppress {
+	if s == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	return func(a resolution.AnswerRow) string {
+		mu.Lock()
+		defer mu.Unlock()
+		return s.Answer(a)
+	}
 }
 
 // Answer hands over a batch with its answers.
@@ -31,12 +43,5 @@ func (r *Ordered) Answer(ctx context.Context, b *columns.Batch, each func(*colum
 }
 
 func (r *Ordered) ask(ctx context.Context, b *columns.Batch) error {
-	if r.suppress == nil {
-		return r.from.Answer(ctx, b, nil)
-	}
-	return r.from.Answer(ctx, b, func(a resolution.AnswerRow) string {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.suppress.Answer(a)
-	})
+	return r.from.Answer(ctx, b, r.suppress)
 }

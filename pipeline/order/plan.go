@@ -1,0 +1,411 @@
+package order
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/distinct"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// Planner finds out what a run would ask the resolvers of an order, and asks nothing: its keys go
+// the way of a run, by the same rule, and each call is taken for a miss. It is safe from many
+// goroutines.
+type Planner struct {
+	chain     *Chain
+	operation resolution.Operation
+	values    []*distinct.Set // that steps verify, by step; nil for the others
+
+	mu    sync.Mutex
+	codes map[string]int32 // of ways
+	ways  []planWay        // by code
+}
+
+// planWay is what a key has to do with all resolvers.
+type planWay struct {
+	visits []visit // by step
+	got    bits    // what stored answers fill; without Order.Want, the first bit is a match
+}
+
+// visit is what a key has to do with one resolver, or a value with a verifier.
+type visit struct {
+	comes, sure bool // sure: whatever the calls before say
+	asks        bool
+	decision    purchase.Decision
+	stored      bool
+	open        answers.State
+	reply       // of a stored answer
+}
+
+// reply is what a stored answer says, to foresee others by.
+type reply struct {
+	answered bool
+	good     bool // a match, or a value that may be taken
+	fills    bits
+	finds    bits // the values to verify: 1 an email, 2 a phone
+	credits  int32
+}
+
+// NewPlanner makes the Planner of a run that would begin at a time. Values that are verified are
+// counted in files in dir. Close removes them.
+func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
+	p := &Planner{operation: with.Operation, codes: map[string]int32{}, values: make([]*distinct.Set, len(o.Steps))}
+	p.chain = &Chain{order: o, layout: with.Layout}
+	for i, s := range o.Steps {
+		switch {
+		case s.Remote == nil:
+			p.chain.askers = append(p.chain.askers, newDirectory(s.Directory, with))
+			continue
+		case s.Verifies != "":
+			p.values[i] = distinct.New(dir)
+		}
+		p.chain.askers = append(p.chain.askers, &planned{s.Remote, with.Operation, with.Layout, began})
+	}
+	return p
+}
+
+// Close removes what the Planner has on disk.
+func (p *Planner) Close() (err error) {
+	for _, v := range p.values {
+		if v != nil {
+			err = v.Close()
+		}
+	}
+	return err
+}
+
+// Walk returns the codes of the ways of some keys. They are for Lines.
+func (p *Planner) Walk(ctx context.Context, keys []string, suppress Suppress) ([]int32, error) {
+	w := newWay(p.chain, keys, suppress)
+	if err := w.walk(ctx, places(len(keys))); err != nil {
+		return nil, err
+	}
+	codes := make([]int32, len(keys))
+	for q := range keys {
+		codes[q] = p.code(p.wayOf(&w.keys[q], &w.results[q]))
+	}
+	return codes, p.addValues(w)
+}
+
+// addValues adds the values that are verified.
+func (p *Planner) addValues(w *way) error {
+	added := make([][]distinct.Key, len(p.values))
+	for q := range w.keys {
+		for step, said := range w.keys[q].verdicts {
+			for value, s := range said {
+				if s.looked == nil {
+					continue
+				}
+				scope := p.chain.order.Steps[step].Remote.Scope(p.operation)
+				v := p.visitOf(step, &s)
+				added[step] = append(added[step], distinct.Key{
+					Hash: answers.Question{Scope: scope, Key: value}.Hash(), Cost: p.code(planWay{visits: []visit{v}}),
+				})
+			}
+		}
+	}
+	for step, some := range added {
+		if len(some) > 0 {
+			if err := p.values[step].Add(some); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wayOf is the way that a key went.
+func (p *Planner) wayOf(k *key, r *result) planWay {
+	w := planWay{visits: make([]visit, len(p.chain.order.Steps)), got: r.got}
+	if p.chain.order.all == 0 && r.matched {
+		w.got = 1
+	}
+	asked := false
+	for i, s := range p.chain.order.Steps {
+		said := &k.said[i]
+		passed := said.state == stopped && (i == r.stop || s.ElseNext)
+		if !slices.Contains(r.used, i) && !passed || s.Remote != nil && said.looked == nil {
+			continue
+		}
+		v := p.visitOf(i, said)
+		v.sure = v.asks && said.call == 1 || !v.asks && !asked
+		w.visits[i] = v
+		asked = asked || v.asks
+	}
+	return w
+}
+
+func (p *Planner) visitOf(step int, s *said) visit {
+	v := visit{comes: true, sure: s.call <= 1, asks: s.call > 0}
+	if s.looked == nil {
+		return v
+	}
+	v.decision, v.stored, v.open = s.looked.Decision, s.looked.Stored, s.looked.Open
+	if v.decision != purchase.UseStored {
+		return v
+	}
+	v.reply = reply{answered: true, good: s.answer.Outcome == outcome.Matched, fills: s.fills, credits: s.answer.Receipt.Credits}
+	if of := p.chain.order.Steps[step]; of.Verifies != "" {
+		v.good = s.accepted
+	} else if of.Remote != nil && !s.answer.Receipt.Priced {
+		if v.credits = int32(of.Remote.Price.NoMatch); v.good {
+			v.credits = int32(of.Remote.Price.Match)
+		}
+	}
+	for n, column := range verifiable {
+		if s.groups[0]>>values[column].group&1 == 1 {
+			v.finds |= 1 << n
+		}
+	}
+	return v
+}
+
+// verifiable are the columns of which a verifier says something.
+var verifiable = []string{"email", "phone"}
+
+// code is the number of a way. There are few of them.
+func (p *Planner) code(w planWay) int32 {
+	text := binary.AppendUvarint(nil, uint64(w.got))
+	for _, v := range w.visits {
+		flags := byte(0)
+		for n, is := range []bool{v.comes, v.sure, v.asks, v.stored, v.answered, v.good} {
+			if is {
+				flags |= 1 << n
+			}
+		}
+		text = append(text, flags, byte(v.decision), byte(v.finds))
+		text = append(append(text, v.open...), 0)
+		text = binary.AppendVarint(binary.AppendUvarint(text, uint64(v.fills)), int64(v.credits))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	code, known := p.codes[string(text)]
+	if !known {
+		code = int32(len(p.ways))
+		p.codes[string(text)], p.ways = code, append(p.ways, w)
+	}
+	return code
+}
+
+// Line is what a run would ask a resolver.
+type Line struct {
+	Step *Step
+	// Keys come to it: at most, if calls to others decide that.
+	Keys   int64
+	AtMost bool
+	// Asked counts its questions by what is stored of them; none for reference data.
+	Asked map[Question]int64
+	// Expected is nil if the stored answers do not tell.
+	Expected *Expected
+}
+
+// Question is what is stored of a question, and what a run does about it.
+type Question struct {
+	Decision purchase.Decision
+	Stored   bool
+	Open     answers.State
+}
+
+// Expected is what a run would ask and pay if other answers are as the stored ones to keys of this
+// input.
+type Expected struct {
+	Calls, Credits float64
+	Answers        int64 // the stored ones of the resolver
+}
+
+// Lines counts ways by their codes, and returns a Line for each Step.
+func (p *Planner) Lines(ctx context.Context, workers int, ways map[int32]int64) ([]Line, error) {
+	lines := make([]Line, len(p.chain.order.Steps))
+	f := p.newForecast()
+	for i, s := range p.chain.order.Steps {
+		lines[i] = Line{Step: s, Asked: map[Question]int64{}}
+	}
+	add := func(i int, v visit, n int64) {
+		lines[i].Keys += n
+		lines[i].AtMost = lines[i].AtMost || !v.sure
+		if lines[i].Step.Remote != nil {
+			lines[i].Asked[Question{v.decision, v.stored, v.open}] += n
+		}
+		f.learn(i, v.reply, n)
+	}
+	for code, n := range ways {
+		for i, v := range p.ways[code].visits {
+			if v.comes {
+				add(i, v, n)
+			}
+		}
+	}
+	for i, values := range p.values {
+		if values == nil {
+			continue
+		}
+		counted, err := Tally(ctx, values, workers)
+		if err != nil {
+			return nil, err
+		}
+		for code, n := range counted {
+			v := p.ways[code].visits[0]
+			add(i, v, n)
+			if v.asks {
+				f.calls[i] += float64(n)
+			}
+		}
+		if n := p.found(i, ways); n > 0 {
+			add(i, visit{}, n)
+		}
+	}
+	for code, n := range ways {
+		f.add(p.ways[code], float64(n))
+	}
+	for i := range lines {
+		lines[i].Expected = f.of(i)
+	}
+	return lines, nil
+}
+
+// Known says of a way whether its keys come to a resolver that costs something, and whether
+// anything is stored of them.
+func (p *Planner) Known(code int32) (comes, known bool) {
+	for i, v := range p.ways[code].visits {
+		paid := v.comes && p.chain.order.Steps[i].Remote != nil
+		comes = comes || paid
+		known = known || paid && (v.stored || v.open != "")
+	}
+	return comes, known
+}
+
+// found is how many values the calls before a verifier find at most.
+func (p *Planner) found(verifier int, ways map[int32]int64) (n int64) {
+	column := p.chain.order.Steps[verifier].Verifies
+	for code, keys := range ways {
+		for i, v := range p.ways[code].visits[:verifier] {
+			if s := p.chain.order.Steps[i]; v.asks && (s.Fills == nil || slices.Contains(s.Fills, column)) {
+				n += keys
+			}
+		}
+	}
+	return n
+}
+
+// Tally counts the distinct keys of a set by their costs.
+func Tally(ctx context.Context, of *distinct.Set, workers int) (map[int32]int64, error) {
+	var mu sync.Mutex
+	all := map[int32]int64{}
+	err := of.Each(ctx, workers, func(_ context.Context, some []distinct.Key) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, k := range some {
+			all[k.Cost]++
+		}
+		return nil
+	})
+	return all, err
+}
+
+// forecast says how calls go by what stored answers say.
+type forecast struct {
+	order   *Order
+	replies []map[reply]int64 // by step
+	known   []int64           // their number
+	calls   []float64
+	unknown []bool // a step that is asked before has no stored answers
+}
+
+func (p *Planner) newForecast() *forecast {
+	n := len(p.chain.order.Steps)
+	f := &forecast{order: p.chain.order, replies: make([]map[reply]int64, n), known: make([]int64, n), calls: make([]float64, n), unknown: make([]bool, n)}
+	for i := range f.replies {
+		f.replies[i] = map[reply]int64{}
+	}
+	return f
+}
+
+func (f *forecast) learn(step int, r reply, n int64) {
+	if r.answered {
+		f.replies[step][r] += n
+		f.known[step] += n
+	}
+}
+
+// add adds the calls about keys that go a way.
+func (f *forecast) add(w planWay, n float64) {
+	states := map[bits]float64{w.got: n} // keys by what they have got
+	blind := false
+	for i, v := range w.visits {
+		step := f.order.Steps[i]
+		switch {
+		case step.Verifies != "":
+			f.unknown[i] = f.unknown[i] || blind
+			continue
+		case !v.asks:
+			continue
+		case blind:
+			f.unknown[i] = true
+			continue
+		}
+		blind = f.known[i] == 0
+		fors := step.fors
+		if f.order.all == 0 {
+			fors = 1
+		}
+		next := map[bits]float64{}
+		for got, keys := range states {
+			if fors&^got == 0 {
+				next[got] += keys
+				continue
+			}
+			f.calls[i] += keys
+			for r, share := range f.replies[i] {
+				f.verify(i, got, r, keys*float64(share)/float64(f.known[i]), next)
+			}
+		}
+		states = next
+	}
+}
+
+// verify adds keys that have got an answer of a step to states, with the values that the verifiers
+// after it take.
+func (f *forecast) verify(step int, got bits, r reply, keys float64, states map[bits]float64) {
+	fills := r.fills
+	if f.order.all == 0 && r.good {
+		fills = 1
+	}
+	taken := keys
+	for v := step + 1; v < len(f.order.Steps); v++ {
+		n := slices.Index(verifiable, f.order.Steps[v].Verifies)
+		if n < 0 || r.finds>>n&1 == 0 {
+			continue
+		}
+		f.calls[v] += taken
+		good := 0.0
+		for reply, share := range f.replies[v] {
+			if reply.good {
+				good += float64(share) / float64(f.known[v])
+			}
+		}
+		refused := f.order.wanted[values[verifiable[n]].group]
+		states[got|fills&^refused] += taken * (1 - good)
+		taken *= good
+	}
+	states[got|fills] += taken
+}
+
+// of is what is expected of a step; nil if that is not known.
+func (f *forecast) of(step int) *Expected {
+	if f.unknown[step] || f.known[step] == 0 || f.order.Steps[step].Remote == nil {
+		return nil
+	}
+	credits := 0.0
+	for r, n := range f.replies[step] {
+		credits += float64(r.credits) * float64(n)
+	}
+	e := &Expected{Calls: f.calls[step], Answers: f.known[step]}
+	e.Credits = e.Calls * credits / float64(f.known[step])
+	return e
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -34,16 +35,9 @@ type answerGroups struct {
 // loadAnswers returns the groups of the answers to a run. If there is only one, it is loaded.
 func loadAnswers(ctx context.Context, d *begin.Decision) (*answerGroups, error) {
 	g := &answerGroups{decision: d}
-	if d.Run.Order != nil {
-		for _, remote := range d.Run.Remotes() {
-			if err := remote.Load(ctx, nil); err != nil {
-				return nil, err
-			}
-		}
-		return g, nil
-	}
-	if d.AsksRows() && !d.Run.Input.ReadOnce() && d.Run.Remote.Deliveries == nil {
-		if _, elsewhere := d.Run.Remote.Answers.(purchase.Loader); elsewhere {
+	listens := func(r *purchase.Remote) bool { return r.Deliveries != nil }
+	if remotes := d.Run.Remotes(); len(remotes) > 0 && g.knowsQuestions() && !slices.ContainsFunc(remotes, listens) {
+		if _, elsewhere := remotes[0].Answers.(purchase.Loader); elsewhere {
 			g.parts = max(copiedRowsOf(d)/d.Run.Job.RowsPerPart, 1)
 			return g, nil
 		}
@@ -53,19 +47,27 @@ func loadAnswers(ctx context.Context, d *begin.Decision) (*answerGroups, error) 
 
 func copiedRowsOf(d *begin.Decision) int { return cmp.Or(d.Run.CopiedRows, copiedRows) }
 
+// knowsQuestions reports whether the input says, before the first answer, what is asked.
+func (g *answerGroups) knowsQuestions() bool {
+	d := g.decision
+	return d.AsksRows() && !d.Run.Input.ReadOnce() && (d.Run.Order == nil || !d.Run.Order.Verifies())
+}
+
 // EndsBefore reports whether a part is the first to make of the next group.
 func (g *answerGroups) EndsBefore(number int) bool { return g.parts > 0 && number >= g.until }
 
 // Load loads the stored answers to the questions of the group that begins with a part, in
 // the place of those of the group before. It reads the input first, as a plan does, if that
 // saves loading what others bought. Pages of a search are questions that follow from
-// answers, so a search loads everything; and so does a run whose input can be read only once.
+// answers, and so are values to verify, so these load everything; and so does a run whose input
+// can be read only once.
 func (g *answerGroups) Load(ctx context.Context, first int) (err error) {
 	d := g.decision
-	remote := d.Run.Remote
-	if remote == nil {
+	remotes := d.Run.Remotes()
+	if len(remotes) == 0 {
 		return nil
 	}
+	remote := remotes[0] // all have the same store
 	if g.until > 0 {
 		if err := remote.Answers.(purchase.Loader).Renew(ctx); err != nil {
 			return err
@@ -77,7 +79,7 @@ func (g *answerGroups) Load(ctx context.Context, first int) (err error) {
 		of.Parts = g.until - first
 	}
 	stored := remote.Unloaded()
-	if stored <= int64(min(fewAnswers, copiedRowsOf(d))) || !d.AsksRows() || d.Run.Input.ReadOnce() {
+	if stored <= int64(min(fewAnswers, copiedRowsOf(d))) || !g.knowsQuestions() {
 		return remote.Load(ctx, nil)
 	}
 	d.Run.Log.Info("reading the input, to load only those stored answers that it asks for", "stored", stored, "from_part", first)
@@ -86,7 +88,7 @@ func (g *answerGroups) Load(ctx context.Context, first int) (err error) {
 	run.Progress = &stats.Progress{} // the rows are not done yet
 	reading := *d
 	reading.Run = &run
-	if _, err := planRows(ctx, &reading, of, questions, nil); err != nil {
+	if _, err := planRows(ctx, &reading, of, questions, nil, nil); err != nil {
 		return err
 	}
 	return remote.Load(ctx, hashesOf(ctx, questions))

@@ -30,6 +30,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 	"go.uber.org/goleak"
 
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -53,6 +54,7 @@ type setup struct {
 	resolver    resolution.Resolver
 	searcher    resolution.Searcher
 	remote      *purchase.Remote
+	order       *order.Order
 	suppress    *suppression.Set
 	answers     string
 	rowsPerPart int
@@ -125,7 +127,7 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 		s.resolver = embedded.New(nil, embedded.Options{})
 	}
 	run := &job.Run{
-		Job: settings, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
+		Job: settings, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Order: s.order, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
 		Overwrite: s.overwrite, Changes: s.changes, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}

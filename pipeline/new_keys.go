@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -13,12 +14,12 @@ import (
 // was let through.
 func limitsNewKeys(d *begin.Decision) bool {
 	r := d.Run
-	return r.MaxNewKeys != nil && r.Remote != nil && !r.Remote.Offline && r.Nights.Any() && len(d.Recorded) == 0
+	return r.MaxNewKeys != nil && r.AsksAny() && r.Nights.Any() && len(d.Recorded) == 0
 }
 
-// tooManyNewKeys reports whether limitsNewKeys stops a run with a plan's calls.
-func tooManyNewKeys(d *begin.Decision, p *PlannedCalls) bool {
-	return limitsNewKeys(d) && float64(p.New) > *d.Run.MaxNewKeys*float64(p.New+p.Stored+p.Stale+p.Unknown+p.Parked)
+// tooManyNewKeys reports whether limitsNewKeys stops a run with some new ones among its keys.
+func tooManyNewKeys(d *begin.Decision, new, keys int64) bool {
+	return limitsNewKeys(d) && float64(new) > *d.Run.MaxNewKeys*float64(keys)
 }
 
 // checkNewKeys stops a run whose list is not what it was, before it replaces a dataset and before
@@ -35,12 +36,12 @@ func checkNewKeys(ctx context.Context, d *begin.Decision) error {
 	if err != nil {
 		return err
 	}
-	if loader, elsewhere := r.Remote.Answers.(purchase.Loader); elsewhere {
+	if loader, elsewhere := r.Remotes()[0].Answers.(purchase.Loader); elsewhere {
 		if err := loader.Renew(ctx); err != nil {
 			return err
 		}
 	}
-	if tooManyNewKeys(d, p.Calls) {
+	if slices.Contains(p.Calls.NotEnough, "max_new_keys") {
 		return &purchase.NewKeysError{Limit: *r.MaxNewKeys, New: p.Calls.New, Keys: p.Keys}
 	}
 	return nil

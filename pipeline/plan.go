@@ -63,9 +63,12 @@ type Plan struct {
 	// rows that repeat one.
 	Keys       int64 `json:"keys"`
 	Duplicates int64 `json:"duplicates"`
-	// Calls is nil if the run uses no service.
+	// Calls is nil if the run uses no service. Of several resolvers it has the sum, and counts
+	// each key once, by what is stored of it anywhere.
 	Calls *PlannedCalls `json:"calls,omitempty"`
-	Files PlannedFiles  `json:"files"`
+	// Resolvers are those of a run with several, in their order.
+	Resolvers []PlannedResolver `json:"resolvers,omitempty"`
+	Files     PlannedFiles      `json:"files"`
 }
 
 // PlannedCalls counts the calls of a run. A call that is repeated because the
@@ -154,7 +157,7 @@ func MakePlan(ctx context.Context, r *job.Run) (*Plan, error) {
 func planOfComplete(d *begin.Decision) *Plan {
 	p := &Plan{Operation: d.Run.Job.Operation, Complete: true}
 	p.addRecorded(d.Recorded)
-	if d.Run.Remote != nil {
+	if len(d.Run.Remotes()) > 0 {
 		p.Calls = &PlannedCalls{}
 	}
 	return p
@@ -205,11 +208,18 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 			return nil, err
 		}
 	}
-	rows, err := planRows(ctx, d, job.WholeInput, keys, later)
+	planner, err := newPlanner(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	if d.AsksRows() {
+	if planner != nil {
+		defer func() { err = errors.Join(err, planner.Close()) }()
+	}
+	rows, err := planRows(ctx, d, job.WholeInput, keys, later, planner)
+	if err != nil {
+		return nil, err
+	}
+	if d.Run.Remote != nil && d.AsksRows() {
 		if err := d.Run.Remote.Load(ctx, rows.former.and(hashesOf(ctx, keys))); err != nil {
 			return nil, err
 		}
@@ -222,7 +232,11 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err
 	}
-	if err := keys.Each(ctx, d.Run.Workers, rows.countCalls); err != nil {
+	if planner != nil {
+		if err := rows.planOrder(ctx, p); err != nil {
+			return nil, err
+		}
+	} else if err := keys.Each(ctx, d.Run.Workers, rows.countCalls); err != nil {
 		return nil, err
 	}
 	p.Keys = rows.distinct
@@ -245,7 +259,7 @@ const sampledBatches = 8
 // rows.
 type sample struct {
 	decision *begin.Decision
-	engine   *rows.Engine // nil with a Remote
+	engine   *rows.Engine // nil if others are asked
 	mu       sync.Mutex
 	batches  int
 	builder  *columns.Builder
@@ -255,7 +269,7 @@ type sample struct {
 
 func newSample(d *begin.Decision) *sample {
 	s := &sample{decision: d}
-	if d.Run.Remote == nil {
+	if d.Run.Remote == nil && d.Run.Order == nil {
 		s.engine = d.NewEngine(semaphore.NewWeighted(int64(d.Run.Workers)))
 	}
 	return s
@@ -333,7 +347,7 @@ func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, err
 			return PlannedFiles{}, err
 		}
 		f.Bytes += bytes
-		f.AtLeast = r.decision.Run.Remote != nil
+		f.AtLeast = r.sample.engine == nil
 	}
 	return f, nil
 }

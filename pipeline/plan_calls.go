@@ -6,6 +6,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -51,7 +52,7 @@ func (r *rowPlanner) countFound(keys []distinct.Key, found []answers.Found, form
 	defer r.mu.Unlock()
 	for i, f := range found {
 		decided := run.Remote.Decide(run.Job.Operation, f, r.began, r.began)
-		r.calls.count(f, decided, int64(keys[i].Cost))
+		r.calls.count(order.Question{Decision: decided, Stored: f.Stored, Open: f.Open}, int64(keys[i].Cost), 1)
 		if decided == purchase.GiveUp && run.Remote.Keys != nil {
 			r.calls.TooOld++
 		}
@@ -70,102 +71,107 @@ func (r *rowPlanner) lookUp(ctx context.Context, hashes []answers.Hash, into []a
 	return remote.Answers.LookupHashes(ctx, hashes, remote.Freshness(r.began), into)
 }
 
-// count counts one question by its stored answer or call and the decision that
-// follows.
-func (p *PlannedCalls) count(f answers.Found, s purchase.Decision, price int64) {
+// count counts n questions by their stored answer or call and the decision that follows.
+func (p *PlannedCalls) count(q order.Question, price, n int64) {
 	switch {
-	case f.Stored && s == purchase.UseStored:
-		p.Stored++
-	case f.Stored:
-		p.Stale++
-	case f.Open == "":
-		p.New++
+	case q.Stored && q.Decision == purchase.UseStored:
+		p.Stored += n
+	case q.Stored:
+		p.Stale += n
+	case q.Open == "":
+		p.New += n
 	}
-	switch f.Open {
+	switch q.Open {
 	case answers.Parked:
-		p.Parked++
+		p.Parked += n
 	case answers.Unknown:
-		p.Unknown++
+		p.Unknown += n
 	}
-	switch s {
+	switch q.Decision {
 	case purchase.Ask:
-		p.Calls++
-		p.Credits += price
+		p.Calls += n
+		p.Credits += n * price
 	case purchase.Resend:
-		p.Calls++
-		p.Again++
-		p.Credits += price
+		p.Calls += n
+		p.Again += n
+		p.Credits += n * price
 	case purchase.Await:
-		p.Awaited++
-		p.Credits += price
+		p.Awaited += n
+		p.Credits += n * price
 	case purchase.GiveUp:
-		p.Failed++
+		p.Failed += n
 	case purchase.Skip:
-		p.Skipped++
+		p.Skipped += n
 	}
 }
 
 // bill returns the calls to the service with their cost and duration.
 func (r *rowPlanner) bill(ctx context.Context) (*PlannedCalls, error) {
-	remote, p := r.decision.Run.Remote, &r.calls
+	remote, p := r.decision.Remote(), &r.calls
 	if r.decision.Run.Job.Operation != resolution.KeywordToLead {
 		p.Price = remote.Price.Max()
 	}
 	p.MorePages = r.morePages && !remote.Offline
 	p.FormChangedAtLeast = r.former.more
-	if remote.Pace != nil {
-		if p.Rate = remote.Pace.Snapshot().Rate; p.Rate > 0 {
-			p.Seconds = float64(p.Calls) / p.Rate
-		}
+	p.takes(remote)
+	spent, err := r.spent(ctx, remote, r.decision.Header.Run)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	p.Short, p.NotEnough, err = r.short(ctx, p)
-	return p, err
+	return p, r.limit(ctx, p, remote, spent, tooManyNewKeys(r.decision, p.New, p.New+p.Stored+p.Stale+p.Unknown+p.Parked))
 }
 
-// short names the budgets that may be too small, and those that are too small
+// takes sets how long the calls take.
+func (p *PlannedCalls) takes(remote *purchase.Remote) {
+	if remote.Pace == nil {
+		return
+	}
+	if p.Rate = remote.Pace.Snapshot().Rate; p.Rate > 0 {
+		p.Seconds = float64(p.Calls) / p.Rate
+	}
+}
+
+// spent is what a run spent before it was stopped.
+func (r *rowPlanner) spent(ctx context.Context, remote *purchase.Remote, run string) (s purchase.Spending, err error) {
+	if remote.Answers == nil {
+		return purchase.Spending{Paid: remote.PaidBefore}, nil
+	}
+	return remote.Spent(ctx, run)
+}
+
+// limit names the budgets that may be too small, and those that are too small
 // even if nothing matches. It includes what the run spent before it was
 // stopped, as a resumed run does.
-func (r *rowPlanner) short(ctx context.Context, p *PlannedCalls) (short, notEnough []string, err error) {
-	var calls, credits int64
-	remote := r.decision.Remote()
-	credits = remote.PaidBefore
-	if remote.Answers != nil {
-		spent, err := remote.Spent(ctx, r.decision.Header.Run)
-		if err != nil {
-			return nil, nil, err
-		}
-		calls, credits = spent.Calls, spent.Credits()
-	}
+func (r *rowPlanner) limit(ctx context.Context, p *PlannedCalls, remote *purchase.Remote, spent purchase.Spending, tooManyNew bool) error {
 	b, fresh := remote.Budget, p.Calls-p.Again // the others may be part of what was spent
-	if b.MaxCalls >= 0 && calls+p.Calls > b.MaxCalls {
-		short = append(short, "max_calls")
-		if calls+fresh > b.MaxCalls {
-			notEnough = append(notEnough, "max_calls")
+	if b.MaxCalls >= 0 && spent.Calls+p.Calls > b.MaxCalls {
+		p.Short = append(p.Short, "max_calls")
+		if spent.Calls+fresh > b.MaxCalls {
+			p.NotEnough = append(p.NotEnough, "max_calls")
 		}
 	}
 	compare := func(name string, spent, most int64) {
 		if spent+p.Credits <= most {
 			return
 		}
-		short = append(short, name)
+		p.Short = append(p.Short, name)
 		// The budget is too small for one call, and nothing spent is put back.
 		if price := max(p.Price, 1); fresh > 0 && p.Again == 0 && p.Awaited == 0 && spent+price > most {
-			notEnough = append(notEnough, name)
+			p.NotEnough = append(p.NotEnough, name)
 		}
 	}
 	if b.MaxCredits >= 0 {
-		compare("max_credits", credits, b.MaxCredits)
+		compare("max_credits", spent.Credits(), b.MaxCredits)
 	}
-	if tooManyNewKeys(r.decision, p) {
-		short, notEnough = append(short, "max_new_keys"), append(notEnough, "max_new_keys")
+	if tooManyNew {
+		p.Short, p.NotEnough = append(p.Short, "max_new_keys"), append(p.NotEnough, "max_new_keys")
 	}
 	if allowed := b.Allowance; allowed.Days > 0 {
 		of, err := remote.SpentOfAllowance(ctx, r.decision.Run.Job.Operation, r.began)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		compare("max_credits_per", of, allowed.Credits)
 	}
-	return short, notEnough, nil
+	return nil
 }

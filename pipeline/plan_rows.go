@@ -19,9 +19,11 @@ import (
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
@@ -35,7 +37,8 @@ type rowPlanner struct {
 	decision    *begin.Decision
 	of          job.Window // whose parts are planned
 	keys        *distinct.Set
-	later       *distinct.Set // pages after the first of searches that were begun
+	later       *distinct.Set  // pages after the first of searches that were begun
+	order       *order.Planner // nil without several resolvers, and if only hashes are needed
 	former      formerKeys
 	batches     chan plannedBatch
 	sample      *sample
@@ -62,8 +65,9 @@ type plannedBatch struct {
 
 // planRows reads the whole input. It compares the rows of recorded parts and
 // skips them. It adds keys to keys, and pages after the first of searches that
-// were begun to later.
-func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later *distinct.Set) (r *rowPlanner, err error) {
+// were begun to later. With several resolvers it adds the ways of keys by order, or without it
+// the hashes of all questions about them.
+func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later *distinct.Set, order *order.Planner) (r *rowPlanner, err error) {
 	reader, err := d.Run.Input.Reader(d.Columns.Read)
 	if err != nil {
 		return nil, err
@@ -72,7 +76,7 @@ func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later
 
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	r = &rowPlanner{decision: d, of: of, keys: keys, later: later, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
+	r = &rowPlanner{decision: d, of: of, keys: keys, later: later, order: order, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
 	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	for range d.Run.Workers {
 		workers.Go(func(ctx context.Context) error {
@@ -176,7 +180,14 @@ func (p *plannedPart) Abandon()   {}
 func (r *rowPlanner) work(ctx context.Context) error {
 	d := r.decision
 	w := &rowWorker{planner: r, run: d.Run, maker: d.NewKeys(d.NewSuppressor()), reader: d.NewSearchReader(), hash: d.Scope().Hasher()}
-	if d.Run.Remote != nil {
+	switch {
+	case r.order != nil:
+		w.suppress = rows.SuppressBy(d.NewSuppressor())
+	case d.Run.Order != nil:
+		for _, remote := range d.Run.Remotes() {
+			w.hashes = append(w.hashes, remote.Scope(d.Run.Job.Operation).Hasher())
+		}
+	case d.Run.Remote != nil:
 		w.price = int32(d.Run.Remote.Price.Max())
 	}
 	for in := range r.batches {
@@ -199,17 +210,19 @@ func (r *rowPlanner) work(ctx context.Context) error {
 
 // rowWorker is the state of one worker.
 type rowWorker struct {
-	planner *rowPlanner
-	run     *job.Run
-	maker   *keys.Maker
-	reader  keys.SearchReader
-	hash    func(key []byte) answers.Hash
-	price   int32
-	batch   columns.Batch
-	asked   []distinct.Key
-	found   []answers.Found
-	totals  sinks.Totals
-	more    int64
+	planner  *rowPlanner
+	run      *job.Run
+	maker    *keys.Maker
+	reader   keys.SearchReader
+	hash     func(key []byte) answers.Hash
+	price    int32
+	hashes   []func(key []byte) answers.Hash // of several resolvers
+	suppress order.Suppress
+	batch    columns.Batch
+	asked    []distinct.Key
+	found    []answers.Found
+	totals   sinks.Totals
+	more     int64
 	// morePages means that for some searches the number of pages is not known.
 	morePages bool
 }
@@ -222,8 +235,8 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 		if err := w.searches(ctx, b, in.Batch); err != nil {
 			return err
 		}
-	} else {
-		w.identifiers(b, in.Batch)
+	} else if err := w.identifiers(ctx, b, in.Batch); err != nil {
+		return err
 	}
 	if err := in.part.noteFolders(b); err != nil {
 		return err
@@ -245,9 +258,12 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 }
 
 // identifiers adds the keys of a batch's rows.
-func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
+func (w *rowWorker) identifiers(ctx context.Context, b *columns.Batch, in *sources.Batch) error {
 	w.maker.Fill(b, in)
 	w.more += int64(b.More)
+	if w.run.Order != nil {
+		return w.ways(ctx, b)
+	}
 	for i, o := range b.Outcomes {
 		if o != outcome.Matched || !keys.Asks(b, i) {
 			continue
@@ -260,6 +276,29 @@ func (w *rowWorker) identifiers(b *columns.Batch, in *sources.Batch) {
 			}
 		}
 	}
+	return nil
+}
+
+// ways adds the ways of a batch's keys through several resolvers.
+func (w *rowWorker) ways(ctx context.Context, b *columns.Batch) error {
+	asked, _ := keys.Asked(b)
+	var codes []int32
+	if w.planner.order != nil {
+		var err error
+		if codes, err = w.planner.order.Walk(ctx, asked, w.suppress); err != nil {
+			return err
+		}
+	}
+	for i, a := range asked {
+		key, _ := resolution.CutAddress(a)
+		if codes != nil {
+			w.asked = append(w.asked, distinct.Key{Hash: w.hash([]byte(key)), Cost: codes[i]})
+		}
+		for _, hash := range w.hashes {
+			w.asked = append(w.asked, distinct.Key{Hash: hash([]byte(key))})
+		}
+	}
+	return nil
 }
 
 // question returns the key that identifies a question, and its cost.

@@ -1,0 +1,138 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+)
+
+// PlannedResolver is what a run would ask one of several resolvers.
+type PlannedResolver struct {
+	Name string `json:"name"`
+	// Keys come to it. AtMost means that answers to calls decide about some of them: then all
+	// counts are the most that is possible.
+	Keys   int64 `json:"keys"`
+	AtMost bool  `json:"at_most"`
+	// Calls is nil for reference data, which is free.
+	Calls *PlannedCalls `json:"calls,omitempty"`
+	// Expected is nil if the stored answers do not tell.
+	Expected *Expected `json:"expected,omitempty"`
+}
+
+// Expected is what a run would ask and pay if other answers are as the stored ones.
+type Expected struct {
+	Calls   int64 `json:"calls"`
+	Credits int64 `json:"credits"`
+	// Answers are the stored ones of the resolver to keys of the input that come to it.
+	Answers int64 `json:"from_stored_answers"`
+}
+
+// newPlanner returns what plans the calls of a run with several resolvers, whose stored answers it
+// loads; nil for other runs.
+func newPlanner(ctx context.Context, d *begin.Decision) (*order.Planner, error) {
+	if d.Run.Order == nil {
+		return nil, nil
+	}
+	if err := (&answerGroups{decision: d}).Load(ctx, 0); err != nil {
+		return nil, err
+	}
+	options := d.OrderOptions(semaphore.NewWeighted(int64(d.Run.Workers)))
+	return d.Run.Order.NewPlanner(options, d.Run.StateDir, time.Now()), nil
+}
+
+// planOrder counts the calls to several resolvers.
+func (r *rowPlanner) planOrder(ctx context.Context, p *Plan) error {
+	ways, err := order.Tally(ctx, r.keys, r.decision.Run.Workers)
+	if err != nil {
+		return err
+	}
+	var asked, unknown int64
+	for code, n := range ways {
+		r.distinct += n
+		comes, known := r.order.Known(code)
+		if comes {
+			asked += n
+		}
+		if comes && !known {
+			unknown += n
+		}
+	}
+	lines, err := r.order.Lines(ctx, r.decision.Run.Workers, ways)
+	if err != nil {
+		return err
+	}
+	total, spent, exact := &PlannedCalls{}, purchase.Spending{Paid: r.decision.Header.PaidBefore}, true
+	for _, l := range lines {
+		planned := PlannedResolver{Name: l.Step.Name, Keys: l.Keys, AtMost: l.AtMost}
+		if l.Step.Remote != nil {
+			before, err := r.billLine(ctx, &planned, l)
+			if err != nil {
+				return err
+			}
+			total.add(planned.Calls)
+			spent.Calls, spent.Paid = spent.Calls+before.Calls, spent.Paid+before.Credits()
+			exact = exact && !(l.AtMost && planned.Calls.Calls > 0)
+		}
+		p.Resolvers = append(p.Resolvers, planned)
+	}
+	account := r.decision.Run.Order.Account(r.decision.Run.Job.Operation)
+	if account == nil {
+		return nil
+	}
+	total.New, total.Stored = unknown, asked-unknown
+	if err := r.limit(ctx, total, account, spent, tooManyNewKeys(r.decision, unknown, asked)); err != nil {
+		return err
+	}
+	if !exact { // only new keys are certain
+		total.NotEnough = slices.DeleteFunc(total.NotEnough, func(name string) bool { return name != "max_new_keys" })
+	}
+	p.Calls = total
+	return nil
+}
+
+// billLine counts the calls to one resolver. It returns what the run has spent there before.
+func (r *rowPlanner) billLine(ctx context.Context, p *PlannedResolver, l order.Line) (purchase.Spending, error) {
+	remote, c := l.Step.Remote, &PlannedCalls{Price: l.Step.Remote.Price.Max()}
+	for q, n := range l.Asked {
+		c.count(q, c.Price, n)
+		if q.Decision == purchase.GiveUp && remote.Keys != nil {
+			c.TooOld += n
+		}
+	}
+	c.takes(remote)
+	if e := l.Expected; e != nil {
+		p.Expected = &Expected{Calls: int64(math.Round(e.Calls)), Credits: int64(math.Round(e.Credits)), Answers: e.Answers}
+	}
+	spent, err := r.spent(ctx, remote, order.RunOf(r.decision.Header.Run, l.Step.Name))
+	if err != nil {
+		return spent, err
+	}
+	p.Calls = c
+	if err := r.limit(ctx, c, remote, spent, false); err != nil {
+		return spent, err
+	}
+	if l.AtMost {
+		c.NotEnough = nil
+	}
+	return spent, nil
+}
+
+// add adds calls to another resolver.
+func (p *PlannedCalls) add(more *PlannedCalls) {
+	for _, n := range []struct {
+		to   *int64
+		more int64
+	}{
+		{&p.Stale, more.Stale}, {&p.Unknown, more.Unknown}, {&p.Parked, more.Parked}, {&p.Calls, more.Calls}, {&p.Again, more.Again}, {&p.Awaited, more.Awaited},
+		{&p.Failed, more.Failed}, {&p.Skipped, more.Skipped}, {&p.TooOld, more.TooOld}, {&p.Credits, more.Credits},
+	} {
+		*n.to += n.more
+	}
+}

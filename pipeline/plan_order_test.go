@@ -1,0 +1,401 @@
+package pipeline_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/resolutiontest"
+)
+
+// teller is a resolver whose answers are words such as email=a@x.example; "" is no match.
+type teller struct {
+	purchase.Service
+	says  func(key string) string
+	mu    sync.Mutex
+	asked map[string]int
+	spent int64
+}
+
+func (s *teller) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
+	text := s.says(call.Key)
+	cost := int64(0)
+	if text != "" {
+		cost = 2
+	}
+	s.mu.Lock()
+	s.asked[call.Key]++
+	s.spent += cost
+	s.mu.Unlock()
+	r, err := readWords(call.Operation, 200, []byte(text), nil)
+	r.Spent = &cost
+	return r, err
+}
+
+func readWords(_ resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	r := resolution.Reply{About: resolution.About{Status: status, Body: body}}
+	if len(body) == 0 {
+		r.Reason = resolution.NoMatch
+		return r, nil
+	}
+	if into == nil {
+		into = resolution.NewAnswers()
+	}
+	l := &resolution.Lead{}
+	r.Helpers = map[string]string{}
+	for _, word := range strings.Fields(string(body)) {
+		switch name, value, _ := strings.Cut(word, "="); name {
+		case "email":
+			l.Email = value
+		case "phone":
+			l.Phone = value
+		default:
+			r.Helpers[name] = value
+		}
+	}
+	into.AddLead(l)
+	r.Found = resolution.AnswerRow{Of: into, I: into.Len() - 1}
+	return r, nil
+}
+
+// several is a run of enrichment with several resolvers, who share a store.
+type several struct {
+	setup
+	tellers map[string]*teller
+	limit   func(*order.Order)                  // after the resolvers are made; may be nil
+	store   func(*answers.Store) purchase.Store // in place of the store; may be nil
+}
+
+// newSeveral makes the resolvers of lines such as "a accept=email_status:valid max_credits=4"; one
+// whose name begins with dir is reference data.
+func newSeveral(t *testing.T, want string, says map[string]func(key string) string, lines ...string) *several {
+	s := &several{setup: setup{dir: t.TempDir(), op: resolution.Enrichment, answers: "several"}, tellers: map[string]*teller{}}
+	s.order = &order.Order{Want: strings.Fields(want), Budget: purchase.NoBudget}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		step := &order.Step{Name: words[0]}
+		for _, word := range words[1:] {
+			switch name, value, _ := strings.Cut(word, "="); name {
+			case "for":
+				step.For = strings.Split(value, ",")
+			case "accept":
+				column, accepted, _ := strings.Cut(value, ":")
+				step.Accept = map[string][]string{column: {accepted}}
+			case "verifies":
+				step.Verifies = value
+			}
+		}
+		s.order.Steps = append(s.order.Steps, step)
+		if strings.HasPrefix(words[0], "dir") {
+			step.Directory = resolutiontest.Singly(func(_ context.Context, r resolution.Request) (resolution.Answer, error) {
+				if text := says[words[0]](r.Key); text != "" {
+					return resolution.Answer{Lead: &resolution.Lead{Contact: resolution.Contact{Email: strings.TrimPrefix(text, "email=")}}}, nil
+				}
+				return resolution.Answer{Reason: resolution.NoMatch}, nil
+			})
+			continue
+		}
+		s.tellers[words[0]] = &teller{says: says[words[0]], asked: map[string]int{}}
+	}
+	return s
+}
+
+// with opens the store and the resolvers for use.
+func (s *several) with(t tb, use func()) {
+	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var from purchase.Store = store
+	if s.store != nil {
+		from = s.store(store)
+	}
+	s.order.Counters = &stats.CallCounters{}
+	for _, step := range s.order.Steps {
+		if step.Directory != nil {
+			continue
+		}
+		o := pace.DefaultOptions()
+		step.Remote = &purchase.Remote{
+			Service: s.tellers[step.Name], Read: readWords, Name: step.Name, Question: "person", Judged: true, Answers: from, Pace: pace.New(o), Concurrency: o.Concurrency,
+			Budget: purchase.NoBudget, Price: purchase.Price{Match: 2}, Counters: &stats.CallCounters{},
+		}
+	}
+	if s.limit != nil {
+		s.limit(s.order)
+	}
+	use()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *several) planned(t tb) (p *pipeline.Plan) {
+	s.with(t, func() { p = s.mustPlan(t) })
+	return p
+}
+
+// runs runs, and returns what each resolver was asked and paid.
+func (s *several) runs(t tb) (calls map[string]int, spent map[string]int64) {
+	calls, spent = map[string]int{}, map[string]int64{}
+	for _, teller := range s.tellers {
+		teller.asked, teller.spent = map[string]int{}, 0
+	}
+	s.with(t, func() {
+		if _, err := s.do(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for name, teller := range s.tellers {
+		calls[name], spent[name] = len(teller.asked), teller.spent
+	}
+	return calls, spent
+}
+
+// people is a list with a row for each number, some twice.
+func (s *several) people(t tb, first, n int) {
+	var b strings.Builder
+	b.WriteString("network_url\n")
+	for i := first; i < first+n; i++ {
+		fmt.Fprintf(&b, "linkedin.com/in/person%d\n", i)
+		if i%10 == 0 {
+			fmt.Fprintf(&b, "linkedin.com/in/person%d/\n", i)
+		}
+	}
+	s.input(t, "a.csv", b.String())
+}
+
+// share says some words about a share of keys, by chance.
+func share(seed string, percent uint32, words string) func(string) string {
+	return func(key string) string {
+		if sum := sha256.Sum256([]byte(seed + key)); binary.BigEndian.Uint32(sum[:])%100 < percent {
+			return words
+		}
+		return ""
+	}
+}
+
+// shown is the lines of a plan.
+func shown(p *pipeline.Plan) string {
+	var lines []string
+	for _, r := range p.Resolvers {
+		line := fmt.Sprintf("%s %d", r.Name, r.Keys)
+		if r.AtMost {
+			line += "-"
+		}
+		if c := r.Calls; c != nil {
+			line += fmt.Sprintf(" stored %d calls %d credits %d", c.Stored, c.Calls, c.Credits)
+			if c.Failed > 0 {
+				line += fmt.Sprintf(" failed %d", c.Failed)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+// A plan says of each resolver what the run asks: exactly of the first, at most of later ones.
+func TestPlanOfSeveral(t *testing.T) {
+	all := func(words string) func(string) string { return share("", 100, words) }
+	none := all("")
+	half := share("half", 50, "email=a@mail.example")
+	for _, c := range []struct {
+		name, want string
+		says       map[string]func(string) string
+		lines      []string
+		before     int // keys that an earlier run has asked about
+		plan       string
+	}{
+		{"nothing stored", "", map[string]func(string) string{"a": all("email=a@mail.example"), "b": none}, []string{"a", "b"}, 0,
+			"a 20 stored 0 calls 20 credits 40; b 20- stored 0 calls 20 credits 40"},
+		{"half stored, by the first", "", map[string]func(string) string{"a": all("email=a@mail.example"), "b": none}, []string{"a", "b"}, 10,
+			"a 20 stored 10 calls 10 credits 20; b 10- stored 0 calls 10 credits 20"},
+		{"all stored", "", map[string]func(string) string{"a": none, "b": all("email=a@mail.example")}, []string{"a", "b"}, 20,
+			"a 20 stored 20 calls 0 credits 0; b 20 stored 20 calls 0 credits 0"},
+		{"misses are stored", "", map[string]func(string) string{"a": none, "b": none}, []string{"a", "b"}, 10,
+			"a 20 stored 10 calls 10 credits 20; b 20- stored 10 calls 10 credits 20"},
+		{"reference data first", "", map[string]func(string) string{"dir": half, "a": none}, []string{"dir", "a"}, 0,
+			"dir 20; a 6 stored 0 calls 6 credits 12"},
+		{"what is there is not asked for", "email phone", map[string]func(string) string{"a": all("email=a@mail.example"), "b": none, "c": none}, []string{"a", "b for=email", "c"}, 10,
+			"a 20 stored 10 calls 10 credits 20; b 10- stored 0 calls 10 credits 20; c 20- stored 10 calls 10 credits 20"},
+		{"a value is verified once", "email", map[string]func(string) string{"a": all("email=a@mail.example"), "v": all("email_status=valid"), "b": none}, []string{"a", "v verifies=email accept=email_status:valid", "b"}, 10,
+			"a 20 stored 10 calls 10 credits 20; v 11- stored 1 calls 10 credits 20; b 10- stored 0 calls 10 credits 20"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSeveral(t, c.want, c.says, c.lines...)
+			if c.before > 0 {
+				s.people(t, 0, c.before)
+				s.runs(t)
+				s.overwrite = true
+			}
+			s.people(t, 0, 20)
+			p := s.planned(t)
+			if got := shown(p); got != c.plan || p.Keys != 20 || p.Duplicates != 2 {
+				t.Errorf("planned %s of %d keys and %d duplicates\nwant    %s", got, p.Keys, p.Duplicates, c.plan)
+			}
+			calls, spent := s.runs(t)
+			for _, r := range p.Resolvers {
+				if r.Calls == nil {
+					continue
+				}
+				if int64(calls[r.Name]) > r.Calls.Calls || !r.AtMost && int64(calls[r.Name]) != r.Calls.Calls || spent[r.Name] > r.Calls.Credits {
+					t.Errorf("%s was asked %d times for %d credits; planned %+v", r.Name, calls[r.Name], spent[r.Name], r)
+				}
+			}
+		})
+	}
+}
+
+// What a plan expects of the keys of a list is what the run asks and pays, within some percent, once
+// some keys are stored.
+func TestPlanExpects(t *testing.T) {
+	says := map[string]func(string) string{
+		"a": share("a", 60, "email=a@mail.example"), "b": share("b", 50, "phone=+12025550123"), "c": share("c", 40, "email=c@mail.example phone=+12025550199"), "d": share("d", 90, "email=d@mail.example"),
+	}
+	s := newSeveral(t, "email phone", says, "a for=email", "b for=phone", "c", "d for=email")
+	const keys, before = 10_000, 3_000
+	s.people(t, 0, before)
+	s.runs(t)
+	s.overwrite = true
+	s.people(t, 0, keys)
+	p := s.planned(t)
+	calls, spent := s.runs(t)
+	for _, r := range p.Resolvers {
+		e := r.Expected
+		if e == nil || e.Answers == 0 || e.Answers > before {
+			t.Fatalf("%s: %+v", r.Name, e)
+		}
+		if off := float64(e.Calls)/float64(calls[r.Name]) - 1; off < -0.05 || off > 0.05 {
+			t.Errorf("%s: %d calls expected, %d made", r.Name, e.Calls, calls[r.Name])
+		}
+		if off := float64(e.Credits)/float64(spent[r.Name]) - 1; off < -0.05 || off > 0.05 {
+			t.Errorf("%s: %d credits expected, %d spent", r.Name, e.Credits, spent[r.Name])
+		}
+		if r.Name == "a" && (r.AtMost || r.Calls.Calls != keys-before) {
+			t.Errorf("the first: %+v", r)
+		}
+	}
+}
+
+// Without a stored answer of a resolver nothing is expected of it, nor of those after it.
+func TestPlanExpectsNothingWithoutAnswers(t *testing.T) {
+	s := newSeveral(t, "", map[string]func(string) string{"a": share("a", 60, "email=a@mail.example"), "b": share("b", 50, "email=b@mail.example")}, "a", "b")
+	s.people(t, 0, 50)
+	p := s.planned(t)
+	if slices.ContainsFunc(p.Resolvers, func(r pipeline.PlannedResolver) bool { return r.Expected != nil }) {
+		t.Errorf("expected %+v", p.Resolvers)
+	}
+}
+
+// Each resolver has a budget, and the job has one for all.
+func TestPlanOfSeveralBudgets(t *testing.T) {
+	says := map[string]func(string) string{"a": share("a", 50, "email=a@mail.example"), "b": share("b", 50, "email=b@mail.example")}
+	for _, c := range []struct {
+		name      string
+		a, b, all int64
+		want      string
+	}{
+		{"enough", 40, 40, 80, "[] [] [] / [] [] []"},
+		{"the first may not be", 39, 40, 80, "[max_credits] [] [] / [] [] []"},
+		{"the first is not", 1, 40, 80, "[max_credits] [] [] / [max_credits] [] []"},
+		{"the second may not be", 40, 1, 80, "[] [max_credits] [] / [] [] []"},
+		{"that of all may not be", 40, 40, 79, "[] [] [max_credits] / [] [] []"},
+	} {
+		s := newSeveral(t, "", says, "a", "b")
+		s.limit = func(o *order.Order) {
+			o.Steps[0].Remote.Budget.MaxCredits, o.Steps[1].Remote.Budget.MaxCredits, o.Budget.MaxCredits = c.a, c.b, c.all
+		}
+		s.people(t, 0, 20)
+		p := s.planned(t)
+		a, b := p.Resolvers[0].Calls, p.Resolvers[1].Calls
+		if got := fmt.Sprint(a.Short, b.Short, p.Calls.Short, "/", a.NotEnough, b.NotEnough, p.Calls.NotEnough); strings.Join(strings.Fields(strings.ReplaceAll(got, "][", "] [")), "") != strings.Join(strings.Fields(c.want), "") {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		if p.Calls.Calls != 40 || p.Calls.Credits != 80 || p.Calls.New != 20 || p.Calls.Stored != 0 {
+			t.Errorf("%s: %+v", c.name, p.Calls)
+		}
+	}
+}
+
+// From a store elsewhere, the answers of all resolvers to the keys of the list are loaded; those to
+// values that are not known before are loaded with all others.
+func TestSeveralLoadWhatTheyAsk(t *testing.T) {
+	says := map[string]func(string) string{"a": share("a", 50, "email=a@mail.example"), "b": share("b", 50, "email=b@mail.example"), "v": share("v", 100, "email_status=valid")}
+	for _, c := range []struct {
+		want  string
+		lines []string
+		all   bool
+	}{
+		{"", []string{"a", "b"}, false},
+		{"email", []string{"a", "v verifies=email accept=email_status:valid", "b"}, true},
+	} {
+		for _, use := range []func(*several){func(s *several) { s.planned(t) }, func(s *several) { s.runs(t) }} {
+			s := newSeveral(t, c.want, says, c.lines...)
+			s.people(t, 0, 30)
+			var w *watched
+			s.store = func(store *answers.Store) purchase.Store {
+				w = &watched{Store: store, elsewhere: 1 << 40, loaded: map[answers.Hash]bool{}, asked: map[answers.Hash]bool{}, before: map[answers.Hash]bool{}}
+				return w
+			}
+			use(s)
+			for h := range w.asked {
+				if w.all != c.all || !w.all && !w.loaded[h] {
+					t.Fatalf("%v: a question is looked up and not loaded; everything is loaded: %t", c.lines, w.all)
+				}
+			}
+			if len(w.asked) == 0 {
+				t.Errorf("%v: nothing is looked up", c.lines)
+			}
+		}
+	}
+}
+
+// A list that is not what it was stops the run before the first call, whoever would be asked.
+func TestSeveralNewKeys(t *testing.T) {
+	says := map[string]func(string) string{"dir": share("dir", 50, "email=d@mail.example"), "a": share("a", 50, "email=a@mail.example"), "b": share("b", 50, "email=b@mail.example")}
+	s := newSeveral(t, "", says, "dir", "a", "b")
+	s.overwrite = true
+	do := func(people int, most float64) (err error) {
+		s.people(t, 0, people)
+		s.with(t, func() {
+			err = s.open(t.Context(), func(run *job.Run) (err error) {
+				if run.Nights, err = journal.ReadNights(journal.NewNightFile(s.stateDir(), "people"), s.outDir()); err != nil {
+					return err
+				}
+				run.MaxNewKeys = &most
+				_, err = pipeline.Do(t.Context(), run)
+				return err
+			})
+		})
+		return err
+	}
+	if err := do(40, 0); err != nil {
+		t.Fatal("the first night: ", err)
+	}
+	if err := do(44, 0.2); err != nil {
+		t.Error("some new people: ", err)
+	}
+	for _, teller := range s.tellers {
+		teller.asked = map[string]int{}
+	}
+	var stopped *purchase.NewKeysError
+	if err := do(80, 0.2); !errors.As(err, &stopped) || len(s.tellers["a"].asked)+len(s.tellers["b"].asked) > 0 {
+		t.Errorf("another list: %v, %d and %d calls", err, len(s.tellers["a"].asked), len(s.tellers["b"].asked))
+	}
+}

@@ -350,6 +350,11 @@ func checkDataset(t tb, dir string, result *finish.Result) {
 			counted.NotSelected = p.Totals.NotSelected // they are not in the files
 			counted.SourceRows = int64(len(inputs)) + counted.NotSelected
 		}
+		if p.Asked != nil {
+			want = append(want, p.Asked.Name)
+			checkFile(t, *p.Asked, files)
+			counted.Resolvers = p.Totals.Resolvers // TestAsked counts them
+		}
 		if p.Rejects != nil {
 			want = append(want, p.Rejects.Name)
 			for _, row := range checkFile(t, *p.Rejects, files) {
@@ -403,6 +408,8 @@ func countRow(t tb, totals *sinks.Totals, row string) {
 		totals.Rejected++
 	case "suppressed":
 		totals.Suppressed++
+	case "failed":
+		totals.Failed++
 	default:
 		t.Errorf("outcome %q", outcome)
 	}

@@ -43,6 +43,7 @@ const (
 	RejectsFolder    = place.RejectsFolder
 	ChangesFolder    = place.ChangesFolder
 	SuppressedFolder = place.SuppressedFolder
+	AskedFolder      = place.AskedFolder
 	ReportName       = place.ReportName
 	ReportPageName   = place.ReportPageName
 )
@@ -161,19 +162,11 @@ func (d *Dataset) Nested(folder string) error {
 
 func isHidden(folder string) bool { return slices.Contains(place.HiddenFolders, folder) }
 
-// Rejects starts the file of the malformed lines of a part.
-func (d *Dataset) Rejects(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, place.RejectsFolder+"/"+partFile(number), t, &d.pages)
-}
-
-// Suppressed starts the file of the ids of suppressed rows of a part.
-func (d *Dataset) Suppressed(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, place.SuppressedFolder+"/"+partFile(number), t, &d.pages)
-}
-
-// Changes starts a file of the rows that differ from an earlier dataset.
-func (d *Dataset) Changes(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, place.ChangesFolder+"/"+partFile(number), t, &d.pages)
+// Beside returns what starts the files in a hidden folder. Those beside parts have their numbers.
+func (d *Dataset) Beside(folder string) func(number int, t Table) (*Writer, error) {
+	return func(number int, t Table) (*Writer, error) {
+		return newWriter(d.place, folder+"/"+partFile(number), t, &d.pages)
+	}
 }
 
 // Table starts a file of rows that are no dataset, in a folder that has no other files.

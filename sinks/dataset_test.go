@@ -271,7 +271,7 @@ func TestWriter(t *testing.T) {
 		t.Errorf("the file is not what the encoder writes, %v", err)
 	}
 
-	w, err := d.Rejects(3, everyKind)
+	w, err := d.Beside(RejectsFolder)(3, everyKind)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,8 +158,10 @@ type Part struct {
 	Files   []File `json:"files,omitempty"`
 	Rejects *File  `json:"rejects,omitempty"` // nil when every line was a row
 	// Suppressed has the ids of the suppressed rows; nil without any, and unless it is asked for.
-	Suppressed *File  `json:"suppressed,omitempty"`
-	Totals     Totals `json:"totals"`
+	Suppressed *File `json:"suppressed,omitempty"`
+	// Asked has what each of several resolvers says about the keys; nil if it was not asked.
+	Asked  *File  `json:"asked,omitempty"`
+	Totals Totals `json:"totals"`
 	// FirstReject is the first row or line of the part that has no answer because
 	// it is wrong itself; nil without any.
 	FirstReject *FirstReject `json:"first_reject,omitempty"`
@@ -194,14 +196,16 @@ func (p *Part) Data() []File {
 	return []File{p.File}
 }
 
+// Beside are the files beside those with rows; nil for one that the part does not have.
+func (p *Part) Beside() [3]**File { return [...]**File{&p.Rejects, &p.Suppressed, &p.Asked} }
+
 // All are all files of the part, those with rows first.
 func (p *Part) All() []File {
 	all := slices.Clone(p.Data())
-	if p.Rejects != nil {
-		all = append(all, *p.Rejects)
-	}
-	if p.Suppressed != nil {
-		all = append(all, *p.Suppressed)
+	for _, f := range p.Beside() {
+		if *f != nil {
+			all = append(all, **f)
+		}
 	}
 	return all
 }
@@ -216,15 +220,12 @@ func (p *Part) Unsummed() (files []*File) {
 	if p.Files == nil {
 		files = append(files, &p.File)
 	}
-	if p.Rejects != nil {
-		rejects := *p.Rejects
-		p.Rejects = &rejects
-		files = append(files, p.Rejects)
-	}
-	if p.Suppressed != nil {
-		suppressed := *p.Suppressed
-		p.Suppressed = &suppressed
-		files = append(files, p.Suppressed)
+	for _, f := range p.Beside() {
+		if *f != nil {
+			own := **f
+			*f = &own
+			files = append(files, *f)
+		}
 	}
 	return files
 }
@@ -427,6 +428,9 @@ func (m *Manifest) Reconcile() error {
 		if p.Suppressed != nil && p.Suppressed.Rows != p.Totals.Suppressed {
 			return fmt.Errorf("%s: %d ids of suppressed rows, %d counted", p.Name, p.Suppressed.Rows, p.Totals.Suppressed)
 		}
+		if asked, counted := p.asked(); asked != counted {
+			return fmt.Errorf("%s: %d answers and open calls of its keys in the file, %d counted by resolver", p.Name, asked, counted)
+		}
 		if malformed != p.Totals.Malformed {
 			return fmt.Errorf("%s: %d lines in its rejects, %d counted", p.Name, malformed, p.Totals.Malformed)
 		}
@@ -453,6 +457,17 @@ func (m *Manifest) Reconcile() error {
 		return fmt.Errorf("totals %+v do not equal the sum of the parts %+v", m.Totals, sum)
 	}
 	return nil
+}
+
+// asked counts the answers and open calls of the part's keys: in the file, and by resolver.
+func (p *Part) asked() (rows, counted int64) {
+	if p.Asked != nil {
+		rows = p.Asked.Rows
+	}
+	for _, n := range p.Totals.Resolvers {
+		counted += n.Asked
+	}
+	return rows, counted
 }
 
 // reconcileReasons compares every count that has reasons with their sum.

@@ -174,7 +174,7 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 func rejectingPart(t *testing.T, d *Dataset, number, rows int) Part {
 	t.Helper()
 	p := aPart(t, d, number, rows)
-	w, err := d.Rejects(number, everyKind)
+	w, err := d.Beside(RejectsFolder)(number, everyKind)
 	if err != nil {
 		t.Fatal(err)
 	}

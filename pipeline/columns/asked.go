@@ -1,7 +1,11 @@
 package columns
 
 import (
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // Asked is an answer of one of several resolvers about the key of a row, or its open call.
@@ -17,4 +21,39 @@ type Asked struct {
 	Open       bool
 	MaxCredits int64
 	PaidHere   bool // the run pays
+}
+
+// AskedColumns are the columns of a file of what several resolvers say. The first is left out if
+// identifiers are dropped.
+func AskedColumns() []schema.Column {
+	return []schema.Column{
+		text("key"), required(repeating("resolver")), required(repeating("outcome")), repeating("reason"), of("credits", arrow.PrimitiveTypes.Int32),
+		of("max_credits_open", arrow.PrimitiveTypes.Int64), of("received_at", instantType), text("request_id"), required(of("paid_here", arrow.FixedWidthTypes.Boolean)),
+	}
+}
+
+// AppendAsked appends what resolvers say of rows to a record of AskedColumns. What they say of
+// suppressed people has neither a key nor the id of a call.
+func AppendAsked(to *array.RecordBuilder, b *Batch, all []Asked) {
+	fields := to.Fields()
+	withKey := len(fields) == len(AskedColumns())
+	for _, a := range all {
+		kept := b.Outcomes[a.Row] != outcome.Suppressed
+		if withKey {
+			appendText(fields[0], string(b.Keys.At(a.Row)), kept)
+		}
+		f := fields[len(fields)-8:]
+		appendText(f[0], a.Resolver, true)
+		appendText(f[1], a.Outcome.String(), true)
+		appendText(f[2], a.Reason, a.Reason != "")
+		appendKnown(f[3].(*array.Int32Builder), a.Receipt.Credits, a.Receipt.Priced && !a.Open)
+		appendKnown(f[4].(*array.Int64Builder), a.MaxCredits, a.Open)
+		appendKnown(f[5].(*array.TimestampBuilder), arrow.Timestamp(a.Receipt.ResolvedAt.UnixMicro()), a.Receipt.Answered())
+		appendText(f[6], a.Request, kept && a.Request != "")
+		f[7].(*array.BooleanBuilder).Append(a.PaidHere)
+	}
+}
+
+func appendText(to array.Builder, text string, known bool) {
+	appendKnown(to.(*array.StringBuilder), text, known)
 }

@@ -28,7 +28,7 @@ func changesOf(ctx context.Context, w *parts.Work, m *sinks.Manifest) (*sinks.Ch
 	}
 	after := changes.Dataset{Dir: run.Output.Dir(), Files: run.Output, Manifest: m}
 	return changes.Make(ctx, run.Changes.Before, after, run.Changes.Settings, changes.Target{
-		Create: run.Output.Changes, Sum: run.Output.Sum, Compression: run.Job.Compression, Scratch: run.StateDir,
+		Create: run.Output.Beside(sinks.ChangesFolder), Sum: run.Output.Sum, Compression: run.Job.Compression, Scratch: run.StateDir,
 	})
 }
 

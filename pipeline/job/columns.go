@@ -26,8 +26,8 @@ type Columns struct {
 	Fields map[string]int
 	Layout *columns.Layout
 	// Table is that of the parts, Rejects that of the malformed lines, Suppressed that of the ids of
-	// suppressed rows.
-	Table, Rejects, Suppressed sinks.Table
+	// suppressed rows, Asked that of what each of several resolvers says.
+	Table, Rejects, Suppressed, Asked sinks.Table
 }
 
 // Source is what the columns of a dataset depend on beside job and input.
@@ -76,6 +76,10 @@ func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err erro
 		},
 	}
 	c.Rejects = rejectsTable(j, from.Suppress)
+	c.Asked = sinks.Table{Columns: columns.AskedColumns(), Compression: j.Compression}
+	if j.DropIdentifier {
+		c.Asked.Columns = c.Asked.Columns[1:]
+	}
 	return c, nil
 }
 

@@ -49,8 +49,9 @@ func newPartMaker(w *Work, number int) *partMaker {
 	return &partMaker{
 		work: w, decision: d, number: number, suppress: d.NewSuppressor(),
 		builder: d.Columns.Layout.NewBuilder(), folders: NewFolders(d.Columns.Layout, number),
-		rejected: sideWriter{open: d.Run.Output.Rejects, table: d.Columns.Rejects, part: number},
-		leftOut:  sideWriter{open: d.Run.Output.Suppressed, table: d.Columns.Suppressed, part: number},
+		rejected: sideWriter{open: d.Run.Output.Beside(sinks.RejectsFolder), table: d.Columns.Rejects, part: number},
+		leftOut:  sideWriter{open: d.Run.Output.Beside(sinks.SuppressedFolder), table: d.Columns.Suppressed, part: number},
+		asked:    askedWriter{sideWriter: sideWriter{open: d.Run.Output.Beside(sinks.AskedFolder), table: d.Columns.Asked, part: number}},
 	}
 }
 
@@ -64,7 +65,7 @@ func (m *partMaker) make(ctx context.Context, q *partQueue, leave func()) (err e
 		return err
 	}
 	err = m.fill(ctx, q, leave)
-	return errors.Join(err, m.writer.Abort(), m.rejected.abort(), m.leftOut.abort())
+	return errors.Join(err, m.writer.Abort(), m.rejected.abort(), m.leftOut.abort(), m.asked.abort())
 }
 
 func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error {
@@ -75,7 +76,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(m.writer.Finish(), m.rejected.finish(), m.leftOut.finish()); err != nil {
+	if err := errors.Join(m.writer.Finish(), m.rejected.finish(), m.leftOut.finish(), m.asked.finish()); err != nil {
 		return err
 	}
 	leave()
@@ -87,6 +88,10 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 		return err
 	}
 	leftOut, err := m.leftOut.commit()
+	if err != nil {
+		return err
+	}
+	asked, err := m.asked.commit()
 	if err != nil {
 		return err
 	}
@@ -102,7 +107,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 			return fmt.Errorf("keep what is suppressed: %w", err)
 		}
 	}
-	return m.work.Log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Suppressed: leftOut, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
+	return m.work.Log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Suppressed: leftOut, Asked: asked, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
 }
 
 // writeRows writes the rows of the part with their answers.
@@ -255,7 +260,9 @@ func (m *partMaker) write(b *columns.Batch) error {
 		}
 	}
 	t := Count(b)
-	m.asked.count(b, &t)
+	if err := m.asked.write(b, &t); err != nil {
+		return err
+	}
 	if run := m.decision.Run; run.Job.CountsInput() && !run.Job.Operation.IsKeyword() {
 		t.SourceRows = InputRows(b)
 	}

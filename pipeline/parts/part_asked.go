@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/zeebo/xxh3"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -8,22 +9,28 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// askedWriter has what several resolvers say about the distinct keys of a part.
+// askedWriter writes what several resolvers say about the distinct keys of a part.
 type askedWriter struct {
+	sideWriter
 	// seen are the hashes of the keys so far, with two bits for each resolver: it has answered, it
 	// has an open call.
 	seen map[uint64]uint64
 }
 
-// count counts what the batches before do not have.
-func (w *askedWriter) count(b *columns.Batch, t *sinks.Totals) {
-	for _, a := range w.fresh(b) {
+// write writes and counts what the batches before do not have.
+func (w *askedWriter) write(b *columns.Batch, t *sinks.Totals) error {
+	all := w.fresh(b)
+	if len(all) == 0 {
+		return nil
+	}
+	for _, a := range all {
 		n := sinks.ResolverTotals{Asked: 1, Credits: int64(a.Receipt.Credits)}
 		if a.Outcome == outcome.Matched {
 			n.Matched = 1
 		}
 		t.CountResolver(a.Resolver, n)
 	}
+	return w.sideWriter.write(func(to *array.RecordBuilder) { columns.AppendAsked(to, b, all) })
 }
 
 // fresh is what the batches before do not have. A verifier may say several things about a key.

@@ -55,16 +55,7 @@ func parseManifest(data []byte) (*Report, error) {
 		EndedAt: m.CompletedAt, Stop: Stop{Reason: StopFinished}, Counts: Counts{Totals: m.Totals},
 	}
 	for _, p := range m.Parts {
-		if p.Files == nil {
-			p.Files = []sinks.File{p.File}
-		}
-		r.Files = append(r.Files, p.Files...)
-		if p.Rejects != nil {
-			r.Files = append(r.Files, *p.Rejects)
-		}
-		if p.Suppressed != nil {
-			r.Files = append(r.Files, *p.Suppressed)
-		}
+		r.Files = append(r.Files, p.All()...)
 	}
 	return r, nil
 }

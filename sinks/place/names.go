@@ -15,6 +15,7 @@ const (
 	ChangesFolder = "_changes" // rows that differ from an earlier dataset
 	// SuppressedFolder has the ids of rows of suppressed people.
 	SuppressedFolder = "_suppressed"
+	AskedFolder      = "_asked" // what each of several resolvers says
 	// The report of the last run, for programs and as a page for people.
 	ReportName     = "_report.json"
 	ReportPageName = "_report.html"
@@ -29,9 +30,9 @@ var ReportNames = []string{ReportPageName, ReportName}
 func IsReport(name string) bool { return slices.Contains(ReportNames, name) }
 
 // HiddenFolders are the folders of a dataset whose files are not data to readers of it.
-var HiddenFolders = []string{RejectsFolder, ChangesFolder, SuppressedFolder}
+var HiddenFolders = []string{RejectsFolder, ChangesFolder, SuppressedFolder, AskedFolder}
 
-// partName matches the names of parts and their rejects.
+// partName matches the names of parts and of the files beside them.
 var partName = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
 // partitionFolder matches the folders of values of a partition column.

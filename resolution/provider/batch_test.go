@@ -103,6 +103,9 @@ func TestBatch(t *testing.T) {
 					text += " alone"
 				}
 				got = append(got, text)
+				if failed, is := errors.AsType[*resolution.CallError](r.Err); is && body != "" && string(failed.Body) == body {
+					t.Error("the whole answer is kept for each key")
+				}
 				if r.Reply.Found.Matched() {
 					again, err := c.entry.Read(resolution.EmailToHEM, r.Reply.Status, r.Reply.Body, nil)
 					if err != nil || again.Found.Lead().Email != r.Reply.Found.Lead().Email || !json.Valid(r.Reply.Body) {
@@ -163,4 +166,47 @@ func TestEveryOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzJudge: no answer makes it fail, and a match has a body that reads as one.
+func FuzzJudge(f *testing.F) {
+	var entries []*Entry
+	for _, text := range []string{
+		batchOf(byPosition), batchOf(byRef), batchOf(byName), batchOf(byStatus), batchOf(asPerson), everyOutcome,
+		laterBy(`"GET /{task.id}"`, byRef, `, answers: [{later: 200 wait}]`),
+	} {
+		all, err := Parse("p.yaml", []byte(text))
+		if err != nil {
+			f.Fatal(err)
+		}
+		entries = append(entries, all["p"])
+	}
+	f.Add(200, "X-Spent: 3", `{"out":[{"email":"a@x.example","r":1,"s":200},null]}`, false)
+	f.Add(207, "", `{"out":{"a@x.example":{"s":404},"b@x.example":7}}`, true)
+	f.Add(202, "", `{"task":{"id":"x"}}`, false)
+	f.Fuzz(func(t *testing.T, status int, header, body string, polled bool) {
+		h := http.Header{}
+		if name, value, is := strings.Cut(header, ": "); is {
+			h[name] = []string{value}
+		}
+		for _, e := range entries {
+			r, _ := e.Request(resolution.Email)
+			keys := []string{"a@x.example", "b@x.example"}[:min(2, e.BatchSize(resolution.Email))]
+			verdicts := r.Judge(Answer{status, h, []byte(body), polled}, keys...)
+			if len(verdicts) != len(keys) {
+				t.Fatalf("%d verdicts", len(verdicts))
+			}
+			for _, v := range verdicts {
+				switch {
+				case v.Outcome == Match && (v.Credits == nil || *v.Credits < 0 || !json.Valid(v.Body) && strings.ToValidUTF8(body, "") == body && !strings.Contains(strings.ToLower(body), "n")):
+					t.Errorf("%+v of %q", v, body)
+				case v.Outcome == Later && !polled && v.Next == nil:
+					t.Errorf("nothing to ask later: %+v of %q", v, body)
+				}
+				if reply, err := e.Read(resolution.Enrichment, v.Status, v.Body, nil); err != nil || !reply.Found.Matched() {
+					t.Errorf("%q is read as %+v, %v", v.Body, reply, err)
+				}
+			}
+		}
+	})
 }

@@ -119,11 +119,12 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []Result 
 		return each(len(calls), err)
 	}
 	verdicts := r.Judge(Answer{got.Status, got.Header, got.body(), false}, keys...)
+	got.shared = len(calls) > 1
 	results := make([]Result, len(calls))
+	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Swapped }) {
+		c.line.Renew()
+	}
 	for i, v := range verdicts {
-		if v.Swapped {
-			c.line.Renew()
-		}
 		results[i] = c.result(op, got, v, func() string { return r.ticket(v.Next, keys, i) })
 	}
 	return results
@@ -163,6 +164,7 @@ func each(n int, err error) []Result {
 type got struct {
 	exchange.Answer
 	doubtful bool // it may be that to another request
+	shared   bool // it is about several keys
 }
 
 // body is what rules see of the body: nothing if it did not come whole.

@@ -76,11 +76,10 @@ func (e *Entry) usedBy(d Documented, used map[[2]int]bool) map[[2]int]bool {
 	r, _ := e.Request(d.kind)
 	for _, v := range d.judged(r) {
 		list := rulesOfEntry
-		isElement := r.batch != nil && (v.Credits != nil || string(v.Body) != string(d.answer.Body))
 		switch {
-		case isElement && &r.batch.rules[0] != &e.rules[0]:
+		case v.IsElement && &r.batch.rules[0] != &e.rules[0]:
 			list = rulesOfElements
-		case !isElement && d.answer.Polled && e.later.rules != nil:
+		case !v.IsElement && d.answer.Polled && e.later.rules != nil:
 			list = rulesOfPoll
 		}
 		used[[2]int{list, v.Rule}] = true

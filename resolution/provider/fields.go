@@ -175,6 +175,9 @@ func (r *row) phones() {
 		if first == "" {
 			first = number
 		}
+		if r.Unread.Phones {
+			return
+		}
 		if n, err := phone.Parse(number, ""); err == nil {
 			number = n.E164
 		}

@@ -24,8 +24,9 @@ type Verdict struct {
 	// Rule is the number of the rule that said so, from 1; 0 if none did.
 	Rule int
 	// Status and Body are what Read reads of a match: those of the answer, or of an element.
-	Status int
-	Body   []byte
+	Status    int
+	Body      []byte
+	IsElement bool
 	// Credits are what a match, a miss or a refused row cost; nil with other outcomes.
 	Credits *int64
 	// Fault says why an answer that has come is Unknown, "" if it fits no rule.
@@ -72,7 +73,7 @@ func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
 		if r.batch == nil {
 			r.share(all, a.Header, v)
 		} else {
-			wholeBatch(all)
+			wholeBatch(all, a.Polled)
 		}
 		r.follow(all, a, keys)
 	})
@@ -114,11 +115,13 @@ func (r *Request) judgeWhole(a received, polled bool) Verdict {
 }
 
 // wholeBatch keeps of the outcomes of a batch those that an answer without elements can have.
-func wholeBatch(all []Verdict) {
+func wholeBatch(all []Verdict, polled bool) {
 	for i := range all {
 		switch v := &all[i]; v.Outcome {
 		case Match, NoMatch:
-			*v = Verdict{Status: v.Status, Body: v.Body, Fault: "the answer to a batch has no elements"}
+			if *v = (Verdict{Status: v.Status, Body: v.Body, Fault: "the answer to a batch has no elements"}); polled {
+				v.Outcome = Later
+			}
 		case BadRow:
 			v.Alone = len(all) > 1
 		}
@@ -237,7 +240,7 @@ func (b *batch) element(v jsontree.Value, status int) Verdict {
 		wrapped := append(appendQuoted([]byte("{"), b.as), ':')
 		body = append(append(wrapped, body...), '}')
 	}
-	verdict := Verdict{Status: status, Body: body}
+	verdict := Verdict{Status: status, Body: body, IsElement: true}
 	reading(body, func(v jsontree.Value) {
 		verdict.Outcome, verdict.Rule = classify(b.rules, received{status: status, body: v})
 	})

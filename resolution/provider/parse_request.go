@@ -117,7 +117,7 @@ func (r *reader) checkPlaces(n *plainyaml.Node, places func(yield func(string)),
 
 // requests reads ask and batch.
 func (r *reader) requests(ask, batch, entry *plainyaml.Node, e *Entry) {
-	if ask == nil && batch == nil && entry.Kind == plainyaml.Map {
+	if (ask == nil || len(ask.Items) == 0) && batch == nil && entry.Kind == plainyaml.Map {
 		r.fail(entry, "%s has neither ask nor batch", titled(entry))
 	}
 	if ask != nil {

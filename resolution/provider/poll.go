@@ -18,10 +18,8 @@ func (r *Request) next(body []byte, keys []string, i int) (m Message, is bool) {
 	switch {
 	case later == nil:
 		return m, false
-	case later.ask == nil && r.one != nil:
-		m, is = r.one.render(formOf(keys[i]))
 	case later.ask == nil:
-		m, is = r.batch.render(keys[i : i+1])
+		m, is = r.Message(keys[i])
 	default:
 		reading(body, func(v jsontree.Value) {
 			m, is = later.ask.render(func(name string) (string, bool) {
@@ -53,7 +51,10 @@ type ticket struct {
 // ticket makes that of key i of n.
 func (r *Request) ticket(next *Message, keys []string, i int) string {
 	t := ticket{Kind: r.kind, Method: next.Method, Target: next.Target, Type: next.Type, Body: next.Body}
-	if r.batch != nil && r.entry.later.ask != nil {
+	if r.batch != nil {
+		if r.entry.later.ask == nil { // the same is asked about the key alone
+			keys, i = keys[i:i+1], 0
+		}
 		t.Keys, t.Place = len(keys), i
 		if ids := r.batch.ids(keys); ids != nil {
 			t.ID = ids[i]
@@ -125,6 +126,7 @@ func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []s
 	}
 	n := max(tickets[0].Keys, 1)
 	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), nil)
+	got.shared = len(ids) > 1
 	results := make([]Result, len(ids))
 	for i, t := range tickets {
 		results[i] = c.result(op, got, verdicts[t.Place], func() string { return ids[i] })
@@ -138,10 +140,10 @@ func (r *Request) pollMessage(t ticket) Message {
 	switch later := r.entry.later; {
 	case later != nil && later.ask != nil:
 		headers = slices.Concat(headers, later.ask.headers)
-	case r.one != nil:
-		headers = slices.Concat(headers, r.one.headers)
-	default:
+	case r.batch != nil:
 		headers = slices.Concat(headers, r.batch.ask.headers)
+	default:
+		headers = slices.Concat(headers, r.one.headers)
 	}
 	return Message{Method: t.Method, Target: t.Target, Type: t.Type, Body: t.Body, headers: headers}
 }

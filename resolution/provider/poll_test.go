@@ -82,6 +82,30 @@ func TestSame(t *testing.T) {
 	}
 }
 
+// TestSameOfBatch: a batch whose answer comes later is asked about each key alone.
+func TestSameOfBatch(t *testing.T) {
+	for _, id := range []string{"", `, id: {send: e, back: e}`, `, id: {send: r, back: r}`} {
+		asked := 0
+		c := clientOf(t, laterBy("same", `each: {e: "{email}", r: "{ref}"}, answers: out`+id, ""), "", func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked == 1 {
+				w.WriteHeader(http.StatusAccepted)
+				_, _ = io.WriteString(w, `{"task":{"id":1}}`)
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			if want := `{"list":[{"e":"b@x.example","r":"1"}]}`; string(body) != want {
+				t.Errorf("%s, want %s", body, want)
+			}
+			_, _ = io.WriteString(w, `{"out":[{"data":{"email":"b@x.example"},"e":"b@x.example","r":1}]}`)
+		})
+		results := c.DoBatch(t.Context(), []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example")})
+		reply, err := c.Poll(t.Context(), resolution.EmailToHEM, results[1].Reply.ID, "")
+		if got := shownResult(Result{reply, err}); got != "match b@x.example 3" {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+}
+
 // TestPollBatch: one poll a task gives each key its own element, and what comes later is asked for
 // with the tickets that are left.
 func TestPollBatch(t *testing.T) {
@@ -102,7 +126,7 @@ func TestPollBatch(t *testing.T) {
 					t.Errorf("%s", r.RequestURI)
 				default:
 					if polls++; polls == 1 {
-						w.WriteHeader(http.StatusServiceUnavailable)
+						_, _ = io.WriteString(w, `{"data":{"email":"a@x.example"}}`) // no list: not yet
 						return
 					}
 					fmt.Fprintf(w, `{"out":[%s,%s,{"data":null,"e":"c@x.example","r":"3"}]}`, fmt.Sprintf(element, "a", 1), fmt.Sprintf(element, "b", 2))
@@ -116,8 +140,8 @@ func TestPollBatch(t *testing.T) {
 			}
 			want := []string{"match a@x.example 3", "match b@x.example 3", "no_match 1"}
 			for i, r := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {
-				if got := shownResult(r); got != "unavailable general=false unbilled=true billed=false after=0s" {
-					t.Errorf("key %d in an outage: %s", i, got)
+				if got := shownResult(r); got != "pending" || r.Reply.ID != ids[i] {
+					t.Errorf("key %d without a list: %s", i, got)
 				}
 			}
 			for i, r := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/jsontree"
@@ -32,7 +33,10 @@ func (c *Client) result(op resolution.Operation, g got, v Verdict, later func() 
 // failed is the error of an outcome without an answer.
 func (c *Client) failed(op resolution.Operation, g got, v Verdict, about resolution.About) *resolution.CallError {
 	e := &resolution.CallError{
-		Operation: op, Status: v.Status, Detail: v.Fault, RequestID: about.RequestID, Sent: true, Swapped: v.Swapped, Pace: about.Pace, Body: g.Body,
+		Operation: op, Status: v.Status, Detail: v.Fault, RequestID: about.RequestID, Sent: true, Swapped: v.Swapped, Pace: about.Pace, Body: v.Body,
+	}
+	if g.shared && !v.IsElement {
+		e.Body = nil // it would be kept for each of the keys
 	}
 	switch v.Outcome {
 	case SlowDown:
@@ -61,6 +65,8 @@ func (c *Client) unknown(e *resolution.CallError, g got) {
 	case e.Detail != "":
 	case g.Status/100 == 3:
 		e.Class, e.General, e.Detail = resolution.Denied, true, "the provider redirects, and redirects are not followed; use the address it redirects to as base"
+	case g.Status == http.StatusUnauthorized && c.entry.key.token != nil:
+		e.Class, e.General = resolution.Denied, true // whatever the rules say: the token is new
 	case g.Fault != nil:
 		e.Detail = g.Fault.Error()
 	default:

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -24,6 +25,7 @@ type Documented struct {
 	keys    []string
 	request string // METHOD and target, "" if it does not matter
 	sent    string // the body of the request, "" if it does not matter
+	next    string // METHOD and target of the first poll, "" if it does not matter
 	answer  Answer
 	want    []wanted
 }
@@ -42,7 +44,7 @@ func ParseDocumented(file string, content []byte) (all []Documented, err error) 
 }
 
 func (r *reader) documented(n *plainyaml.Node) (d Documented) {
-	m := r.members(n, "email", "network_url", "ip", "request", "sent", "poll", "status", "headers", "body", "outcome", "credits", "columns")
+	m := r.members(n, "email", "network_url", "ip", "request", "sent", "poll", "status", "headers", "body", "outcome", "credits", "next", "columns")
 	d.Name, d.at = n.Name, fmt.Sprintf("%s:%d", r.file, n.Line)
 	for _, kind := range []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP} {
 		for _, key := range r.texts(m[string(kind)]) {
@@ -53,7 +55,7 @@ func (r *reader) documented(n *plainyaml.Node) (d Documented) {
 		r.fail(n, "%s has to say what was asked about (email, network_url or ip), the status, and the outcome", titled(n))
 		return d
 	}
-	d.request, d.sent = r.text(m["request"]), string(r.json(m["sent"]))
+	d.request, d.sent, d.next = r.text(m["request"]), string(r.json(m["sent"])), r.text(m["next"])
 	d.answer = Answer{
 		Status: int(r.count(m["status"], 0, 100, 599)), Header: http.Header{}, Body: r.json(m["body"]), Polled: r.boolean(m["poll"], false),
 	}
@@ -136,26 +138,37 @@ func (e *Entry) Differences(d Documented) (differences []string) {
 		differ("the body of the request is %s, want %s", m.Body, d.sent)
 	}
 	for i, v := range d.judged(r) {
-		want := d.want[i]
-		if v.Outcome != want.outcome {
-			differ("key %d is %s by rule %d, want %s", i+1, named(v.Outcome), v.Rule, named(want.outcome))
-			continue
-		}
-		if v.Credits != nil && *v.Credits != want.credits {
-			differ("key %d costs %d, want %d", i+1, *v.Credits, want.credits)
-		}
-		if v.Outcome != Match {
-			continue
-		}
-		values := e.values(d.kind, v)
-		for column, value := range want.columns {
-			if !slices.Equal(values[column], value) {
-				differ("key %d: %s is %s, want %s", i+1, column, strings.Join(values[column], ", "), strings.Join(value, ", "))
-			}
-		}
+		e.compare(v, d, d.want[i], func(format string, args ...any) { differ("key %d "+format, append([]any{i + 1}, args...)...) })
 	}
 	slices.Sort(differences)
 	return differences
+}
+
+// compare calls differ for what a verdict is otherwise than wanted.
+func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format string, args ...any)) {
+	if v.Outcome != want.outcome {
+		differ("is %s by rule %d, want %s", named(v.Outcome), v.Rule, named(want.outcome))
+		return
+	}
+	cost := int64(0)
+	if v.Credits != nil {
+		cost = *v.Credits
+	}
+	if cost != want.credits {
+		differ("costs %d, want %d", cost, want.credits)
+	}
+	if next := cmp.Or(v.Next, &Message{}); d.next != "" && next.Method+" "+next.Target != d.next {
+		differ("is asked for later by %s %s, want %s", next.Method, next.Target, d.next)
+	}
+	if v.Outcome != Match {
+		return
+	}
+	values := e.values(d.kind, v)
+	for column, value := range want.columns {
+		if !slices.Equal(values[column], value) {
+			differ("has %s %s, want %s", column, strings.Join(values[column], ", "), strings.Join(value, ", "))
+		}
+	}
 }
 
 // judged says what the answer is for each key. A poll does not know the keys, but their ids.

@@ -114,8 +114,7 @@ func (r *reader) json(n *plainyaml.Node) []byte {
 	case n.Kind == plainyaml.Text:
 		return []byte(n.Text)
 	}
-	t, err := parseTree(n)
-	r.failed(n, err)
+	t := r.tree(n)
 	body, _ := t.render(nil, func(string) (string, bool) { return "", false })
 	return body
 }

@@ -85,8 +85,7 @@ func (r *reader) body(s *send, json, form *plainyaml.Node) {
 	case json != nil && form != nil:
 		r.fail(form, "a request has json or form, not both")
 	case json != nil:
-		t, err := parseTree(json)
-		r.failed(json, err)
+		t := r.tree(json)
 		s.json = &t
 	case form != nil && form.Kind != plainyaml.Map:
 		r.fail(form, "form has the form {name: value}")
@@ -155,13 +154,10 @@ func (r *reader) batch(n *plainyaml.Node, e *Entry) {
 		r.fail(m["ask"], "a batch is a POST whose body are in and with")
 	}
 	r.checkPlaces(m["ask"], b.ask.places, nil)
-	var err error
-	b.each, err = parseTree(m["each"])
-	r.failed(m["each"], err)
+	b.each = r.tree(m["each"])
 	b.with = tree{kind: '{'}
 	if m["with"] != nil {
-		b.with, err = parseTree(m["with"])
-		r.failed(m["with"], err)
+		b.with = r.tree(m["with"])
 		r.checkPlaces(m["with"], b.with.places, nil)
 		if b.with.kind != '{' {
 			r.fail(m["with"], "with has the form {name: value}")

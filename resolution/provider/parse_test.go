@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 		{"{email}", "{email", ":5: a { without a placeholder"},
 		{"GET", "PUT", ":5: a request has the form"}, {"/v1/find", "/v1/fi nd", ":5: a path or query has a character"},
 		{`"GET /v1/find?email={email}"`, `{send: "GET /v1", json: {a: "{email}"}}`, ":5: a GET has no body"},
-		{`"GET /v1/find?email={email}"`, `{send: "POST /v1", json: {a: {email}}}`, ":5: a map in which \"email\" has no value; quote the placeholder"},
+		{`"GET /v1/find?email={email}"`, `{send: "POST /v1", json: {a: {email}}}`, `:5: "email" has no value; write null, or quote a placeholder`},
 		{"- no_match", "- not_found", `:8: "not_found" is no outcome`},
 		{"match: 200 data", "no_match: 200 data", `:1: "p" has no rule for a match`},
 		{"no_match: 404", "later: 404", ":8: a rule says later, and nothing says how to ask later"},

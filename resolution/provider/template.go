@@ -2,7 +2,6 @@ package provider
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -127,19 +126,22 @@ type tree struct {
 	names   []string // of the items of an object, in order
 }
 
-// parseTree reads a value that is sent as JSON. Text without quotes that JSON knows as a number, a
+// tree reads a value that is sent as JSON. Text without quotes that JSON knows as a number, a
 // boolean or null is that.
-func parseTree(n *plainyaml.Node) (t tree, err error) {
+func (r *reader) tree(n *plainyaml.Node) (t tree) {
 	switch n.Kind {
 	case plainyaml.Null:
-		return t, errors.New("a value is missing; write null, or quote a placeholder")
+		r.fail(n, "%s has no value; write null, or quote a placeholder", titled(n))
+		return t
 	case plainyaml.Text:
 		if !n.Quoted && isLiteral(n.Text) {
-			return tree{kind: 'l', literal: n.Text}, nil
+			return tree{kind: 'l', literal: n.Text}
 		}
+		var err error
 		t.kind = '"'
 		t.text, err = parseText(n)
-		return t, err
+		r.failed(n, err)
+		return t
 	case plainyaml.List:
 		t.kind = '['
 	default:
@@ -147,19 +149,12 @@ func parseTree(n *plainyaml.Node) (t tree, err error) {
 	}
 	items := slices.Clone(n.Items)
 	if t.kind == '{' {
-		if len(items) == 1 && items[0].Kind == plainyaml.Null {
-			return t, fmt.Errorf("a map in which %s has no value; quote the placeholder", quoted(items[0].Name))
-		}
 		slices.SortFunc(items, func(a, b *plainyaml.Node) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, item := range items {
-		one, err := parseTree(item)
-		if err != nil {
-			return t, err
-		}
-		t.items, t.names = append(t.items, one), append(t.names, item.Name)
+		t.items, t.names = append(t.items, r.tree(item)), append(t.names, item.Name)
 	}
-	return t, nil
+	return t
 }
 
 // isLiteral reports whether JSON knows a text as a number, a boolean or null.

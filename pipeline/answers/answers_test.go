@@ -416,6 +416,10 @@ func TestParked(t *testing.T) {
 	find("another name", by(people.Service, "res_2"), "", ErrNoCall)
 	find("no name", by(people.Service, ""), "", ErrNoCall)
 	find("another service's", by("https://other.example", "res_1"), "", ErrNoCall)
+	if err := s.Fail(t.Context(), q, Failure{Resolution: "res_2"}); !errors.Is(err, ErrNoCall) {
+		t.Errorf("the failure of another request: %v", err)
+	}
+	find("after the failure of another request", by(people.Service, "res_1"), Parked, nil)
 	must(t, s.Fail(t.Context(), q, Failure{Reason: "deadline", MayBeBilled: true}))
 	find("too late", by(people.Service, "res_1"), Unknown, nil)
 	must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Received: noon}))

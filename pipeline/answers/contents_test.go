@@ -254,6 +254,11 @@ func TestListedFromTheLog(t *testing.T) {
 			t.Errorf("%d answers of %q, want %d", n, service, want)
 		}
 	}
+	st, err := c.Stat(t.Context())
+	must(t, err)
+	if len(st.Tallies) != 2 || st.Tallies[0].Answers != 2 || st.Tallies[1].Answers != 1 || st.Tallies[1].Scope != other.Scope {
+		t.Errorf("%+v, want two answers of one service, and one of another", st.Tallies)
+	}
 	if unknown := all(t, c.Unknown(t.Context())); len(unknown) != 2 {
 		t.Errorf("%d unknown calls, want 2", len(unknown))
 	}
@@ -351,5 +356,19 @@ func TestReplay(t *testing.T) {
 	}
 	if err := whole.Replay(t.Context(), people, Group{Record: groups[0].Record}); !errors.Is(err, errRecord) {
 		t.Errorf("a group without its runs: %v", err)
+	}
+}
+
+// TestContentsOfAnOlderVersion: what an earlier version has written gets its new tables before it
+// is read.
+func TestContentsOfAnOlderVersion(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	must(t, err)
+	must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}), s.flush())
+	_, err = s.writer.Conn().ExecContext(t.Context(), "DROP TABLE days; PRAGMA user_version = 3")
+	must(t, err, s.Close())
+	if spent, err := beside(t, dir).SpentSince(t.Context(), ""); len(spent) != 1 || err != nil {
+		t.Errorf("%+v, %v; want what the answer cost", spent, err)
 	}
 }

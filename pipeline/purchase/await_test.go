@@ -103,6 +103,9 @@ func TestLaterRunListens(t *testing.T) {
 			}
 			began := time.Now()
 			a, err := ask(t, b, q.Key)
+			if credits := b.counters.Snapshot().Credits; err == nil && (credits == 3) != (f.reason == "") {
+				t.Errorf("%s: %d credits are counted", f.name, credits)
+			}
 			if took := time.Since(began); err != nil || a.Reason != f.reason || (a.Outcome == outcome.Matched) != (f.reason == "") || took != f.took {
 				t.Errorf("%s: %s %s after %s, %v; want %q after %s", f.name, a.Outcome, a.Reason, took, err, f.reason, f.took)
 			}

@@ -595,3 +595,50 @@ func TestMarks(t *testing.T) {
 		t.Errorf("marks %v", m)
 	}
 }
+
+// TestCounted: what a report says of calls. Each service ends the first call about a question in
+// its way, and answers later ones.
+func TestCounted(t *testing.T) {
+	const found = `{"lead":{"phone":"+12025550100"}}`
+	failure := func(class resolution.Class, status int) error {
+		return &resolution.CallError{Class: class, Status: status, Sent: true}
+	}
+	for _, c := range []struct {
+		name   string
+		first  error
+		body   string
+		later  time.Duration // until a callback
+		counts string        // closed, matched, asked, duplicates, calls, retries, credits, unknown, parked, refused
+	}{
+		{"a match", nil, found, 0, "1 1 1 0 1 map[] 3 0 0 0"},
+		{"a miss", nil, `{"lead":null}`, 0, "1 0 1 0 1 map[] 0 0 0 0"},
+		{"a refusal", failure(resolution.Invalid, 400), "", 0, "1 0 1 0 1 map[] 0 0 0 1"},
+		{"one that is limited", failure(resolution.Limited, 429), "", 0, "1 1 1 0 2 map[limited:1] 3 0 0 0"},
+		{"one that may be billed", failure(resolution.Unavailable, 500), "", 0, "1 0 1 0 1 map[] 0 1 0 0"},
+		{"one that is posted", nil, `{"resolution":{"id":"res_1","status":"queued"}}`, time.Second, "1 1 1 0 1 map[] 3 0 0 0"},
+		{"one that is never posted", nil, `{"resolution":{"id":"res_1","status":"queued"}}`, time.Hour, "1 0 1 0 1 map[] 0 0 0 0"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, deliveries := openIn(t)
+			calls := 0
+			b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) {
+				if calls++; calls == 1 && c.body == "" {
+					return 0, "", c.first
+				} else if calls == 1 {
+					return 200, c.body, nil
+				}
+				return 200, found, nil
+			}), func(r *Remote) { r.Deliveries = deliveries })
+			if c.later > 0 {
+				time.AfterFunc(c.later, func() { _ = deliveries.Deliver(t.Context(), resolution.Delivery{ID: "res_1", Body: []byte(found)}) })
+			}
+			_, err := ask(t, b, "network.example/in/a")
+			must(t, err)
+			s := b.counters.Snapshot()
+			if got := fmt.Sprint(s.Closed, s.Matched, s.Asked, s.Duplicates, s.Calls, s.Retries, s.Credits, s.Unknown, s.Parked, s.Refused); got != c.counts {
+				t.Errorf("%s: %s, want %s", c.name, got, c.counts)
+			}
+			time.Sleep(2 * time.Hour) // the callback comes
+		})
+	}
+}

@@ -1,15 +1,20 @@
 package purchase
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -48,6 +53,36 @@ func TestDearerThanDeclared(t *testing.T) {
 	}
 	if !errors.Is(err, ErrBudget) || bought != 2 { // the second left with 7 in mind
 		t.Errorf("%d bought, then %v", bought, err)
+	}
+}
+
+// retiring is a service that retires its operation, and whose answers cost more than was declared.
+type retiring struct{ answering }
+
+func (s retiring) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
+	reply, err := s.answering.Do(ctx, call)
+	cost := int64(9)
+	reply.Spent, reply.Retiring = &cost, "next year"
+	return reply, err
+}
+
+// TestWarnings: the user is told once what costs more than declared, and what ends.
+func TestWarnings(t *testing.T) {
+	_, store := laterOf(t)
+	var log bytes.Buffer
+	r := &Remote{
+		Service: retiring{answering(func(string) (int, string, error) { return 200, `{"lead":{"phone":"+12025550100"}}`, nil })}, Read: client.Read, Name: laterService,
+		Answers: store, Pace: pace.New(pace.DefaultOptions()), Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Counters: &stats.CallCounters{},
+	}
+	b, _, err := Open(t.Context(), r, resolution.NetworkToPhone, "night", slog.New(slog.NewTextHandler(&log, nil)))
+	must(t, err)
+	defer b.Close()
+	_, err = askAll(t, b, "network.example/in/a", "network.example/in/b")
+	must(t, err)
+	for _, said := range []string{"expected=3 credits=9", "says=\"next year\""} {
+		if strings.Count(log.String(), said) != 1 {
+			t.Errorf("%s is said %d times: %s", said, strings.Count(log.String(), said), log.String())
+		}
 	}
 }
 

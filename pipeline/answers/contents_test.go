@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -272,8 +273,10 @@ func TestListedFromTheLog(t *testing.T) {
 	for range c.List(t.Context(), Filter{}) {
 		break // it panics if it is not stopped
 	}
-	for range c.Unknown(t.Context()) {
-		break
+	for _, listed := range []iter.Seq2[OpenCall, error]{c.Unknown(t.Context()), s.Unknown(t.Context()), s.OpenAnywhere(t.Context())} {
+		for range listed {
+			break
+		}
 	}
 }
 

@@ -1,13 +1,17 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/filelock"
 )
 
 func at(minute int) time.Time { return time.Date(2026, 11, 24, 3, minute, 0, 0, time.UTC) }
@@ -93,4 +97,22 @@ func TestDamagedNights(t *testing.T) {
 	if err := n.Finished(Night{JobID: "tuesday", CompletedAt: at(2)}); err == nil {
 		t.Error("they are replaced")
 	}
+}
+
+// TestLockedNights: a lock that another process does not release is waited for some seconds.
+func TestLockedNights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state := t.TempDir()
+		finish(t, state, "monday", 1)
+		lock, err := filelock.Folder(filepath.Join(state, "nights"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Minute, func() { _ = lock.Release() })
+		if err := read(t, state, "tuesday").Finished(Night{JobID: "tuesday"}); !errors.Is(err, filelock.ErrLocked) {
+			t.Errorf("locked for a minute: %v", err)
+		}
+		time.Sleep(time.Minute - 6*time.Second)
+		finish(t, state, "tuesday", 2)
+	})
 }

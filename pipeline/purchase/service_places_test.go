@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // Whoever waits longest is next, one who gives up leaves nothing behind, and
@@ -110,4 +112,15 @@ func TestPlacesAreKept(t *testing.T) {
 			t.Errorf("%d at a time, %d refusals; %d places are taken and %d wait in the end", most, refusals, p.taken, len(p.waiting))
 		}
 	})
+}
+
+// TestMostPlaces: a run takes no more of a service's places than it needs.
+func TestMostPlaces(t *testing.T) {
+	for concurrency, want := range map[int]int{1: 1, 16: 16, 64: 16} {
+		_, store := laterOf(t)
+		b := buyerFrom(t, resolution.KeywordToLead, store, nil, func(r *Remote) { r.Concurrency = concurrency })
+		if b.places.ceiling != want {
+			t.Errorf("%d places of %d calls, want %d", b.places.ceiling, concurrency, want)
+		}
+	}
 }

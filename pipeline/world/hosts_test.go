@@ -161,7 +161,13 @@ func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	return opened{x.Answers, func() error { return x.Close(ctx) }, x.DelayWrites}, nil
+	renew := func() error {
+		if err := x.Answers.Renew(ctx); err != nil {
+			return err
+		}
+		return x.Answers.Load(ctx, h.questions())
+	}
+	return opened{x.Answers, func() error { return x.Close(ctx) }, x.DelayWrites, renew}, nil
 }
 
 // questions are those that the run will ask, or nil for all.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
@@ -152,6 +153,8 @@ type opened struct {
 	close func() error
 	// delay makes its changes wait for others, unless urgent says that there is a hurry.
 	delay func(urgent func() bool)
+	// renew begins a new working copy; nil if there is none.
+	renew func() error
 }
 
 // openStore opens what is stored; look says that nothing will be written.
@@ -160,7 +163,7 @@ func (h *history) openStore(ctx context.Context, look bool) (opened, error) {
 		return h.openOnS3(ctx, look)
 	}
 	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, Readers: 1})
-	return opened{s, s.Close, func(func() bool) {}}, err
+	return opened{s, s.Close, func(func() bool) {}, nil}, err
 }
 
 // remote is the service as a life asks it.
@@ -215,11 +218,13 @@ func (h *history) use(ctx context.Context, s opened, retry bool) {
 			after := time.Duration(h.world.Draw("interrupted", h.lives) % uint64(20*time.Second))
 			defer time.AfterFunc(after, func() { b.Stop(errInterrupted) }).Stop()
 		}
-		var askers sync.WaitGroup
-		for i := range h.plan.askers {
-			askers.Go(func() { h.ask(buying, b, i) })
+		asked := h.askAll(buying, b)
+		if asked && s.renew != nil && h.plan.later == 0 && h.world.Below(3, "renew", h.lives) == 0 { // else an answer may come meanwhile
+			err := s.renew()
+			if h.unexpected("renew", err); err == nil {
+				h.askAll(buying, b)
+			}
 		}
-		askers.Wait()
 		b.Close()
 	}
 	stopPosting()
@@ -240,8 +245,23 @@ func (h *history) use(ctx context.Context, s opened, retry bool) {
 	}
 }
 
-// ask asks all keys in an order of the asker, some at a time.
-func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) {
+// askAll lets the askers ask, and reports whether they all got to their end.
+func (h *history) askAll(ctx context.Context, b *purchase.Buyer) bool {
+	var askers sync.WaitGroup
+	var stopped atomic.Bool
+	for i := range h.plan.askers {
+		askers.Go(func() {
+			if !h.ask(ctx, b, i) {
+				stopped.Store(true)
+			}
+		})
+	}
+	askers.Wait()
+	return !stopped.Load()
+}
+
+// ask asks all keys in an order of the asker, some at a time, until one gets no answer.
+func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) (all bool) {
 	h.world.Pause("asker", h.lives, asker)
 	keys := slices.Clone(h.plan.keys)
 	slices.SortFunc(keys, func(a, b string) int {
@@ -256,9 +276,10 @@ func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) {
 				h.known.poor = true
 				h.service.mu.Unlock()
 			}
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // offline asks what is stored, as it would be in a world without any fault.

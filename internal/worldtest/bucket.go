@@ -80,6 +80,7 @@ func (l Link) Do(r *http.Request) (*http.Response, error) {
 		r.Body.Close()
 	}
 	name, attempt := b.next(r)
+	m.Pause("request", name, attempt)
 	_, ours, err := m.step(fmt.Sprint(name, " ", attempt))
 	draw := func(what string, of uint64) uint64 { return b.world.Draw(what, name, attempt) % of }
 	if ours && draw("before", 2) == 0 {

@@ -94,8 +94,12 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 			continue
 		}
 		now := time.Now()
-		if float64(read) > minSpeed*now.Sub(began).Seconds() {
+		slept := now.Sub(began) > 2*s.within(r) // the process did: the store was not away all that time
+		if slept || float64(read) > minSpeed*now.Sub(began).Seconds() {
 			waiting, failures = now, 0
+		}
+		if slept {
+			s.isBack()
 		}
 		if s.isDown(now, waiting, verdict) {
 			where := cmp.Or(s.endpoint().String(), "the store")
@@ -122,6 +126,11 @@ func (s *Store) answered(verdict error) {
 		return // no answer arrived
 	}
 	s.reached.Store(true)
+	s.isBack()
+}
+
+// isBack ends the time in which no request was answered.
+func (s *Store) isBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.downSince = time.Time{}

@@ -109,7 +109,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		g.setCall(now)
 		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Deadline: now.open.Deadline, Rekeyed: now.open.Rekeyed(), Address: now.open.Address, Attempt: now.open.Attempts}
 		if s.leaveBefore != nil {
-			c.LeaveBefore = s.leaveBefore(asked)
+			c.LeaveBefore = s.leaveBefore(asked).Round(0) // of the wall clock: the other one may stand still while the machine sleeps
 		}
 		return nil
 	})

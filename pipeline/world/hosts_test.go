@@ -193,5 +193,5 @@ func (h *history) questions() objectstate.Hashes {
 func (h *history) isExpectedOnS3(what string, err error) bool {
 	return errors.Is(err, objects.ErrUnavailable) && (h.world.Faults() > 0 || h.world.Slept()) ||
 		(errors.Is(err, objects.ErrLockLost) || errors.Is(err, errCutOff) || errors.Is(err, context.Canceled)) && h.world.Slept() ||
-		what == "open" && (errors.Is(err, filelock.ErrLocked) || h.bucket.Stale > 0) // with old lists it asks to try again
+		what == "open" && (errors.Is(err, filelock.ErrLocked) || h.bucket.Stale > 0 || h.world.Slept()) // it asks to try again
 }

@@ -43,6 +43,9 @@ type Manifest struct {
 	// manifests of older versions.
 	CreditsTotal   *int64 `json:"credits_total,omitempty"`
 	CreditsThisRun *int64 `json:"credits_this_run,omitempty"`
+	// Judged says which of several resolvers with a least share of matches were asked on after
+	// their first keys, by their names.
+	Judged map[string]bool `json:"resolvers_judged,omitempty"`
 	// Changes is nil unless the job asked for them.
 	Changes *Changes `json:"changes,omitempty"`
 }

@@ -62,6 +62,8 @@ type Decision struct {
 	// added are the entries added to the suppression lists since the unfinished
 	// dataset was begun. It is nil if the lists are the same.
 	added *suppression.Set
+	// Judged are the verdicts on resolvers of an order that earlier processes have made.
+	Judged map[string]bool
 	// ReportedBefore means that an earlier, finished run already reported the
 	// matches of all recorded parts with the suppression lists, and no part is
 	// missing.
@@ -304,6 +306,7 @@ func (d *Decision) NewEngine(engineSlots *semaphore.Weighted) *rows.Engine {
 func (d *Decision) OrderOptions(engineSlots *semaphore.Weighted) order.Options {
 	return order.Options{
 		Operation: d.Run.Job.Operation, Run: d.Header.Run, Layout: d.Columns.Layout, EngineSlots: engineSlots, Log: d.Run.Log,
+		Judged: d.Judged, KeepJudged: d.Journal.KeepJudged,
 	}
 }
 

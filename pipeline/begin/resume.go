@@ -99,6 +99,9 @@ func (d *Decision) resume(previous previousRun) error {
 		}
 	}
 	d.Header = d.newHeader()
+	if err := d.resumeJudged(previous.manifest, ours); err != nil {
+		return err
+	}
 	if ours { // a run that has not finished, and may have replaced nothing yet
 		d.Header.Run, d.Header.BegunAt = cmp.Or(previous.header.Run, d.Header.Run), previous.header.BegunAt
 		d.Header.PaidBefore = previous.header.PaidBefore
@@ -109,6 +112,18 @@ func (d *Decision) resume(previous previousRun) error {
 	}
 	d.warnOfChanges(previous.header.Inputs, len(recorded))
 	return d.checkRecorded(recorded, true)
+}
+
+// resumeJudged takes over which resolvers of an order are asked on.
+func (d *Decision) resumeJudged(m *sinks.Manifest, ours bool) (err error) {
+	switch {
+	case d.Run.Order == nil:
+	case m != nil:
+		d.Judged = m.Judged
+	case ours:
+		d.Judged, err = d.Journal.Judged()
+	}
+	return err
 }
 
 // countOn has a run that repairs a finished dataset count on from what the dataset has

@@ -154,6 +154,30 @@ func (j *Journal) Found(number int) (suppression.Found, error) {
 	return suppression.DecodeFound(data)
 }
 
+const judgedName = "judged"
+
+// KeepJudged keeps which resolvers of an order are asked on, by their names. It is durable when it
+// returns.
+func (j *Journal) KeepJudged(judged map[string]bool) error {
+	data, err := json.Marshal(judged)
+	if err != nil {
+		return err
+	}
+	return j.storage.Put(judgedName, data)
+}
+
+// Judged is what KeepJudged kept; nil without it.
+func (j *Journal) Judged() (judged map[string]bool, err error) {
+	data, err := j.storage.Get(judgedName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &judged)
+	}
+	return judged, err
+}
+
 // listsName begins the names of the files of the suppression lists; their
 // fingerprint and the number of the piece follow.
 const listsName = "suppressed-"

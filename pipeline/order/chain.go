@@ -24,6 +24,7 @@ type Chain struct {
 	askers []asker           // by step
 	buyers []*purchase.Buyer // of Order.Remotes
 	total  *purchase.Total
+	gates  *gates
 }
 
 // Options are what a Chain needs of its run.
@@ -33,12 +34,16 @@ type Options struct {
 	Layout      *columns.Layout
 	EngineSlots *semaphore.Weighted // bounds the questions to reference data
 	Log         *slog.Logger
+	// Judged are the verdicts on resolvers with a MinMatch so far: whether they are asked on.
+	// KeepJudged makes new ones durable; nil does not.
+	Judged     map[string]bool
+	KeepJudged func(map[string]bool) error
 }
 
 // Open makes the Chain of a run and counts what the run has spent before. No request leaves after
 // ctx has ended.
 func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
-	c := &Chain{order: o, layout: with.Layout, run: with.Run}
+	c := &Chain{order: o, layout: with.Layout, gates: newGates(o, with.Judged, with.KeepJudged), run: with.Run}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -57,7 +62,7 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 			continue
 		}
 		remote := *s.Remote
-		remote.Total = c.total
+		remote.Total, remote.PassOver = c.total, s.ElseNext
 		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, RunOf(with.Run, s.Name), with.Log)
 		if err != nil {
 			return nil, err
@@ -139,8 +144,8 @@ func (e *StepError) Unwrap() error { return e.Err }
 type Suppress func(resolution.AnswerRow) string
 
 // Answer fills Answers, Outcomes, Reasons, Receipts and Origins of the rows with a key. suppress may
-// be nil; it is called from many goroutines at once.
-func (c *Chain) Answer(ctx context.Context, b *columns.Batch, suppress Suppress) error {
+// be nil; it is called from many goroutines at once. turn is that of the batch.
+func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppress Suppress) error {
 	asked, question := keys.Asked(b)
 	rows := 0
 	for _, q := range question {
@@ -152,10 +157,34 @@ func (c *Chain) Answer(ctx context.Context, b *columns.Batch, suppress Suppress)
 	counters.Unasked(int64(b.Len() - rows))
 	counters.Asked(int64(len(asked)))
 	counters.Duplicates(int64(rows - len(asked)))
-	w := newWay(c, asked, suppress)
-	if err := w.walk(ctx, places(len(asked))); err != nil {
+	judging, err := c.gates.enter(ctx, turn)
+	defer c.gates.leave()
+	if err != nil {
 		return err
+	}
+	w := newWay(c, asked, suppress)
+	for from := 0; from < len(asked); {
+		to := len(asked)
+		if judging {
+			to = min(to, from+c.gates.room())
+		}
+		w.closed = c.gates.closed(c.order)
+		if err := w.walk(ctx, places(from, to)); err != nil {
+			return err
+		}
+		if judging {
+			if err := c.gates.count(c.order, w.keys[from:to], w.results[from:to]); err != nil {
+				return err
+			}
+		}
+		from = to
 	}
 	w.fill(b, question)
 	return nil
 }
+
+// Judged says which resolvers with a MinMatch are asked on; nil if none is judged.
+func (c *Chain) Judged() map[string]bool { return c.gates.verdicts() }
+
+// Turn is the place of a batch in the order of the input: it is taken for one batch after another.
+func (c *Chain) Turn() int64 { return c.gates.turn() }

@@ -56,7 +56,7 @@ type reply struct {
 // counted in files in dir. Close removes them.
 func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
 	p := &Planner{operation: with.Operation, codes: map[string]int32{}, values: make([]*distinct.Set, len(o.Steps))}
-	p.chain = &Chain{order: o, layout: with.Layout}
+	p.chain = &Chain{order: o, layout: with.Layout, run: with.Run}
 	for i, s := range o.Steps {
 		switch {
 		case s.Remote == nil:
@@ -83,7 +83,7 @@ func (p *Planner) Close() (err error) {
 // Walk returns the codes of the ways of some keys. They are for Lines.
 func (p *Planner) Walk(ctx context.Context, keys []string, suppress Suppress) ([]int32, error) {
 	w := newWay(p.chain, keys, suppress)
-	if err := w.walk(ctx, places(len(keys))); err != nil {
+	if err := w.walk(ctx, places(0, len(keys))); err != nil {
 		return nil, err
 	}
 	codes := make([]int32, len(keys))

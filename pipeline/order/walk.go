@@ -79,16 +79,18 @@ type verdict struct {
 
 // walk decides what to do next about a key, and what its row is made of when there is nothing to do.
 type walk struct {
-	order *Order
-	key   *key
+	order  *Order
+	key    *key
+	closed []bool // steps that are not asked any more; nil asks all
+	run    string // who pays
 	// refused are the groups of each step's answer that a verifier refuses.
 	refused []uint
 	result
 }
 
-// next is the whole rule of an order.
-func (o *Order) next(k *key) (action, result) {
-	w := walk{order: o, key: k, refused: make([]uint, len(o.Steps))}
+// next is the whole rule of an order, in a run.
+func (o *Order) next(k *key, closed []bool, run string) (action, result) {
+	w := walk{order: o, key: k, closed: closed, run: run, refused: make([]uint, len(o.Steps))}
 	for {
 		w.result = result{stop: -1, checked: w.checked}
 		if w.key.suppressed != "" {
@@ -136,6 +138,8 @@ func (w *walk) through() (a action, again bool) {
 			case passes && k.state == absent && !k.again: // the later answers may be newer than the look
 				return action{kind: look, step: i}, false
 			case passes:
+			case k.state == absent && w.closed != nil && w.closed[i]:
+				w.skipped = append(w.skipped, s.Name+":min_match")
 			case k.state == absent:
 				return action{kind: ask, step: i}, false
 			default:
@@ -184,7 +188,8 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 }
 
 // passesOver reports whether a step without an answer is passed over, because the stored answers of
-// later ones leave nothing missing. missing says that a is needed to know.
+// later ones leave nothing missing; but not because of answers that were bought since it was passed
+// over by else: next. missing says that a is needed to know.
 func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 	kept := w.result
 	defer func() { w.result = kept }()
@@ -194,13 +199,15 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		if w.merge(); w.complete() {
 			return action{}, true, false
 		}
-		if s.Verifies != "" || !w.isFor(s) {
+		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) { // reference data is not stored: it never comes before a question
 			continue
 		}
-		switch w.key.said[j].state {
-		case unlooked:
+		switch later := &w.key.said[j]; {
+		case later.state == unlooked:
 			return action{kind: look, step: j}, false, true
-		case answered:
+		case later.state == answered && w.order.Steps[i].ElseNext && later.answer.Run == RunOf(w.run, s.Name):
+			// This run has bought it, so it has passed over the step, which may answer now.
+		case later.state == answered:
 			w.used = append(w.used, j)
 		}
 	}

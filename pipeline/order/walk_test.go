@@ -56,7 +56,7 @@ func (f fact) play(t *testing.T) (asked, row string) {
 	k := key{said: make([]said, len(o.Steps)), verdicts: make([]map[string]said, len(o.Steps))}
 	var order []string
 	for range 100 {
-		a, r := o.next(&k)
+		a, r := o.next(&k, nil, "run")
 		if a.kind == finish {
 			got, reason := r.outcome(o, &k)
 			text := []string{got.String()}

@@ -18,6 +18,7 @@ type way struct {
 	keys     []key
 	results  []result
 	suppress Suppress
+	closed   []bool // steps that are not asked any more
 }
 
 func newWay(c *Chain, asked []string, suppress Suppress) *way {
@@ -30,11 +31,10 @@ func newWay(c *Chain, asked []string, suppress Suppress) *way {
 	return w
 }
 
-// places are all places of a list.
-func places(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
+// places are those in [from, to).
+func places(from, to int) (all []int) {
+	for i := from; i < to; i++ {
+		all = append(all, i)
 	}
 	return all
 }
@@ -50,7 +50,7 @@ type turn struct {
 func (w *way) walk(ctx context.Context, some []int) error {
 	turns, values := map[turn][]int{}, map[int]string{}
 	for _, q := range some {
-		a, r := w.chain.order.next(&w.keys[q])
+		a, r := w.chain.order.next(&w.keys[q], w.closed, w.chain.run)
 		if a.kind == finish {
 			w.finish(q, r)
 			continue

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -45,6 +46,7 @@ type Buyer struct {
 	retiring        sync.Once
 	swapped         sync.Once
 	tooOld          sync.Once
+	probing         atomic.Bool // a call probes a service that is down, for mayProbe
 	// slots bounds the calls at work. They are twice as many as those of the requests
 	// in flight, so that a call is ready whenever the pace has a place.
 	slots   chan struct{}

@@ -80,6 +80,9 @@ type Remote struct {
 	// one. A Remote among several that may not be asked any more ends no run: the rest of its
 	// questions are skipped.
 	Total *Total
+	// PassOver answers no question that would wait until the service answers again: the next
+	// resolver of an order is asked.
+	PassOver bool
 	// PaidBefore are credits that count as spent beside those that Answers knows of.
 	PaidBefore int64
 	// Price is what a call costs, and so what the budget holds before it leaves.

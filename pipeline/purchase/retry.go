@@ -35,6 +35,13 @@ func (c *call) retryUntilSettled() (Answer, error) {
 	if c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 0) >= maxUnbilled { // for an earlier row
 		return c.giveUp(), nil
 	}
+	probes, passes := c.mayProbe()
+	if passes {
+		return passedOver, nil
+	}
+	if probes {
+		defer c.buyer.probing.Store(false)
+	}
 	denied, same := 0, 0 // the status of the last refusal, and how often in a row
 	for failures := 0; ; {
 		a, err := send()
@@ -65,6 +72,9 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		case !c.mayLeave():
 			c.buyer.warnTooOld()
 			return failed(outcome.ReasonUnknownCall), nil
+		}
+		if c.buyer.remote.PassOver && !c.maybeBilled() {
+			return passedOver, nil
 		}
 		if failures += c.weight(failure); failures >= maxAttempts {
 			return c.giveUp(), nil

@@ -50,9 +50,11 @@ type awaited struct {
 	err      error // set before answered is closed
 }
 
-// Asker fills the rows of a batch with answers, many batches at once.
+// Asker fills the rows of a batch with answers, many batches at once. Each has a turn, which is
+// taken in the order of the input.
 type Asker interface {
-	ask(ctx context.Context, b *columns.Batch) error
+	turn() int64
+	ask(ctx context.Context, turn int64, b *columns.Batch) error
 }
 
 // FromService gives rows that a service answers. It calls onlyWaiting when a call was
@@ -124,9 +126,10 @@ func (r *bought) ask() {
 		}
 		r.keys.Fill(&a.rows, in)
 		r.waiting <- a // the part reads all of them
+		turn := r.answers.turn()
 		r.working.Go(func() {
 			defer close(a.answered)
-			a.err = r.answers.ask(r.ctx, &a.rows)
+			a.err = r.answers.ask(r.ctx, turn, &a.rows)
 		})
 	}
 }
@@ -140,14 +143,16 @@ type Bought struct {
 
 // Answer hands over a batch with its answers.
 func (r *Bought) Answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
-	if err := r.ask(ctx, b); err != nil {
+	if err := r.ask(ctx, 0, b); err != nil {
 		return err
 	}
 	return each(b)
 }
 
+func (r *Bought) turn() int64 { return 0 }
+
 // ask fills Answers, Outcomes, Reasons and Receipts of the rows with a key.
-func (r *Bought) ask(ctx context.Context, b *columns.Batch) error {
+func (r *Bought) ask(ctx context.Context, _ int64, b *columns.Batch) error {
 	n := b.Len()
 	b.Receipts = make([]outcome.Receipt, n)
 	asked, question := keys.Asked(b)

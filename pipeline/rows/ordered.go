@@ -36,12 +36,14 @@ func SuppressBy(s *keys.Suppressor) order.Suppress {
 
 // Answer hands over a batch with its answers.
 func (r *Ordered) Answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
-	if err := r.ask(ctx, b); err != nil {
+	if err := r.ask(ctx, r.turn(), b); err != nil {
 		return err
 	}
 	return each(b)
 }
 
-func (r *Ordered) ask(ctx context.Context, b *columns.Batch) error {
-	return r.from.Answer(ctx, b, r.suppress)
+func (r *Ordered) turn() int64 { return r.from.Turn() }
+
+func (r *Ordered) ask(ctx context.Context, turn int64, b *columns.Batch) error {
+	return r.from.Answer(ctx, turn, b, r.suppress)
 }

@@ -1,0 +1,148 @@
+package order
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/leadetl/leadetl/pipeline/outcome"
+)
+
+// judgedKeys is how many keys decide whether a resolver with a MinMatch is asked about the others.
+const judgedKeys = 1000
+
+// gates judge the resolvers with a MinMatch: on the first keys that need them, in the order of the
+// input. Until all are judged, batches go one after another, so that the verdict follows from the
+// input and the answers alone.
+type gates struct {
+	keep func(judged map[string]bool) error
+
+	mu      sync.Mutex
+	turns   int64 // that were given
+	next    int64 // whose turn it is
+	changed chan struct{}
+	tallies map[int]*tally // of steps that are not judged yet
+	judged  map[string]bool
+}
+
+// tally counts the keys that needed a step.
+type tally struct {
+	name          string
+	share         float64
+	keys, matched int
+}
+
+// newGates makes the gates of an order. judged are the verdicts of earlier processes of the run:
+// whether a resolver is asked on. keep makes them durable.
+func newGates(o *Order, judged map[string]bool, keep func(map[string]bool) error) *gates {
+	g := &gates{keep: keep, changed: make(chan struct{}), tallies: map[int]*tally{}, judged: map[string]bool{}}
+	maps.Copy(g.judged, judged)
+	for i, s := range o.Steps {
+		if _, known := g.judged[s.Name]; s.MinMatch > 0 && !known {
+			g.tallies[i] = &tally{name: s.Name, share: s.MinMatch}
+		}
+	}
+	return g
+}
+
+// turn gives a batch its place in the order of the input.
+func (g *gates) turn() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.turns++
+	return g.turns - 1
+}
+
+// enter waits for the turn of a batch. It returns at once if all is judged: judging says so.
+func (g *gates) enter(ctx context.Context, turn int64) (judging bool, err error) {
+	for {
+		g.mu.Lock()
+		judging, mine, changed := len(g.tallies) > 0, g.next == turn, g.changed
+		g.mu.Unlock()
+		if !judging || mine {
+			return judging, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// leave ends the turn of a batch.
+func (g *gates) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.next++
+	g.wake()
+}
+
+func (g *gates) wake() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// room is how many keys can be asked about before the next verdict.
+func (g *gates) room() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	least := judgedKeys
+	for _, t := range g.tallies {
+		least = min(least, judgedKeys-t.keys)
+	}
+	return least
+}
+
+// count counts the answers that keys are made of, and judges.
+func (g *gates) count(o *Order, keys []key, results []result) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	verdicts := false
+	for i, t := range g.tallies {
+		for q, r := range results {
+			if slices.Contains(r.used, i) {
+				t.keys++
+				if keys[q].said[i].answer.Outcome == outcome.Matched {
+					t.matched++
+				}
+			}
+		}
+		if t.keys >= judgedKeys {
+			g.judged[t.name] = float64(t.matched) >= t.share*float64(t.keys)
+			delete(g.tallies, i)
+			verdicts = true
+		}
+	}
+	if !verdicts {
+		return nil
+	}
+	g.wake()
+	if g.keep == nil {
+		return nil
+	}
+	return g.keep(g.judged)
+}
+
+// verdicts are those so far.
+func (g *gates) verdicts() map[string]bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.judged) == 0 {
+		return nil
+	}
+	return maps.Clone(g.judged)
+}
+
+// closed reports which steps are not asked any more.
+func (g *gates) closed(o *Order) []bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	closed := make([]bool, len(o.Steps))
+	for i, s := range o.Steps {
+		goesOn, judged := g.judged[s.Name]
+		closed[i] = judged && !goesOn
+	}
+	return closed
+}

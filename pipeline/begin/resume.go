@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
@@ -129,8 +131,8 @@ func (d *Decision) resumeJudged(m *sinks.Manifest, ours bool) (err error) {
 // countOn has a run that repairs a finished dataset count on from what the dataset has
 // cost. Another state does not know that.
 func (d *Decision) countOn(m *sinks.Manifest) error {
-	remote := d.Run.Remote
-	if remote == nil {
+	remotes := d.Run.Remotes()
+	if len(remotes) == 0 {
 		return nil
 	}
 	run, paid := m.Run, int64(0)
@@ -139,15 +141,36 @@ func (d *Decision) countOn(m *sinks.Manifest) error {
 	} else { // of an older version
 		run, paid = d.lastReported(m)
 	}
-	if remote.Answers != nil && run != "" {
-		// More is paid since if a callback has come.
-		if spent, err := remote.Spent(context.Background(), run); err != nil || spent.Paid >= paid {
-			d.Header.Run = run
-			return err
-		}
+	if known, err := d.knows(run, paid); err != nil || known {
+		d.Header.Run = run
+		return err
 	}
 	d.Header.PaidBefore = paid
 	return nil
+}
+
+// knows reports whether the state has what a run has paid. More is paid since if a callback has come.
+func (d *Decision) knows(run string, paid int64) (bool, error) {
+	if run == "" {
+		return false, nil
+	}
+	sum, known := int64(0), false
+	for i, remote := range d.Run.Remotes() {
+		if remote.Answers == nil {
+			continue
+		}
+		known = true
+		payer := run
+		if d.Run.Order != nil {
+			payer = order.RunOf(run, d.Run.Order.RemoteNames()[i])
+		}
+		spent, err := remote.Spent(context.Background(), payer)
+		if err != nil {
+			return false, err
+		}
+		sum += spent.Paid
+	}
+	return known && sum >= paid, nil
 }
 
 // lastReported is what the report of a dataset says of its payer and credits; zero without
@@ -225,13 +248,15 @@ func (d *Decision) checkRecorded(parts map[int]sinks.Part, improve bool) (err er
 // mayImprove reports whether to make a part with such totals again: some rows
 // failed and can be asked about again, or were skipped and can be asked about
 // now. The other rows have stored answers, so only those rows cost anything.
-// Rows that failed for the reasons in waiting wait until the user decides.
+// Rows that failed for the reasons in waiting wait until the user decides. Others went on without a
+// resolver that may answer now.
 func mayImprove(t sinks.Totals, waiting []string) bool {
 	wait := int64(0)
 	for _, reason := range waiting {
 		wait += t.Reasons[outcome.Failed.String()][reason]
 	}
-	return t.Skipped > 0 || t.Failed > wait
+	passed := slices.ContainsFunc(slices.Collect(maps.Values(t.Resolvers)), func(r sinks.ResolverTotals) bool { return r.Passed > 0 })
+	return t.Skipped > 0 || t.Failed > wait || passed
 }
 
 // checkSuppressed reports whether the matches with the suppression lists are known

@@ -38,6 +38,8 @@ type Options struct {
 	// KeepJudged makes new ones durable; nil does not.
 	Judged     map[string]bool
 	KeepJudged func(map[string]bool) error
+	// PaidBefore are credits that count as spent beside those in the stored answers.
+	PaidBefore int64
 }
 
 // Open makes the Chain of a run and counts what the run has spent before. No request leaves after
@@ -56,6 +58,7 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 		}
 	}
 	c.total = purchase.NewTotal(o.Budget, o.prices(with.Operation), allowed)
+	c.total.PaidBefore(with.PaidBefore)
 	for _, s := range o.Steps {
 		if s.Remote == nil {
 			c.askers = append(c.askers, newDirectory(s.Directory, with))

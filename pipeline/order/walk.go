@@ -139,7 +139,7 @@ func (w *walk) through() (a action, again bool) {
 				return action{kind: look, step: i}, false
 			case passes:
 			case k.state == absent && w.closed != nil && w.closed[i]:
-				w.skipped = append(w.skipped, s.Name+":min_match")
+				w.skipped = append(w.skipped, s.Name+":"+outcome.ReasonMinMatch)
 			case k.state == absent:
 				return action{kind: ask, step: i}, false
 			default:

@@ -349,7 +349,7 @@ func countOrigin(o columns.Origin, t *sinks.Totals) {
 		}
 	}
 	for skipped := range strings.SplitSeq(o.Skipped, ";") {
-		if name, reason, noted := strings.Cut(skipped, ":"); noted && reason != outcome.ReasonMinMatch {
+		if name, reason, noted := strings.Cut(skipped, ":"); noted && reason != outcome.ReasonMinMatch && reason != outcome.ReasonUnknownCall {
 			t.CountResolver(name, sinks.ResolverTotals{Passed: 1})
 		}
 	}

@@ -75,6 +75,13 @@ func NewTotal(b Budget, prices map[answers.Scope]Price, allowed int64) *Total {
 	return &Total{prices: prices, changed: make(chan struct{}), sums: sums{budget: b, others: allowed}}
 }
 
+// PaidBefore counts credits that no account of a Buyer knows of.
+func (t *Total) PaidBefore(credits int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.add(0, credits, 0, 0)
+}
+
 // Totals are the calls and credits counted so far.
 func (t *Total) Totals() (calls, credits int64) {
 	t.mu.Lock()

@@ -168,16 +168,9 @@ func (c *Client) fetchToken(ctx context.Context, op resolution.Operation, key *s
 	c.heed(a.Status, key)
 	failed.Status, failed.RequestID, failed.Pace = a.Status, exchange.RequestID(a.Header), c.pace(got{Answer: a})
 	t := bearer{since: since, key: key}
-	reading(a.Body, func(v jsontree.Value) {
-		t.value = strings.Clone(jsontree.Text(how.at.one(v)))
-		life := tokenLife
-		if seconds, is := exchange.Number(how.expires.one(v)); is && seconds > 0 {
-			life = time.Duration(min(seconds, (365*24*time.Hour).Seconds()) * float64(time.Second))
-		}
-		t.ends = since.Add(life * 8 / 10)
-	})
+	how.read(a.Body, &t)
 	switch {
-	case a.Status/100 == 2 && t.value != "" && a.Fault == nil && !strings.ContainsFunc(t.value, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case a.Status/100 == 2 && t.value != "" && a.Fault == nil:
 		return t, nil
 	case a.Status == http.StatusTooManyRequests:
 		failed.Class = resolution.Limited
@@ -185,4 +178,18 @@ func (c *Client) fetchToken(ctx context.Context, op resolution.Operation, key *s
 		failed.Class, failed.General, failed.Detail = resolution.Denied, true, "the provider gives no token for this key"
 	}
 	return bearer{}, failed
+}
+
+// read reads a token, which is empty if there is none that a header can carry, and when it ends.
+func (how *token) read(body []byte, t *bearer) {
+	reading(body, func(v jsontree.Value) {
+		if text := jsontree.Text(how.at.one(v)); !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			t.value = strings.Clone(text)
+		}
+		life := tokenLife
+		if seconds, is := exchange.Number(how.expires.one(v)); is && seconds > 0 {
+			life = time.Duration(min(seconds, (365*24*time.Hour).Seconds()) * float64(time.Second))
+		}
+		t.ends = t.since.Add(life * 8 / 10)
+	})
 }

@@ -35,12 +35,15 @@ func (r *reader) credential(n *plainyaml.Node) (c credential) {
 		}
 		return c
 	}
-	words := strings.Fields(r.text(n))
-	if len(words) == 0 {
-		return c
+	if words := strings.Fields(r.text(n)); len(words) > 0 {
+		return r.words(n, words[0], words[1:])
 	}
-	c.how = words[0]
-	args := words[1:]
+	return c
+}
+
+// words reads a key that is written as words.
+func (r *reader) words(n *plainyaml.Node, how string, args []string) (c credential) {
+	c.how = how
 	least, most := 0, 0
 	switch c.how {
 	case "none", "bearer", "basic":

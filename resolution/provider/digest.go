@@ -76,6 +76,25 @@ func (d *description) fields(name string, f *fields) {
 // sum is the digest of a text.
 func sum(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
+// request is a request and how its answers are taken apart.
+func (d *description) request(r *Request) {
+	d.add("kind", r.kind)
+	d.send("ask", r.one)
+	if b := r.batch; b != nil {
+		d.batchRequest(b)
+		d.add("size", b.size)
+		d.add("answers", b.answers)
+		d.add("status", fmt.Sprint(b.status != nil, b.status))
+		if b.id != nil {
+			d.add("id", fmt.Sprint(b.id.send, b.id.back != nil, b.id.back))
+		}
+		d.add("as", b.as)
+		d.add("same", b.sameAnswer)
+		d.rules("element", b.rules)
+	}
+	d.fields("field of the request", r.fields)
+}
+
 // describe is the description of an entry without what does not decide on its answers: rate,
 // limit, the day of the documentation.
 func (e *Entry) describe() string {
@@ -90,22 +109,7 @@ func (e *Entry) describe() string {
 		d.add("expires", t.expires)
 	}
 	for _, kind := range e.Kinds() {
-		r := e.requests[kind]
-		d.add("kind", kind)
-		d.send("ask", r.one)
-		if b := r.batch; b != nil {
-			d.batchRequest(b)
-			d.add("size", b.size)
-			d.add("answers", b.answers)
-			d.add("status", fmt.Sprint(b.status != nil, b.status))
-			if b.id != nil {
-				d.add("id", fmt.Sprint(b.id.send, b.id.back != nil, b.id.back))
-			}
-			d.add("as", b.as)
-			d.add("same", b.sameAnswer)
-			d.rules("element", b.rules)
-		}
-		d.fields("field of the request", r.fields)
+		d.request(e.requests[kind])
 	}
 	if e.later != nil {
 		d.add("later", *e.Later)

@@ -31,7 +31,7 @@ type batching struct {
 	left     []time.Time
 }
 
-func (s *batching) BatchSize() int { return s.size }
+func (s *batching) BatchSize(resolution.Operation) int { return s.size }
 
 func (s *batching) DoBatch(_ context.Context, calls []resolution.Call) (results []resolution.Result) {
 	s.mu.Lock()

@@ -379,6 +379,9 @@ func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (
 		b.obeyWindow(about.KeyWindow)
 		b.countReply(about, took)
 		return pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil
+	case errors.Is(err, resolution.ErrAskAlone):
+		b.counters.Called(took, string(resolution.Invalid))
+		return pace.Outcome{Kind: pace.Answered, Latency: took}, nil
 	case errors.As(err, &failure):
 		b.obeyWindow(failure.KeyWindow)
 		b.counters.Called(took, string(failure.Class))
@@ -388,9 +391,6 @@ func (b *Buyer) observe(about resolution.About, err error, took time.Duration) (
 			})
 		}
 		return outcomeOf(failure, took), failure
-	case errors.Is(err, resolution.ErrAskAlone):
-		b.counters.Called(took, string(resolution.Invalid))
-		return pace.Outcome{Kind: pace.Answered, Latency: took}, nil
 	}
 	return pace.Outcome{Kind: pace.NotCounted}, nil
 }

@@ -179,14 +179,14 @@ func (c *call) send() (Answer, error) {
 		return c.send()
 	}
 	switch r, err := c.result.Reply, c.result.Err; {
-	case c.failure != nil:
-		return c.fail(c.failure)
 	case errors.Is(err, resolution.ErrAskAlone) && !c.alone:
 		c.alone = true
 		if _, err := c.conclude(answers.Answer{}, unbilled); err != nil {
 			return Answer{}, err
 		}
 		return c.send()
+	case c.failure != nil:
+		return c.fail(c.failure)
 	case err != nil: // nothing is known, so it may have been billed
 		_, stored := c.conclude(answers.Answer{}, billed)
 		return Answer{}, errors.Join(err, stored)

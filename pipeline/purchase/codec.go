@@ -80,7 +80,7 @@ func (c *codec) forPages(service Service, price Price) {
 			return resolution.Reply{}, err
 		}
 		which, page := SearchOf(query)
-		return service.Start(ctx, resolution.SearchCall{
+		return service.(Searcher).Start(ctx, resolution.SearchCall{
 			Operation: c.operation, KeywordSearch: which, SearchPage: page,
 			IdempotencyKey: idempotencyKey, ClientRef: q.Hash().String(),
 		})

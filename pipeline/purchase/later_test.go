@@ -33,21 +33,22 @@ func newTasking(finds func(key string, before int) resolution.Result) *tasking {
 
 func (s *tasking) DoBatch(_ context.Context, calls []resolution.Call) (results []resolution.Result) {
 	s.tasks++
-	for i := range calls {
-		results = append(results, resolution.Result{Reply: resolution.Reply{About: resolution.About{ID: fmt.Sprintf("task%d#%d", s.tasks, i), Pending: true}}})
+	for _, c := range calls {
+		results = append(results, resolution.Result{Reply: resolution.Reply{About: resolution.About{ID: fmt.Sprintf("task%d#%s", s.tasks, c.Key), Pending: true}}})
 	}
 	return results
 }
 
 func (s *tasking) Task(id string) string { return strings.Split(id, "#")[0] }
 
-func (s *tasking) PollBatch(_ context.Context, calls []resolution.Call, ids []string) (results []resolution.Result) {
+func (s *tasking) PollBatch(_ context.Context, _ resolution.Operation, ids []string) (results []resolution.Result) {
 	task := s.Task(ids[0])
-	for _, c := range calls {
-		results = append(results, s.finds(c.Key, s.looks[task]))
+	for _, id := range ids {
+		_, key, _ := strings.Cut(id, "#")
+		results = append(results, s.finds(key, s.looks[task]))
 	}
 	s.looks[task]++
-	s.polled = append(s.polled, fmt.Sprintf("%d:%d@%s", len(calls), s.looks[task], time.Since(s.began).Round(time.Second)))
+	s.polled = append(s.polled, fmt.Sprintf("%d:%d@%s", len(ids), s.looks[task], time.Since(s.began).Round(time.Second)))
 	return results
 }
 

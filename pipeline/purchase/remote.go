@@ -18,8 +18,12 @@ import (
 // *resolution.CallError or that of ctx. A reply belongs to the caller.
 type Service interface {
 	Do(ctx context.Context, call resolution.Call) (resolution.Reply, error)
-	Start(ctx context.Context, search resolution.SearchCall) (resolution.Reply, error)
 	Poll(ctx context.Context, op resolution.Operation, id, clientRef string) (resolution.Reply, error)
+}
+
+// Searcher is a Service that also makes pages of searches.
+type Searcher interface {
+	Start(ctx context.Context, search resolution.SearchCall) (resolution.Reply, error)
 }
 
 // Reader reads a stored answer as Service read it when it came. It adds the data of a

@@ -14,10 +14,11 @@ import (
 
 // Batcher is a Service that may answer many calls with one request.
 type Batcher interface {
-	// BatchSize is how many calls a request has at most. Up to 1 they are made with Do.
-	BatchSize() int
+	// BatchSize is how many calls about an operation a request has at most. Up to 1 they are
+	// made with Do.
+	BatchSize(op resolution.Operation) int
 	// DoBatch is Do for calls about different keys: it makes one request at most. The results
-	// are in the order of the calls. The error of a result may also be resolution.ErrAskAlone.
+	// are in the order of the calls. The error of one may wrap resolution.ErrAskAlone.
 	DoBatch(ctx context.Context, calls []resolution.Call) []resolution.Result
 }
 
@@ -26,8 +27,8 @@ type Poller interface {
 	// Task is the task of an answer that comes later, by the id of its reply. Of a call that
 	// is in no batch it is that id.
 	Task(id string) string
-	// PollBatch is Poll for calls of one task, with the ids of their replies.
-	PollBatch(ctx context.Context, calls []resolution.Call, ids []string) []resolution.Result
+	// PollBatch is Poll for the ids of replies with one task.
+	PollBatch(ctx context.Context, op resolution.Operation, ids []string) []resolution.Result
 }
 
 // batchSize is how many calls of an operation share a request at most.
@@ -36,7 +37,7 @@ func batchSize(s Service, op resolution.Operation) int {
 	if !batches || op.IsKeyword() {
 		return 1
 	}
-	return max(b.BatchSize(), 1)
+	return max(b.BatchSize(op), 1)
 }
 
 // maxSlots bounds the calls at work, each of which takes about 10 KB, unless two batches or
@@ -193,15 +194,19 @@ func (r *request) send(calls []*call) {
 		c.result.Reply, c.result.Err = b.codec.send(durable, c.question, c.intent.Address, c.intent.IdempotencyKey)
 		return
 	}
-	all, ids := make([]resolution.Call, len(calls)), make([]string, len(calls))
-	for i, c := range calls {
-		all[i], ids[i] = b.codec.call(c.question, c.intent.Address, c.intent.IdempotencyKey), c.resolution
-	}
 	var results []resolution.Result
 	if r.task != "" {
-		results = b.remote.Service.(Poller).PollBatch(durable, all, ids)
+		ids := make([]string, len(calls))
+		for i, c := range calls {
+			ids[i] = c.resolution
+		}
+		results = b.remote.Service.(Poller).PollBatch(durable, b.codec.operation, ids)
 	} else {
-		results = b.remote.Service.(Batcher).DoBatch(durable, all)
+		asked := make([]resolution.Call, len(calls))
+		for i, c := range calls {
+			asked[i] = b.codec.call(c.question, c.intent.Address, c.intent.IdempotencyKey)
+		}
+		results = b.remote.Service.(Batcher).DoBatch(durable, asked)
 	}
 	for i, c := range calls {
 		if len(results) != len(calls) {

@@ -29,7 +29,7 @@ func (h *history) inBatches(r *purchase.Remote) {
 type batcher struct{ caller }
 
 // BatchSize is that of purchase.Batcher.
-func (s batcher) BatchSize() int { return s.plan.batch }
+func (s batcher) BatchSize(resolution.Operation) int { return s.plan.batch }
 
 // wholeFailures are the faults of a request that concern all its calls, and their weights.
 var wholeFailures = []fault{unreachable, limited, unbilled, lost, lost, alone}
@@ -117,9 +117,9 @@ func (s batcher) meet(calls []resolution.Call) (records []*record, faults []faul
 	return records, faults, whole
 }
 
-// all is one error for all calls.
-func all(calls []resolution.Call, err error) []resolution.Result {
-	return slices.Repeat([]resolution.Result{{Err: err}}, len(calls))
+// all is one error for all calls or looks.
+func all[T any](of []T, err error) []resolution.Result {
+	return slices.Repeat([]resolution.Result{{Err: err}}, len(of))
 }
 
 // taskName is the first part of the ids of answers that come later, of a batch by its first call.
@@ -132,10 +132,10 @@ func (s batcher) Task(id string) string {
 }
 
 // PollBatch is that of purchase.Poller. A look may fail for all, and an answer may lack one.
-func (s batcher) PollBatch(_ context.Context, calls []resolution.Call, ids []string) []resolution.Result {
+func (s batcher) PollBatch(_ context.Context, _ resolution.Operation, ids []string) []resolution.Result {
 	w := s.world
 	if err := s.machine.Awake(); err != nil {
-		return all(calls, err)
+		return all(ids, err)
 	}
 	s.mu.Lock()
 	var looked []*delivery
@@ -151,7 +151,7 @@ func (s batcher) PollBatch(_ context.Context, calls []resolution.Call, ids []str
 	s.mu.Unlock()
 	time.Sleep(time.Duration(w.Draw("poll", ids[0], n) % uint64(20*time.Millisecond)))
 	if err := s.machine.Awake(); err != nil {
-		return all(calls, err)
+		return all(ids, err)
 	}
 	w.Note("poll %s for %d", ids[0], len(ids))
 	if n <= patient && w.Chance(s.plan.faulty/2, "poll fails", ids[0], n) {
@@ -159,9 +159,9 @@ func (s batcher) PollBatch(_ context.Context, calls []resolution.Call, ids []str
 		if w.Below(2, "poll is limited", ids[0], n) == 0 {
 			e.Class, e.Status = resolution.Limited, 429
 		}
-		return all(calls, e)
+		return all(ids, e)
 	}
-	results := make([]resolution.Result, len(calls))
+	results := make([]resolution.Result, len(ids))
 	for i, d := range looked {
 		if d.polls <= patient && w.Chance(s.plan.faulty/4, "element missing", d.ID, d.polls) {
 			results[i].Err = &resolution.CallError{Operation: s.plan.operation, Class: resolution.Protocol, Status: 200, Sent: true}

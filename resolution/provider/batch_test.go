@@ -99,7 +99,7 @@ func TestBatch(t *testing.T) {
 			var got []string
 			for _, r := range c.DoBatch(t.Context(), []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example"), emailCall("c@x.example")}) {
 				text := shownResult(r)
-				if errors.Is(r.Err, ErrAskAlone) {
+				if errors.Is(r.Err, resolution.ErrAskAlone) {
 					text += " alone"
 				}
 				got = append(got, text)
@@ -124,7 +124,7 @@ func TestBatch(t *testing.T) {
 func TestBatchOfOne(t *testing.T) {
 	c := clientOf(t, batchOf(byPosition), "k", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) })
 	reply, err := c.Do(t.Context(), emailCall("a@x.example"))
-	if got := shownResult(Result{reply, err}); errors.Is(err, ErrAskAlone) || got != "invalid general=false unbilled=false billed=false after=0s" {
+	if got := shownResult(resolution.Result{Reply: reply, Err: err}); errors.Is(err, resolution.ErrAskAlone) || got != "invalid general=false unbilled=false billed=false after=0s" {
 		t.Errorf("%s", got)
 	}
 	c = clientOf(t, batchOf(byName), "k", func(http.ResponseWriter, *http.Request) { t.Error("a request") })

@@ -82,15 +82,16 @@ func New(e *Entry, o Options) (*Client, error) {
 // Close closes the idle connections.
 func (c *Client) Close() { c.line.HTTP.CloseIdleConnections() }
 
-// Result is the answer to one of several calls. The error is that of Do.
-type Result struct {
-	Reply resolution.Reply
-	Err   error
-}
+// BatchSize is how many keys of an operation a request can have.
+func (c *Client) BatchSize(op resolution.Operation) int { return c.entry.BatchSize(c.kind(op)) }
 
-// ErrAskAlone is in the error of each call of a batch that the provider refused because of one of
-// its rows, without saying which: nothing was billed, and each key is to be asked alone.
-var ErrAskAlone = errors.New("a row of the batch was refused; ask about each key alone")
+// kind is the kind of identifier that an operation asks about, or a verifier.
+func (c *Client) kind(op resolution.Operation) resolution.Identifier {
+	if c.entry.Check != "" {
+		return c.entry.Check
+	}
+	return op.Identifier()
+}
 
 // Do asks about one key. The error is a *resolution.CallError, or the context's.
 func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
@@ -100,17 +101,13 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 
 // DoBatch asks about the keys of calls of one operation in one request: no more than the entry's
 // BatchSize, and none whose questions are equal. Each call gets its own answer and no other's.
-func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []Result {
+func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolution.Result {
 	op := calls[0].Operation
-	kind := op.Identifier()
-	if c.entry.Check != "" {
-		kind = c.entry.Check
-	}
 	keys := make([]string, len(calls))
 	for i, call := range calls {
 		keys[i] = call.Key
 	}
-	m, r, err := c.message(kind, keys)
+	m, r, err := c.message(c.kind(op), keys)
 	if err != nil {
 		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: err.Error()})
 	}
@@ -120,7 +117,7 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []Result 
 	}
 	verdicts := r.Judge(Answer{got.Status, got.Header, got.body(), false}, keys...)
 	got.shared = len(calls) > 1
-	results := make([]Result, len(calls))
+	results := make([]resolution.Result, len(calls))
 	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Swapped }) {
 		c.line.Renew()
 	}
@@ -152,8 +149,8 @@ func (c *Client) message(kind resolution.Identifier, keys []string) (m Message, 
 }
 
 // each is the same error for n calls.
-func each(n int, err error) []Result {
-	results := make([]Result, n)
+func each(n int, err error) []resolution.Result {
+	results := make([]resolution.Result, n)
 	for i := range results {
 		results[i].Err = err
 	}

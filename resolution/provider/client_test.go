@@ -39,7 +39,7 @@ func emailCall(key string) resolution.Call {
 }
 
 // shownResult is a result in a line.
-func shownResult(r Result) string {
+func shownResult(r resolution.Result) string {
 	var failed *resolution.CallError
 	switch {
 	case errors.As(r.Err, &failed):
@@ -122,7 +122,7 @@ func TestOutcomes(t *testing.T) {
 				_, _ = io.WriteString(w, f.body)
 			})
 			reply, err := c.Do(t.Context(), emailCall("a@x.example"))
-			if got := shownResult(Result{reply, err}); got != f.want || asked.Load() != 1 {
+			if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != f.want || asked.Load() != 1 {
 				t.Errorf("%s after %d requests, want %s", got, asked.Load(), f.want)
 			}
 			if err == nil && (!reply.Pace.Limited || reply.Pace.Remaining != 17 || !reply.Pending && string(reply.Body) != f.body) {
@@ -292,7 +292,7 @@ func TestToken(t *testing.T) {
 	expect := func(what, want string, tokens int32) {
 		t.Helper()
 		reply, err := c.Do(t.Context(), emailCall("a@x.example"))
-		if got := shownResult(Result{reply, err}); got != want || fetched.Load() != tokens {
+		if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != want || fetched.Load() != tokens {
 			t.Errorf("%s: %s with %d tokens, want %s with %d", what, got, fetched.Load(), want, tokens)
 		}
 	}
@@ -330,7 +330,7 @@ func TestNoToken(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		})
 		reply, err := c.Do(t.Context(), emailCall("a@x.example"))
-		if got := shownResult(Result{reply, err}); got != want {
+		if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != want {
 			t.Errorf("%d: %s, want %s", status, got, want)
 		}
 	}

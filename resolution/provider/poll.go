@@ -83,7 +83,7 @@ func (t ticket) task() ticket {
 
 // Task names what one poll asks for: the ids of replies that are pending with the same task are
 // asked for together.
-func Task(id string) string {
+func (c *Client) Task(id string) string {
 	t, err := readTicket(id)
 	if err != nil {
 		return id
@@ -100,7 +100,7 @@ func (c *Client) Poll(ctx context.Context, op resolution.Operation, id, _ string
 }
 
 // PollBatch is Poll for answers of one Task, in one request.
-func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []string) []Result {
+func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []string) []resolution.Result {
 	tickets := make([]ticket, len(ids))
 	var err error
 	for i, id := range ids {
@@ -127,7 +127,7 @@ func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []s
 	n := max(tickets[0].Keys, 1)
 	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), nil)
 	got.shared = len(ids) > 1
-	results := make([]Result, len(ids))
+	results := make([]resolution.Result, len(ids))
 	for i, t := range tickets {
 		results[i] = c.result(op, got, verdicts[t.Place], func() string { return ids[i] })
 	}

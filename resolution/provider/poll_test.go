@@ -52,7 +52,7 @@ func TestPoll(t *testing.T) {
 			}
 			id := reply.ID
 			reply, err = c.Poll(t.Context(), resolution.EmailToHEM, id, "")
-			if got := shownResult(Result{reply, err}); got != f.want || lines[1] != "GET /tasks/t%2F1?of=a%40x.example" {
+			if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != f.want || lines[1] != "GET /tasks/t%2F1?of=a%40x.example" {
 				t.Errorf("%s by %s, want %s", got, lines[1], f.want)
 			}
 			if reply.Pending && reply.ID != id {
@@ -77,7 +77,7 @@ func TestSame(t *testing.T) {
 	for range 2 {
 		reply, err = c.Poll(t.Context(), resolution.EmailToHEM, reply.ID, "")
 	}
-	if got := shownResult(Result{reply, err}); got != "match a@x.example 3" {
+	if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != "match a@x.example 3" {
 		t.Error(got)
 	}
 }
@@ -100,7 +100,7 @@ func TestSameOfBatch(t *testing.T) {
 		})
 		results := c.DoBatch(t.Context(), []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example")})
 		reply, err := c.Poll(t.Context(), resolution.EmailToHEM, results[1].Reply.ID, "")
-		if got := shownResult(Result{reply, err}); got != "match b@x.example 3" {
+		if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != "match b@x.example 3" {
 			t.Errorf("%s: %s", id, got)
 		}
 	}
@@ -134,7 +134,7 @@ func TestPollBatch(t *testing.T) {
 			})
 			var ids []string
 			for _, r := range c.DoBatch(t.Context(), []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example"), emailCall("c@x.example")}) {
-				if ids = append(ids, r.Reply.ID); !r.Reply.Pending || Task(ids[0]) != Task(r.Reply.ID) {
+				if ids = append(ids, r.Reply.ID); !r.Reply.Pending || c.Task(ids[0]) != c.Task(r.Reply.ID) {
 					t.Fatalf("%+v", r)
 				}
 			}
@@ -150,7 +150,7 @@ func TestPollBatch(t *testing.T) {
 				}
 			}
 			reply, err := c.Poll(t.Context(), resolution.EmailToHEM, ids[1], "")
-			if got := shownResult(Result{reply, err}); got != want[1] || polls != 3 {
+			if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != want[1] || polls != 3 {
 				t.Errorf("alone: %s after %d polls", got, polls)
 			}
 		})

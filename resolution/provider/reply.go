@@ -10,7 +10,7 @@ import (
 )
 
 // result is what a verdict means for a call. later makes the id of an answer that is pending.
-func (c *Client) result(op resolution.Operation, g got, v Verdict, later func() string) Result {
+func (c *Client) result(op resolution.Operation, g got, v Verdict, later func() string) resolution.Result {
 	about := resolution.About{RequestID: exchange.RequestID(g.Header), Status: v.Status, Spent: v.Credits, Pace: c.pace(g), Body: v.Body}
 	if g.doubtful {
 		v = Verdict{Status: g.Status, Swapped: true, Fault: "more than one answer came, and nothing says to which request this one belongs"}
@@ -20,14 +20,14 @@ func (c *Client) result(op resolution.Operation, g got, v Verdict, later func() 
 		reply, err := c.entry.Read(op, v.Status, v.Body, nil)
 		about.Quarantined = reply.Quarantined
 		reply.About = about
-		return Result{reply, err}
+		return resolution.Result{Reply: reply, Err: err}
 	case NoMatch:
-		return Result{Reply: resolution.Reply{About: about, Reason: resolution.NoMatch}}
+		return resolution.Result{Reply: resolution.Reply{About: about, Reason: resolution.NoMatch}}
 	case Later:
 		about.ID, about.Pending = later(), true
-		return Result{Reply: resolution.Reply{About: about}}
+		return resolution.Result{Reply: resolution.Reply{About: about}}
 	}
-	return Result{Err: c.failed(op, g, v, about)}
+	return resolution.Result{Err: c.failed(op, g, v, about)}
 }
 
 // failed is the error of an outcome without an answer.
@@ -49,7 +49,7 @@ func (c *Client) failed(op resolution.Operation, g got, v Verdict, about resolut
 		e.Class, e.General = resolution.Denied, true
 	case BadRow:
 		if e.Class = resolution.Invalid; v.Alone {
-			e.Class, e.Unbilled, e.Cause = resolution.Unavailable, true, ErrAskAlone
+			e.Class, e.Unbilled, e.Cause = resolution.Unavailable, true, resolution.ErrAskAlone
 		}
 	default:
 		c.unknown(e, g)

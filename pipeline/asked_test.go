@@ -12,12 +12,14 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/sinks"
@@ -188,6 +190,21 @@ func (o ordered) asked(t tb) (all []string) {
 	return all
 }
 
+// requireVerified verifies a dataset of enrichment.
+func requireVerified(t *testing.T, dir string) {
+	t.Helper()
+	d, err := sinks.OpenReader(t.Context(), dir, sinks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := verify.Check(t.Context(), d, verify.Options{Workers: 2, Rules: func(m *sinks.Manifest) (verify.Rules, bool) {
+		return verify.Rules{Own: columns.Every(resolution.Enrichment, nil, m.Schema[m.FirstOwn():]), Rejects: columns.RejectsColumns(), Asked: columns.AskedColumns()}, true
+	}})
+	if err != nil || !r.Whole() {
+		t.Errorf("verify found %v: %v", r.Failures, err)
+	}
+}
+
 // TestAsked: a dataset of several resolvers says what each has answered, a row for each key and
 // resolver, in the order of the keys.
 func TestAsked(t *testing.T) {
@@ -272,6 +289,7 @@ func TestAsked(t *testing.T) {
 				if got := o.asked(t); !slices.Equal(got, c.asked) {
 					t.Errorf("asked\n %s\nwant\n %s", strings.Join(got, "\n "), strings.Join(c.asked, "\n "))
 				}
+				requireVerified(t, o.outDir())
 				if got := result.Totals.Resolvers; fmt.Sprint(got) != fmt.Sprint(c.totals) {
 					t.Errorf("totals %+v, want %+v", got, c.totals)
 				}

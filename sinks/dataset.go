@@ -48,6 +48,9 @@ const (
 	ReportPageName   = place.ReportPageName
 )
 
+// HiddenFolders are the folders of a dataset whose files are not data to readers of it.
+var HiddenFolders = place.HiddenFolders
+
 // ErrCorrupt says that a file of the dataset differs from its record.
 var ErrCorrupt = place.ErrCorrupt
 
@@ -160,7 +163,7 @@ func (d *Dataset) Nested(folder string) error {
 	return fmt.Errorf("%s: %w: it holds the unfinished dataset %s; choose a folder beside that, or finish it first", d.Dir(), ErrNested, d.place.Path(folder))
 }
 
-func isHidden(folder string) bool { return slices.Contains(place.HiddenFolders, folder) }
+func isHidden(folder string) bool { return slices.Contains(HiddenFolders, folder) }
 
 // Beside returns what starts the files in a hidden folder. Those beside parts have their numbers.
 func (d *Dataset) Beside(folder string) func(number int, t Table) (*Writer, error) {
@@ -191,7 +194,7 @@ func FilePatterns(partitioned bool) []string {
 	if partitioned {
 		patterns[0] = "*=*/" + part
 	}
-	for _, folder := range place.HiddenFolders {
+	for _, folder := range HiddenFolders {
 		patterns = append(patterns, folder+"/"+part)
 	}
 	return patterns

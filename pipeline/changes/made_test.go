@@ -47,7 +47,7 @@ func (r row) cells() []string {
 func (r row) String() string { return strings.Join(r.cells(), " ") }
 
 // ownColumns are the columns of own. No operation has all of them, but one that finds leads.
-func ownColumns() []schema.Column { return columns.Every(resolution.KeywordToLead, own) }
+func ownColumns() []schema.Column { return columns.Every(resolution.KeywordToLead, own, nil) }
 
 // dataset writes rows as a dataset. size is the number of rows of a part.
 func dataset(t interface{ Fatal(...any) }, dir, jobID string, size int, rows []row, change ...func(*sinks.Manifest)) *Dataset {

@@ -51,7 +51,8 @@ func NewShape(op resolution.Operation, all []schema.Column, own int, partition s
 // ShapeOf is the shape of a dataset.
 func ShapeOf(m *sinks.Manifest) (Shape, error) {
 	op := resolution.Operation(m.Operation)
-	every, own := columns.Every(op, nil), m.FirstOwn()
+	own := m.FirstOwn()
+	every := columns.Every(op, nil, m.Schema[own:])
 	all := make([]schema.Column, len(m.Schema))
 	for i, c := range m.Schema {
 		if all[i] = schema.New(c.Name, arrow.BinaryTypes.String, true); i < own {

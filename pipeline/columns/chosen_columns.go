@@ -113,7 +113,7 @@ func (s Settings) notThere(name string, all []schema.Column) error {
 	for _, c := range all {
 		names = append(names, c.Name)
 	}
-	other := slices.ContainsFunc(Every(s.Operation, nil), func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+	other := slices.ContainsFunc(Every(s.Operation, nil, nil), func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
 	switch {
 	case name == "":
 		return errors.New("--columns has an empty name between its commas")

@@ -12,9 +12,12 @@ import (
 
 // Every lists all columns that an operation can have with any settings, in order and
 // without those kept from the input; of them only the chosen ones in the order of their
-// names, unless there are none.
-func Every(op resolution.Operation, chosen []string) []schema.Column {
-	all := slices.Concat(fixedColumns(true), blockColumns(Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}))
+// names, unless there are none. own are the columns of a dataset: those that say which of
+// several resolvers answered are in the list if they are among own.
+func Every(op resolution.Operation, chosen []string, own []schema.Column) []schema.Column {
+	settings := Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}
+	settings.noteOrigins(own)
+	all := slices.Concat(fixedColumns(true), blockColumns(settings), originColumns(settings))
 	if chosen != nil {
 		var named []schema.Column
 		for _, name := range chosen {

@@ -14,7 +14,7 @@ import (
 func TestEveryColumnHasAMeaning(t *testing.T) {
 	used := map[string]bool{}
 	for _, op := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
-		for _, c := range Every(op, nil) {
+		for _, c := range Every(op, nil, nil) {
 			used[c.Name] = true
 			_, known := meanings[c.Name]
 			if _, contact := contactMeanings[c.Name]; known == contact {
@@ -29,7 +29,7 @@ func TestEveryColumnHasAMeaning(t *testing.T) {
 			}
 		}
 		for name := range meaningsOf[op] {
-			if !slices.ContainsFunc(Every(op, nil), func(c schema.Column) bool { return c.Name == name }) {
+			if !slices.ContainsFunc(Every(op, nil, nil), func(c schema.Column) bool { return c.Name == name }) {
 				t.Errorf("%s has no column %s", op, name)
 			}
 		}
@@ -54,7 +54,7 @@ func TestEveryHasTheColumnsOfAnySettings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			every := Every(op, nil)
+			every := Every(op, nil, nil)
 			for _, c := range l.Own() {
 				at := slices.IndexFunc(every, func(e schema.Column) bool { return e.Name == c.Name })
 				if at < 0 || every[at].Type != c.Type || every[at].Nullable != c.Nullable {

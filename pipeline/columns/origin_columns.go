@@ -26,6 +26,16 @@ func originColumns(s Settings) (columns []schema.Column) {
 	return columns
 }
 
+// noteOrigins sets Want and NotesSkipped as they are for a dataset with these columns.
+func (s *Settings) noteOrigins(own []schema.Column) {
+	for _, c := range own {
+		if of, is := strings.CutSuffix(c.Name, originSuffix); is && CanWant(*s, of) {
+			s.Want = append(s.Want, of)
+		}
+		s.NotesSkipped = s.NotesSkipped || c.Name == skippedColumn
+	}
+}
+
 func originMeaning(column string) (m meaning, known bool) {
 	if column == skippedColumn {
 		return meaning{Text: "resolvers that were passed over, and why: NAME:reason, separated by ;", Null: "none", From: "the run", Form: "text, never empty"}, true

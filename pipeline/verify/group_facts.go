@@ -205,7 +205,9 @@ func (c *checker) count(files []*parquetFile) {
 				if f.outcome == "malformed" {
 					c.result.Rows, c.result.Rejects = c.result.Rows+f.Rows, c.result.Rejects+f.Rows
 				}
-				c.compareReasons(f, parts[f.part].Totals)
+				if f.outcome != "" {
+					c.compareReasons(f, parts[f.part].Totals)
+				}
 			}
 			continue
 		}

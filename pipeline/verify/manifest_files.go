@@ -82,11 +82,10 @@ func (c *checker) listed() {
 		} else {
 			c.parted(p, fmt.Sprintf("part-%05d.parquet", i), fmt.Sprintf("part %d of the manifest", i+1))
 		}
-		if p.Rejects != nil {
-			c.entry(*p.Rejects, fmt.Sprintf("%s/part-%05d.parquet", sinks.RejectsFolder, i), fmt.Sprintf("rejects of part %d of the manifest", i+1))
-		}
-		if p.Suppressed != nil {
-			c.entry(*p.Suppressed, fmt.Sprintf("%s/part-%05d.parquet", sinks.SuppressedFolder, i), fmt.Sprintf("suppressed ids of part %d of the manifest", i+1))
+		for n, f := range p.Beside() {
+			if *f != nil {
+				c.entry(**f, fmt.Sprintf("%s/part-%05d.parquet", beside[n].folder, i), fmt.Sprintf("%s of part %d of the manifest", beside[n].holds, i+1))
+			}
 		}
 	}
 	for i, f := range c.changes() {
@@ -95,6 +94,11 @@ func (c *checker) listed() {
 	if len(m.Parts) == 0 {
 		c.found.report(Failure{File: sinks.ManifestName, Problem: "it lists no parts; a dataset without rows has one empty part"})
 	}
+}
+
+// beside are the files of sinks.Part.Beside.
+var beside = [...]struct{ folder, holds string }{
+	{sinks.RejectsFolder, "rejects"}, {sinks.SuppressedFolder, "suppressed ids"}, {sinks.AskedFolder, "answers of resolvers"},
 }
 
 // changes returns the files of the changes.
@@ -158,7 +162,7 @@ func (c *checker) entry(f sinks.File, want, which string) {
 
 // strangers looks for files that readers of the folder would load as rows. Readers
 // ignore names that begin with "_" or ".", so those are allowed, but not unknown files
-// in _rejects and _changes.
+// in the hidden folders of datasets.
 func (c *checker) strangers(names []string) {
 	known := map[string]bool{}
 	for _, p := range c.result.Manifest.Parts {
@@ -179,11 +183,11 @@ func (c *checker) strangers(names []string) {
 
 func isHidden(base string) bool { return base[0] == '_' || base[0] == '.' }
 
-// isHiddenFolder reports whether a file is in a folder that readers ignore, except
-// _rejects and _changes.
+// isHiddenFolder reports whether a file is in a folder that readers ignore, except those of
+// datasets.
 func isHiddenFolder(name string) bool {
 	folders := strings.Split(path.Dir(name), "/")
-	return folders[0] != sinks.RejectsFolder && folders[0] != sinks.ChangesFolder && folders[0] != sinks.SuppressedFolder && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
+	return !slices.Contains(sinks.HiddenFolders, folders[0]) && slices.ContainsFunc(folders, func(f string) bool { return f != "." && isHidden(f) })
 }
 
 // intact opens a file and compares its size and checksum. If they differ, it adds a

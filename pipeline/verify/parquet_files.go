@@ -23,9 +23,11 @@ type parquetFile struct {
 	columns []sinks.Column
 	forms   map[string]string
 	isPart  bool
-	outcome string // of the rows beside those of a part
+	outcome string // of the rows beside those of a part; "" if they have none of their own
+	spares  int    // the place of a column that may be missing; -1 without one
 	part    int    // of the manifest
 	valued  bool   // in the folder of a value
+	several bool   // several resolvers answered
 	opened  *sinks.OpenFile
 	left    atomic.Int32 // row groups still to be read
 	foot    footer
@@ -45,13 +47,16 @@ func (c *checker) parts(ctx context.Context) error {
 		p := &m.Parts[i]
 		for _, f := range p.Data() {
 			valued := m.PartitionBy != "" && !strings.HasSuffix(path.Dir(f.Name), "="+sinks.DefaultPartition)
-			files = append(files, &parquetFile{File: f, isPart: true, part: i, valued: valued, columns: m.Schema, forms: c.forms()})
+			files = append(files, &parquetFile{File: f, isPart: true, part: i, valued: valued, several: p.Asked != nil, columns: m.Schema, forms: c.forms()})
 		}
 		if p.Rejects != nil {
-			files = append(files, &parquetFile{File: *p.Rejects, part: i, outcome: "malformed", columns: c.rules.Rejects, forms: map[string]string{"reason": ""}})
+			files = append(files, &parquetFile{File: *p.Rejects, part: i, outcome: "malformed", columns: c.rules.Rejects, spares: len(c.rules.Rejects) - 1, forms: map[string]string{"reason": ""}})
 		}
 		if p.Suppressed != nil {
-			files = append(files, &parquetFile{File: *p.Suppressed, part: i, outcome: "suppressed", columns: c.rules.Suppressed, forms: map[string]string{"reason": ""}})
+			files = append(files, &parquetFile{File: *p.Suppressed, part: i, outcome: "suppressed", columns: c.rules.Suppressed, spares: -1, forms: map[string]string{"reason": ""}})
+		}
+		if p.Asked != nil {
+			files = append(files, &parquetFile{File: *p.Asked, part: i, columns: c.rules.Asked})
 		}
 	}
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(c.options.Workers)
@@ -60,7 +65,7 @@ func (c *checker) parts(ctx context.Context) error {
 		return err
 	}
 	c.count(files)
-	return nil
+	return c.origins(ctx, files)
 }
 
 // start opens the files in order and gives their row groups to workers.
@@ -182,8 +187,8 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 		if !c.ruled {
 			return false
 		}
-		if len(columns) == len(want)-1 {
-			want = want[:len(want)-1]
+		if f.spares >= 0 && len(columns) == len(want)-1 {
+			want = slices.Delete(slices.Clone(want), f.spares, f.spares+1)
 		}
 		f.columns = want
 	}

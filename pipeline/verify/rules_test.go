@@ -80,20 +80,29 @@ func row(i int) map[string]any {
 // write makes a dataset of one part. The manifest counts what the rows say.
 func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 	t.Helper()
-	m := &sinks.Manifest{Format: sinks.ManifestFormat, Operation: "test", SchemaVersion: 1, RulesVersion: 1}
-	for _, c := range testRows {
-		if !slices.Contains(leaveOut, c.Name) {
-			m.Schema = append(m.Schema, c)
-		}
-	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema.Arrow(m.Schema))
+	columns := slices.DeleteFunc(slices.Clone(testRows), func(c sinks.Column) bool { return slices.Contains(leaveOut, c.Name) })
+	return writeDataset(t, columns, rows, func(*sinks.Dataset, *sinks.Part) {})
+}
+
+// recordOf makes a record of rows.
+func recordOf(columns []sinks.Column, rows []map[string]any) arrow.Record {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema.Arrow(columns))
 	defer b.Release()
-	totals := sinks.Totals{Rows: int64(len(rows))}
-	counts := map[any]*int64{"matched": &totals.Matched, "no_match": &totals.NoMatch, "rejected": &totals.Rejected, "suppressed": &totals.Suppressed}
 	for _, r := range rows {
-		for i, f := range m.Schema {
+		for i, f := range columns {
 			appendValue(b.Field(i), r[f.Name])
 		}
+	}
+	return b.NewRecord()
+}
+
+// writeDataset makes a dataset of one part, to which more adds files and counts.
+func writeDataset(t testing.TB, columns []sinks.Column, rows []map[string]any, more func(*sinks.Dataset, *sinks.Part)) string {
+	t.Helper()
+	m := &sinks.Manifest{Format: sinks.ManifestFormat, Operation: "test", SchemaVersion: 1, RulesVersion: 1, Schema: columns}
+	totals := sinks.Totals{Rows: int64(len(rows))}
+	counts := map[any]*int64{"matched": &totals.Matched, "no_match": &totals.NoMatch, "rejected": &totals.Rejected, "suppressed": &totals.Suppressed, "failed": &totals.Failed}
+	for _, r := range rows {
 		if n := counts[r["outcome"]]; n != nil {
 			*n++
 		} else {
@@ -103,7 +112,7 @@ func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 			totals.CountReason(r["outcome"].(string), reason, 1)
 		}
 	}
-	rec := b.NewRecord()
+	rec := recordOf(columns, rows)
 	defer rec.Release()
 	dir := filepath.Join(t.TempDir(), "out")
 	d, err := sinks.Open(t.Context(), dir, sinks.Options{})
@@ -127,7 +136,9 @@ func write(t testing.TB, rows []map[string]any, leaveOut ...string) string {
 	if err := d.Sum(t.Context(), []*sinks.File{&f}); err != nil {
 		t.Fatal(err)
 	}
-	m.Parts, m.Totals = []sinks.Part{{File: f, Totals: totals}}, totals
+	p := sinks.Part{File: f, Totals: totals}
+	more(d, &p)
+	m.Parts, m.Totals = []sinks.Part{p}, p.Totals
 	if err := d.Publish(m); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // promise that no code keeps.
 func TestFormsOfAllColumnsAreKnown(t *testing.T) {
 	for _, op := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
-		for _, c := range columns.Every(op, nil) {
+		for _, c := range columns.Every(op, nil, nil) {
 			form := c.Meaning.Form
 			if form != "" && textForms[form] == nil && numberForms[form] == nil && floatForms[form] == nil && !strings.HasPrefix(form, wordsForm) {
 				t.Errorf("%s of %s: form %q", c.Name, op, form)

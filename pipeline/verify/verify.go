@@ -38,6 +38,8 @@ type Rules struct {
 	Rejects []sinks.Column
 	// Suppressed are the columns of a file of ids of suppressed rows.
 	Suppressed []sinks.Column
+	// Asked are the columns of a file of what several resolvers say. The first may be missing.
+	Asked []sinks.Column
 	// HashesKey says that hem_md5, hem_sha1 and hem_sha256 are digests of key.
 	HashesKey bool
 	// SeveralRows says that one input row may have several rows of output.

@@ -4,6 +4,7 @@ package jsontree
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"iter"
 	"regexp"
@@ -28,6 +29,10 @@ type node struct {
 // Decoder reads JSON. One slice of nodes costs a fraction of maps of an answer
 // of which a few members are looked at.
 type Decoder struct {
+	// Most bounds the values in a body, each of which takes 48 bytes; 0 is no bound. One with
+	// more is not read.
+	Most int
+
 	tokens *jsontext.Decoder
 	body   bytes.Buffer
 	text   string // of body
@@ -86,9 +91,14 @@ func (r *Decoder) Forget() {
 	clear(r.nodes)
 }
 
+var errTooMany = errors.New("more values than may be read")
+
 // value reads the next value.
 func (r *Decoder) value(name string) error {
 	at, kind := len(r.nodes), r.tokens.PeekKind()
+	if r.Most > 0 && at >= r.Most {
+		return errTooMany
+	}
 	r.nodes = append(r.nodes, node{name: name, kind: kind})
 	var err error
 	if kind == '{' || kind == '[' {

@@ -65,6 +65,14 @@ func TestWithoutNaN(t *testing.T) {
 	}
 }
 
+// TestMost: a body with more values than the bound is not read.
+func TestMost(t *testing.T) {
+	d := Decoder{Most: 4}
+	if len(d.Decode([]byte(`[1,{"a":2}]`))) != 4 || d.Decode([]byte(`[1,{"a":2},3]`)) != nil || len(d.Decode([]byte(`[]`))) != 1 {
+		t.Error("the bound does not hold")
+	}
+}
+
 // FuzzDecode: what is read of a text is what encoding/json reads of it.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{

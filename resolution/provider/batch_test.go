@@ -210,3 +210,26 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// TestForeign: after an answer to another request, none of the connections is used again.
+func TestForeign(t *testing.T) {
+	var from []string
+	c := clientOf(t, batchOf(byRef), "k", func(w http.ResponseWriter, r *http.Request) {
+		from = append(from, r.RemoteAddr)
+		ref := 1
+		if len(from) == 2 {
+			ref = 99
+		}
+		fmt.Fprintf(w, `{"out":[{"email":"a@x.example","r":%d}]}`, ref)
+	})
+	for n := range 3 {
+		_, err := c.Do(t.Context(), emailCall("a@x.example"))
+		failed, _ := errors.AsType[*resolution.CallError](err)
+		if (failed != nil) != (n == 1) || failed != nil && !failed.Swapped {
+			t.Errorf("call %d: %v", n, err)
+		}
+	}
+	if from[0] != from[1] || from[1] == from[2] {
+		t.Errorf("the connections were %q", from)
+	}
+}

@@ -115,16 +115,22 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 	if err != nil {
 		return each(len(calls), err)
 	}
+	defer got.watch.Done()
 	verdicts := r.Judge(Answer{got.Status, got.Header, got.body(), false}, keys...)
 	got.shared = len(calls) > 1
 	results := make([]resolution.Result, len(calls))
-	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Swapped }) {
-		c.line.Renew()
-	}
+	c.renew(verdicts)
 	for i, v := range verdicts {
 		results[i] = c.result(op, got, v, func() string { return r.ticket(v.Next, keys, i) })
 	}
 	return results
+}
+
+// renew leaves all connections if one of them gave an answer to another request.
+func (c *Client) renew(verdicts []Verdict) {
+	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Swapped }) {
+		c.line.Renew()
+	}
 }
 
 // message is the request about some keys.
@@ -160,6 +166,7 @@ func each(n int, err error) []resolution.Result {
 // got is an answer, and who may have gotten it.
 type got struct {
 	exchange.Answer
+	watch    *exchange.Watch
 	doubtful bool // it may be that to another request
 	shared   bool // it is about several keys
 }
@@ -172,7 +179,7 @@ func (g got) body() []byte {
 	return g.Body
 }
 
-// send sends a request with the key. If a token was refused that is not new, it is renewed, and the
+// send sends a request with the key. A caller calls got.watch.Done when it has judged the answer. If a token was refused that is not new, it is renewed, and the
 // request sent again: a refusal bills nothing.
 func (c *Client) send(ctx context.Context, op resolution.Operation, m Message, renewed bool) (got, error) {
 	key := c.key.Load()
@@ -193,13 +200,13 @@ func (c *Client) send(ctx context.Context, op resolution.Operation, m Message, r
 			General: failed.Class == resolution.Denied && failed.Cause == nil, Body: failed.Body, Cause: failed.Cause,
 		}
 	}
-	g := got{Answer: a, doubtful: w.IsDoubtful()}
+	g := got{Answer: a, watch: w, doubtful: w.IsDoubtful()}
 	if g.doubtful {
 		c.line.Renew()
 	}
-	w.Done()
 	c.heed(a.Status, key)
 	if a.Status == http.StatusUnauthorized && !g.doubtful && c.entry.key.token != nil && !renewed && time.Since(token.since) > freshToken {
+		w.Done()
 		return c.send(ctx, op, m, true)
 	}
 	return g, nil

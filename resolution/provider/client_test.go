@@ -108,6 +108,7 @@ func TestOutcomes(t *testing.T) {
 		{"two answers", 200, "", `{"data":1}{"data":1}`, "protocol general=false unbilled=false billed=true after=0s"},
 		{"a redirect", 302, "Location: /elsewhere", "", "denied general=true unbilled=false billed=false after=0s"},
 		{"more than 4 MiB when it is unpacked", 200, "Content-Encoding: gzip", zipped.String(), "protocol general=false unbilled=false billed=true after=0s"},
+		{"millions of values", 200, "", `{"data":[` + strings.Repeat("[],", maxBody/4) + "1]}", "protocol general=false unbilled=false billed=true after=0s"},
 		{"more than 4 MiB", 200, "", `{"data":1}` + strings.Repeat(" ", maxBody), "protocol general=false unbilled=false billed=true after=0s"},
 	} {
 		t.Run(f.name, func(t *testing.T) {

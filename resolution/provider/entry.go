@@ -158,7 +158,11 @@ func (e *Entry) BatchSize(kind resolution.Identifier) int {
 	return 1
 }
 
-var decoders = sync.Pool{New: func() any { return new(jsontree.Decoder) }}
+// maxValues bounds the values in an answer. A batch of 1,000 rich records has half as many; 4 MiB of
+// brackets have 4 times as many, and would take 100 MB.
+const maxValues = 512 << 10
+
+var decoders = sync.Pool{New: func() any { return &jsontree.Decoder{Most: maxValues} }}
 
 // reading calls use with the value of a body, which is empty if the body is not one complete JSON
 // value. It is valid as long as use runs.

@@ -124,9 +124,11 @@ func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []s
 		failed.Unbilled = true // the call itself was answered
 		return each(len(ids), failed)
 	}
+	defer got.watch.Done()
 	n := max(tickets[0].Keys, 1)
 	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), nil)
 	got.shared = len(ids) > 1
+	c.renew(verdicts)
 	results := make([]resolution.Result, len(ids))
 	for i, t := range tickets {
 		results[i] = c.result(op, got, verdicts[t.Place], func() string { return ids[i] })

@@ -273,6 +273,9 @@ func TestListedFromTheLog(t *testing.T) {
 	for range c.List(t.Context(), Filter{}) {
 		break // it panics if it is not stopped
 	}
+	if sorted := all(t, s.Sorted(t.Context(), people)); len(sorted) != 3 {
+		t.Errorf("%d answers of a scope, want 3", len(sorted))
+	}
 	for _, listed := range []iter.Seq2[OpenCall, error]{c.Unknown(t.Context()), s.Unknown(t.Context()), s.OpenAnywhere(t.Context())} {
 		for range listed {
 			break

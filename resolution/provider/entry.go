@@ -114,6 +114,9 @@ func (e *Entry) Digest() [32]byte { return e.digest }
 // Warnings are sentences about what may not be meant.
 func (e *Entry) Warnings() []string { return e.warnings }
 
+// NeedsKey reports whether requests have a key.
+func (e *Entry) NeedsKey() bool { return e.key.how != "" && e.key.how != "none" }
+
 // HelperNames are the names of values that serve accept and are no columns.
 func (e *Entry) HelperNames() []string { return e.helpers }
 

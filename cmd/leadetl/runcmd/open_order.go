@@ -1,6 +1,7 @@
 package runcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -269,9 +270,40 @@ func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread fun
 }
 
 // connect makes the client of a provider.
-func (s *resolverSettings) connect(ctx context.Context, e *provider.Entry, kind resolution.Identifier, r *purchase.Remote, job remoteFlags, opened *wire.Closers) error {
-	if _, _, err := s.key(ctx); err != nil {
-		return err
+func (s *resolverSettings) connect(ctx context.Context, e *provider.Entry, kind resolution.Identifier, r *purchase.Remote, job remoteFlags, opened *wire.Closers) (err error) {
+	o := provider.DefaultOptions()
+	o.Concurrency, o.Timeout = r.Concurrency, cmp.Or(s.timeout, job.timeout)
+	if e.NeedsKey() {
+		if o.Key, o.Reread, err = s.key(ctx); err != nil {
+			return err
+		}
 	}
-	return cli.UsageError(s.at.Errorf("provider %s has stored answers only in this version; use --offline", s.name))
+	if o.RootCAs, err = job.authorities(ctx); err != nil {
+		return cli.UsageError(err)
+	}
+	c, err := provider.New(e, o)
+	if err != nil {
+		return cli.UsageError(s.at.Errorf("%v", err))
+	}
+	opened.Add(func() error { c.Close(); return nil })
+	r.Service = askedProvider{c, e.BatchSize(kind)}
+	return nil
+}
+
+// askedProvider is the client of a provider as a Buyer asks it.
+type askedProvider struct {
+	*provider.Client
+	batch int
+}
+
+func (p askedProvider) BatchSize() int        { return p.batch }
+func (p askedProvider) Task(id string) string { return provider.Task(id) }
+
+func (p askedProvider) PollBatch(ctx context.Context, calls []resolution.Call, ids []string) []resolution.Result {
+	return p.Client.PollBatch(ctx, calls[0].Operation, ids)
+}
+
+// Start is never called: an order has no searches.
+func (p askedProvider) Start(context.Context, resolution.SearchCall) (resolution.Reply, error) {
+	return resolution.Reply{}, fmt.Errorf("%w: a provider has no searches", resolution.ErrInvalid)
 }

@@ -185,8 +185,14 @@ func (e *Entry) Read(op resolution.Operation, status int, body []byte, into *res
 		into = resolution.NewAnswers()
 	}
 	reply := resolution.Reply{About: resolution.About{Status: status, Body: body}}
+	kind := op.Identifier()
+	if e.Check != "" {
+		kind = e.Check
+	}
 	reading(body, func(v jsontree.Value) {
-		reply.Quarantined = e.fieldsOf(op.Identifier(), status, v).read(op, v, &e.companies, into)
+		of := e.fieldsOf(kind, status, v)
+		reply.Quarantined = of.read(op, v, &e.companies, into)
+		reply.Helpers = of.helpers(e.helpers, v)
 	})
 	reply.Found = resolution.AnswerRow{Of: into, I: into.Len() - 1}
 	return reply, nil

@@ -221,11 +221,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: remote.maxDuration},
 		Price:    purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later},
 		Counters: &stats.CallCounters{},
-		Read: func(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
-			reply, err := e.Read(op, status, body, into)
-			reply.Helpers = e.Helpers(kind, status, body)
-			return reply, err
-		},
+		Read:     e.Read,
 	}
 	step.Remote = r
 	if err := s.setPace(r, remote, e.Rate); err != nil {
@@ -296,8 +292,7 @@ type askedProvider struct {
 	batch int
 }
 
-func (p askedProvider) BatchSize() int        { return p.batch }
-func (p askedProvider) Task(id string) string { return provider.Task(id) }
+func (p askedProvider) BatchSize() int { return p.batch }
 
 func (p askedProvider) PollBatch(ctx context.Context, calls []resolution.Call, ids []string) []resolution.Result {
 	return p.Client.PollBatch(ctx, calls[0].Operation, ids)

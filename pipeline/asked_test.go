@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/leadetl/leadetl/pipeline"
@@ -113,10 +114,29 @@ type ordered struct {
 	want      string
 	resolvers []string
 	offline   bool
-	drop      bool // the identifiers
+	drop      bool            // the identifiers
+	calls     func()          // is told of each call before it; nil is not
+	budget    purchase.Budget // of the first resolver, if it costs something
+}
+
+// telling tells of each call.
+type telling struct {
+	saying
+	calls func()
+}
+
+// Do answers a call.
+func (s telling) Do(ctx context.Context, c resolution.Call) (resolution.Reply, error) {
+	if s.calls != nil {
+		s.calls()
+	}
+	return s.saying.Do(ctx, c)
 }
 
 func (o ordered) order(store *answers.Store) *order.Order {
+	if o.budget == (purchase.Budget{}) {
+		o.budget = purchase.NoBudget
+	}
 	all := &order.Order{Want: strings.Fields(o.want), Budget: purchase.NoBudget, Counters: &stats.CallCounters{}}
 	for _, line := range o.resolvers {
 		head, facts, _ := strings.Cut(line, ": ")
@@ -132,8 +152,11 @@ func (o ordered) order(store *answers.Store) *order.Order {
 			continue
 		}
 		s.Remote = &purchase.Remote{
-			Service: says, Read: readSaid, Judged: true, Name: s.Name, Answers: store, Pace: pace.New(pace.DefaultOptions()), Concurrency: 8,
+			Service: telling{says, o.calls}, Read: readSaid, Judged: true, Name: s.Name, Answers: store, Pace: pace.New(pace.DefaultOptions()), Concurrency: 8,
 			Budget: purchase.NoBudget, Price: purchase.Price{Match: 9}, Offline: o.offline, RetryBills: true, Counters: &stats.CallCounters{},
+		}
+		if len(all.Steps) == 1 {
+			s.Remote.Budget = o.budget
 		}
 		for _, word := range words[1:] {
 			name, value, _ := strings.Cut(word, "=")
@@ -251,7 +274,7 @@ func TestAsked(t *testing.T) {
 		{
 			"or it is passed", "ann", "", []string{"a else=next: ann is unknown", "b: ann is email=ann@b.example credits=1"}, "", false,
 			[]string{"ann a failed unknown_call max_credits_open=9 here", "ann b matched credits=1 request_id=ann received here"},
-			map[string]sinks.ResolverTotals{"a": {Asked: 1, Passed: 1}, "b": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},
+			map[string]sinks.ResolverTotals{"a": {Asked: 1}, "b": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},
 		},
 		{
 			"a verifier says something about each value", "ann", "email",
@@ -296,4 +319,82 @@ func TestAsked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAskedOverRestarts: a run that is interrupted, or whose budget ends, and that goes on later says
+// what an undisturbed one says. So does one that is made of the same answers without a call, which
+// has paid for none.
+func TestAskedOverRestarts(t *testing.T) {
+	const keys = 12
+	list, facts := "network_url\n", [2][]string{}
+	for i := range keys {
+		list += fmt.Sprintf("linkedin.com/in/k%d\nlinkedin.com/in/k0\n", i)
+		facts[i%2] = append(facts[i%2], fmt.Sprintf("k%d is email=k%d@x.example credits=%d", i, i, i%3))
+	}
+	made := func(t *testing.T) ordered {
+		o := ordered{setup: setup{dir: t.TempDir(), op: resolution.Enrichment, batchRows: 2, rowsPerPart: 5}, want: "email", resolvers: []string{
+			"a: " + strings.Join(facts[0], "; "), "b: " + strings.Join(facts[1], "; ") + "; k2 is unknown",
+		}}
+		o.input(t, "in.csv", list)
+		return o
+	}
+	in(t, func(t *testing.T) {
+		whole := made(t)
+		want, err := whole.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := func(name string, o ordered, result *finish.Result, paysHere bool) {
+			t.Helper()
+			checkDataset(t, o.outDir(), result)
+			requireVerified(t, o.outDir())
+			all := whole.asked(t)
+			for i := range all {
+				if !paysHere {
+					all[i] = strings.TrimSuffix(all[i], " here")
+				}
+			}
+			if got := o.asked(t); !slices.Equal(got, all) {
+				t.Errorf("%s: asked\n %s\nwant\n %s", name, strings.Join(got, "\n "), strings.Join(all, "\n "))
+			}
+			if fmt.Sprint(result.Totals) != fmt.Sprint(want.Totals) {
+				t.Errorf("%s: totals %+v, want %+v", name, result.Totals, want.Totals)
+			}
+		}
+		for _, stop := range []int64{1, 4, 9, 13} {
+			o, calls := made(t), atomic.Int64{}
+			ctx, cancel := context.WithCancel(t.Context())
+			o.calls = func() {
+				if calls.Add(1) == stop {
+					cancel()
+				}
+			}
+			if _, err := o.run(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			cancel()
+			o.calls = nil
+			result, err := o.run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(fmt.Sprint("stopped at call ", stop), o, result, true)
+			o.offline, o.out = true, "again"
+			if result, err = o.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			same("offline", o, result, false)
+		}
+		o := made(t)
+		o.budget = purchase.Budget{MaxCalls: 3, MaxCredits: -1}
+		if _, err := o.run(t.Context()); !errors.Is(err, purchase.ErrBudget) {
+			t.Fatalf("%v, want %v", err, purchase.ErrBudget)
+		}
+		o.budget = purchase.NoBudget
+		result, err := o.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same("after a budget", o, result, true)
+	})
 }

@@ -1,5 +1,10 @@
 package outcome
 
+import (
+	"iter"
+	"strings"
+)
+
 // The reasons of rows without an answer.
 const (
 	ReasonUnknownCall = "unknown_call" // the call may have been billed, and its answer never came
@@ -21,3 +26,16 @@ const (
 	PrefixListed         = "suppressed:"        // the row's own identifier is listed; no service was asked about it
 	PrefixListedInAnswer = "suppressed_answer:" // the answer holds an identifier that is listed
 )
+
+// AskedLater yields the names of the resolvers that a row went on without, and that may answer when
+// the job is run again. skipped has all that it went on without: NAME:reason;NAME:reason
+func AskedLater(skipped string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for one := range strings.SplitSeq(skipped, ";") {
+			name, reason, noted := strings.Cut(one, ":")
+			if noted && reason != ReasonMinMatch && reason != ReasonUnknownCall && !yield(name) {
+				return
+			}
+		}
+	}
+}

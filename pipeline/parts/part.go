@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -348,10 +347,8 @@ func countOrigin(o columns.Origin, t *sinks.Totals) {
 			t.CountResolver(name, sinks.ResolverTotals{Added: 1})
 		}
 	}
-	for skipped := range strings.SplitSeq(o.Skipped, ";") {
-		if name, reason, noted := strings.Cut(skipped, ":"); noted && reason != outcome.ReasonMinMatch && reason != outcome.ReasonUnknownCall {
-			t.CountResolver(name, sinks.ResolverTotals{Passed: 1})
-		}
+	for name := range outcome.AskedLater(o.Skipped) {
+		t.CountResolver(name, sinks.ResolverTotals{Passed: 1})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -158,7 +159,7 @@ func (a *asked) take(g *groupFacts, suppresses bool) {
 		hash, bit := xxh3.Hash(keys[i]), a.bit(name)
 		k := a.keys[hash]
 		switch {
-		case open[i] && string(reasons[i]) == "unknown_call":
+		case open[i] && string(reasons[i]) == outcome.ReasonUnknownCall:
 			k.open, k.unknown = k.open|bit, k.unknown|bit
 		case open[i]:
 			k.open |= bit
@@ -190,8 +191,12 @@ func (a *asked) check(g *groupFacts) {
 	}
 	for i := range int(g.rows) {
 		a.count(columns, i)
+		noted := ""
 		if i < len(skipped) {
-			a.countPassed(string(skipped[i]))
+			noted = string(skipped[i])
+		}
+		for name := range outcome.AskedLater(noted) {
+			a.totals.CountResolver(name, sinks.ResolverTotals{Passed: 1})
 		}
 		if i >= len(keys) || keys[i] == nil || !a.hasKeys {
 			continue
@@ -213,10 +218,6 @@ func (a *asked) check(g *groupFacts) {
 			}
 		}
 		if i < len(reasons) && i < len(outcomes) {
-			noted := ""
-			if i < len(skipped) {
-				noted = string(skipped[i])
-			}
 			a.checkUnknown(g, i, k, string(outcomes[i]), string(reasons[i]), noted)
 		}
 	}
@@ -224,15 +225,15 @@ func (a *asked) check(g *groupFacts) {
 
 // checkUnknown compares the rows that failed for an unknown call with the unknown calls. A row
 // without a match says which calls it went on without.
-func (a *asked) checkUnknown(g *groupFacts, i int, k askedKey, outcome, reason, noted string) {
-	if name, unknown := strings.CutPrefix(reason, "unknown_call:"); unknown && outcome == "failed" && k.unknown&a.bit(name) == 0 {
+func (a *asked) checkUnknown(g *groupFacts, i int, k askedKey, ended, reason, noted string) {
+	if name, unknown := strings.CutPrefix(reason, outcome.ReasonUnknownCall+":"); unknown && ended == outcome.Failed.String() && k.unknown&a.bit(name) == 0 {
 		g.found.report(i, "reason", "the unknown call is not in "+sinks.AskedFolder)
 	}
-	if outcome != "no_match" || k.unknown == 0 || a.chosen {
+	if ended != outcome.NoMatch.String() || k.unknown == 0 || a.chosen {
 		return
 	}
 	for name := range a.resolvers {
-		if k.unknown&a.bit(name) != 0 && !strings.Contains(noted, name+":unknown_call") {
+		if k.unknown&a.bit(name) != 0 && !strings.Contains(noted, name+":"+outcome.ReasonUnknownCall) {
 			g.found.report(i, "outcome", "the key has an unknown call in "+sinks.AskedFolder)
 		}
 	}
@@ -245,15 +246,6 @@ func (a *asked) count(columns map[string][]string, i int) {
 		if name := values[i]; name != "" && (column != byColumn || len(columns) == 1) && !slices.Contains(names, name) {
 			names = append(names, name)
 			a.totals.CountResolver(name, sinks.ResolverTotals{Added: 1})
-		}
-	}
-}
-
-// countPassed counts the resolvers that a row went on without.
-func (a *asked) countPassed(skipped string) {
-	for one := range strings.SplitSeq(skipped, ";") {
-		if name, reason, noted := strings.Cut(one, ":"); noted && reason != "min_match" {
-			a.totals.CountResolver(name, sinks.ResolverTotals{Passed: 1})
 		}
 	}
 }

@@ -38,6 +38,7 @@ func TestOrigins(t *testing.T) {
 		{"no price", 1, 0, change{"credits": nil}, "column credits, row 1: it is not the sum"},
 		{"a price of an answer without one", 0, 1, change{"credits": nil}, "column credits, row 1: it is not the sum"},
 		{"an unknown call of another", 3, 0, change{"reason": "unknown_call:hunter"}, "column reason, row 3: the unknown call is not in _asked"},
+		{"a resolver that is asked later", 1, 0, change{"resolvers_skipped": "pdl:unavailable"}, "column resolver: the counts by resolver differ from the manifest"},
 		{"a row that hides an unknown call", 2, 0, change{"resolvers_skipped": nil}, "column outcome, row 2: the key has an unknown call in _asked"},
 		{"an answer to an open call", 0, 5, change{"credits": int32(1)}, "column max_credits_open, row 5: an open call has no answer"},
 		{"a key of no row", 0, 3, change{"key": "z"}, "column key: 1 keys are of no row of the part"},
@@ -82,7 +83,7 @@ func TestOrigins(t *testing.T) {
 					t.Fatal(err)
 				}
 				p.Asked = &f
-				p.Totals.Resolvers = map[string]sinks.ResolverTotals{"pdl": {Asked: 3, Matched: 1, Credits: 2}, "hunter": {Asked: 2, Matched: 1, Credits: 2, Added: 1, Passed: 1}}
+				p.Totals.Resolvers = map[string]sinks.ResolverTotals{"pdl": {Asked: 3, Matched: 1, Credits: 2}, "hunter": {Asked: 2, Matched: 1, Credits: 2, Added: 1}}
 			})
 			o := Options{Workers: 2, Rules: func(*sinks.Manifest) (Rules, bool) { return Rules{Own: originRows, Asked: askedRows}, true }}
 			requireFound(t, dir, o, c.want)

@@ -55,6 +55,7 @@ type reader struct {
 	file     string
 	problems []problem
 	warnings []string // of the entry
+	language int      // bytes of rules and paths so far
 }
 
 type problem struct {
@@ -133,10 +134,23 @@ func (r *reader) texts(n *plainyaml.Node) []*plainyaml.Node {
 	return []*plainyaml.Node{n}
 }
 
+// maxLanguage bounds the rules and paths of a file, in bytes. They take 30 times as much memory.
+const maxLanguage = 24 << 10
+
+// isBounded reports whether the rules and paths of a file are within their bound with another one.
+func (r *reader) isBounded(n *plainyaml.Node, text string) bool {
+	before := r.language
+	r.language += len(text)
+	if before <= maxLanguage && r.language > maxLanguage {
+		r.fail(n, "the rules and paths of the file have more than %d KiB; write several files", maxLanguage>>10)
+	}
+	return r.language <= maxLanguage
+}
+
 // path is a value that is a path; nil without one.
 func (r *reader) path(n *plainyaml.Node) *path {
 	text := r.text(n)
-	if text == "" {
+	if text == "" || !r.isBounded(n, text) {
 		return nil
 	}
 	p, err := parsePath(text)
@@ -305,7 +319,7 @@ func (r *reader) rules(n *plainyaml.Node) (all []rule) {
 		}
 		one := item.Items[0]
 		text := r.text(one)
-		if text == "" {
+		if text == "" || !r.isBounded(one, text) {
 			continue
 		}
 		parsed, err := parseRule(one.Name, text)
@@ -350,7 +364,7 @@ func (r *reader) fields(n *plainyaml.Node, e *Entry) (f fields) {
 
 func (r *reader) alternatives(n *plainyaml.Node) alternatives {
 	text := r.text(n)
-	if text == "" {
+	if text == "" || !r.isBounded(n, text) {
 		return nil
 	}
 	all, err := parseAlternatives(text)

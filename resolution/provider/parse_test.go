@@ -175,6 +175,8 @@ func TestHostile(t *testing.T) {
 		"unknown keys":   "p:\n" + lines("  %[1]d"+strings.Repeat("y", 300)+": x\n", 120),
 		"entries":        lines("p%d: {base: x, key: y, ask: z, answers: a, fields: b}\n", 128),
 		"rules":          strings.Replace(plain, "    - match: 200 data\n", strings.Repeat("    - match: 200"+strings.Repeat(" a | 200", 60)+"\n", 65), 1),
+		"valid rules":    strings.Replace(plain, "    - match: 200 data\n", strings.Repeat("    - match: 200"+strings.Repeat(" a | 200", 60)+"\n", 63), 1),
+		"valid paths":    strings.Replace(plain, "email: data.email", "email: "+strings.Repeat("a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a | ", 15)+"a", 1) + lines("q%d: {base: x, key: y, ask: z, answers: a, fields: {email: \""+strings.Repeat("a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a | ", 15)+"a\"}}\n", 100),
 		"conditions":     strings.Replace(plain, "200 data", "200"+strings.Repeat(" a", 1900), 1),
 		"paths":          strings.Replace(plain, "data.email", strings.Repeat("a | ", 1000)+"a", 1),
 		"steps":          strings.Replace(plain, "data.email", strings.Repeat("a.", 2000)+"a", 1),

@@ -31,22 +31,20 @@ func parsePath(text string) (path, error) {
 	if text == "." {
 		return path{}, nil
 	}
-	var p path
+	p := make(path, 0, min(strings.Count(text, ".")+1, maxSteps+1))
 	for rest := text; ; {
 		s, after, err := parseStep(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%s is no path: %w", quoted(text), err)
 		}
-		p = append(p, s)
+		if p = append(p, s); len(p) > maxSteps {
+			return nil, fmt.Errorf("the path %s has more than %d steps", quoted(text), maxSteps)
+		}
 		if after == "" {
-			break
+			return p, nil
 		}
 		rest = after[1:] // behind the dot
 	}
-	if len(p) > maxSteps {
-		return nil, fmt.Errorf("the path %s has more than %d steps", quoted(text), maxSteps)
-	}
-	return p, nil
 }
 
 // parseStep reads a step up to the next dot, which it leaves.
@@ -79,24 +77,34 @@ func parseStep(text string) (s step, after string, err error) {
 
 // cutName reads a name up to a dot or a filter. Behind a \ each character is a part of it.
 func cutName(text string) (name string, escaped bool, rest string, err error) {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\' && i+1 < len(text):
-			i++
-			b.WriteByte(text[i])
+	end := 0
+	for ; end < len(text) && text[end] != '.' && text[end] != '['; end++ {
+		switch c := text[end]; c {
+		case '\\':
+			if end++; end == len(text) {
+				return "", false, "", errors.New("nothing stands behind a \\")
+			}
 			escaped = true
-		case c == '\\':
-			return "", false, "", errors.New("nothing stands behind a \\")
-		case c == '.' || c == '[':
-			return b.String(), escaped, text[i:], nil
-		case c == ']' || c == ' ' || c == '"' || c == '|':
+		case ']', ' ', '"', '|':
 			return "", false, "", fmt.Errorf("%c stands in a name; write \\%c for it", c, c)
-		default:
-			b.WriteByte(c)
 		}
 	}
-	return b.String(), escaped, "", nil
+	if name = text[:end]; escaped {
+		name = unescaped(name)
+	}
+	return name, escaped, text[end:], nil
+}
+
+// unescaped drops each \ and keeps what follows it.
+func unescaped(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // filter reads what stands in the brackets of a filter, and returns what follows them.

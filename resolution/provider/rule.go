@@ -77,7 +77,8 @@ func parseRule(outcome, text string) (r rule, err error) {
 	if err != nil {
 		return r, err
 	}
-	for len(words) > 0 {
+	r.fits = make([]fit, 0, min(strings.Count(text, "|")+1, maxFits+1))
+	for len(words) > 0 && len(r.fits) <= maxFits {
 		end := slices.Index(words, "|")
 		if end < 0 {
 			end = len(words)
@@ -102,6 +103,7 @@ func words(text string) (all []string, err error) {
 	if !balanced(text) {
 		return nil, errors.New("a double quote is missing")
 	}
+	all = make([]string, 0, strings.Count(text, " ")+1)
 	for text != "" {
 		word, rest, _ := cutOutside(text, ' ')
 		if word != "" {
@@ -147,6 +149,7 @@ func parseFit(words []string) (f fit, err error) {
 	if len(words)-1 > maxConditions {
 		return f, fmt.Errorf("there are more than %d conditions for a status", maxConditions)
 	}
+	f.conditions = make([]condition, 0, len(words)-1)
 	for _, word := range words[1:] {
 		c, err := parseCondition(word)
 		if err != nil {

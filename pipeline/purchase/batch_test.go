@@ -285,3 +285,34 @@ func TestBatchesUseTheWholeLimit(t *testing.T) {
 		})
 	}
 }
+
+// TestBatchSharesItsGroups: the intents of a batch are stored together, and so are its answers.
+func TestBatchSharesItsGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, _ := openIn(t)
+		groups, before := 0, 0
+		store.ReplicateTo(func(answers.Group) error {
+			groups++
+			time.Sleep(27 * time.Millisecond) // a request to S3
+			return nil
+		}, func(now time.Time) time.Time { return now.Add(time.Minute) })
+		s := &batching{size: 100}
+		s.says = func(string, int) resolution.Result {
+			if before == 0 {
+				before = groups
+			}
+			return miss()
+		}
+		b := buyerFrom(t, resolution.NetworkToPhone, store, s, nil)
+		var keys []string
+		for i := range 100 {
+			keys = append(keys, fmt.Sprint("network.example/in/", i))
+		}
+		if _, err := askAll(t, b, keys...); err != nil || len(s.requests) != 1 {
+			t.Fatalf("%d requests, %v", len(s.requests), err)
+		}
+		if before > 2 || groups > 4 { // the first change of each does not wait for the others
+			t.Errorf("%d groups until the request left, and %d in all; want at most 2 and 4", before, groups)
+		}
+	})
+}

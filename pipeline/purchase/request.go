@@ -117,7 +117,7 @@ func (r *request) depart(ready []*call) {
 		r.permit.Carry(len(ready))
 	}
 	left := r.permit.Leave(r.buyer.ctx)
-	var going []*call
+	going := ready[:0]
 	for _, c := range ready {
 		switch {
 		case left != nil:
@@ -139,7 +139,6 @@ func (r *request) ask(calls []*call) {
 	b, began := r.buyer, time.Now()
 	r.send(calls)
 	took := time.Since(began)
-	outcomes := make([]pace.Outcome, len(calls))
 	lost, waits := false, false
 	for i, c := range calls {
 		o, failure := r.observe(c, took)
@@ -148,14 +147,13 @@ func (r *request) ask(calls []*call) {
 		if c.failure = failure; i == 0 || o.Kind < r.outcome.Kind {
 			r.outcome, r.failure = o, failure
 		}
-		outcomes[i] = o
 	}
 	if r.task != "" && r.ended != nil {
 		b.boarding.note(r.task, began, !waits)
 	}
 	r.outcome.Lost = lost && r.failure != nil && r.failure.Billed()
-	for i, c := range calls {
-		c.apart = r.outcome.Kind == pace.Answered && outcomes[i].Kind != pace.Answered
+	for _, c := range calls {
+		c.apart = r.outcome.Kind == pace.Answered && c.failure != nil && outcomeOf(c.failure, took).Kind != pace.Answered
 	}
 }
 

@@ -322,13 +322,3 @@ func (e *Entry) spent(h http.Header, body jsontree.Value) (int64, bool) {
 	}
 	return whole.Int64(), whole.IsInt64()
 }
-
-// Classify says what an answer to a request about one key means by the rules of the entry, or by
-// those of a poll, and the number of the rule from 1.
-func (e *Entry) Classify(a Answer) (outcome Outcome, rule int) {
-	reading(bytes.TrimPrefix(a.Body, []byte("\ufeff")), func(v jsontree.Value) {
-		verdict := (&Request{entry: e}).judgeWhole(received{a.Status, v, len(a.Body) == 0}, a.Polled)
-		outcome, rule = verdict.Outcome, verdict.Rule
-	})
-	return outcome, rule
-}

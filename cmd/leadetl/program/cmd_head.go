@@ -45,8 +45,8 @@ rows, are named below it. So are the rows of the dataset and what all runs have
 paid for it. JSON Lines have every column, in the order of the
 files, with numbers and lists as such.
 
-DATASET may also be the _changes, _rejects or _suppressed of a dataset, or what
-leadetl changes has written.
+DATASET may also be the _changes, _rejects, _suppressed or _asked of a dataset,
+or what leadetl changes has written.
 
 What is printed is the data of the dataset, and so personal data.`,
 		Example: `  leadetl head out/hems

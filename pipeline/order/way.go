@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -25,8 +26,16 @@ func newWay(c *Chain, asked []string, suppress Suppress) *way {
 	w := &way{chain: c, asked: asked, keys: make([]key, len(asked)), results: make([]result, len(asked)), suppress: suppress}
 	steps := len(c.order.Steps)
 	all := make([]said, steps*len(asked))
+	var verdicts []map[string]said
+	if slices.ContainsFunc(c.order.Steps, func(s *Step) bool { return s.Verifies != "" }) {
+		verdicts = make([]map[string]said, steps*len(asked))
+	}
 	for i := range w.keys {
-		w.keys[i] = key{said: all[i*steps : (i+1)*steps : (i+1)*steps], verdicts: make([]map[string]said, steps)}
+		from, to := i*steps, (i+1)*steps
+		w.keys[i].said = all[from:to:to]
+		if verdicts != nil {
+			w.keys[i].verdicts = verdicts[from:to:to]
+		}
 	}
 	return w
 }

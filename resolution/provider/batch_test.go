@@ -233,3 +233,13 @@ func TestForeign(t *testing.T) {
 		t.Errorf("the connections were %q", from)
 	}
 }
+
+// TestOneQuestion: two keys whose answers could not be told apart are asked about alone.
+func TestOneQuestion(t *testing.T) {
+	c := clientOf(t, batchOf(byName), "k", func(http.ResponseWriter, *http.Request) { t.Error("a request") })
+	for _, r := range c.DoBatch(t.Context(), []resolution.Call{emailCall("a@x.example"), emailCall("a@x.example")}) {
+		if got := shownResult(r); !errors.Is(r.Err, resolution.ErrAskAlone) || got != "unavailable general=false unbilled=true billed=false after=0s" {
+			t.Errorf("%s", got)
+		}
+	}
+}

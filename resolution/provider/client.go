@@ -108,7 +108,10 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 		keys[i] = call.Key
 	}
 	m, r, err := c.message(c.kind(op), keys)
-	if err != nil {
+	switch {
+	case errors.Is(err, errOneQuestion):
+		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Unavailable, Unbilled: true, Detail: err.Error(), Cause: resolution.ErrAskAlone})
+	case err != nil:
 		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: err.Error()})
 	}
 	got, err := c.send(ctx, op, m, false)
@@ -133,6 +136,9 @@ func (c *Client) renew(verdicts []Verdict) {
 	}
 }
 
+// errOneQuestion says that the provider could not tell the answers to two keys apart.
+var errOneQuestion = errors.New("two keys of a batch are one question")
+
 // message is the request about some keys.
 func (c *Client) message(kind resolution.Identifier, keys []string) (m Message, r *Request, err error) {
 	r, is := c.entry.Request(kind)
@@ -148,7 +154,7 @@ func (c *Client) message(kind resolution.Identifier, keys []string) (m Message, 
 	if r.batch != nil {
 		ids := slices.Sorted(slices.Values(r.batch.ids(keys)))
 		if len(slices.Compact(ids)) < len(ids) {
-			return m, nil, errors.New("two keys of a batch are one question")
+			return m, nil, errOneQuestion
 		}
 	}
 	return m, r, nil

@@ -243,7 +243,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	if e.Later != nil {
 		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}
 	}
-	return s.connect(ctx, e, kind, r, remote, opened)
+	return s.connect(ctx, e, r, remote, opened)
 }
 
 // verifies are the columns of verifiers.
@@ -266,7 +266,7 @@ func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread fun
 }
 
 // connect makes the client of a provider.
-func (s *resolverSettings) connect(ctx context.Context, e *provider.Entry, kind resolution.Identifier, r *purchase.Remote, job remoteFlags, opened *wire.Closers) (err error) {
+func (s *resolverSettings) connect(ctx context.Context, e *provider.Entry, r *purchase.Remote, job remoteFlags, opened *wire.Closers) (err error) {
 	o := provider.DefaultOptions()
 	o.Concurrency, o.Timeout = r.Concurrency, cmp.Or(s.timeout, job.timeout)
 	if e.NeedsKey() {
@@ -282,23 +282,6 @@ func (s *resolverSettings) connect(ctx context.Context, e *provider.Entry, kind 
 		return cli.UsageError(s.at.Errorf("%v", err))
 	}
 	opened.Add(func() error { c.Close(); return nil })
-	r.Service = askedProvider{c, e.BatchSize(kind)}
+	r.Service = c
 	return nil
-}
-
-// askedProvider is the client of a provider as a Buyer asks it.
-type askedProvider struct {
-	*provider.Client
-	batch int
-}
-
-func (p askedProvider) BatchSize() int { return p.batch }
-
-func (p askedProvider) PollBatch(ctx context.Context, calls []resolution.Call, ids []string) []resolution.Result {
-	return p.Client.PollBatch(ctx, calls[0].Operation, ids)
-}
-
-// Start is never called: an order has no searches.
-func (p askedProvider) Start(context.Context, resolution.SearchCall) (resolution.Reply, error) {
-	return resolution.Reply{}, fmt.Errorf("%w: a provider has no searches", resolution.ErrInvalid)
 }

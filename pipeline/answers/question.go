@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -16,6 +17,18 @@ type Scope struct {
 	// the caller chooses.
 	Service   string               `json:"service"`
 	Operation resolution.Operation `json:"operation"`
+}
+
+// IsProvider reports whether the questions are those of an entry of a provider. In the place of the
+// operation, they have the kind of identifier and what is asked.
+func (s Scope) IsProvider() bool { return strings.Contains(string(s.Operation), ":") }
+
+// Identifier is what kind of value is asked about; "" for searches.
+func (s Scope) Identifier() resolution.Identifier {
+	if kind, _, is := strings.Cut(string(s.Operation), ":"); is {
+		return resolution.Identifier(kind)
+	}
+	return s.Operation.Identifier()
 }
 
 // Question is the unit of payment: it is paid for once.

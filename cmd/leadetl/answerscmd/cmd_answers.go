@@ -90,8 +90,8 @@ func (s *stored) writing(c *cobra.Command) *cobra.Command {
 
 // filtered adds the flags that select answers.
 func (s *stored) filtered(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&s.service, "service", "", "only answers of the service at this `URL`")
-	c.Flags().StringVar(&s.operation, "operation", "", "only answers to this `operation`")
+	c.Flags().StringVar(&s.service, "service", "", "only answers of the service at this `URL`, or of this provider")
+	c.Flags().StringVar(&s.operation, "operation", "", "only answers to this `operation`, or to this question of a provider")
 	return c
 }
 
@@ -101,7 +101,7 @@ var operations = slices.Concat(resolution.SingleRecord, []resolution.Operation{r
 // filter returns the filter from the flags.
 func (s *stored) filter() (answers.Filter, error) {
 	op := resolution.Operation(s.operation)
-	if op != "" && !slices.Contains(operations, op) {
+	if op != "" && !slices.Contains(operations, op) && !(answers.Scope{Operation: op}).IsProvider() {
 		var names []string
 		for _, o := range operations {
 			names = append(names, string(o))

@@ -57,7 +57,8 @@ hold them are written anew, and the old ones deleted at once.
                 stored answer, and deletes all answers whose question or body
                 names a listed person, also whole pages of searches.
   --in          identifiers in files, as in a run: deletes their answers for
-                all operations and services. Identifiers are normalized as in
+                all operations and resolvers, and what verifiers say about
+                emails and phones in these. Identifiers are normalized as in
                 a run; emails are also deleted by their digests. Rows without
                 a valid identifier are counted and listed by row number.
   --key-hash    questions by their key hash, from a report or leadetl answers list
@@ -152,7 +153,14 @@ func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) error {
 				return err
 			}
 			e := eraser{store: s, evenOpen: f.evenOpen}
-			return e.report(std, errors.Join(e.eachQuestion(ctx, reader, f.keys(kind), ofKind(scopes, kind), e.erase), e.emptyLog(ctx)))
+			about := subjects{kind: kind, scopes: scopes, region: f.defaultRegion}
+			return e.report(std, errors.Join(e.eachKey(ctx, reader, f.keys(kind), func(ctx context.Context, keys []string) error {
+				found, err := about.found(ctx, s, keys)
+				if err != nil {
+					return err
+				}
+				return e.erase(ctx, append(about.questions(keys), found...))
+			}), e.emptyLog(ctx)))
 		})
 	})
 }
@@ -229,16 +237,6 @@ func (f *forgetFlags) keys(kind resolution.Identifier) func(cell string) ([]stri
 	return func(cell string) ([]string, error) { return keys.Canonical(kind, cell, f.networkHosts) }
 }
 
-// ofKind returns the scopes whose keys are of a kind of identifier.
-func ofKind(scopes []answers.Scope, kind resolution.Identifier) (of []answers.Scope) {
-	for _, s := range scopes {
-		if s.Operation.Identifier() == kind {
-			of = append(of, s)
-		}
-	}
-	return of
-}
-
 // eraser forgets questions and counts them.
 type eraser struct {
 	store     *answers.Store
@@ -252,10 +250,8 @@ type eraser struct {
 	found     []answers.Found
 }
 
-// eachQuestion calls do with the questions of the scopes about the identifiers in
-// a column.
-func (e *eraser) eachQuestion(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), scopes []answers.Scope,
-	do func(context.Context, []answers.Hash) error) error {
+// eachKey calls do with the keys of the identifiers in a column.
+func (e *eraser) eachKey(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), do func(context.Context, []string) error) error {
 	for {
 		b, err := from.Next(ctx, 0)
 		if err == io.EOF {
@@ -264,23 +260,19 @@ func (e *eraser) eachQuestion(ctx context.Context, from *sources.Reader, keys fu
 		if err != nil {
 			return err
 		}
-		var questions []answers.Hash
+		var some []string
 		for i, row := range b.Rows {
 			all, err := keys(b.Columns[0].Value(i))
 			if err != nil {
 				e.passOver(fmt.Sprintf("%s: row %d: %v", b.Source, row, err))
 			}
-			for _, key := range all {
-				for _, scope := range scopes {
-					questions = append(questions, answers.Question{Scope: scope, Key: key}.Hash())
-				}
-			}
+			some = append(some, all...)
 		}
 		for _, r := range b.Rejects {
 			e.passOver(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
 		}
 		b.Release()
-		if err := do(ctx, questions); err != nil {
+		if err := do(ctx, some); err != nil {
 			return err
 		}
 	}

@@ -86,9 +86,12 @@ func namesCall(call answers.OpenCall, who *suppression.Finder) bool {
 	return who.Names(call.Key) || err != nil || namesIn(body, who)
 }
 
-// namesIn reports whether any string in a JSON body names a listed person. Of a body
-// that is not JSON, or is cut off, each word may be a name.
-func namesIn(body []byte, who *suppression.Finder) bool {
+// namesIn reports whether any text in a body names a listed person.
+func namesIn(body []byte, who *suppression.Finder) bool { return anyText(body, who.Names) }
+
+// anyText reports whether a string in a JSON body is one. Of a body that is not JSON, or is cut
+// off, each word may be one.
+func anyText(body []byte, is func(text string) bool) bool {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	for {
 		token, err := tokens.Token()
@@ -97,9 +100,9 @@ func namesIn(body []byte, who *suppression.Finder) bool {
 			return false
 		case err != nil:
 			words := strings.FieldsFunc(string(body), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'<>()[]{},;=\\", r) })
-			return slices.ContainsFunc(words, who.Names)
+			return slices.ContainsFunc(words, is)
 		}
-		if text, ok := token.(string); ok && who.Names(text) {
+		if text, ok := token.(string); ok && is(text) {
 			return true
 		}
 	}

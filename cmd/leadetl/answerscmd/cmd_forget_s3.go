@@ -39,7 +39,7 @@ func (f *forgetFlags) forgetOnS3(ctx context.Context, std cli.Streams) (err erro
 	if len(scopes) == 0 {
 		return cli.UsageError(fmt.Errorf("%s has no stored answers; name another --state", state))
 	}
-	choose, err := f.choices(ctx, std, e, scopes)
+	choose, err := f.choices(ctx, std, e, state, scopes)
 	if err != nil {
 		return interrupted(ctx, err)
 	}
@@ -69,7 +69,7 @@ func (f *forgetFlags) forgetOnS3(ctx context.Context, std cli.Streams) (err erro
 }
 
 // choices reads the lists or the input.
-func (f *forgetFlags) choices(ctx context.Context, std cli.Streams, e *eraser, scopes []answers.Scope) (choices, error) {
+func (f *forgetFlags) choices(ctx context.Context, std cli.Streams, e *eraser, state *objectstate.State, scopes []answers.Scope) (choices, error) {
 	switch {
 	case len(f.files) > 0:
 		lists, err := f.readLists(ctx)
@@ -87,10 +87,17 @@ func (f *forgetFlags) choices(ctx context.Context, std cli.Streams, e *eraser, s
 	case len(f.in) > 0:
 		hashes := []answers.Hash{} // not nil: an empty input chooses nothing
 		err := f.readInput(ctx, std, func(reader *sources.Reader, kind resolution.Identifier) error {
-			return e.eachQuestion(ctx, reader, f.keys(kind), ofKind(scopes, kind), func(_ context.Context, some []answers.Hash) error {
-				hashes = append(hashes, some...)
+			about := subjects{kind: kind, scopes: scopes, region: f.defaultRegion}
+			err := e.eachKey(ctx, reader, f.keys(kind), func(_ context.Context, keys []string) error {
+				hashes = append(hashes, about.questions(keys)...)
 				return nil
 			})
+			if err != nil {
+				return err
+			}
+			found, err := about.foundAmong(state.List(ctx, answers.Filter{Bodies: true}), hashes)
+			hashes = append(hashes, found...)
+			return err
 		})
 		return func(answers.Scope) objectstate.Choice { return objectstate.Choice{Hashes: hashes} }, err
 	case len(f.hashes) > 0:

@@ -198,6 +198,42 @@ func TestForgetOnS3(t *testing.T) {
 	}
 }
 
+// TestForgetVerifiedOnS3: with an identifier, what a verifier says about the address in its answer
+// is forgotten too, in a folder and on S3.
+func TestForgetVerifiedOnS3(t *testing.T) {
+	j := clitest.NewS3Job(t)
+	s, err := answers.Open(j.Path("a/"+wire.AnswersFolder), answers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range [][4]string{
+		{"acme", "network_url:0123456789abcdef", "network.example/in/ann-canary", `{"email":"Ann@x.example"}`},
+		{"acme", "network_url:0123456789abcdef", "network.example/in/bob-canary", `{"email":"bob@x.example"}`},
+		{"check", "email:0123456789abcdef", "ann@x.example", `{"status":"valid"}`},
+		{"check", "email:0123456789abcdef", "bob@x.example", `{"status":"valid"}`},
+	} {
+		if err := clitest.Buy(s, i, line[0], line[1], line[2], "matched", "1", "2026-11-01", line[3]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const state = "s3://leads/state/"
+	s3Program(t, j, 0, "answers", "copy", j.Path("a"), state)
+	if err := os.WriteFile(j.Path("people.csv"), []byte("network_url\nnetwork.example/in/ann-canary\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{j.Path("a"), state} {
+		if got := s3Program(t, j, 0, "answers", "forget", "--in", j.Path("people.csv"), "--network-hosts", "network.example", "--state", where); got != "2 identifiers forgotten\n" {
+			t.Errorf("%s: %q", where, got)
+		}
+		if left := s3Program(t, j, 0, "answers", "export", "--state", where); strings.Contains(left, "ann") || strings.Count(left, "bob@x.example\",\"service\":\"check") != 1 {
+			t.Errorf("%s has left\n%s", where, left)
+		}
+	}
+}
+
 // TestForgetVersionsOnS3: in a bucket that keeps versions, answers are forgotten
 // with all versions or not at all.
 func TestForgetVersionsOnS3(t *testing.T) {

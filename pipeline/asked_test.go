@@ -292,6 +292,11 @@ func TestAsked(t *testing.T) {
 			map[string]sinks.ResolverTotals{"a": {Asked: 2, Matched: 2, Credits: 2, Added: 1}},
 		},
 		{
+			"nobody is asked about a listed key", "ann bob", "email", []string{"a: ann is email=ann@a.example credits=1; bob is email=bob@a.example credits=1"}, "linkedin.com/in/ann", false,
+			[]string{"bob a matched credits=1 request_id=bob received here"},
+			map[string]sinks.ResolverTotals{"a": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},
+		},
+		{
 			"nor has any where identifiers are dropped", "ann", "email", []string{"a: ann is email=ann@a.example credits=1"}, "", true,
 			[]string{"<nil> a matched credits=1 request_id=ann received here"},
 			map[string]sinks.ResolverTotals{"a": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},

@@ -585,14 +585,17 @@ func TestReconcile(t *testing.T) {
 	reasons := func() map[string]map[string]int64 {
 		return map[string]map[string]int64{"rejected": {"empty": 1}, "no_match": {"not_found": 2}, "malformed": {"ragged_row": 4}}
 	}
+	resolvers := func() map[string]ResolverTotals {
+		return map[string]ResolverTotals{"a": {Asked: 2, Matched: 1, Credits: 3, Added: 2}, "b": {Asked: 1}}
+	}
 	whole := func() *Manifest {
-		m := &Manifest{Totals: Totals{Rows: 9, Matched: 6, NoMatch: 2, Rejected: 1, Malformed: 4, Reasons: reasons()}}
+		m := &Manifest{Totals: Totals{Rows: 9, Matched: 6, NoMatch: 2, Rejected: 1, Malformed: 4, Reasons: reasons(), Resolvers: resolvers()}}
 		m.Changes = &Changes{ChangeCounts: ChangeCounts{Added: 3, Changed: 2, Removed: 1}, Files: []File{{Rows: 4}, {Rows: 2}}}
 		m.Parts = []Part{
 			{File: File{Name: "part-00000.parquet", Rows: 5}, Totals: Totals{Rows: 5, Matched: 5}},
 			{
-				File: File{Name: "part-00001.parquet", Rows: 4}, Rejects: &File{Rows: 4},
-				Totals: Totals{Rows: 4, Matched: 1, NoMatch: 2, Rejected: 1, Malformed: 4, Reasons: reasons()},
+				File: File{Name: "part-00001.parquet", Rows: 4}, Rejects: &File{Rows: 4}, Asked: &File{Rows: 3},
+				Totals: Totals{Rows: 4, Matched: 1, NoMatch: 2, Rejected: 1, Malformed: 4, Reasons: reasons(), Resolvers: resolvers()},
 			},
 		}
 		return m
@@ -619,6 +622,10 @@ func TestReconcile(t *testing.T) {
 		"rows of rejects":         func(m *Manifest) { m.Parts[1].Rejects.Rows-- },
 		"rejects without a count": func(m *Manifest) { m.Parts[0].Rejects = &File{Rows: 1} },
 		"a count without rejects": func(m *Manifest) { m.Parts[1].Rejects = nil },
+		"rows of answers":         func(m *Manifest) { m.Parts[1].Asked.Rows-- },
+		"a count without answers": func(m *Manifest) { m.Parts[1].Asked = nil },
+		"answers without a count": func(m *Manifest) { m.Parts[0].Asked = &File{Rows: 1} },
+		"credits of a resolver":   func(m *Manifest) { m.Totals.CountResolver("b", ResolverTotals{Credits: 1}) },
 		"a part missing":          func(m *Manifest) { m.Parts = m.Parts[:1] },
 		"a part twice":            func(m *Manifest) { m.Parts = append(m.Parts, m.Parts[0]) },
 		"one outcome for another": func(m *Manifest) { m.Totals.Matched--; m.Totals.NoMatch++ },

@@ -75,15 +75,15 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 	}
 
 	// Parts are there when they are committed, and not before.
-	first, second := rejectingPart(t, d, 0, 100), rejectingPart(t, d, 1, 50)
+	first, second := partWithMore(t, d, 0, 100), partWithMore(t, d, 1, 50)
 	aPart(t, d, 2, 10)
 	w, err := d.PartFiles(3, everyKind, "")
 	must(err)
 	must(w.Finish())
 	must(w.Abort())
-	there("_rejects/part-00000.parquet", "_rejects/part-00001.parquet", "part-00000.parquet", "part-00001.parquet", "part-00002.parquet")
+	there("_asked/part-00000.parquet", "_asked/part-00001.parquet", "_rejects/part-00000.parquet", "_rejects/part-00001.parquet", "part-00000.parquet", "part-00001.parquet", "part-00002.parquet")
 	for _, p := range []*Part{&first, &second} {
-		must(d.Sum(t.Context(), []*File{&p.File, p.Rejects}))
+		must(d.Sum(t.Context(), []*File{&p.File, p.Rejects, p.Asked}))
 		if len(p.SHA256) != 64 || p.ModifiedAt.IsZero() {
 			t.Errorf("%+v", p.File)
 		}
@@ -99,7 +99,7 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 	m.Totals.Add(first.Totals)
 	m.Totals.Add(second.Totals)
 	must(d.Publish(m))
-	whole := []string{"_SUCCESS", "_manifest.json", "_rejects/part-00000.parquet", "_rejects/part-00001.parquet", "_report.html", "_report.json", "part-00000.parquet", "part-00001.parquet"}
+	whole := []string{"_SUCCESS", "_asked/part-00000.parquet", "_asked/part-00001.parquet", "_manifest.json", "_rejects/part-00000.parquet", "_rejects/part-00001.parquet", "_report.html", "_report.json", "part-00000.parquet", "part-00001.parquet"}
 	there(whole...)
 	must(d.Close())
 	there(whole...)
@@ -152,7 +152,7 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 
 	d = open()
 	must(d.Withdraw())
-	there("_rejects/part-00000.parquet", "_rejects/part-00001.parquet", "part-00001.parquet")
+	there("_asked/part-00000.parquet", "_asked/part-00001.parquet", "_rejects/part-00000.parquet", "_rejects/part-00001.parquet", "part-00001.parquet")
 	if m, err := d.Manifest(); m != nil || err != nil {
 		t.Errorf("Manifest after Withdraw: %v, %v", m, err)
 	}
@@ -170,20 +170,25 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 	there("deep/part-00000.parquet", "notes.txt")
 }
 
-// rejectingPart is a part with a line that is no row.
-func rejectingPart(t *testing.T, d *Dataset, number, rows int) Part {
+// partWithMore is a part with a line that is no row, and with what a resolver said.
+func partWithMore(t *testing.T, d *Dataset, number, rows int) Part {
 	t.Helper()
 	p := aPart(t, d, number, rows)
-	w, err := d.Beside(RejectsFolder)(number, everyKind)
-	if err != nil {
-		t.Fatal(err)
+	beside := func(folder string) *File {
+		w, err := d.Beside(folder)(number, everyKind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(someRecord(1)); err != nil {
+			t.Fatal(err)
+		}
+		f := commit(t, w)
+		return &f
 	}
-	if err := w.Write(someRecord(1)); err != nil {
-		t.Fatal(err)
-	}
-	rejects := commit(t, w)
-	p.Rejects, p.Totals.Malformed = &rejects, 1
+	p.Rejects, p.Totals.Malformed = beside(RejectsFolder), 1
 	p.Totals.CountReason("malformed", "ragged_row", 1)
+	p.Asked = beside(AskedFolder)
+	p.Totals.CountResolver("directory", ResolverTotals{Asked: 1})
 	return p
 }
 

@@ -17,6 +17,11 @@ type askedWriter struct {
 	seen map[uint64]uint64
 }
 
+func (w *askedWriter) finish() error {
+	w.seen = nil
+	return w.sideWriter.finish()
+}
+
 // write writes and counts what the batches before do not have.
 func (w *askedWriter) write(b *columns.Batch, t *sinks.Totals) error {
 	all := w.fresh(b)

@@ -41,7 +41,7 @@ func (s *tasking) DoBatch(_ context.Context, calls []resolution.Call) (results [
 
 func (s *tasking) Task(id string) string { return strings.Split(id, "#")[0] }
 
-func (s *tasking) PollBatch(_ context.Context, _ resolution.Operation, ids []string) (results []resolution.Result) {
+func (s *tasking) PollBatch(_ context.Context, _ []resolution.Call, ids []string) (results []resolution.Result) {
 	task := s.Task(ids[0])
 	for _, id := range ids {
 		_, key, _ := strings.Cut(id, "#")

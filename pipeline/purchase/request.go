@@ -27,8 +27,8 @@ type Poller interface {
 	// Task is the task of an answer that comes later, by the id of its reply. Of a call that
 	// is in no batch it is that id.
 	Task(id string) string
-	// PollBatch is Poll for the ids of replies with one task.
-	PollBatch(ctx context.Context, op resolution.Operation, ids []string) []resolution.Result
+	// PollBatch is Poll for calls whose replies have one task, by the ids of these.
+	PollBatch(ctx context.Context, calls []resolution.Call, ids []string) []resolution.Result
 }
 
 // batchSize is how many calls of an operation share a request at most.
@@ -193,17 +193,13 @@ func (r *request) send(calls []*call) {
 		return
 	}
 	var results []resolution.Result
+	asked, ids := make([]resolution.Call, len(calls)), make([]string, len(calls))
+	for i, c := range calls {
+		asked[i], ids[i] = b.codec.call(c.question, c.intent.Address, c.intent.IdempotencyKey), c.resolution
+	}
 	if r.task != "" {
-		ids := make([]string, len(calls))
-		for i, c := range calls {
-			ids[i] = c.resolution
-		}
-		results = b.remote.Service.(Poller).PollBatch(durable, b.codec.operation, ids)
+		results = b.remote.Service.(Poller).PollBatch(durable, asked, ids)
 	} else {
-		asked := make([]resolution.Call, len(calls))
-		for i, c := range calls {
-			asked[i] = b.codec.call(c.question, c.intent.Address, c.intent.IdempotencyKey)
-		}
 		results = b.remote.Service.(Batcher).DoBatch(durable, asked)
 	}
 	for i, c := range calls {

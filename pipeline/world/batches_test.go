@@ -132,7 +132,7 @@ func (s batcher) Task(id string) string {
 }
 
 // PollBatch is that of purchase.Poller. A look may fail for all, and an answer may lack one.
-func (s batcher) PollBatch(_ context.Context, _ resolution.Operation, ids []string) []resolution.Result {
+func (s batcher) PollBatch(_ context.Context, _ []resolution.Call, ids []string) []resolution.Result {
 	w := s.world
 	if err := s.machine.Awake(); err != nil {
 		return all(ids, err)

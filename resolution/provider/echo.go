@@ -11,14 +11,16 @@ import (
 )
 
 // checkEchoes makes a batch without ids unknown if one of its elements names the key of another
-// and not its own: their order is not that of the request.
+// and not its own: their order is not that of the request. A key that is "" is not known.
 func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []string) {
 	if b.id != nil || len(keys) < 2 {
 		return
 	}
 	of := make(map[string]int, len(keys))
 	for i, key := range keys {
-		of[key] = i
+		if key != "" {
+			of[key] = i
+		}
 	}
 	for i := range all {
 		own, other := false, false

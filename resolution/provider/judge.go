@@ -50,8 +50,8 @@ func (r *Request) Judge(a Answer, keys ...string) []Verdict {
 	return r.judge(a, len(keys), ids, keys)
 }
 
-// judge is Judge for n keys with ids. A poll does not know the keys, and perhaps not all ids: they
-// are "" then.
+// judge is Judge for n keys with ids. A poll may know neither all keys nor
+// all ids: they are "" then.
 func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
 	body := bytes.TrimPrefix(a.Body, []byte("\ufeff"))
 	reading(body, func(v jsontree.Value) {

@@ -95,12 +95,21 @@ func (c *Client) Task(id string) string {
 // Poll asks for an answer that comes later, by the ID of the reply that is pending. It never makes a
 // call unknown before the provider says that the answer is gone, or has come without it.
 func (c *Client) Poll(ctx context.Context, op resolution.Operation, id, _ string) (resolution.Reply, error) {
-	result := c.PollBatch(ctx, op, []string{id})[0]
+	result := c.poll(ctx, op, []string{id}, nil)[0]
 	return result.Reply, result.Err
 }
 
-// PollBatch is Poll for answers of one Task, in one request.
-func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []string) []resolution.Result {
+// PollBatch is Poll for the answers to calls of one Task, in one request.
+func (c *Client) PollBatch(ctx context.Context, calls []resolution.Call, ids []string) []resolution.Result {
+	keys := make([]string, len(calls))
+	for i, call := range calls {
+		keys[i] = call.Key
+	}
+	return c.poll(ctx, calls[0].Operation, ids, keys)
+}
+
+// poll is PollBatch about keys; nil if they are not known.
+func (c *Client) poll(ctx context.Context, op resolution.Operation, ids, keys []string) []resolution.Result {
 	tickets := make([]ticket, len(ids))
 	var err error
 	for i, id := range ids {
@@ -126,7 +135,7 @@ func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []s
 	}
 	defer got.watch.Done()
 	n := max(tickets[0].Keys, 1)
-	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), nil)
+	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), keysAt(n, tickets, keys))
 	got.shared = len(ids) > 1
 	c.renew(verdicts)
 	results := make([]resolution.Result, len(ids))
@@ -134,6 +143,15 @@ func (c *Client) PollBatch(ctx context.Context, op resolution.Operation, ids []s
 		results[i] = c.result(op, got, verdicts[t.Place], func() string { return ids[i] })
 	}
 	return results
+}
+
+// keysAt are keys at the places of their tickets; those of other places are "".
+func keysAt(n int, tickets []ticket, keys []string) []string {
+	all := make([]string, n)
+	for i, key := range keys {
+		all[tickets[i].Place] = key
+	}
+	return all
 }
 
 // pollMessage is the request of a ticket.

@@ -133,21 +133,30 @@ func TestPollBatch(t *testing.T) {
 				}
 			})
 			var ids []string
-			for _, r := range c.DoBatch(t.Context(), []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example"), emailCall("c@x.example")}) {
+			calls := []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example"), emailCall("c@x.example")}
+			for _, r := range c.DoBatch(t.Context(), calls) {
 				if ids = append(ids, r.Reply.ID); !r.Reply.Pending || c.Task(ids[0]) != c.Task(r.Reply.ID) {
 					t.Fatalf("%+v", r)
 				}
 			}
 			want := []string{"match a@x.example 3", "match b@x.example 3", "no_match 1"}
-			for i, r := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {
+			for i, r := range c.PollBatch(t.Context(), calls, ids) {
 				if got := shownResult(r); got != "pending" || r.Reply.ID != ids[i] {
 					t.Errorf("key %d without a list: %s", i, got)
 				}
 			}
-			for i, r := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {
+			for i, r := range c.PollBatch(t.Context(), calls, ids) {
 				if got := shownResult(r); got != want[i] {
 					t.Errorf("key %d: %s, want %s", i, got, want[i])
 				}
+			}
+			if name == "position" { // which an answer with another order does not have
+				for i, r := range c.PollBatch(t.Context(), []resolution.Call{calls[1], calls[0], calls[2]}, ids) {
+					if got := shownResult(r); got != "protocol general=false unbilled=false billed=true after=0s" {
+						t.Errorf("key %d in another order: %s", i, got)
+					}
+				}
+				polls--
 			}
 			reply, err := c.Poll(t.Context(), resolution.EmailToHEM, ids[1], "")
 			if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != want[1] || polls != 3 {
@@ -164,7 +173,7 @@ func TestNoTicket(t *testing.T) {
 	one := r.ticket(&Message{Method: "GET", Target: "/tasks/1"}, []string{"a"}, 0)
 	two := r.ticket(&Message{Method: "GET", Target: "/tasks/2"}, []string{"a"}, 0)
 	for _, ids := range [][]string{{"x"}, {""}, {one, two}, {one, "e30"}} {
-		for _, result := range c.PollBatch(t.Context(), resolution.EmailToHEM, ids) {
+		for _, result := range c.PollBatch(t.Context(), make([]resolution.Call, len(ids)), ids) {
 			if got := shownResult(result); got != "unavailable general=false unbilled=false billed=false after=0s" {
 				t.Errorf("%q: %s", ids, got)
 			}

@@ -114,7 +114,6 @@ func New(o Options) *Service {
 	if o.Rate > 0 {
 		s.limit = rate.NewLimiter(rate.Limit(o.Rate), max(o.Burst, 1))
 	}
-	s.listener.idle.L = &s.listener.mu
 	s.callbacks.quit = make(chan struct{})
 	return s
 }
@@ -214,7 +213,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c, is := r.Context().Value(connKey{}).(*conn); is {
 		c.follow(f.kind)
 	}
-	f.carryOut(w, s)
+	f.carryOut(w, s.callbacks.quit)
 }
 
 // read parses a request; the refusal is nil if it is valid.

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// listener is the service's own server, for tests that stop and restart it.
+// listener is the server of a Service or a Provider, for tests that stop and restart it.
 type listener struct {
 	mu      sync.Mutex
 	idle    sync.Cond // active became 0
@@ -20,12 +20,16 @@ type listener struct {
 
 // Start listens on the loopback interface and returns the service's URL. A Start
 // after a Stop uses the same address again.
-func (s *Service) Start() (url string, err error) {
-	l := &s.listener
+func (s *Service) Start() (url string, err error) { return s.listener.start(s) }
+
+func (l *listener) start(h http.Handler) (url string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.server != nil {
 		return "", errors.New("the service is listening already")
+	}
+	if l.idle.L == nil {
+		l.idle.L = &l.mu
 	}
 	at := l.address
 	if at == "" {
@@ -36,7 +40,7 @@ func (s *Service) Start() (url string, err error) {
 		return "", err
 	}
 	l.address, l.stopped = open.Addr().String(), false
-	server, ended := &http.Server{Handler: s, ConnContext: remember, ConnState: told}, make(chan error, 1)
+	server, ended := &http.Server{Handler: h, ConnContext: remember, ConnState: told}, make(chan error, 1)
 	l.server, l.ended = server, ended
 	go func() { ended <- server.Serve(conns{open}) }()
 	return "http://" + l.address, nil
@@ -44,8 +48,9 @@ func (s *Service) Start() (url string, err error) {
 
 // Stop breaks all connections and waits for the calls in progress. The service
 // keeps its state.
-func (s *Service) Stop() error {
-	l := &s.listener
+func (s *Service) Stop() error { return s.listener.stop() }
+
+func (l *listener) stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.server == nil {

@@ -70,7 +70,7 @@ var mistyped = [][]byte{
 }
 
 // carryOut ends a call as decided.
-func (f *fate) carryOut(w http.ResponseWriter, s *Service) {
+func (f *fate) carryOut(w http.ResponseWriter, quit <-chan struct{}) {
 	if f.reply == nil {
 		reset(w)
 		return
@@ -86,7 +86,7 @@ func (f *fate) carryOut(w http.ResponseWriter, s *Service) {
 	w.Header().Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(r.status)
 	if r.dribbles {
-		dribble(w, r.body, s.callbacks.quit)
+		dribble(w, r.body, quit)
 		return
 	}
 	_, _ = w.Write(r.body) // the caller may be gone

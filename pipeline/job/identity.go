@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -118,6 +119,8 @@ func Differences(before, now json.RawMessage) string {
 	for _, s := range settingNames {
 		switch old, changed := was[s.field], is[s.field]; {
 		case bytes.Equal(old, changed), s.field == "hems" && !bytes.Equal(was["columns"], is["columns"]): // they follow from the columns
+		case s.field == "answers" && orderDifferences(old, changed) != "":
+			all = append(all, orderDifferences(old, changed))
 		case slices.Contains(withoutValues, s.field), s.field == "answers" && !isService(old) && !isService(changed):
 			all = append(all, s.name+" changed")
 		default:
@@ -136,9 +139,22 @@ func Differences(before, now json.RawMessage) string {
 // otherSettings is the message if the differences are unknown.
 const otherSettings = "other settings, inputs, reference data or suppression lists"
 
-// isService reports whether answers come from a service. Others have a
+// orderDifferences says how the order of several resolvers differs from an earlier one; "" if
+// one of both is none.
+func orderDifferences(before, now json.RawMessage) string {
+	var was, is string
+	if json.Unmarshal(before, &was) != nil || json.Unmarshal(now, &is) != nil {
+		return ""
+	}
+	words, _ := order.Differences(was, is)
+	return strings.Join(words, "; ")
+}
+
+// isService reports whether answers come from a service, or from several resolvers. Others have a
 // fingerprint.
-func isService(answers json.RawMessage) bool { return bytes.HasPrefix(answers, []byte(`"service `)) }
+func isService(answers json.RawMessage) bool {
+	return bytes.HasPrefix(answers, []byte(`"service `)) || bytes.HasPrefix(answers, []byte(`"resolvers `))
+}
 
 // settingText is a value of a setting as a user would write it.
 func settingText(value json.RawMessage) string {
@@ -152,6 +168,9 @@ func settingText(value json.RawMessage) string {
 	case json.Unmarshal(value, &text) == nil && len(text) == 2*sha256.Size:
 		return "a directory"
 	case json.Unmarshal(value, &text) == nil:
+		if names, several := order.Named(text); several {
+			return names
+		}
 		return text
 	case json.Unmarshal(value, &list) == nil:
 		return strings.Join(list, ",")

@@ -9,7 +9,6 @@ package order
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -197,42 +196,6 @@ func (s *Step) newCondition(column string, accepts []string) (c condition, err e
 	}
 	c.guards = g.group
 	return c, nil
-}
-
-// Identity is what two orders share exactly if they make the same rows of the same answers.
-func (o *Order) Identity() string {
-	var text strings.Builder
-	for i, s := range o.Steps {
-		if i > 0 {
-			text.WriteString(", ")
-		}
-		text.WriteString(s.Name)
-		var settings []string
-		add := func(name, value string) {
-			if value != "" {
-				settings = append(settings, name+"="+value)
-			}
-		}
-		add("entry", s.Entry)
-		add("edition", s.Fingerprint)
-		add("for", strings.Join(s.For, "+"))
-		for _, column := range slices.Sorted(maps.Keys(s.Accept)) {
-			add("accept "+column, strings.Join(s.Accept[column], "+"))
-		}
-		if s.MinMatch > 0 {
-			add("min_match", fmt.Sprint(s.MinMatch))
-		}
-		if s.ElseNext {
-			add("else", "next")
-		}
-		if len(settings) > 0 {
-			fmt.Fprintf(&text, " (%s)", strings.Join(settings, "; "))
-		}
-	}
-	if len(o.Want) > 0 {
-		text.WriteString(", want " + strings.Join(o.Want, "+"))
-	}
-	return text.String()
 }
 
 // AtRest returns an order that gives stored answers alone, and counts apart.

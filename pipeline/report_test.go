@@ -416,6 +416,7 @@ func members(t reflect.Type, below string) (names []string) {
 		name = below + name
 		names = append(names, name)
 		switch inner := f.Type; {
+		case inner == reflect.TypeFor[*report.Service]() && name != "service": // it has the members of service
 		case inner.Kind() == reflect.Pointer && inner.Elem().Kind() == reflect.Struct:
 			names = append(names, members(inner.Elem(), name+".")...)
 		case inner.Kind() == reflect.Slice && inner.Elem().Kind() == reflect.Struct:

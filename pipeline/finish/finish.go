@@ -76,7 +76,7 @@ func (r *Reporter) Publish(ctx context.Context) (*Result, error) {
 	if result.Report, err = r.finished(result.Changes); err != nil {
 		return result, err
 	}
-	if s := result.Report.Service; s != nil {
+	if s := result.Report.Asked(); s != nil {
 		m.Run, m.CreditsTotal, m.CreditsThisRun = s.Run, new(s.Calls.EarlierCredits+s.Calls.Credits), &s.Calls.Credits
 	}
 	if w.Chain != nil {

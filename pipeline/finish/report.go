@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -78,8 +80,11 @@ func (r *Reporter) make(stop error) (made *report.Report, err error) {
 	for _, p := range r.work.Log.InOrder() {
 		made.Files = append(made.Files, p.All()...)
 	}
-	if r.work.Buyer != nil {
-		made.Service, err = r.service()
+	switch {
+	case r.work.Buyer != nil:
+		made.Service, err = serviceOf(d.Run.Remote, r.work.Buyer, d.Scope(), d.Header.Run)
+	case r.work.Chain != nil:
+		err = r.addResolvers(made)
 	}
 	return made, err
 }
@@ -94,7 +99,7 @@ func stopFor(err error) report.Stop {
 		err    error
 		reason report.StopReason
 	}{
-		{purchase.ErrBudget, report.StopBudget}, {purchase.ErrNoCredits, report.StopNoCredits}, {purchase.ErrRefused, report.StopRefused}, {purchase.ErrUnreachable, report.StopUnreachable},
+		{purchase.ErrRefused, report.StopRefused}, {purchase.ErrBudget, report.StopBudget}, {purchase.ErrNoCredits, report.StopNoCredits}, {purchase.ErrUnreachable, report.StopUnreachable},
 		{objects.ErrUnavailable, report.StopUnreachable}, {context.Canceled, report.StopInterrupted},
 	} {
 		if errors.Is(err, known.err) {
@@ -105,24 +110,53 @@ func stopFor(err error) report.Stop {
 	return report.Stop{Reason: reason, Detail: err.Error()}
 }
 
-// service returns the calls to the service and those that are open.
-func (r *Reporter) service() (*report.Service, error) {
-	d := r.work.Decision
-	remote := d.Run.Remote
-	s := &report.Service{Name: remote.Name, Run: d.Header.Run, Offline: remote.Offline}
+// serviceOf returns the calls to a service and those that are open.
+func serviceOf(remote *purchase.Remote, buyer *purchase.Buyer, scope answers.Scope, run string) (*report.Service, error) {
+	s := &report.Service{Name: remote.Name, Run: run, Offline: remote.Offline}
 	s.SetCalls(remote.Counters.Snapshot())
-	s.Budget.Calls, s.Budget.Credits = r.work.Buyer.Spent()
-	if most := remote.Budget.MaxCalls; most >= 0 {
-		s.Budget.MaxCalls = &most
+	s.Budget.Calls, s.Budget.Credits = buyer.Spent()
+	setLimits(&s.Budget, remote.Budget, buyer.SpentOfAllowance)
+	return s, s.SetOpenCalls(context.Background(), remote.Answers, scope, run)
+}
+
+func setLimits(b *report.Budget, limits purchase.Budget, ofAllowance func() int64) {
+	if most := limits.MaxCalls; most >= 0 {
+		b.MaxCalls = &most
 	}
-	if most := remote.Budget.MaxCredits; most >= 0 {
-		s.Budget.MaxCredits = &most
+	if most := limits.MaxCredits; most >= 0 {
+		b.MaxCredits = &most
 	}
-	if most := remote.Budget.MaxDuration.Seconds(); most > 0 {
-		s.Budget.MaxDurationSeconds = &most
+	if most := limits.MaxDuration.Seconds(); most > 0 {
+		b.MaxDurationSeconds = &most
 	}
-	if a := remote.Budget.Allowance; a.Days > 0 {
-		s.Budget.Allowance = &report.Allowance{Days: a.Days, Credits: r.work.Buyer.SpentOfAllowance(), MaxCredits: a.Credits}
+	if a := limits.Allowance; a.Days > 0 {
+		b.Allowance = &report.Allowance{Days: a.Days, Credits: ofAllowance(), MaxCredits: a.Credits}
 	}
-	return s, s.SetOpenCalls(context.Background(), remote.Answers, d.Scope(), d.Header.Run)
+}
+
+// addResolvers adds what each of several resolvers was asked, and all together.
+func (r *Reporter) addResolvers(made *report.Report) error {
+	d, chain, next := r.work.Decision, r.work.Chain, 0
+	o := d.Run.Order
+	total := &report.Service{Run: d.Header.Run, Offline: !d.Run.AsksAny(), Unknown: report.UnknownCalls{Listed: []report.UnknownCall{}}}
+	total.SetCalls(o.Counters.Snapshot())
+	total.Calls.EarlierCredits += d.Header.PaidBefore
+	total.Budget.Calls, total.Budget.Credits = chain.Total().Totals()
+	setLimits(&total.Budget, o.Budget, chain.Total().OfAllowance)
+	made.Total = total
+	for _, step := range o.Steps {
+		resolver := report.NewResolver(step.Name, made.Totals.Resolvers[step.Name])
+		if remote := step.Remote; remote != nil {
+			var err error
+			resolver.Service, err = serviceOf(remote, chain.Buyers()[next], remote.Scope(d.Run.Job.Operation), order.RunOf(d.Header.Run, step.Name))
+			if err != nil {
+				return err
+			}
+			total.Unknown.Count += resolver.Service.Unknown.Count
+			total.Parked += resolver.Service.Parked
+			next++
+		}
+		made.Resolvers = append(made.Resolvers, resolver)
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -59,6 +60,11 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 	}
 	c.total = purchase.NewTotal(o.Budget, o.prices(with.Operation), allowed)
 	c.total.PaidBefore(with.PaidBefore)
+	var counted []stats.Resolver
+	for i, r := range o.Remotes() {
+		counted = append(counted, stats.Resolver{Name: o.RemoteNames()[i], Counters: r.Counters})
+	}
+	o.Counters.Sum(counted)
 	for _, s := range o.Steps {
 		if s.Remote == nil {
 			c.askers = append(c.askers, newDirectory(s.Directory, with))
@@ -138,6 +144,14 @@ func (c *Chain) End(skipped bool) error {
 type StepError struct {
 	Resolver string
 	Err      error
+}
+
+// named says whose error it is, except of the end of the run.
+func (s *Step) named(err error) error {
+	if s.Remote == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &StepError{s.Name, err}
 }
 
 func (e *StepError) Error() string { return e.Resolver + ": " + e.Err.Error() }

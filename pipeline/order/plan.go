@@ -20,6 +20,7 @@ import (
 type Planner struct {
 	chain     *Chain
 	operation resolution.Operation
+	closed    []bool          // steps that are not asked any more; the others may all be
 	values    []*distinct.Set // that steps verify, by step; nil for the others
 
 	mu    sync.Mutex
@@ -83,6 +84,7 @@ func (p *Planner) Close() (err error) {
 // Walk returns the codes of the ways of some keys. They are for Lines.
 func (p *Planner) Walk(ctx context.Context, keys []string, suppress Suppress) ([]int32, error) {
 	w := newWay(p.chain, keys, suppress)
+	w.closed = p.closed
 	if err := w.walk(ctx, places(0, len(keys))); err != nil {
 		return nil, err
 	}

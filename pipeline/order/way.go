@@ -76,7 +76,7 @@ func (w *way) walk(ctx context.Context, some []int) error {
 	for t, of := range turns {
 		working.Go(func(ctx context.Context) error {
 			if err := w.take(ctx, t, of, values); err != nil {
-				return err
+				return w.chain.order.Steps[t.step].named(err)
 			}
 			return w.walk(ctx, of)
 		})
@@ -179,7 +179,15 @@ func (w *way) finish(q int, r result) {
 		count(r.checked[i].step, &r.checked[i].said)
 	}
 	got, _ := r.outcome(w.chain.order, k)
-	w.chain.order.Counters.Closed(got == outcome.Matched)
+	counters := w.chain.order.Counters
+	switch {
+	case k.calls > 0:
+	case got == outcome.Skipped || got == outcome.Failed:
+		counters.Withheld(1)
+	default:
+		counters.Stored(1)
+	}
+	counters.Closed(got == outcome.Matched)
 }
 
 // fill makes the rows of the batch.

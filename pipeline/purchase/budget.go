@@ -80,6 +80,14 @@ func (t *Total) PaidBefore(credits int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.add(0, credits, 0, 0)
+	t.others -= credits // the allowance is of this state
+}
+
+// OfAllowance is what counts against the allowance so far.
+func (t *Total) OfAllowance() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.others + t.spent
 }
 
 // Totals are the calls and credits counted so far.

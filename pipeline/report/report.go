@@ -40,12 +40,43 @@ type Report struct {
 	Progress Progress     `json:"progress"`
 	Files    []sinks.File `json:"files"`
 
-	// Service is nil if the run used no service.
+	// Service is nil if the run used no service, or several resolvers.
 	Service *Service `json:"service,omitempty"`
+	// Resolvers are those of a run with several, in their order. Total is what they were asked
+	// together: its questions are keys, each of which several may be asked about.
+	Resolvers []Resolver `json:"resolvers,omitempty"`
+	Total     *Service   `json:"total,omitempty"`
 	// Machines are the workers of a run on many machines, in the order in which
 	// they began.
 	Machines []Machine    `json:"machines,omitempty"`
 	Series   stats.Series `json:"series"`
+}
+
+// Asked is what the run asked, of one service or of all resolvers; nil if it asked none.
+func (r *Report) Asked() *Service {
+	if r.Service != nil {
+		return r.Service
+	}
+	return r.Total
+}
+
+// Resolver says what one of several resolvers has done for the rows of the dataset.
+type Resolver struct {
+	Name string `json:"name"`
+	sinks.ResolverTotals
+	// CreditsPerAdded is Credits for each of Added; nil where there is none.
+	CreditsPerAdded *float64 `json:"credits_per_added,omitempty"`
+	// Service says what this run asked it; nil for reference data.
+	Service *Service `json:"service,omitempty"`
+}
+
+// NewResolver returns the totals of a resolver.
+func NewResolver(name string, t sinks.ResolverTotals) Resolver {
+	r := Resolver{Name: name, ResolverTotals: t}
+	if t.Added > 0 {
+		r.CreditsPerAdded = new(math.Round(float64(t.Credits)/float64(t.Added)*1e4) / 1e4)
+	}
+	return r
 }
 
 // Counts are what a run has counted in its rows and parts.
@@ -132,7 +163,7 @@ func ProgressOf(s stats.Snapshot) Progress {
 
 // Service says what the run asked a service.
 type Service struct {
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"` // empty for all of several resolvers
 	// Run identifies the run in the stored answers. It stays the same over
 	// restarts.
 	Run     string             `json:"run"`

@@ -28,6 +28,13 @@ type CallCounters struct {
 	calls, retries                tallies
 	latency                       latencies
 	paced                         atomic.Pointer[func() pace.Snapshot]
+	resolvers                     atomic.Pointer[[]Resolver]
+}
+
+// Resolver has the counters of one of several resolvers.
+type Resolver struct {
+	Name     string
+	Counters *CallCounters
 }
 
 // CallSnapshot has the counts of a CallCounters. Its times are not in its JSON, because
@@ -88,6 +95,16 @@ type CallSnapshot struct {
 	// AskedToWait is the wait that the service asked for, if it is longer than the
 	// longest pause; 0 otherwise.
 	AskedToWait time.Duration `json:"-"`
+
+	// Resolvers are those that the calls went to, if there are several; then Waits and what calls
+	// wait for are known of each alone.
+	Resolvers []ResolverSnapshot `json:"-"`
+}
+
+// ResolverSnapshot has the counts of one of several resolvers.
+type ResolverSnapshot struct {
+	Name  string
+	Calls CallSnapshot
 }
 
 // Asked counts distinct questions of rows.
@@ -156,6 +173,40 @@ func (m *CallCounters) Earlier(calls, credits int64) {
 // Paced sets the source of waits and rate; without it they are zero.
 func (m *CallCounters) Paced(look func() pace.Snapshot) { m.paced.Store(&look) }
 
+// Sum has m count the calls to several resolvers together. The questions of m are keys, each of
+// which several resolvers may be asked about.
+func (m *CallCounters) Sum(of []Resolver) { m.resolvers.Store(&of) }
+
+func (m *CallCounters) summed() []Resolver {
+	if of := m.resolvers.Load(); of != nil {
+		return *of
+	}
+	return nil
+}
+
+// addResolvers adds the calls to several resolvers.
+func (s *CallSnapshot) addResolvers(of []Resolver) {
+	all := &latencies{}
+	for _, r := range of {
+		c := r.Counters.Snapshot()
+		s.Resolvers = append(s.Resolvers, ResolverSnapshot{r.Name, c})
+		all.add(&r.Counters.latency)
+		for class, n := range c.ByClass {
+			s.ByClass[class] += n
+		}
+		for class, n := range c.Retries {
+			s.Retries[class] += n
+		}
+		s.Calls, s.Credits = s.Calls+c.Calls, s.Credits+c.Credits
+		s.EarlierCalls, s.EarlierCredits = s.EarlierCalls+c.EarlierCalls, s.EarlierCredits+c.EarlierCredits
+		s.Unknown, s.Parked, s.Refused = s.Unknown+c.Unknown, s.Parked+c.Parked, s.Refused+c.Refused
+		s.Quarantined, s.OtherAddress = s.Quarantined+c.Quarantined, s.OtherAddress+c.OtherAddress
+		s.InFlight, s.Waiting = s.InFlight+c.InFlight, s.Waiting+c.Waiting
+	}
+	quantiles := all.quantiles(0.50, 0.95, 0.99)
+	s.P50, s.P95, s.P99 = quantiles[0], quantiles[1], quantiles[2]
+}
+
 // Snapshot returns the present counts.
 func (m *CallCounters) Snapshot() CallSnapshot {
 	duplicates := m.duplicates.Load() // before asked
@@ -179,13 +230,24 @@ func (m *CallCounters) Snapshot() CallSnapshot {
 			s.Waits[string(reason)] = waited
 		}
 	}
+	if of := m.summed(); of != nil {
+		s.addResolvers(of)
+	}
 	return s
 }
 
 // Latencies counts the calls whose answer took at most each of bounds, which rise, and returns
 // their count and sum, as for a Prometheus histogram.
 func (m *CallCounters) Latencies(bounds []time.Duration) (atMost []int64, count int64, sum time.Duration) {
-	return m.latency.cumulated(bounds)
+	of := m.summed()
+	if of == nil {
+		return m.latency.cumulated(bounds)
+	}
+	all := &latencies{}
+	for _, r := range of {
+		all.add(&r.Counters.latency)
+	}
+	return all.cumulated(bounds)
 }
 
 // tallies counts by word. There are few words.

@@ -165,3 +165,32 @@ func BenchmarkCallCountersCalled(b *testing.B) {
 		}
 	})
 }
+
+// The counters of several resolvers have the calls of all; keys are counted beside them.
+func TestSumOfResolvers(t *testing.T) {
+	var all, a, b CallCounters
+	all.Asked(3)
+	all.Closed(true)
+	all.Sum([]Resolver{{"a", &a}, {"b", &b}})
+	a.Asked(3)
+	a.Called(time.Second, CallAnswered)
+	a.Called(time.Second, "limited")
+	a.Retried("limited")
+	a.Settled(2)
+	a.Earlier(4, 5)
+	b.Called(3*time.Second, CallAnswered)
+	b.Settled(7)
+	b.Unknown(1)
+	b.Earlier(1, 1)
+	s := all.Snapshot()
+	if s.Asked != 3 || s.Closed != 1 || s.Matched != 1 || s.Calls != 3 || s.ByClass[CallAnswered] != 2 || s.Retries["limited"] != 1 || s.Credits != 9 || s.EarlierCalls != 5 || s.EarlierCredits != 6 || s.Unknown != 1 {
+		t.Errorf("all: %+v", s)
+	}
+	if len(s.Resolvers) != 2 || s.Resolvers[0].Name != "a" || s.Resolvers[0].Calls.Calls != 2 || s.Resolvers[1].Calls.Credits != 7 {
+		t.Errorf("each: %+v", s.Resolvers)
+	}
+	atMost, count, sum := all.Latencies([]time.Duration{2 * time.Second})
+	if atMost[0] != 1 || count != 2 || sum != 4*time.Second || s.P50 < 900*time.Millisecond || s.P50 > 3100*time.Millisecond {
+		t.Errorf("latencies: %v of %d, %v, half %v", atMost, count, sum, s.P50)
+	}
+}

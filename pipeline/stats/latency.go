@@ -30,6 +30,14 @@ func (l *latencies) observe(d time.Duration) {
 	l.sum.Add(int64(d))
 }
 
+// add adds the durations of others.
+func (l *latencies) add(of *latencies) {
+	for i := range of.buckets {
+		l.buckets[i].Add(of.buckets[i].Load())
+	}
+	l.sum.Add(of.sum.Load())
+}
+
 // latencyBucket returns the bucket of ns. The first buckets have one value each; then each
 // octave has equal steps.
 func latencyBucket(ns uint64) int {

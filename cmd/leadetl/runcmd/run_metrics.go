@@ -62,6 +62,8 @@ type runMetrics struct {
 	identifiers, stored, duplicates, calls, retries, callSeconds, waiting    *prometheus.Desc
 	credits, earlierCredits, unknown, parked, refused, quarantined, inFlight *prometheus.Desc
 	otherAddress, queued, rateLimit, paused                                  *prometheus.Desc
+	// of one of several resolvers
+	rIdentifiers, rMatched, rStored, rCalls, rCredits, rUnknown, rWaiting, rPaused *prometheus.Desc
 }
 
 func newRunMetrics(p *stats.Progress) *runMetrics {
@@ -99,6 +101,17 @@ func newRunMetrics(p *stats.Progress) *runMetrics {
 		rateLimit:      desc("rate_limit", "Calls a second that may leave now; absent where nothing limits."),
 		paused:         desc("paused", "1 for what calls wait for now, 0 for what they do not.", "reason"),
 	}
+	of := func(name, help string, labels ...string) *prometheus.Desc {
+		return desc("resolver_"+name, help+" Of each of several resolvers.", append([]string{"resolver"}, labels...)...)
+	}
+	m.rIdentifiers = of("identifiers_total", "Distinct identifiers that came to it.")
+	m.rMatched = of("matched_total", "Identifiers that it matched.")
+	m.rStored = of("stored_total", "Identifiers answered from stored answers.")
+	m.rCalls = of("calls_total", "Requests sent, by how they ended.", "class")
+	m.rCredits = of("credits_total", "Credits that the answers of this run cost.")
+	m.rUnknown = of("unknown_calls", "Calls that may have been billed and have no answer.")
+	m.rWaiting = of("waiting_seconds_total", "Time in which anybody waited before a call, by what for.", "reason")
+	m.rPaused = of("paused", "1 for what calls wait for now, 0 for what they do not.", "reason")
 	m.all = all
 	return m
 }
@@ -159,12 +172,31 @@ func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
 	if c.Rate > 0 {
 		gauge(m.rateLimit, c.Rate)
 	}
-	for _, reason := range stats.WaitReasons {
-		value := 0.0
-		if c.Reason == string(reason) {
-			value = 1
+	paused := func(d *prometheus.Desc, c *stats.CallSnapshot, labels ...string) {
+		for _, reason := range stats.WaitReasons {
+			value := 0.0
+			if c.Reason == string(reason) {
+				value = 1
+			}
+			gauge(d, value, append(labels, string(reason))...)
 		}
-		gauge(m.paused, value, string(reason))
+	}
+	if c.Resolvers == nil {
+		paused(m.paused, c)
+	}
+	for _, r := range c.Resolvers {
+		counter(m.rIdentifiers, float64(r.Calls.Asked), r.Name)
+		counter(m.rMatched, float64(r.Calls.Matched), r.Name)
+		counter(m.rStored, float64(r.Calls.Stored), r.Name)
+		for class, n := range r.Calls.ByClass {
+			counter(m.rCalls, float64(n), r.Name, class)
+		}
+		counter(m.rCredits, float64(r.Calls.Credits), r.Name)
+		gauge(m.rUnknown, float64(r.Calls.Unknown), r.Name)
+		for reason, waited := range r.Calls.Waits {
+			counter(m.rWaiting, waited.Seconds(), r.Name, reason)
+		}
+		paused(m.rPaused, &r.Calls, r.Name)
 	}
 }
 

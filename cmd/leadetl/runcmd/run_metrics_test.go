@@ -50,6 +50,35 @@ func TestMetricsSayWhyCallsWait(t *testing.T) {
 	}
 }
 
+// TestMetricsOfSeveral: the usual metrics are of all, and each resolver has its own beside them.
+func TestMetricsOfSeveral(t *testing.T) {
+	var all, a, b stats.CallCounters
+	a.Paced(func() pace.Snapshot {
+		return pace.Snapshot{Reason: pace.Rate, Waited: map[pace.Reason]time.Duration{pace.Rate: time.Second}}
+	})
+	a.Asked(3)
+	a.Closed(true)
+	a.Called(time.Second, stats.CallAnswered)
+	a.Settled(2)
+	b.Called(time.Second, stats.CallAnswered)
+	b.Settled(5)
+	all.Sum([]stats.Resolver{{Name: "a", Counters: &a}, {Name: "b", Counters: &b}})
+	text := metricsText(t, &stats.Progress{Calls: &all})
+	for _, want := range []string{
+		`leadetl_run_calls_total{class="answered"} 2`, `leadetl_run_credits_total 7`, `leadetl_run_call_seconds_count 2`,
+		`leadetl_run_resolver_identifiers_total{resolver="a"} 3`, `leadetl_run_resolver_matched_total{resolver="a"} 1`, `leadetl_run_resolver_stored_total{resolver="b"} 0`,
+		`leadetl_run_resolver_calls_total{class="answered",resolver="a"} 1`, `leadetl_run_resolver_credits_total{resolver="b"} 5`, `leadetl_run_resolver_unknown_calls{resolver="b"} 0`,
+		`leadetl_run_resolver_waiting_seconds_total{reason="rate",resolver="a"} 1`, `leadetl_run_resolver_paused{reason="rate",resolver="a"} 1`, `leadetl_run_resolver_paused{reason="rate",resolver="b"} 0`,
+	} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(text, "leadetl_run_paused") {
+		t.Error("what all wait for is not known")
+	}
+}
+
 func metricsText(t *testing.T, p *stats.Progress) string {
 	t.Helper()
 	answer := httptest.NewRecorder()

@@ -68,7 +68,9 @@ type Plan struct {
 	Calls *PlannedCalls `json:"calls,omitempty"`
 	// Resolvers are those of a run with several, in their order.
 	Resolvers []PlannedResolver `json:"resolvers,omitempty"`
-	Files     PlannedFiles      `json:"files"`
+	// MixedCredits means that the job has a budget for credits of several resolvers.
+	MixedCredits bool         `json:"mixed_credits,omitempty"`
+	Files        PlannedFiles `json:"files"`
 }
 
 // PlannedCalls counts the calls of a run. A call that is repeated because the

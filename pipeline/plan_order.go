@@ -94,7 +94,24 @@ func (r *rowPlanner) planOrder(ctx context.Context, p *Plan) error {
 		total.NotEnough = slices.DeleteFunc(total.NotEnough, func(name string) bool { return name != "max_new_keys" })
 	}
 	p.Calls = total
+	p.MixedCredits = len(r.decision.Run.Remotes()) > 1 && (account.Budget.MaxCredits >= 0 || account.Budget.Allowance.Days > 0)
 	return nil
+}
+
+// Slowest is the resolver that decides how long a run with several takes, as keys go on one by one;
+// nil if one of them has no rate.
+func (p *Plan) Slowest() (slowest *PlannedResolver) {
+	for i := range p.Resolvers {
+		r := &p.Resolvers[i]
+		switch {
+		case r.Calls == nil || r.Calls.Calls == 0:
+		case r.Calls.Rate == 0:
+			return nil
+		case slowest == nil || r.Calls.Seconds > slowest.Calls.Seconds:
+			slowest = r
+		}
+	}
+	return slowest
 }
 
 // billLine counts the calls to one resolver. It returns what the run has spent there before.

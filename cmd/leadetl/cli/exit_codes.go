@@ -105,8 +105,8 @@ type exitRule struct {
 var exitRules = []exitRule{
 	{ExitFailure, isAny(syscall.ENOSPC, syscall.EDQUOT, answers.ErrFull)},
 	{ExitFailure, isSQLite(sqlite3.SQLITE_FULL)},
+	{ExitUsage, isAny(purchase.ErrRefused)}, // of several resolvers, the first of these
 	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},
-	{ExitUsage, isAny(purchase.ErrRefused)},
 	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitTryAgain, isSQLite(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)},
 	{ExitInterrupted, isAny(context.Canceled)},

@@ -64,6 +64,8 @@ func TestExitCode(t *testing.T) {
 		{purchase.ErrBudget, 4},
 		{purchase.ErrNoCredits, 4},
 		{purchase.ErrUnreachable, 5},
+		{errors.Join(purchase.ErrUnreachable, purchase.ErrBudget), 4}, // of several resolvers
+		{errors.Join(purchase.ErrUnreachable, purchase.ErrBudget, purchase.ErrRefused), 2},
 		{objects.ErrUnavailable, 5},
 		{objects.ErrLockLost, 5},
 		{filelock.ErrLocked, 5},

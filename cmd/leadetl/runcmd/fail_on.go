@@ -9,6 +9,8 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -122,13 +124,17 @@ func isResumable(err error) bool {
 // nextStep adds a hint to the error that stopped a run, if a flag can help.
 func nextStep(err error) error {
 	var refused *resolution.CallError
+	var of *order.StepError
 	if !errors.Is(err, purchase.ErrRefused) || !errors.As(err, &refused) {
 		return err
 	}
 	switch {
 	case refused.Code == "callback_url_not_allowed":
 		return fmt.Errorf("%w; the service refuses the callback address: use another --callback-url, or allow it at the service (leadetl serve --callback-allow)", err)
-	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
+	case refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden:
+	case errors.As(err, &of):
+		return fmt.Errorf("%w; check its key_file (or %s)", err, keyVariable(of.Resolver))
+	default:
 		return fmt.Errorf("%w; check --api-key-file (or %s) and --header-name", err, APIKeyVariable)
 	}
 	return err
@@ -137,7 +143,12 @@ func nextStep(err error) error {
 // failedRows returns an error about the rows that failed, with advice for those
 // that may have been billed. It returns nil if none failed.
 func failedRows(t sinks.Totals) error {
-	unknown := t.Reasons["failed"]["unknown_call"]
+	unknown := int64(0)
+	for reason, n := range t.Reasons["failed"] {
+		if reason, _, _ := strings.Cut(reason, ":"); reason == outcome.ReasonUnknownCall {
+			unknown += n
+		}
+	}
 	const next = "list them with leadetl answers list --unknown, send them again with --retry-unknown"
 	switch rows := figures.Plural(t.Failed, "row"); {
 	case t.Failed == 0:

@@ -79,7 +79,7 @@ func (f *runFlags) beginLineage(run *job.Run) (*lineage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := job.ChooseColumns(run.Job, run.Input, job.Source{Remote: run.Remote != nil, Suppress: run.Suppression != nil})
+	c, err := job.ChooseColumns(run.Job, run.Input, run.Source())
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +97,11 @@ func (f *runFlags) beginLineage(run *job.Run) (*lineage, error) {
 	}
 	if from := columnsFrom(files, l.inputs, c.Layout.Inputs()); from != nil {
 		l.output.Facets["columnLineage"] = openlineage.ColumnLineage(from)
+	}
+	if run.Order != nil {
+		for _, s := range run.Order.Steps {
+			l.inputs = append(l.inputs, openlineage.Dataset{Namespace: f.openlineageNamespace, Name: "resolver/" + s.Name})
+		}
 	}
 	var key secret.Text
 	if text := os.Getenv(lineageKeyVariable); text != "" {

@@ -51,13 +51,14 @@ func (p Plan) Print(to io.Writer) error {
 		t.Count("duplicates", plan.Duplicates, "")
 		t.Count("keys", plan.Keys, "")
 		if plan.Calls != nil {
-			addPlannedCalls(&t, plan.Calls)
+			addPlannedCalls(&t, plan.Calls, plan.Resolvers != nil)
 			if p.Account != nil {
 				t.Text("account", AccountNote(*p.Account, plan.Calls.Credits))
 			}
 		}
 	}
 	p.addTexts(&t)
+	t.Below = resolversGrid(plan.Resolvers)
 	return t.Print(to)
 }
 
@@ -71,9 +72,12 @@ func AccountNote(credits, atMost int64) string {
 
 // addPlannedCalls adds the calls and the keys by their state, if the run uses a
 // service.
-func addPlannedCalls(t *Table, c *pipeline.PlannedCalls) {
+func addPlannedCalls(t *Table, c *pipeline.PlannedCalls, several bool) {
 	calls, credits := "", "at most; leads that are not found cost nothing"
-	if c.Price > 0 {
+	switch {
+	case several:
+		calls, credits = "at most; see each resolver below", "at most"
+	case c.Price > 0:
 		credits = fmt.Sprintf("at most, %d for each call; no match costs nothing", c.Price)
 	}
 	if c.MorePages {
@@ -106,10 +110,13 @@ func (p Plan) addTexts(t *Table) {
 	case plan.Complete:
 		t.Text("to do", "nothing: the dataset is complete")
 	case plan.Calls != nil && plan.Calls.Calls > 0:
-		t.Text("time", planTime(plan.Calls, p.Rate))
-		if len(plan.Calls.Short) > 0 {
-			t.Text("budget", planBudget(plan.Calls))
+		t.Text("time", planTime(plan, p.Rate))
+		if text := planBudgets(plan); text != "" {
+			t.Text("budget", text)
 		}
+	}
+	if plan.MixedCredits {
+		t.Text("warning", "the budget of the job counts credits of several resolvers together, which may not be worth the same")
 	}
 	t.Text("files", planFiles(plan.Files, plan.Complete))
 	t.Text("dataset", p.Out)
@@ -117,25 +124,45 @@ func (p Plan) addTexts(t *Table) {
 
 // planTime returns how long the calls take at the rate. The duration of a
 // single call is not known in advance.
-func planTime(c *pipeline.PlannedCalls, rate string) string {
-	if c.Rate == 0 {
+func planTime(p *pipeline.Plan, rate string) string {
+	took := func(c *pipeline.PlannedCalls) time.Duration {
+		return time.Duration(min(max(math.Round(c.Seconds), 1), math.MaxInt64/float64(time.Second))) * time.Second
+	}
+	if p.Resolvers != nil {
+		slowest := p.Slowest()
+		if slowest == nil {
+			return "unknown without a rate for each resolver: as fast as they answer"
+		}
+		return fmt.Sprintf("about %s at most, at the rate of %s, the slowest", took(slowest.Calls), slowest.Name)
+	}
+	if p.Calls.Rate == 0 {
 		return "unknown without --rate: as fast as the service answers"
 	}
 	rate, _, _ = strings.Cut(rate, " ") // without the burst
-	seconds := min(max(math.Round(c.Seconds), 1), math.MaxInt64/float64(time.Second))
-	return fmt.Sprintf("about %s at %s", time.Duration(seconds)*time.Second, rate)
+	return fmt.Sprintf("about %s at %s", took(p.Calls), rate)
 }
 
-func planBudget(c *pipeline.PlannedCalls) string {
+// planBudgets says which budgets are, or may be, too small; "" if none is.
+func planBudgets(p *pipeline.Plan) string {
 	const then = ": the run would stop; raise the limit and run it again to resume"
 	var may, certain []string
-	for _, name := range c.Short {
-		flag := "--" + strings.ReplaceAll(name, "_", "-")
-		if slices.Contains(c.NotEnough, name) {
-			certain = append(certain, flag)
-		} else {
-			may = append(may, flag)
+	add := func(c *pipeline.PlannedCalls, called func(name string) string) {
+		for _, name := range c.Short {
+			if slices.Contains(c.NotEnough, name) {
+				certain = append(certain, called(name))
+			} else {
+				may = append(may, called(name))
+			}
 		}
+	}
+	add(p.Calls, func(name string) string { return "--" + strings.ReplaceAll(name, "_", "-") })
+	for _, r := range p.Resolvers {
+		if r.Calls != nil {
+			add(r.Calls, func(name string) string { return name + " of " + r.Name })
+		}
+	}
+	if len(certain)+len(may) == 0 {
+		return ""
 	}
 	var texts []string
 	switch len(certain) {
@@ -149,6 +176,34 @@ func planBudget(c *pipeline.PlannedCalls) string {
 		texts = append(texts, strings.Join(may, " and ")+" may not be enough")
 	}
 	return strings.Join(texts, ", ") + then
+}
+
+// resolversGrid has what each of several resolvers would be asked.
+func resolversGrid(resolvers []pipeline.PlannedResolver) Grid {
+	g := Grid{Heads: []string{"resolver", "keys", "stored", "calls", "credits", "counts", "expected"}, Notes: 2}
+	for _, r := range resolvers {
+		row := []string{r.Name, figures.Grouped(r.Keys), "", "", "", "exact", "free"}
+		if r.AtMost {
+			row[5] = "at most"
+		}
+		if c := r.Calls; c != nil {
+			row[2], row[3], row[4], row[6] = figures.Grouped(c.Stored), figures.Grouped(c.Calls), figures.Grouped(c.Credits), expected(r)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+// expected says what a resolver would be asked if others answer as the stored answers say.
+func expected(r pipeline.PlannedResolver) string {
+	switch e := r.Expected; {
+	case e == nil && r.Calls.Calls == 0:
+		return ""
+	case e == nil:
+		return "not known: too few answers are stored"
+	default:
+		return fmt.Sprintf("%s, %s, by %s", figures.Plural(e.Calls, "call"), figures.Plural(e.Credits, "credit"), figures.Plural(e.Answers, "stored answer"))
+	}
 }
 
 func planFiles(f pipeline.PlannedFiles, complete bool) string {

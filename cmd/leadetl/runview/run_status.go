@@ -44,11 +44,13 @@ func (s status) line() []said {
 	}
 	why, rank := whyWaiting(s.snapshot.Calls, s.now), 1
 	calls := said{figures.Decimal(s.callRate()) + " calls/s", 4}
-	switch pace.Reason(s.snapshot.Calls.Reason) {
+	switch reason(s.snapshot.Calls) {
 	case pace.Rate, pace.Spread: // normal for a run with a limit
 		rank = 6
 	case pace.RetryAfter, pace.Dead:
-		calls.text = "" // there are no calls
+		if s.snapshot.Calls.Resolvers == nil {
+			calls.text = "" // there are no calls
+		}
 	}
 	credits := figures.Short(s.snapshot.Calls.Credits) + " credits"
 	if s.snapshot.Calls.Credits == 1 {
@@ -105,7 +107,7 @@ func (s status) callRate() float64 {
 // otherwise of the rows.
 func (s status) left() string {
 	of := s.snapshot.InputRows()
-	if of <= 0 || s.recent.Span(s.now) < tooSoon || s.snapshot.Calls != nil && pace.Reason(s.snapshot.Calls.Reason) == pace.Dead {
+	if of <= 0 || s.recent.Span(s.now) < tooSoon || s.snapshot.Calls != nil && reason(s.snapshot.Calls) == pace.Dead {
 		return ""
 	}
 	left, stalled := s.recent.TimeOfCalls(s.now, s.snapshot)

@@ -5,6 +5,8 @@ package runview
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +44,9 @@ func (s Summary) Print(to io.Writer) error {
 	t.CountIfAny("failed", totals.Failed, figures.Counts(totals.Reasons["failed"]))
 	s.addSuppressed(&t, totals)
 	t.CountIfAny("skipped", totals.Skipped, figures.Counts(totals.Reasons["skipped"]))
+	if text := passed(totals); text != "" {
+		t.Text("passed over", text+"; the same command asks again")
+	}
 	t.CountIfAny("unusual", totals.Unusual, unusual)
 	t.CountIfAny("not selected", totals.NotSelected, "by --where")
 	t.Count("malformed", totals.Malformed, figures.Counts(totals.Reasons["malformed"]))
@@ -56,6 +61,7 @@ func (s Summary) Print(to io.Writer) error {
 	t.Text("files", s.parts())
 	t.Text("dataset", s.Out)
 	s.addReport(&t)
+	s.addResolvers(&t)
 	return t.Print(to)
 }
 
@@ -122,15 +128,17 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	s.addTimes(&t)
 	t.Text("files", figures.Plural(s.Result.Parts.All(), "part")+"; answers of unfinished parts are stored")
 	s.addReport(&t)
+	s.addResolvers(&t)
 	return t.Print(to)
 }
 
-// service returns the report on the service, nil for a run without one.
+// service returns the report on the service, or on several resolvers together; nil for a run without
+// one.
 func (s Summary) service() *report.Service {
 	if s.Result == nil || s.Result.Report == nil {
 		return nil
 	}
-	return s.Result.Report.Service
+	return s.Result.Report.Asked()
 }
 
 // ofAll returns the total number of input rows, as far as known.
@@ -195,18 +203,52 @@ func (s Summary) addTimes(t *Table) {
 		return
 	}
 	calls := service.Calls
-	var waits []string
-	for _, reason := range stats.WaitReasons {
-		if waited := calls.Waits[string(reason)]; waited >= time.Second && reason != pace.Concurrency {
-			waits = append(waits, waited.Round(10*time.Millisecond).String()+" "+waitNames[reason])
-		}
-	}
-	if len(waits) > 0 {
-		t.Text("waited", strings.Join(waits, ", "))
+	if waited := waits(calls); waited != "" {
+		t.Text("waited", waited)
 	}
 	if calls.P50 > 0 {
 		t.Text("latency", fmt.Sprintf("p50 %s, p95 %s, p99 %s", figures.Digits(calls.P50), figures.Digits(calls.P95), figures.Digits(calls.P99)))
 	}
+}
+
+// waits says how long calls waited, without what is less than a second.
+func waits(calls stats.CallSnapshot) string {
+	var texts []string
+	for _, reason := range stats.WaitReasons {
+		if waited := calls.Waits[string(reason)]; waited >= time.Second && reason != pace.Concurrency {
+			texts = append(texts, waited.Round(10*time.Millisecond).String()+" "+waitNames[reason])
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// addResolvers adds what each of several resolvers has done for the rows of the finished parts.
+func (s Summary) addResolvers(t *Table) {
+	if s.Result.Report == nil || len(s.Result.Report.Resolvers) == 0 {
+		return
+	}
+	t.Below = Grid{Heads: []string{"resolver", "asked", "matched", "added", "credits", "each added", "unknown", "waited"}, Notes: 1}
+	for _, r := range s.Result.Report.Resolvers {
+		each, unknown, waited := "", "", ""
+		if r.CreditsPerAdded != nil {
+			each = fmt.Sprintf("%.2f", *r.CreditsPerAdded)
+		}
+		if r.Service != nil {
+			unknown, waited = figures.Grouped(r.Service.Unknown.Count), waits(r.Service.Calls)
+		}
+		t.Below.Rows = append(t.Below.Rows, []string{r.Name, figures.Grouped(r.Asked), figures.Grouped(r.Matched), figures.Grouped(r.Added), figures.Grouped(r.Credits), each, unknown, waited})
+	}
+}
+
+// passed says how many rows went on without a resolver, which the same command asks again.
+func passed(totals sinks.Totals) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(totals.Resolvers)) {
+		if n := totals.Resolvers[name].Passed; n > 0 {
+			texts = append(texts, figures.Plural(n, "row")+" without "+name)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // addMachines adds how many workers did the run.

@@ -13,7 +13,8 @@ import (
 // Table is a title with lines below it: counts with notes, and texts.
 type Table struct {
 	Title    string
-	minNames int // minimum width of the names
+	Below    Grid // after the lines
+	minNames int  // minimum width of the names
 	lines    []line
 }
 
@@ -59,5 +60,39 @@ func (t *Table) Print(to io.Writer) error {
 		}
 		fmt.Fprintln(out, strings.TrimRight(text+invisible.Escape(l.note), " "))
 	}
+	t.Below.print(out)
 	return out.Flush()
+}
+
+// Grid has rows of cells below heads. The first column and the last Notes columns are texts, the
+// others figures.
+type Grid struct {
+	Heads []string
+	Notes int
+	Rows  [][]string
+}
+
+func (g Grid) print(to io.Writer) {
+	if len(g.Rows) == 0 {
+		return
+	}
+	widths := make([]int, len(g.Heads))
+	rows := append([][]string{g.Heads}, g.Rows...)
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(invisible.Escape(cell)))
+		}
+	}
+	fmt.Fprintln(to)
+	for _, row := range rows {
+		text := ""
+		for i, cell := range row {
+			width := widths[i]
+			if i == 0 || i >= len(row)-g.Notes {
+				width = -width
+			}
+			text += fmt.Sprintf("  %*s", width, invisible.Escape(cell))
+		}
+		fmt.Fprintln(to, strings.TrimRight(text, " "))
+	}
 }

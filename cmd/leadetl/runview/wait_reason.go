@@ -2,6 +2,7 @@ package runview
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
@@ -17,8 +18,43 @@ var waitNames = map[pace.Reason]string{
 	pace.Dead:       "for a service that was down",
 }
 
-// whyWaiting describes what delays calls; empty if only --concurrency does.
+// waitOrder has what delays calls, the worst first.
+var waitOrder = []pace.Reason{pace.Dead, pace.RetryAfter, pace.Rate, pace.Spread}
+
+// worst returns the resolver whose calls are delayed most; nil without several.
+func worst(c *stats.CallSnapshot) (of *stats.ResolverSnapshot) {
+	rank := func(r *stats.ResolverSnapshot) int {
+		if i := slices.Index(waitOrder, pace.Reason(r.Calls.Reason)); i >= 0 {
+			return i
+		}
+		return len(waitOrder)
+	}
+	for i := range c.Resolvers {
+		if r := &c.Resolvers[i]; of == nil || rank(r) < rank(of) {
+			of = r
+		}
+	}
+	return of
+}
+
+// reason is what delays calls: of several resolvers, those of the worst.
+func reason(c *stats.CallSnapshot) pace.Reason {
+	if of := worst(c); of != nil {
+		return pace.Reason(of.Calls.Reason)
+	}
+	return pace.Reason(c.Reason)
+}
+
+// whyWaiting describes what delays calls; empty if only --concurrency does. Of several resolvers it
+// names the worst.
 func whyWaiting(c *stats.CallSnapshot, now time.Time) string {
+	if of := worst(c); of != nil {
+		why := whyWaiting(&of.Calls, now)
+		if why != "" {
+			why = of.Name + ": " + why
+		}
+		return why
+	}
 	switch pace.Reason(c.Reason) {
 	case pace.RetryAfter:
 		left := figures.Compact(c.Until.Sub(now))

@@ -47,6 +47,19 @@ func (f *inFlight) join(asked []string) (all, added []*entry) {
 	return all, added
 }
 
+// of returns those of some keys that are in flight.
+func (f *inFlight) of(some []string) map[string]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found := map[string]bool{}
+	for _, key := range some {
+		if f.entries[key] != nil {
+			found[key] = true
+		}
+	}
+	return found
+}
+
 // remove removes an entry and tells its duplicates the answer.
 func (f *inFlight) remove(e *entry, a Answer, err error) {
 	e.answer, e.err = a, err

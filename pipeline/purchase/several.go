@@ -44,12 +44,16 @@ type Looked struct {
 func (l Looked) Settled() bool { return !l.Decision.asks() }
 
 // Look looks up distinct keys without a call, and hands over what is known of some of them at a time,
-// beginning with the one at from. Found is valid until use returns. It counts nothing: see Use.
+// beginning with the one at from. Found is valid until use returns. It counts nothing: see Use. A
+// question in flight needs a call, which is that one: its open call is not unknown yet.
 func (b *Buyer) Look(keys []string, use func(from int, looked []Looked)) error {
 	from := 0
 	for some := range slices.Chunk(keys, MaxLookups) {
-		into := b.newMemory()
+		into, before := b.newMemory(), b.inFlight.of(some)
 		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, func(e *entry, f *answers.Found, now time.Time) (Decision, error) {
+			if f.Open != "" && !f.Fresh && (before[e.key] || f.Open == answers.UnderWay || len(b.inFlight.of([]string{e.key})) > 0) {
+				return Ask, nil
+			}
 			return b.decide(e, f, now, into)
 		})
 		if err != nil {

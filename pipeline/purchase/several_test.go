@@ -1,0 +1,53 @@
+package purchase
+
+import (
+	"testing"
+
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// TestLookAtACallInFlight: a look at a question whose call is at work says that it needs a call, and
+// not that its call is unknown. Who asks then gets the answer to that call.
+func TestLookAtACallInFlight(t *testing.T) {
+	_, store := laterOf(t)
+	begun, answer := make(chan struct{}), make(chan struct{})
+	b := buyerFrom(t, resolution.NetworkToPhone, store, judging{says: func(string) resolution.Result {
+		close(begun) // a second call would panic
+		<-answer
+		return hit()
+	}}, nil)
+	const key = "network.example/in/a"
+	first := make(chan Answer)
+	go func() {
+		a, err := ask(t, b, key)
+		if err != nil {
+			t.Error(err)
+		}
+		first <- a
+	}()
+	<-begun
+	look := func() (l Looked) {
+		if err := b.Look([]string{key}, func(_ int, looked []Looked) { l = looked[0] }); err != nil {
+			t.Error(err)
+		}
+		return l
+	}
+	if l := look(); l.Settled() || l.Decision != Ask {
+		t.Errorf("while the call is at work: %+v", l)
+	}
+	second := make(chan Answer)
+	go func() {
+		a, err := ask(t, b, key)
+		if err != nil {
+			t.Error(err)
+		}
+		second <- a
+	}()
+	close(answer)
+	if a, other := <-first, <-second; a.Outcome != other.Outcome || !a.Found.Matched() || !other.Found.Matched() {
+		t.Errorf("%+v and %+v", a, other)
+	}
+	if l := look(); l.Decision != UseStored {
+		t.Errorf("after it: %+v", l)
+	}
+}

@@ -127,8 +127,7 @@ func (w *walk) through() (a action, again bool) {
 		case answered:
 			w.used = append(w.used, i)
 		default:
-			if k.state == stopped && s.ElseNext {
-				w.skipped = append(w.skipped, s.Name+":"+k.skip)
+			if w.goesOn(i, s) {
 				continue
 			}
 			a, passes, missing := w.passesOver(i)
@@ -138,10 +137,10 @@ func (w *walk) through() (a action, again bool) {
 			case passes && k.state == absent && !k.again: // the later answers may be newer than the look
 				return action{kind: look, step: i}, false
 			case passes:
-			case k.state == absent && w.closed != nil && w.closed[i]:
-				w.skipped = append(w.skipped, s.Name+":"+outcome.ReasonMinMatch)
 			case k.state == absent:
 				return action{kind: ask, step: i}, false
+			case s.ElseNext && k.skip == outcome.ReasonNotStored:
+				w.skipped = append(w.skipped, s.Name+":"+k.skip)
 			default:
 				w.stop, w.stopped = i, *k
 				return action{}, false
@@ -150,6 +149,21 @@ func (w *walk) through() (a action, again bool) {
 	}
 	w.merge()
 	return action{}, false
+}
+
+// goesOn reports whether the next step is asked without an answer of this one, and notes why. A
+// budget that ends lets the key wait even with else: next: the run is not finished.
+func (w *walk) goesOn(i int, s *Step) bool {
+	k := &w.key.said[i]
+	reason := k.skip
+	switch {
+	case w.closed != nil && w.closed[i] && (k.state == absent || reason == outcome.ReasonNotStored): // whatever later ones say, so the row stays the same when it is made again
+		reason = outcome.ReasonMinMatch
+	case k.state != stopped, !s.ElseNext, slices.Contains([]string{outcome.ReasonBudget, outcome.ReasonNoCredits, outcome.ReasonNotStored}, reason):
+		return false
+	}
+	w.skipped = append(w.skipped, s.Name+":"+reason)
+	return true
 }
 
 // verify decides about a step that says something about a value which others have found.
@@ -277,17 +291,20 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 	case r.matched:
 		return outcome.Matched, ""
 	}
-	reason, refusals := "", 0
+	reason, missed, refusal := "", false, -1
 	for _, i := range r.used {
-		if a := k.said[i].answer; a.Outcome == outcome.Failed {
-			refusals++
-		} else if reason == "" {
-			reason = a.Reason
+		switch a := k.said[i].answer; {
+		case a.Outcome == outcome.Failed:
+			refusal = i
+		case a.Reason != outcome.ReasonNotAskable:
+			missed = true
+			fallthrough
+		default:
+			reason = cmp.Or(reason, a.Reason)
 		}
 	}
-	if refusals > 0 && refusals == len(r.used) {
-		last := r.used[refusals-1]
-		return outcome.Failed, k.said[last].answer.Reason + ":" + o.Steps[last].Name
+	if refusal >= 0 && !missed { // by all that were asked
+		return outcome.Failed, k.said[refusal].answer.Reason + ":" + o.Steps[refusal].Name
 	}
 	return outcome.NoMatch, cmp.Or(reason, resolution.NoMatch)
 }

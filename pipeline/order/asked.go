@@ -24,7 +24,7 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 		}
 		all = append(all, of)
 	}
-	passed := r.passed(o, k)
+	passed := r.passed(o)
 	for i := range o.Steps {
 		if slices.Contains(r.used, i) || i < passed && k.said[i].answer.Open {
 			add(i, &k.said[i])
@@ -39,11 +39,11 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 }
 
 // passed is how many steps the key has passed on the way to its row.
-func (r *result) passed(o *Order, k *key) int {
+func (r *result) passed(o *Order) int {
 	switch {
 	case r.stop >= 0:
 		return r.stop + 1
-	case len(r.used) > 0 && (k.suppressed != "" || o.all == 0 || r.got == o.all):
+	case len(r.used) > 0 && (r.suppressed != "" || o.all == 0 || r.got == o.all):
 		return r.used[len(r.used)-1]
 	}
 	return len(o.Steps)

@@ -31,16 +31,16 @@ type said struct {
 	groups   [2]uint          // those with a value: the ones that are taken, and those that accept refuses
 	fills    bits             // wanted columns with an accepted value
 	skip     string           // stopped: why, in a word
+	listed   string           // an answer that names a listed person: why its row is suppressed
 	looked   *purchase.Looked // at what is stored; nil before
 	call     int              // which of the key's calls it is the answer to, from 1; 0 if it was stored
 }
 
 // key is a question on its way through the order.
 type key struct {
-	said       []said            // by step
-	verdicts   []map[string]said // by step that verifies, then value
-	calls      int
-	suppressed string // why the row is suppressed: nothing more is asked
+	said     []said            // by step
+	verdicts []map[string]said // by step that verifies, then value
+	calls    int
 }
 
 // action is what to do next about a key.
@@ -60,14 +60,15 @@ const (
 
 // result is what a row is made of.
 type result struct {
-	used    []int // steps with answers, in order
-	from    [resolution.Groups]int
-	got     bits
-	matched bool
-	stop    int // the step that the key waits for; -1 without one
-	stopped said
-	skipped []string // NAME:reason
-	checked []verdict
+	used       []int // steps with answers, in order
+	from       [resolution.Groups]int
+	got        bits
+	matched    bool
+	suppressed string // why the row is suppressed by the last answer: nothing more is asked
+	stop       int    // the step that the key waits for; -1 without one
+	stopped    said
+	skipped    []string // NAME:reason
+	checked    []verdict
 }
 
 // verdict is what a verifier says about a value that was found, in the row or refused.
@@ -93,14 +94,6 @@ func (o *Order) next(k *key, closed []bool, run string) (action, result) {
 	w := walk{order: o, key: k, closed: closed, run: run, refused: make([]uint, len(o.Steps))}
 	for {
 		w.result = result{stop: -1, checked: w.checked}
-		if w.key.suppressed != "" {
-			for i := range k.said {
-				if k.said[i].state == answered {
-					w.used = append(w.used, i)
-				}
-			}
-			return action{}, w.result
-		}
 		if a, again := w.through(); !again {
 			return a, w.result
 		}
@@ -126,6 +119,9 @@ func (w *walk) through() (a action, again bool) {
 			return action{kind: look, step: i}, false
 		case answered:
 			w.used = append(w.used, i)
+			if w.suppressed = k.listed; w.suppressed != "" {
+				return action{}, false
+			}
 		default:
 			if w.goesOn(i, s) {
 				continue
@@ -192,6 +188,9 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 			return action{}, false, false
 		}
 		w.stop, w.stopped = i, says
+		return action{}, true, false
+	}
+	if w.suppressed = says.listed; w.suppressed != "" {
 		return action{}, true, false
 	}
 	if says.accepted {
@@ -284,8 +283,8 @@ func (w *walk) best(g resolution.Group) int {
 // outcome is what became of the row, with its reason.
 func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 	switch {
-	case k.suppressed != "":
-		return outcome.Suppressed, k.suppressed
+	case r.suppressed != "":
+		return outcome.Suppressed, r.suppressed
 	case r.stop >= 0:
 		return r.stopped.answer.Outcome, r.stopped.answer.Reason + ":" + o.Steps[r.stop].Name
 	case r.matched:

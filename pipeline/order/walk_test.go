@@ -144,7 +144,7 @@ func rowText(o *Order, k *key, r *result) string {
 	if reason != "" {
 		text = append(text, reason)
 	}
-	if k.suppressed == "" {
+	if r.suppressed == "" {
 		origin := r.origin(o, k)
 		if origin.AnsweredBy != "" {
 			text = append(text, "by="+origin.AnsweredBy)

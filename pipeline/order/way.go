@@ -147,6 +147,9 @@ func (w *way) hears(step, q int, value string, s said) {
 			s.looked = k.verdicts[step][value].looked
 		}
 	}
+	if w.suppress != nil && s.state == answered && s.row.Matched() {
+		s.listed = w.suppress(s.row)
+	}
 	switch {
 	case value == "":
 		k.said[step] = s
@@ -154,12 +157,6 @@ func (w *way) hears(step, q int, value string, s said) {
 		k.verdicts[step] = map[string]said{value: s}
 	default:
 		k.verdicts[step][value] = s
-	}
-	if w.suppress == nil || s.state != answered || !s.row.Matched() {
-		return
-	}
-	if reason := w.suppress(s.row); reason != "" {
-		k.suppressed = reason
 	}
 }
 
@@ -209,7 +206,7 @@ func (w *way) fill(b *columns.Batch, question []int) {
 		}
 		b.Outcomes[i], b.Reasons[i] = r.outcome(o, k)
 		b.Receipts[i] = r.receipt(k)
-		if k.suppressed != "" {
+		if r.suppressed != "" {
 			b.Receipts[i].ResolutionID = ""
 			b.Answers.AddMiss("")
 			continue

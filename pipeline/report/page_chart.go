@@ -98,7 +98,7 @@ func charts(r *Report) []*chart {
 		return nil
 	}
 	var made []*chart
-	if r.Service != nil && slices.Max(append(r.Series.CallsPerSecond, 0)) > 0 {
+	if r.Asked() != nil && slices.Max(append(r.Series.CallsPerSecond, 0)) > 0 {
 		made = append(made, rateChart(t, "Calls per second", "calls", r.Series.CallsPerSecond))
 	}
 	if c := waitsChart(t, r); c != nil {
@@ -106,7 +106,7 @@ func charts(r *Report) []*chart {
 	}
 	// With a service, rows are counted in batches, which does not give a useful
 	// curve.
-	if r.Service == nil && slices.Max(append(r.Series.RowsPerSecond, 0)) > 0 {
+	if r.Asked() == nil && slices.Max(append(r.Series.RowsPerSecond, 0)) > 0 {
 		made = append(made, rateChart(t, "Rows per second", "rows", r.Series.RowsPerSecond))
 	}
 	return made

@@ -83,7 +83,7 @@ func rowsFlow(r *Report) *flow {
 // ways counts how the answered rows of a dataset got their answers. It is empty
 // if the report does not cover every row.
 func ways(r *Report) []tally {
-	s, t := r.Service, r.Totals
+	s, t := r.Asked(), r.Totals
 	if s == nil || t.Searches > 0 {
 		return nil
 	}
@@ -97,9 +97,13 @@ func ways(r *Report) []tally {
 	if s.Offline {
 		called.name = "not stored"
 	}
+	stored := tally{"stored", "stored", s.Calls.Stored}
+	if r.Resolvers != nil {
+		stored.name = "no call"
+	}
 	return present([]tally{
 		called,
-		{"stored", "stored", s.Calls.Stored},
+		stored,
 		{"duplicates", "duplicates", s.Calls.Duplicates},
 		{"unasked", "not asked", unasked},
 		{"earlier", "earlier", answered(t) + t.Skipped - fresh},
@@ -109,7 +113,7 @@ func ways(r *Report) []tally {
 // questionsFlow draws the progress of a run that stopped before its parts were
 // complete.
 func questionsFlow(r *Report) *flow {
-	c := r.Service.Calls
+	c := r.Asked().Calls
 	open := c.Asked - c.Closed
 	f := drawFlow(c.Asked, present([]tally{{"called", "called", c.Closed - c.Stored}, {"stored", "stored", c.Stored}}),
 		[]tally{{"matched", "matched", c.Matched}, {"no-match", "no match", c.Closed - c.Matched}}, []tally{{"open", "open", open}})

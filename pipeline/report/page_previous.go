@@ -16,8 +16,8 @@ func changesFact(r *Report) string {
 		return ""
 	}
 	line := r.Changes.String()
-	if r.Service != nil {
-		line += ", " + count(r.Service.Calls.Credits, "credit")
+	if r.Asked() != nil {
+		line += ", " + count(r.Asked().Calls.Credits, "credit")
 	}
 	return line
 }
@@ -71,7 +71,7 @@ func (o outcome) warnOfOdd(r *Report) outcome {
 		}
 		odd = append(odd, fmt.Sprintf("%s of 100 rows %s matched", figures.Decimal(100*math.Abs(now-before)), more))
 	}
-	if s := r.Service; s != nil && p.Credits != nil && *p.Credits > 0 && t.Matched > 0 && p.Matched > 0 {
+	if s := r.Asked(); s != nil && p.Credits != nil && *p.Credits > 0 && t.Matched > 0 && p.Matched > 0 {
 		paid := float64(s.Calls.EarlierCredits + s.Calls.Credits)
 		if times := paid / float64(t.Matched) / (float64(*p.Credits) / float64(p.Matched)); times >= oddTimes {
 			odd = append(odd, fmt.Sprintf("a match cost %s times as much", figures.Decimal(times)))

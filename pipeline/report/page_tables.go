@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 )
 
 // barTable is a table with a bar in each row.
@@ -189,25 +190,24 @@ type meterPart struct {
 	Width              float64
 }
 
-// meters shows credits, calls and time against their limits.
+// meters shows credits, calls and time against their limits, and those of each of several
+// resolvers that has a limit.
 func meters(r *Report) (list []meter) {
-	s := r.Service
+	s := r.Asked()
 	if s.Offline {
 		return nil
 	}
 	ours := s.Calls.Credits
 	open := max(s.Budget.Credits-ours-s.Calls.EarlierCredits, 0)
 	if s.Budget.MaxCredits != nil || s.Calls.EarlierCredits > 0 || open > 0 { // else a tile has it
-		list = append(list, newMeter("Credits", s.Budget.Credits, s.Budget.MaxCredits,
-			tally{"earlier", "paid by earlier runs", s.Calls.EarlierCredits}, tally{"ours", "paid by this run", ours}, tally{"maybe", "may have been billed", open}))
+		list = append(list, creditsMeter("Credits", s))
 	}
 	if a := s.Budget.Allowance; a != nil {
 		list = append(list, newMeter("Credits of all jobs in "+count(int64(a.Days), "day"), a.Credits, &a.MaxCredits,
 			tally{"earlier", "by all jobs before", max(a.Credits-ours-open, 0)}, tally{"ours", "by this run", ours}, tally{"maybe", "may have been billed", open}))
 	}
 	if s.Budget.MaxCalls != nil {
-		list = append(list, newMeter("Identifiers sent", s.Budget.Calls, s.Budget.MaxCalls,
-			tally{"earlier", "by earlier runs", s.Calls.EarlierCalls}, tally{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)}))
+		list = append(list, callsMeter("Identifiers sent", s))
 	}
 	if most := s.Budget.MaxDurationSeconds; most != nil && *most > 0 {
 		m := meter{Name: "Time", Figure: took(r.Seconds) + " of " + took(*most), Full: r.Seconds >= *most}
@@ -215,7 +215,30 @@ func meters(r *Report) (list []meter) {
 		m.Text = m.Name + ": " + m.Figure
 		list = append(list, m)
 	}
+	for _, of := range r.Resolvers {
+		if of.Service == nil {
+			continue
+		}
+		if of.Service.Budget.MaxCredits != nil {
+			list = append(list, creditsMeter("Credits of "+invisible.Escape(of.Name), of.Service))
+		}
+		if of.Service.Budget.MaxCalls != nil {
+			list = append(list, callsMeter("Identifiers sent to "+invisible.Escape(of.Name), of.Service))
+		}
+	}
 	return list
+}
+
+func creditsMeter(name string, s *Service) meter {
+	ours := s.Calls.Credits
+	open := max(s.Budget.Credits-ours-s.Calls.EarlierCredits, 0)
+	return newMeter(name, s.Budget.Credits, s.Budget.MaxCredits,
+		tally{"earlier", "paid by earlier runs", s.Calls.EarlierCredits}, tally{"ours", "paid by this run", ours}, tally{"maybe", "may have been billed", open})
+}
+
+func callsMeter(name string, s *Service) meter {
+	return newMeter(name, s.Budget.Calls, s.Budget.MaxCalls,
+		tally{"earlier", "by earlier runs", s.Calls.EarlierCalls}, tally{"ours", "by this run", max(s.Budget.Calls-s.Calls.EarlierCalls, 0)})
 }
 
 func newMeter(name string, used int64, most *int64, items ...tally) meter {
@@ -238,7 +261,7 @@ func newMeter(name string, used int64, most *int64, items ...tally) meter {
 
 // notes lists what the user has to decide or wait for.
 func notes(r *Report) (list []note) {
-	s := r.Service
+	s := r.Asked()
 	if n := s.Unknown.Count; n > 0 {
 		list = append(list, note{count(n, "call") + " of this operation, other lists included, may have been billed and got no answer. They are not sent again unless you ask for it. To list them:", "leadetl answers list --unknown"})
 	}

@@ -23,6 +23,7 @@ type view struct {
 	Flow      *flow
 	Questions *flow
 	Reasons   []barTable
+	Resolvers *resolverTable // nil for one
 	Charts    []*chart
 	Calls     []barTable
 	Meters    []meter
@@ -71,26 +72,26 @@ const maxColumns = 6
 func newView(r *Report) *view {
 	v := &view{
 		Operation: r.Operation, Output: invisible.Escape(r.Output), Outcome: newOutcome(r).warnOfWords(r.Totals).warnOfOdd(r), Facts: facts(r), Tiles: tiles(r),
-		Reasons: reasonTables(r), Charts: charts(r), Machines: machineTable(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
+		Reasons: reasonTables(r), Resolvers: newResolverTable(r), Charts: charts(r), Machines: machineTable(r), Inputs: inputs(r), Files: files(r), Program: r.Program, JobID: r.JobID,
 	}
 	if v.Columns = len(v.Tiles); v.Columns > maxColumns {
 		v.Columns = (v.Columns + 1) / 2
 	}
-	if unfinished(r) && r.Service.Calls.Asked > 0 {
+	if unfinished(r) && r.Asked().Calls.Asked > 0 {
 		v.Questions = questionsFlow(r)
 	}
 	if lines(r.Totals) > 0 {
 		v.Flow = rowsFlow(r)
 	}
-	if r.Service != nil {
-		v.Calls, v.Meters, v.Notes = callTables(r.Service), meters(r), notes(r)
+	if r.Asked() != nil {
+		v.Calls, v.Meters, v.Notes = callTables(r.Asked()), meters(r), append(notes(r), resolverNotes(r)...)
 	}
 	return v
 }
 
 // unfinished reports whether a run with a service stopped early. Such a run has
 // bought more answers than its parts show.
-func unfinished(r *Report) bool { return r.Stop.Reason != StopFinished && r.Service != nil }
+func unfinished(r *Report) bool { return r.Stop.Reason != StopFinished && r.Asked() != nil }
 
 // stops describes how an unfinished run ended.
 var stops = map[StopReason]outcome{
@@ -170,6 +171,7 @@ func facts(r *Report) []fact {
 	}
 	add("Changes", changesFact(r), time.Time{})
 	add("Before", previousFact(r.Previous), time.Time{})
+	add("Resolvers", resolverNames(r), time.Time{})
 	if s := r.Service; s != nil {
 		name := s.Name
 		if s.Offline {
@@ -192,7 +194,7 @@ func tiles(r *Report) []tile {
 			}
 			add("Rows done", figures.Grouped(p.Rows), of+count(p.Of, "row"), "")
 		}
-		c := r.Service.Calls
+		c := r.Asked().Calls
 		add("Identifiers closed", figures.Grouped(c.Closed), "of "+figures.Grouped(c.Asked)+" so far", "")
 		if c.Closed > 0 {
 			add("Matched", percent(c.Matched, c.Closed), count(c.Matched, "identifier"), "matched")
@@ -231,9 +233,11 @@ func tiles(r *Report) []tile {
 	if t.Unusual > 0 {
 		add("Unusual addresses", figures.Grouped(t.Unusual), "forbidden by RFC 5321, hashed as typed", "")
 	}
-	if s := r.Service; s != nil && !s.Offline {
+	if s := r.Asked(); s != nil && !s.Offline {
 		note := "no answer was stored"
-		if s.Calls.Stored > 0 {
+		if r.Resolvers != nil {
+			note = count(s.Calls.Stored, "identifier") + " without a call"
+		} else if s.Calls.Stored > 0 {
 			note = count(s.Calls.Stored, "stored answer") + " reused"
 		}
 		add("Calls", figures.Grouped(s.Calls.Calls), note, "")

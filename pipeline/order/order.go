@@ -53,6 +53,8 @@ type Step struct {
 	// Accept are the values of columns, and of its own helpers, that are taken. A condition on a
 	// column guards that column, one on email_* and phone_* guards email and phone.
 	Accept map[string][]string
+	// Helpers are those that its answers may have; nil may be any.
+	Helpers []string
 	// MinMatch is the share of matches among its first keys below which the others are not asked;
 	// 0 asks all.
 	MinMatch float64
@@ -193,6 +195,8 @@ func (s *Step) newCondition(column string, accepts []string) (c condition, err e
 		return c, fmt.Errorf("accept of %s has no value", column)
 	case !is || v.list:
 		return c, fmt.Errorf("accept names %q; it takes columns with one value, and helpers that begin with email_ or phone_", column)
+	case !isColumn && s.Helpers != nil && !slices.Contains(s.Helpers, column):
+		return c, fmt.Errorf("accept names %q, which is no helper of it: every value would be refused%s", column, cliflag.Suggest(column, s.Helpers))
 	}
 	c.guards = g.group
 	return c, nil

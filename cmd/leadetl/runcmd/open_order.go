@@ -33,6 +33,8 @@ func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
 	switch {
 	case f.order.resolvers.IsSet() && flags.Changed("resolver"):
 		return f.order.resolvers.Errorf("resolvers and --resolver are both given; use one of them")
+	case f.order.resolvers.IsSet() && flags.Changed("directory"):
+		return f.order.resolvers.Errorf("resolvers and --directory are both given; write - directory: FOLDER under resolvers")
 	case f.order.resolvers.IsSet():
 		var err error
 		if f.items, err = f.order.parse(); err != nil {
@@ -112,7 +114,7 @@ func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersO
 		return nil, cli.UsageError(err)
 	}
 	for _, s := range f.items {
-		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
+		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
 		if err := f.openStep(ctx, step, s, entries, run, stored, &opened); err != nil {
 			return nil, err
 		}
@@ -213,6 +215,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	request, _ := e.Request(kind)
 	digest := e.Digest()
 	step.Entry, step.Fills, step.Verifies = hex.EncodeToString(digest[:8]), e.Columns(), verifies[e.Check]
+	step.Helpers = append(step.Helpers, e.HelperNames()...)
 	step.Askable = func(key string) bool { _, can := request.Key(key); return can }
 	remote := f.remote
 	r := &purchase.Remote{

@@ -163,12 +163,12 @@ var resolverSettingsByName = []settingOfResolver{
 		}
 		return err
 	}},
-	{"max_credits", flagValue(func(s *resolverSettings) setter { return &s.maxCredits })},
-	{"max_calls", flagValue(func(s *resolverSettings) setter { return &s.maxCalls })},
-	{"refresh_older_than", flagValue(func(s *resolverSettings) setter { return &s.refresh })},
-	{"refresh_no_match_older_than", flagValue(func(s *resolverSettings) setter { return &s.refreshNoMatch })},
-	{"idempotent", flagValue(func(s *resolverSettings) setter { return &s.idempotent })},
-	{"min_match", flagValue(func(s *resolverSettings) setter { return &s.minMatch })},
+	{"max_credits", flagValue("max_credits", func(s *resolverSettings) setter { return &s.maxCredits })},
+	{"max_calls", flagValue("max_calls", func(s *resolverSettings) setter { return &s.maxCalls })},
+	{"refresh_older_than", flagValue("refresh_older_than", func(s *resolverSettings) setter { return &s.refresh })},
+	{"refresh_no_match_older_than", flagValue("refresh_no_match_older_than", func(s *resolverSettings) setter { return &s.refreshNoMatch })},
+	{"idempotent", flagValue("idempotent", func(s *resolverSettings) setter { return &s.idempotent })},
+	{"min_match", flagValue("min_match", func(s *resolverSettings) setter { return &s.minMatch })},
 	{"for", func(s *resolverSettings, v cliflag.Tree) (err error) {
 		s.wants, err = v.Values("for")
 		return err
@@ -205,12 +205,12 @@ var resolverSettingsByName = []settingOfResolver{
 type setter interface{ Set(text string) error }
 
 // flagValue reads a setting as the flag of that name is read.
-func flagValue(of func(*resolverSettings) setter) func(*resolverSettings, cliflag.Tree) error {
+func flagValue(name string, of func(*resolverSettings) setter) func(*resolverSettings, cliflag.Tree) error {
 	return func(s *resolverSettings, v cliflag.Tree) error {
-		text, err := v.Value("it")
+		text, err := v.Value(name)
 		if err == nil {
 			if bad := of(s).Set(text); bad != nil {
-				err = v.Errorf("%v", bad)
+				err = v.Errorf("%s %q: %v", name, text, bad)
 			}
 		}
 		return err
@@ -224,7 +224,10 @@ func (s *resolverSettings) set(name string, v cliflag.Tree) error {
 		for _, known := range resolverSettingsByName {
 			names = append(names, known.name)
 		}
-		return v.Errorf("unknown setting %q of resolver %s%s; the settings are %s", name, s.name, cliflag.Suggest(name, names), strings.Join(names, ", "))
+		if meant := cliflag.Suggest(name, names); meant != "" {
+			return v.Errorf("unknown setting %q of resolver %s%s", name, s.name, meant)
+		}
+		return v.Errorf("unknown setting %q of resolver %s; the settings are %s", name, s.name, strings.Join(names, ", "))
 	}
 	return resolverSettingsByName[i].read(s, v)
 }
@@ -337,6 +340,9 @@ func (s *resolverSettings) entry(all provider.Entries, op resolution.Operation) 
 	e, known := all[s.name]
 	if !known {
 		return nil, "", s.at.Errorf("there is no provider %s%s; leadetl provider list has those of the program, and providers: FILE adds yours", s.name, cliflag.Suggest(s.name, all.Names()))
+	}
+	if op.IsKeyword() {
+		return nil, "", s.at.Errorf("%s asks one service; provider %s has no searches", op, s.name)
 	}
 	if kind = op.Identifier(); e.Check != "" {
 		kind = e.Check

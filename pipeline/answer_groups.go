@@ -64,12 +64,8 @@ func (g *answerGroups) EndsBefore(number int) bool { return g.parts > 0 && numbe
 func (g *answerGroups) Load(ctx context.Context, first int) (err error) {
 	d := g.decision
 	remotes := d.Run.Remotes()
-	if len(remotes) == 0 {
-		return nil
-	}
-	remote := remotes[0] // all have the same store
 	if g.until > 0 {
-		if err := remote.Answers.(purchase.Loader).Renew(ctx); err != nil {
+		if err := renew(ctx, remotes); err != nil {
 			return err
 		}
 	}
@@ -78,9 +74,18 @@ func (g *answerGroups) Load(ctx context.Context, first int) (err error) {
 		g.until = first - first%g.parts + g.parts
 		of.Parts = g.until - first
 	}
-	stored := remote.Unloaded()
-	if stored <= int64(min(fewAnswers, copiedRowsOf(d))) || !g.knowsQuestions() {
-		return remote.Load(ctx, nil)
+	var large []*purchase.Remote // of several, each may have answers of its own elsewhere
+	stored := int64(0)
+	for _, remote := range remotes {
+		n := remote.Unloaded()
+		if n > int64(min(fewAnswers, copiedRowsOf(d))) && g.knowsQuestions() {
+			large, stored = append(large, remote), stored+n
+		} else if err := remote.Load(ctx, nil); err != nil {
+			return err
+		}
+	}
+	if len(large) == 0 {
+		return nil
 	}
 	d.Run.Log.Info("reading the input, to load only those stored answers that it asks for", "stored", stored, "from_part", first)
 	run, questions := *d.Run, distinct.New(d.Run.StateDir)
@@ -91,7 +96,24 @@ func (g *answerGroups) Load(ctx context.Context, first int) (err error) {
 	if _, err := planRows(ctx, &reading, of, questions, nil, nil); err != nil {
 		return err
 	}
-	return remote.Load(ctx, hashesOf(ctx, questions))
+	for _, remote := range large {
+		if err := remote.Load(ctx, hashesOf(ctx, questions)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renew drops the answers that are copied.
+func renew(ctx context.Context, remotes []*purchase.Remote) error {
+	for _, remote := range remotes {
+		if loader, elsewhere := remote.Answers.(purchase.Loader); elsewhere {
+			if err := loader.Renew(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // hashesOf yields the hashes of questions in ascending order.

@@ -36,10 +36,8 @@ func checkNewKeys(ctx context.Context, d *begin.Decision) error {
 	if err != nil {
 		return err
 	}
-	if loader, elsewhere := r.Remotes()[0].Answers.(purchase.Loader); elsewhere {
-		if err := loader.Renew(ctx); err != nil {
-			return err
-		}
+	if err := renew(ctx, r.Remotes()); err != nil {
+		return err
 	}
 	if slices.Contains(p.Calls.NotEnough, "max_new_keys") {
 		return &purchase.NewKeysError{Limit: *r.MaxNewKeys, New: p.Calls.New, Keys: p.Keys}

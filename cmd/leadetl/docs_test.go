@@ -185,20 +185,20 @@ func headings(page string) (names []string) {
 	return names
 }
 
-// TestShownProvider: the entry that docs/resolvers.md shows, and its documented answers, are those
-// that a command there checks.
+// TestShownProvider: the job, the entry and its documented answers that docs/resolvers.md shows are
+// those that its commands use.
 func TestShownProvider(t *testing.T) {
 	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/resolvers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"acme.yaml", "acme.answers.yaml"} {
-		file, err := os.ReadFile(clitest.ModuleRoot + "/testdata/providers/" + name)
+	for _, name := range []string{"providers/acme.yaml", "providers/acme.answers.yaml", "resolvers.yaml"} {
+		file, err := os.ReadFile(clitest.ModuleRoot + "/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), "```yaml\n"+string(file)+"```\n") {
-			t.Errorf("docs/resolvers.md does not show testdata/providers/%s as it is", name)
+			t.Errorf("docs/resolvers.md does not show testdata/%s as it is", name)
 		}
 	}
 }

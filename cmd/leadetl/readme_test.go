@@ -294,7 +294,7 @@ func startStore(t *testing.T, shell *shell) (*strings.Replacer, []command) {
 // their commands failed, not stopped.
 func stopServices(t *testing.T, folder string) {
 	t.Cleanup(func() {
-		files, err := filepath.Glob(filepath.Join(folder, "out/*/serve.pid"))
+		files, err := filepath.Glob(filepath.Join(folder, "out/*/*.pid"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,8 @@ func checkout(t *testing.T) string {
 
 		"deploy/nightly.sh": string(nightly),
 		".tools/go": "#!/bin/sh\ncase \"$*\" in\n'build -trimpath -ldflags -s -w -o bin/ ./cmd/leadetl') ;;\n" +
-			"'install github.com/versity/versitygw/cmd/versitygw@" + storeVersion(t) + "') ln -sf " + s3test.Program(t) + " \"$GOBIN/versitygw\" ;;\n*) exit 1 ;;\nesac\n",
+			"'install github.com/versity/versitygw/cmd/versitygw@" + storeVersion(t) + "') ln -sf " + s3test.Program(t) + " \"$GOBIN/versitygw\" ;;\n" +
+			"'build -o bin/finder ./testdata/finder') ln -sf " + finder(t) + " bin/finder ;;\n*) exit 1 ;;\nesac\n",
 	}
 	for name, text := range files {
 		path := filepath.Join(folder, name)
@@ -356,6 +357,17 @@ func checkout(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return folder
+}
+
+// finder builds the stand-in for a provider that docs/resolvers.md starts.
+func finder(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "finder")
+	build := exec.Command("go", "build", "-o", path, "./testdata/finder")
+	build.Dir = clitest.ModuleRoot
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
 }
 
 // storeVersion is the version of the S3 server that tests run.

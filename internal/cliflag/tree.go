@@ -22,7 +22,7 @@ type Tree struct {
 
 // Member is a key with its value, in the order of the file.
 type Member struct {
-	Key   string // as written
+	Key   string // with variables replaced
 	Value Tree
 }
 
@@ -84,9 +84,13 @@ func (f *settingsFile) tree(n ast.Node) (t Tree) {
 				f.fail(entries.Key(), "%s is given twice", key.Value)
 			}
 			seen[key.Value] = true
+			name, err := expand(key.Value)
+			if err != nil {
+				f.fail(entries.Key(), "%v", err)
+			}
 			value := f.tree(entries.Value())
 			value.line = max(key.Position.Line, 1)
-			t.Members = append(t.Members, Member{key.Value, value})
+			t.Members = append(t.Members, Member{name, value})
 		}
 	default:
 		values, _, err := scalars(n)

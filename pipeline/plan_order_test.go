@@ -6,12 +6,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -84,7 +88,7 @@ type several struct {
 
 // newSeveral makes the resolvers of lines such as "a accept=email_status:valid max_credits=4"; one
 // whose name begins with dir is reference data.
-func newSeveral(t *testing.T, want string, says map[string]func(key string) string, lines ...string) *several {
+func newSeveral(t testing.TB, want string, says map[string]func(key string) string, lines ...string) *several {
 	s := &several{setup: setup{dir: t.TempDir(), op: resolution.Enrichment, answers: "several"}, tellers: map[string]*teller{}}
 	s.order = &order.Order{Want: strings.Fields(want), Budget: purchase.NoBudget}
 	for _, line := range lines {
@@ -269,7 +273,10 @@ func TestPlanExpects(t *testing.T) {
 		"a": share("a", 60, "email=a@mail.example"), "b": share("b", 50, "phone=+12025550123"), "c": share("c", 40, "email=c@mail.example phone=+12025550199"), "d": share("d", 90, "email=d@mail.example"),
 	}
 	s := newSeveral(t, "email phone", says, "a for=email", "b for=phone", "c", "d for=email")
-	const keys, before = 10_000, 3_000
+	keys, before := 100_000, 20_000
+	if testing.Short() {
+		keys, before = 10_000, 3_000
+	}
 	s.people(t, 0, before)
 	s.runs(t)
 	s.overwrite = true
@@ -278,7 +285,7 @@ func TestPlanExpects(t *testing.T) {
 	calls, spent := s.runs(t)
 	for _, r := range p.Resolvers {
 		e := r.Expected
-		if e == nil || e.Answers == 0 || e.Answers > before {
+		if e == nil || e.Answers == 0 || e.Answers > int64(before) {
 			t.Fatalf("%s: %+v", r.Name, e)
 		}
 		if off := float64(e.Calls)/float64(calls[r.Name]) - 1; off < -0.05 || off > 0.05 {
@@ -287,7 +294,7 @@ func TestPlanExpects(t *testing.T) {
 		if off := float64(e.Credits)/float64(spent[r.Name]) - 1; off < -0.05 || off > 0.05 {
 			t.Errorf("%s: %d credits expected, %d spent", r.Name, e.Credits, spent[r.Name])
 		}
-		if r.Name == "a" && (r.AtMost || r.Calls.Calls != keys-before) {
+		if r.Name == "a" && (r.AtMost || r.Calls.Calls != int64(keys-before)) {
 			t.Errorf("the first: %+v", r)
 		}
 	}
@@ -401,4 +408,51 @@ func TestSeveralNewKeys(t *testing.T) {
 	if err := do(80, 0.2); !errors.As(err, &stopped) || len(s.tellers["a"].asked)+len(s.tellers["b"].asked) > 0 {
 		t.Errorf("another list: %v, %d and %d calls", err, len(s.tellers["a"].asked), len(s.tellers["b"].asked))
 	}
+}
+
+// Whatever the order, what is wanted and what is stored: no resolver is asked about more than
+// planned, and where the plan is exact, it is asked about just that.
+func TestPlanOfSeveralHolds(t *testing.T) {
+	top, n := t.TempDir(), 0
+	rapidtest.Checks(t, 25) // each is two runs on disk
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		words := []string{"email=%s@mail.example", "phone=+12025550123", "email=%s@mail.example phone=+12025550199", "email=%s@mail.example email_status=risky"}
+		says := map[string]func(string) string{"v": share("v", 60, "email_status=valid")}
+		var lines []string
+		want := rapid.SampledFrom([]string{"", "email", "email phone"}).Draw(rt, "want")
+		for _, name := range []string{"a", "b", "c"} {
+			line := name
+			if want != "" {
+				line += rapid.SampledFrom([]string{"", "", " for=email", " accept=email_status:valid"}).Draw(rt, "settings")
+			}
+			lines = append(lines, line)
+			says[name] = share(name, uint32(rapid.IntRange(0, 100).Draw(rt, "share")), strings.ReplaceAll(rapid.SampledFrom(words).Draw(rt, "words"), "%s", name))
+		}
+		if want != "" && rapid.Bool().Draw(rt, "verified") {
+			lines = append(lines[:2:2], append([]string{"v verifies=email accept=email_status:valid"}, lines[2:]...)...)
+		}
+		lines = rapid.Permutation(lines).Draw(rt, "order")
+		again := rapid.Permutation(lines).Draw(rt, "order of the plan")
+		s := newSeveral(t, want, says, lines...)
+		s.dir, s.overwrite = fmt.Sprint(top, "/", n), true
+		defer os.RemoveAll(s.dir)
+		if before := rapid.IntRange(0, 25).Draw(rt, "before"); before > 0 {
+			s.people(rt, 0, before)
+			s.runs(rt)
+		}
+		later := newSeveral(t, want, says, again...)
+		later.dir, later.overwrite, later.batchRows, later.workers = s.dir, true, rapid.IntRange(1, 30).Draw(rt, "batch rows"), 2
+		later.people(rt, 0, 25)
+		p := later.planned(rt)
+		calls, spent := later.runs(rt)
+		for _, r := range p.Resolvers {
+			if made := int64(calls[r.Name]); made > r.Calls.Calls || !r.AtMost && made != r.Calls.Calls || spent[r.Name] > r.Calls.Credits {
+				rt.Errorf("%s was asked %d times for %d credits; planned %+v", r.Name, made, spent[r.Name], *r.Calls)
+			}
+			if e := r.Expected; e != nil && e.Calls > r.Calls.Calls {
+				rt.Errorf("%s: %d calls are expected, of %d at most", r.Name, e.Calls, r.Calls.Calls)
+			}
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // resolverTable has a line for each of several resolvers; nil for one.
@@ -84,4 +85,14 @@ func resolverNotes(r *Report) (list []note) {
 		}
 	}
 	return list
+}
+
+// passed reports whether rows went on without a resolver.
+func passed(t sinks.Totals) bool {
+	for _, of := range t.Resolvers {
+		if of.Passed > 0 {
+			return true
+		}
+	}
+	return false
 }

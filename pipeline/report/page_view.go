@@ -119,6 +119,8 @@ func newOutcome(r *Report) outcome {
 		o = outcome{Kind: "mixed", Word: "Finished, with failed rows", Text: count(t.Failed, "row") + " got no answer. The column reason says why."}
 	case t.Skipped > 0:
 		o = outcome{Kind: "mixed", Word: "Finished, with skipped rows", Text: count(t.Skipped, "row") + " were not asked."}
+	case passed(t):
+		o = outcome{Kind: "mixed", Word: "Finished, without some answers", Text: "Rows went on without a resolver. Run the same command to ask again."}
 	case t.ManyRejects():
 		o = outcome{Kind: "mixed", Word: "Finished, with rejected lines"}
 	case t.InputRows() == 0:

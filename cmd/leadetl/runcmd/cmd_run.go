@@ -359,6 +359,7 @@ func (f *runFlags) close(result *finish.Result, err error, summary runview.Summa
 	}
 	t := result.Totals
 	f.warnOfRejects(t, log)
+	warnOfPassed(t, log)
 	wire.WarnOfWords(log, orgtype.InReasons(t.Reasons["no_match"]), t.Rows)
 	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
 	return f.judge(t)

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -111,6 +113,15 @@ func (f *runFlags) warnOfRejects(t sinks.Totals, log *slog.Logger) {
 		log.Warn(what, "rejected", rejects, "lines", of, "share", figures.Share(rejects, of), "reasons", figures.Counts(t.RejectReasons()))
 	case !f.limited && t.Malformed*100 > lines:
 		log.Warn("many lines are malformed; see _rejects, or make them an error with --max-rejects", "malformed", t.Malformed, "lines", lines)
+	}
+}
+
+// warnOfPassed says which resolvers rows went on without.
+func warnOfPassed(t sinks.Totals, log *slog.Logger) {
+	for _, name := range slices.Sorted(maps.Keys(t.Resolvers)) {
+		if n := t.Resolvers[name].Passed; n > 0 {
+			log.Warn("rows went on without a resolver; the same command asks it again", "resolver", name, "rows", n)
+		}
 	}
 }
 

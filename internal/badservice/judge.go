@@ -128,6 +128,14 @@ type decision struct {
 	search   *search        // of a keyword call
 }
 
+// Lead is what the service knows about a key; nil without a match.
+func (s *Service) Lead(operation, key string) map[string]any {
+	if !isShare(hashOf("matched", operation, key), s.options.Matched) {
+		return nil
+	}
+	return leadOf(operation, key)
+}
+
 // settle makes the answer to a question and charges for it.
 func (s *Service) settle(q *question) (*decision, *fate) {
 	d := &decision{}
@@ -137,8 +145,8 @@ func (s *Service) settle(q *question) (*decision, *fate) {
 		if isShare(hashOf("refused", q.key), s.options.Refused) {
 			return nil, s.forget(q, &fate{Refused, refuse(http.StatusBadRequest, "validation_error", "The identifier "+q.key+" is not valid.")})
 		}
-		if isShare(hashOf("matched", q.name, q.key), s.options.Matched) {
-			d.lead, d.credits = leadOf(q.name, q.key), q.price
+		if d.lead = s.Lead(q.name, q.key); d.lead != nil {
+			d.credits = q.price
 			if d.lead["match_level"] == "company" {
 				d.credits = 1
 			}

@@ -66,16 +66,17 @@ type Provider struct {
 	options ProviderOptions
 	quit    chan struct{}
 
-	mu      sync.Mutex
-	faults  ProviderFaults
-	granted int64
-	spent   int64
-	denied  bool
-	asked   map[string]int   // how often, by key
-	polled  map[string]int   // by task
-	tasks   map[string]*task // whose answers come later
-	book    []Asked
-	file    *os.File // nil keeps the book in memory
+	mu       sync.Mutex
+	faults   ProviderFaults
+	granted  int64
+	spent    int64
+	denied   bool
+	requests int              // about keys
+	asked    map[string]int   // how often, by key
+	polled   map[string]int   // by task
+	tasks    map[string]*task // whose answers come later
+	book     []Asked
+	file     *os.File // nil keeps the book in memory
 
 	listener listener
 }

@@ -61,6 +61,7 @@ func (p *Provider) judge(r *http.Request, body []byte) *fate {
 	case len(keys) == 0 || keys[0] == "":
 		return p.unbilled(keys, &fate{Refused, newReply(http.StatusBadRequest, map[string]any{"error": "bad_request"})})
 	}
+	p.requests++
 	times := p.asked[keys[0]]
 	for _, key := range keys {
 		p.asked[key]++
@@ -288,6 +289,21 @@ func (p *Provider) elementOf(key string) element {
 	}
 	return e
 }
+
+// Says is what the provider says about a profile: the values are "" without one.
+func (p *Provider) Says(key string) (email, phone string, matched bool) {
+	person, matched := p.elementOf(key).body["person"].(map[string]any)
+	if !matched {
+		return "", "", false
+	}
+	if phones := person["phones"].([]string); len(phones) > 0 {
+		phone = phones[0]
+	}
+	return person["email"].(string), phone, true
+}
+
+// IsValid is what a verifier says about an address.
+func (p *Provider) IsValid(email string) bool { return p.elementOf(email).body["status"] == "valid" }
 
 // person is what a provider knows, other than what others know.
 func (o *ProviderOptions) person(key string, share func(string, float64) bool) map[string]any {

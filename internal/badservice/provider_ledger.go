@@ -40,6 +40,13 @@ func (p *Provider) Ledger() []Asked {
 	return slices.Clone(p.book)
 }
 
+// Requests counts the requests about keys.
+func (p *Provider) Requests() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.requests
+}
+
 // Bills counts the bills of each key.
 func Bills(book []Asked) map[string]int {
 	bills := map[string]int{}

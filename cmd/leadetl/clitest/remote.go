@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/report"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 const (
@@ -217,6 +218,17 @@ type Dataset struct {
 func ReadDataset(t testing.TB, folder string) *Dataset {
 	t.Helper()
 	RequireWhole(t, folder)
+	return readParts(t, folder)
+}
+
+// ReadAsked reads what the resolvers of a dataset say.
+func ReadAsked(t testing.TB, folder string) *Dataset {
+	t.Helper()
+	return readParts(t, filepath.Join(folder, sinks.AskedFolder))
+}
+
+func readParts(t testing.TB, folder string) *Dataset {
+	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(folder, "part-*.parquet"))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ type order struct {
 	testing.TB
 	folder    string
 	job       string   // keys of the job file beside in, out, state and providers
-	resolvers []string // items of the job file
+	resolvers []string // items of the job file; the name of a provider alone has a key
 }
 
 // profiles is a list of so many profiles.
@@ -35,10 +35,10 @@ func profiles(n int) string {
 	return b.String()
 }
 
-// newOrder is a job about a list. A resolver's item may be the name of a provider alone: it has a key.
-func newOrder(t testing.TB, list string, resolvers ...string) *order {
+// newOrder is a job about a list.
+func newOrder(t testing.TB, list string) *order {
 	t.Helper()
-	x := &order{TB: t, folder: t.TempDir(), job: "operation: enrichment\nnetwork_hosts: [network.example]\nwant: [email, phone]\n", resolvers: resolvers}
+	x := &order{TB: t, folder: t.TempDir(), job: "operation: enrichment\nnetwork_hosts: [network.example]\nwant: [email, phone]\n"}
 	x.write("in.csv", list)
 	x.write("key", clitest.RemoteKey)
 	x.write("providers.yaml", "# none yet\n")

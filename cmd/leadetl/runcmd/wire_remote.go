@@ -313,9 +313,9 @@ func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) 
 	case errors.Is(err, secret.ErrNotGiven) && f.apiKeyFile == "":
 		return cli.UsageError(fmt.Errorf("no API key for the service; put it in the environment variable %s, or name its file with %s", f.variable, f.keySetting()))
 	case errors.Is(err, secret.ErrNotGiven):
-		return cli.UsageError(fmt.Errorf("%s: %s is empty; write the API key to it", f.keySetting(), f.apiKeyFile))
+		return cli.UsageError(fmt.Errorf("%s: %s is empty; write the service's API key to it", f.keySetting(), f.apiKeyFile))
 	case err != nil:
-		return cli.UsageError(fmt.Errorf("the API key: %w; %s names its file", err, f.keySetting()))
+		return cli.UsageError(fmt.Errorf("the service's API key: %w; %s names its file", err, f.keySetting()))
 	}
 	if info, err := os.Stat(f.apiKeyFile); err == nil && info.Mode().IsRegular() { // a pipe gives its key once
 		options.Reread = func() (secret.Text, error) { return secret.Read(ctx, f.variable, f.apiKeyFile) }

@@ -10,37 +10,37 @@ import (
 )
 
 // Tree is a value of a settings file: a text, a list, or keys with values. The zero Tree is of a key
-// that the file does not have.
+// that the file does not have. It is the same after JSON.
 type Tree struct {
-	Text    string // with variables replaced
-	List    []Tree
-	Members []Member
-
-	file string
-	line int
+	Text    string   `json:"text,omitempty"` // with variables replaced
+	List    []Tree   `json:"list,omitzero"`
+	Members []Member `json:"members,omitzero"`
+	// File and Line are where it is written.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
 }
 
 // Member is a key with its value, in the order of the file.
 type Member struct {
-	Key   string // with variables replaced
-	Value Tree
+	Key   string `json:"key"` // with variables replaced
+	Value Tree   `json:"value"`
 }
 
 // IsSet reports whether the file has the value.
-func (t Tree) IsSet() bool { return t.line > 0 }
+func (t Tree) IsSet() bool { return t.Line > 0 }
 
 // Errorf is an error about the value, with its place if it is in a file.
 func (t Tree) Errorf(format string, args ...any) error {
-	if t.file == "" {
+	if t.File == "" {
 		return fmt.Errorf(format, args...)
 	}
-	return fmt.Errorf("%s:%d: %s", t.file, t.line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s:%d: %s", t.File, t.Line, fmt.Sprintf(format, args...))
 }
 
 // Path is the text as a path: one that begins with ./ is relative to the file's folder.
 func (t Tree) Path() string {
 	if strings.HasPrefix(t.Text, "./") {
-		return filepath.Join(filepath.Dir(t.file), t.Text)
+		return filepath.Join(filepath.Dir(t.File), t.Text)
 	}
 	return t.Text
 }
@@ -68,7 +68,7 @@ func (t Tree) Values(what string) (texts []string, err error) {
 
 // tree reads a value. Its problems are noted.
 func (f *settingsFile) tree(n ast.Node) (t Tree) {
-	t.file, t.line = f.path, n.GetToken().Position.Line
+	t.File, t.Line = f.path, n.GetToken().Position.Line
 	switch n := n.(type) {
 	case *ast.SequenceNode:
 		t.List = []Tree{}
@@ -89,7 +89,7 @@ func (f *settingsFile) tree(n ast.Node) (t Tree) {
 				f.fail(entries.Key(), "%v", err)
 			}
 			value := f.tree(entries.Value())
-			value.line = max(key.Position.Line, 1)
+			value.Line = max(key.Position.Line, 1)
 			t.Members = append(t.Members, Member{name, value})
 		}
 	default:

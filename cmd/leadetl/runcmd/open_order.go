@@ -137,20 +137,34 @@ func (k *orderKeys) wanted() ([]string, error) {
 
 // entries are those of the program and of the files of the job.
 func (k *orderKeys) entries(ctx context.Context) (provider.Entries, error) {
-	var files []string
-	if k.providers.IsSet() {
-		items := k.providers.List
-		if items == nil {
-			items = []cliflag.Tree{k.providers}
-		}
-		for _, item := range items {
-			if _, err := item.Value("a file of providers"); err != nil {
-				return nil, err
-			}
-			files = append(files, item.Path())
-		}
+	files, err := k.providerFiles()
+	if err != nil {
+		return nil, err
 	}
-	return entriesOf(files, func(path string) ([]byte, error) { return ProviderFile.Read(ctx, path) })
+	return entriesOf(files, func(path string) ([]byte, error) {
+		if text, read := k.texts[path]; read {
+			return []byte(text), nil
+		}
+		return ProviderFile.Read(ctx, path)
+	})
+}
+
+// providerFiles are the files of entries.
+func (k *orderKeys) providerFiles() (files []string, err error) {
+	if !k.providers.IsSet() {
+		return nil, nil
+	}
+	items := k.providers.List
+	if items == nil {
+		items = []cliflag.Tree{k.providers}
+	}
+	for _, item := range items {
+		if _, err := item.Value("a file of providers"); err != nil {
+			return nil, err
+		}
+		files = append(files, item.Path())
+	}
+	return files, nil
 }
 
 // ProviderFile is a file of entries of providers.

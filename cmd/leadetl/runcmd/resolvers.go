@@ -18,6 +18,7 @@ import (
 // orderKeys are the keys of a job file that name several resolvers.
 type orderKeys struct {
 	want, providers, resolvers cliflag.Tree
+	texts                      map[string]string // of files of entries, by path, that a client has read for its workers; nil reads them
 }
 
 func (k *orderKeys) trees() map[string]*cliflag.Tree {
@@ -133,7 +134,7 @@ var resolverSettingsByName = []settingOfResolver{
 		if s.address == "" {
 			return v.Errorf("name is for services; a provider has the name of its entry")
 		}
-		if s.name, err = v.Value("name"); err == nil && !isResolverName(s.name) {
+		if s.name, err = v.Value("name"); err == nil && !IsResolverName(s.name) {
 			err = v.Errorf("name %q has other characters than letters, digits, - and _; choose one such as leads", s.name)
 		}
 		return err
@@ -232,8 +233,8 @@ func (s *resolverSettings) set(name string, v cliflag.Tree) error {
 	return resolverSettingsByName[i].read(s, v)
 }
 
-// isResolverName reports whether a name can be that of a resolver, and of its variable.
-func isResolverName(name string) bool {
+// IsResolverName reports whether a name can be that of a resolver, and of its variable.
+func IsResolverName(name string) bool {
 	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
 	})

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -82,6 +84,11 @@ func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) e
 	if f.directory != "" {
 		fail("--directory: workers do not reach the folder; serve it with leadetl serve and ask that with --resolver, or leave out --on")
 	}
+	for _, s := range f.items {
+		if s.directory != "" {
+			errs = append(errs, s.at.Errorf("directory: workers do not reach the folder; serve it with leadetl serve and name its address in its place, or leave out --on"))
+		}
+	}
 	if f.dropAnswers != "" {
 		fail("--drop-answers: workers cannot write the responses; leave out --on")
 	}
@@ -103,10 +110,22 @@ func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) e
 	return errors.Join(errs...)
 }
 
-// ServiceOf tells a service from others, in the name of a task queue.
-func ServiceOf(name string) string {
-	sum := sha256.Sum256([]byte(name))
+// ServiceOf tells the services and providers that a run asks from others, in the name of a task
+// queue. The order of their names makes no difference.
+func ServiceOf(names ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(names)), "\n")))
 	return hex.EncodeToString(sum[:4])
+}
+
+// storedNames are the names in stored answers of all that the run may ask.
+func (f *runFlags) storedNames() (names []string) {
+	if !f.remote.several {
+		return []string{f.remote.name()}
+	}
+	for _, s := range f.items {
+		names = append(names, s.storedName())
+	}
+	return names
 }
 
 // submitted is a run that workers do, as this process sees it.
@@ -135,8 +154,11 @@ func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation st
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	settings := settingsOf(operation, flags)
 	j, err := f.job(operation)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	settings, err := f.settings(ctx, operation, flags)
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
@@ -183,7 +205,9 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	}
 	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
 	if f.remote.isRemote() {
-		job.Service = ServiceOf(f.remote.name())
+		job.Service = ServiceOf(f.storedNames()...)
+	}
+	if f.remote.isRemote() && !f.remote.several { // a worker does so for several
 		of := answers.Scope{Service: f.remote.name(), Operation: resolution.Operation(settings.Operation)}
 		if err := f.remote.checkNames(ctx, wire.State{Objects: state}, of, log); err != nil {
 			return nil, nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/cluster"
@@ -32,6 +33,10 @@ type sharing struct {
 type Settings struct {
 	Operation string              `json:"operation"`
 	Flags     map[string][]string `json:"flags"`
+	// Trees are the keys of the job file that name several resolvers, and Providers the text of
+	// each file of entries, by its path: workers do not reach this machine.
+	Trees     map[string]cliflag.Tree `json:"trees,omitempty"`
+	Providers map[string]string       `json:"providers,omitempty"`
 }
 
 // ownFlags are the flags that are not sent to workers: those that only the
@@ -40,6 +45,35 @@ var ownFlags = []string{
 	"job", "set", "state", "workers", "max-rejects", "min-rows", "fail-on", "log-format", "log-level", "quiet", "summary-json", "metrics-listen",
 	"openlineage-url", "openlineage-namespace", "on", "detach", "lost-after", "api-key-file", "ca-file", "help",
 	"s3-endpoint", "s3-path-style", "s3-give-up-after", "s3-sse", "s3-kms-key", "s3-acl",
+}
+
+// settings returns what is set, for workers.
+func (f *runFlags) settings(ctx context.Context, operation string, flags *pflag.FlagSet) (Settings, error) {
+	s := settingsOf(operation, flags)
+	for name, tree := range f.order.trees() {
+		if tree.IsSet() {
+			if s.Trees == nil {
+				s.Trees = map[string]cliflag.Tree{}
+			}
+			s.Trees[name] = *tree
+			s.Flags[name] = nil // a worker of an earlier version refuses what it does not know
+		}
+	}
+	files, err := f.order.providerFiles()
+	for _, path := range files {
+		var text []byte
+		if text, err = ProviderFile.Read(ctx, path); err != nil {
+			break
+		}
+		if s.Providers == nil {
+			s.Providers = map[string]string{}
+		}
+		s.Providers[path] = string(text)
+	}
+	if err != nil {
+		return s, fmt.Errorf("providers: %w", err)
+	}
+	return s, nil
 }
 
 // settingsOf returns the flags that are set.
@@ -61,6 +95,9 @@ func settingsOf(operation string, flags *pflag.FlagSet) Settings {
 // apply sets flags.
 func (s Settings) apply(flags *pflag.FlagSet) error {
 	for name, values := range s.Flags {
+		if s.Trees[name].IsSet() {
+			continue
+		}
 		flag := flags.Lookup(name)
 		if flag == nil || slices.Contains(ownFlags, name) {
 			return fmt.Errorf("the run has the setting %q, which this version does not know; start workers of the version of leadetl run", name)
@@ -100,6 +137,10 @@ func (own Own) flags(ctx context.Context, data []byte) (f *runFlags, operation s
 	if err := s.apply(c.Flags()); err != nil {
 		return nil, "", cli.UsageError(err)
 	}
+	for name, tree := range f.order.trees() {
+		*tree = s.Trees[name]
+	}
+	f.order.texts = s.Providers
 	f.state, f.s3, f.log, f.remote.apiKeyFile, f.remote.caFile = own.State, own.S3, own.Log, own.Key, own.CAFile
 	operation, err = f.settle(ctx, c.Flags(), []string{s.Operation})
 	return f, operation, err

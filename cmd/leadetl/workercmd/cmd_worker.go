@@ -2,13 +2,13 @@
 package workercmd
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -30,7 +30,7 @@ type workerFlags struct {
 	on            string
 	workers       int
 	callSlots     int
-	resolver      string
+	resolvers     []string
 	serviceName   string
 	keyFile       string
 	caFile        string
@@ -55,7 +55,9 @@ the steps of a dead worker to others.
 All that workers share is on S3, so each needs the AWS credentials for the
 inputs, outputs and states of the runs. A worker makes paid calls only to the
 service in --resolver, with the key in --api-key-file or ` + runcmd.APIKeyVariable + `.
-Without --resolver it does the steps that need no calls.
+Without --resolver it does the steps that need no calls. For runs of several
+resolvers, name each with its own --resolver, by its name: in the job file; each
+worker has their keys in the files that the job file names, or in LEADETL_KEY_NAME.
 
 The key and certificates for the Temporal server come from the variables of
 Temporal's own tools: TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH and others.
@@ -85,7 +87,7 @@ func (f *workerFlags) register(c *cobra.Command) {
 		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of steps done at a time, up to 600 MB each")
 	})
 	cli.Group(c, "Calls", []string{"resolver", "api-key-file"}, func(flags *pflag.FlagSet) {
-		flags.StringVar(&f.resolver, "resolver", "", "`address` of the service that this worker may call (default: none)")
+		flags.StringArrayVar(&f.resolvers, "resolver", nil, "`address` of the service that this worker may call (default: none); repeated, the addresses or names of all resolvers of the runs that it does")
 		flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service, if the runs have one (default: the address in --resolver)")
 		flags.StringVar(&f.keyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+runcmd.APIKeyVariable+")")
 		flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
@@ -115,22 +117,39 @@ func (f *workerFlags) check() (at cluster.Address, err error) {
 		errs = append(errs, fmt.Errorf("--call-slots is %d; it must be at least 1; leave out --resolver to make no calls", f.callSlots))
 	}
 	for flag, value := range map[string]string{"service-name": f.serviceName, "api-key-file": f.keyFile, "ca-file": f.caFile} {
-		if value != "" && f.resolver == "" {
+		if value != "" && len(f.resolvers) == 0 {
 			errs = append(errs, fmt.Errorf("--%s needs a service; name its address with --resolver", flag))
 		}
 	}
-	if f.resolver != "" && !strings.Contains(f.resolver, "://") {
-		errs = append(errs, fmt.Errorf("--resolver %s: write an address such as https://leads.example", f.resolver))
+	if len(f.resolvers) > 1 && (f.serviceName != "" || f.keyFile != "") {
+		errs = append(errs, errors.New("--service-name and --api-key-file are for one service; of several resolvers, the job file names each and its key_file"))
+	}
+	for _, r := range f.resolvers {
+		if !strings.Contains(r, "://") && !runcmd.IsResolverName(r) {
+			errs = append(errs, fmt.Errorf("--resolver %s: write an address such as https://leads.example, or the name of a resolver in the job file", r))
+		}
 	}
 	return at, errors.Join(errs...)
 }
 
-// service tells the service of this worker from others; it is "" without one.
+// service tells the resolvers of this worker from others; it is "" without one.
 func (f *workerFlags) service() string {
-	if f.resolver == "" {
+	if len(f.resolvers) == 0 {
 		return ""
 	}
-	return runcmd.ServiceOf(strings.TrimRight(cmp.Or(f.serviceName, f.resolver), "/"))
+	names := slices.Clone(f.resolvers)
+	if f.serviceName != "" {
+		names = []string{f.serviceName}
+	}
+	for i, name := range names {
+		names[i] = strings.TrimRight(name, "/")
+	}
+	return runcmd.ServiceOf(names...)
+}
+
+// asksOne reports whether the worker asks one service, whose key it has itself.
+func (f *workerFlags) asksOne() bool {
+	return len(f.resolvers) == 1 && strings.Contains(f.resolvers[0], "://")
 }
 
 // work does steps until ctx ends.
@@ -147,7 +166,7 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	if f.resolver != "" {
+	if f.asksOne() {
 		if _, err := secret.Read(ctx, runcmd.APIKeyVariable, f.keyFile); err != nil {
 			return cli.UsageError(fmt.Errorf("the service's API key: %w; put it in the environment variable %s, or name its file with --api-key-file", err, runcmd.APIKeyVariable))
 		}

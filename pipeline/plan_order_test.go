@@ -39,6 +39,9 @@ type teller struct {
 
 func (s *teller) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
 	text := s.says(call.Key)
+	if text == "down" {
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable}
+	}
 	cost := int64(0)
 	if text != "" {
 		cost = 2
@@ -103,6 +106,8 @@ func newSeveral(t testing.TB, want string, says map[string]func(key string) stri
 				step.Accept = map[string][]string{column: {accepted}}
 			case "verifies":
 				step.Verifies = value
+			case "else":
+				step.ElseNext = value == "next"
 			}
 		}
 		s.order.Steps = append(s.order.Steps, step)
@@ -455,4 +460,27 @@ func TestPlanOfSeveralHolds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A resolver that rows went on without is asked again by the same command, and the plan says so,
+// although a later one has answered.
+func TestPlanAsksAgainWhoWasPassedOver(t *testing.T) {
+	down := true
+	s := newSeveral(t, "", map[string]func(string) string{
+		"a": func(string) string {
+			if down {
+				return "down"
+			}
+			return "email=a@mail.example"
+		}, "b": share("", 100, "email=b@mail.example"),
+	}, "a else=next", "b")
+	s.people(t, 0, 5)
+	s.runs(t)
+	if got, want := shown(s.planned(t)), "a 5 stored 0 calls 5 credits 10; b 5- stored 5 calls 0 credits 0"; got != want {
+		t.Errorf("planned %s, want %s", got, want)
+	}
+	down = false
+	if calls, _ := s.runs(t); calls["a"] != 5 || calls["b"] != 0 {
+		t.Errorf("asked %v", calls)
+	}
 }

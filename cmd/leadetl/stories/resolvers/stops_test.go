@@ -1,0 +1,312 @@
+//go:build unix
+
+package resolvers
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
+	"github.com/leadetl/leadetl/internal/badservice"
+)
+
+// set gives a resolver a setting beside its key.
+func (x *order) set(name, setting string) {
+	x.Helper()
+	for i, item := range x.resolvers {
+		if item == name || strings.HasPrefix(item, name+": ") {
+			x.resolvers[i] = name + ": {key_file: ./key, " + setting + "}"
+			return
+		}
+	}
+	x.Fatalf("no resolver %s", name)
+}
+
+func (x *order) isFinished() bool {
+	_, err := os.Stat(x.path("out/_SUCCESS"))
+	return err == nil
+}
+
+// TestBudgets: a resolver at the end of its budget leaves the rows that need it skipped, all others
+// are made, the same command makes no call, and with more of it the dataset is that of no budget.
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, setting, more string
+		of                  string // the budget's resolver; "" is all
+		limit               int64
+	}{
+		{"of a provider by batches", "max_credits: 25", "max_credits: 1000", "bulk", 25},
+		{"of its keys", "max_calls: 33", "max_calls: 1000", "bulk", 33},
+		{"of one that answers later", "max_credits: 52", "max_credits: 1000", "slow", 52},
+		{"of all", "max_credits: 100", "max_credits: 3000", "", 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newFour(t, profiles(120), nil)
+			keys := x.job
+			set := func(setting string) {
+				if c.of == "" {
+					x.job = keys + setting + "\n"
+				} else {
+					x.set(c.of, setting)
+				}
+			}
+			used := func() (n int64) {
+				for name, ledger := range x.ledgers() {
+					switch {
+					case c.of != "" && c.of != name:
+					case strings.HasPrefix(c.setting, "max_calls"):
+						n += int64(len(ledger))
+					default:
+						n += badservice.SpentOf(ledger)
+					}
+				}
+				return n
+			}
+			set(c.setting)
+			said := x.run(cli.ExitBudget)
+			if used() > c.limit || used() < c.limit-5 || x.isFinished() || c.of != "" && !strings.Contains(said, c.of) {
+				t.Errorf("%d of %d are used; it is finished %v, and says\n%s", used(), c.limit, x.isFinished(), said)
+			}
+			d := clitest.ReadDataset(t, x.path("out"))
+			skipped := 0
+			reason := d.Column(t, "reason")
+			for _, row := range d.Rows {
+				if strings.HasPrefix(row[reason], "budget:") && (c.of == "" || row[reason] == "budget:"+c.of) {
+					skipped++
+				}
+			}
+			if skipped == 0 || skipped != d.Count(t, "outcome", "skipped") || skipped == len(d.Rows) || len(d.Rows) != 120 {
+				t.Errorf("%d of %d rows are skipped for the budget, %d in all", skipped, len(d.Rows), d.Count(t, "outcome", "skipped"))
+			}
+			seen := x.seen()
+			x.run(cli.ExitBudget)
+			if x.seen() != seen {
+				t.Errorf("the same command asks about %d keys more", x.seen()-seen)
+			}
+			set(c.more)
+			x.run(cli.ExitDone)
+			requireRows(t, x.path("out"), x.all)
+			requireAccounts(t, x.path("out"), x.ledgers())
+		})
+	}
+}
+
+// TestNoCredits: an account that is empty stops its resolver alone.
+func TestNoCredits(t *testing.T) {
+	t.Parallel()
+	x := newFour(t, profiles(60), func(bulk, _ *badservice.ProviderOptions, _ *badservice.Options) { bulk.Credits = 20 })
+	x.run(cli.ExitBudget)
+	d := clitest.ReadDataset(t, x.path("out"))
+	if d.Count(t, "reason", "no_credits:bulk") == 0 || d.Count(t, "reason", "no_credits:bulk") != d.Count(t, "outcome", "skipped") || x.isFinished() {
+		t.Errorf("%d rows are skipped for want of credits, %d in all", d.Count(t, "reason", "no_credits:bulk"), d.Count(t, "outcome", "skipped"))
+	}
+	x.bulk.Grant(1000)
+	x.run(cli.ExitDone)
+	requireRows(t, x.path("out"), x.all)
+	requireAccounts(t, x.path("out"), x.ledgers())
+}
+
+// TestOutage: keys wait for a resolver that is away, the others are asked on, and the same command
+// finishes.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	x := newFour(t, profiles(60), nil)
+	x.stop(x.slow)
+	said := x.run(cli.ExitTryAgain, "--give-up-after", "1s")
+	d := clitest.ReadDataset(t, x.path("out"))
+	if n := d.Count(t, "reason", "unavailable:slow"); n == 0 || n != d.Count(t, "outcome", "skipped") || n == len(d.Rows) || x.isFinished() || !strings.Contains(said, "slow") {
+		t.Errorf("%d rows of %d are skipped for the outage, %d in all:\n%s", n, len(d.Rows), d.Count(t, "outcome", "skipped"), said)
+	}
+	if len(x.bulk.Ledger()) < 50 || len(x.slow.Ledger()) > 0 {
+		t.Errorf("%d and %d keys are asked", len(x.bulk.Ledger()), len(x.slow.Ledger()))
+	}
+	x.start(x.slow)
+	x.run(cli.ExitDone)
+	requireRows(t, x.path("out"), x.all)
+	requireAccounts(t, x.path("out"), x.ledgers())
+}
+
+func (x *order) stop(p *badservice.Provider) {
+	x.Helper()
+	if err := p.Stop(); err != nil {
+		x.Fatal(err)
+	}
+}
+
+func (x *order) start(p *badservice.Provider) {
+	x.Helper()
+	if _, err := p.Start(); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// TestElseNext: rows that went on without a resolver say so, and the next run of the same command heals
+// them: then the dataset is that of no outage.
+func TestElseNext(t *testing.T) {
+	t.Parallel()
+	x := newFour(t, profiles(60), nil)
+	x.set("slow", "else: next")
+	x.stop(x.slow)
+	said := x.run(cli.ExitDone, "--give-up-after", "1s")
+	d := clitest.ReadDataset(t, x.path("out"))
+	passed := d.Count(t, "resolvers_skipped", "slow:unavailable")
+	if passed == 0 || !x.isFinished() || d.Count(t, "outcome", "skipped") > 0 || !strings.Contains(said, fmt.Sprint(passed, " rows")) {
+		t.Errorf("%d rows went on:\n%s", passed, said)
+	}
+	x.run(cli.ExitDone, "--out", x.path("again"), "--offline")
+	clitest.RequireSameRows(t, clitest.ReadDataset(t, x.path("again")), d, "resolvers_skipped") // stored answers do not say why one is not there
+	x.start(x.slow)
+	x.run(cli.ExitDone)
+	requireRows(t, x.path("out"), x.all)
+	requireOnce(t, "leads", ledgerOf(x.leads)) // some of these answers do not count any more
+	requireAccounts(t, x.path("out"), map[string][]badservice.Asked{"bulk": x.bulk.Ledger(), "slow": x.slow.Ledger()})
+	if n := clitest.ReadDataset(t, x.path("out")).Count(t, "resolvers_skipped", "slow:unavailable"); n > 0 {
+		t.Errorf("%d rows say that they went on", n)
+	}
+	seen := x.seen()
+	x.run(cli.ExitDone)
+	if x.seen() != seen {
+		t.Errorf("%d calls of a job that is done", x.seen()-seen)
+	}
+}
+
+// TestUnknown: a call that may have been billed stops its key, is listed with its resolver, and sent
+// once more with --retry-unknown: no other is.
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	x := newFour(t, profiles(120), func(bulk, slow *badservice.ProviderOptions, _ *badservice.Options) {
+		bulk.Faults = badservice.ProviderFaults{Missing: 0.05, Twice: 0.05, ResetAfter: 0.1, Shuffled: 0.5}
+		slow.Faults = badservice.ProviderFaults{Failed: 0.05, ResetBefore: 0.05, Truncated: 0.05, Lost: 0.05, Stumbles: 0.2}
+	})
+	x.run(cli.ExitRejects)
+	d := clitest.ReadDataset(t, x.path("out"))
+	of := map[string]int{"bulk": d.Count(t, "reason", "unknown_call:bulk"), "slow": d.Count(t, "reason", "unknown_call:slow")}
+	if of["bulk"] == 0 || of["slow"] == 0 || of["bulk"]+of["slow"] != d.Count(t, "outcome", "failed") || !x.isFinished() {
+		t.Errorf("%v rows of unknown calls, %d failed", of, d.Count(t, "outcome", "failed"))
+	}
+	listed := clitest.Run(t, "answers", "list", "--unknown", "--json", "--state", x.path("state"))
+	before := map[string]map[string]int{}
+	for name, n := range of {
+		if got := strings.Count(listed, `"service":"`+name+`"`); got != n {
+			t.Errorf("%d unknown calls of %s are listed, want %d:\n%s", got, name, n, listed)
+		}
+		before[name] = map[string]int{}
+		for _, a := range x.ledgers()[name] {
+			before[name][a.Key]++
+		}
+	}
+	unknown := map[string]string{} // by key
+	for _, row := range d.Rows {
+		if name, is := strings.CutPrefix(row[d.Column(t, "reason")], "unknown_call:"); is {
+			unknown[row[d.Column(t, "key")]] = name
+		}
+	}
+	for name, ledger := range x.ledgers() {
+		requireOnce(t, name, ledger)
+	}
+	x.run(cli.ExitRejects)
+	x.bulk.SetFaults(badservice.ProviderFaults{})
+	x.slow.SetFaults(badservice.ProviderFaults{})
+	x.run(cli.ExitDone, "--retry-unknown")
+	for name, keys := range before {
+		after := map[string]int{}
+		for _, a := range x.ledgers()[name] {
+			after[a.Key]++
+		}
+		for key, times := range after {
+			want := keys[key]
+			if unknown[key] == name {
+				want++
+			}
+			if times != want && keys[key] > 0 {
+				t.Errorf("%s is asked about %s %d times, want %d", name, key, times, want)
+			}
+		}
+	}
+	requireRows(t, x.path("out"), x.all)
+}
+
+// TestWrongKey: the run stops, and names the resolver.
+func TestWrongKey(t *testing.T) {
+	t.Parallel()
+	x := newFour(t, profiles(60), nil)
+	x.slow.Deny(true)
+	said := x.run(cli.ExitUsage)
+	if !strings.Contains(said, "slow") || x.isFinished() || strings.Contains(said, clitest.RemoteKey) {
+		t.Errorf("it says\n%s", said)
+	}
+	if n := len(x.slow.Ledger()); n > 20 {
+		t.Errorf("%d calls with a wrong key", n)
+	}
+	x.slow.Deny(false)
+	x.run(cli.ExitDone)
+	requireRows(t, x.path("out"), x.all)
+	requireAccounts(t, x.path("out"), x.ledgers())
+}
+
+// TestMinMatch: a resolver with too few matches among its first keys is not asked about the others.
+func TestMinMatch(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, profiles(1500))
+	poor, good := badservice.DefaultProvider("poor"), badservice.DefaultProvider("good")
+	poor.Batch, poor.Matched = 50, 0.05
+	good.Batch, good.Matched, good.Email, good.Phone = 50, 1, 1, 1
+	first, second := x.starts(poor), x.starts(good)
+	x.resolvers = []string{"poor", "good"}
+	x.set("poor", "min_match: 10%")
+	x.run(cli.ExitDone)
+	d := clitest.ReadDataset(t, x.path("out"))
+	if asked, over := len(first.Ledger()), d.Count(t, "resolvers_skipped", "poor:min_match"); asked != 1000 || over != 500 {
+		t.Errorf("%d keys are asked about, %d go to the next", asked, over)
+	}
+	x.run(cli.ExitDone)
+	x.run(cli.ExitDone, "--out", x.path("again"), "--offline")
+	clitest.RequireSameFiles(t, x.path("again"), x.path("out"))
+	if len(first.Ledger()) != 1000 || len(second.Ledger()) > 1500 {
+		t.Errorf("%d and %d keys are asked about", len(first.Ledger()), len(second.Ledger()))
+	}
+}
+
+// TestVerifier: it is asked once about each value, over providers and nights, and what it refuses is
+// looked for at the next.
+func TestVerifier(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, profiles(60))
+	finder, checker, last := badservice.DefaultProvider("finder"), badservice.DefaultProvider("checker"), badservice.DefaultProvider("last")
+	finder.Email, checker.Checks, checker.Matched, last.Email, last.Matched = 1, true, 0.6, 1, 1
+	find, check, next := x.starts(finder), x.starts(checker), x.starts(last)
+	x.job = strings.Replace(x.job, "[email, phone]", "[email]", 1)
+	x.resolvers = []string{"finder", "checker", "last"}
+	x.set("checker", "accept: {email_status: [valid]}")
+	for _, night := range []int{60, 100} {
+		x.write("in.csv", profiles(night))
+		x.run(cli.ExitDone, "--overwrite")
+		d := clitest.ReadDataset(t, x.path("out"))
+		values, missing := 0, 0
+		for i, row := range d.Rows {
+			email, _, matched := find.Says(row[d.Column(t, "key")])
+			by := "finder"
+			if matched {
+				values++
+			}
+			if !matched || !check.IsValid(email) {
+				email, _, _ = next.Says(row[d.Column(t, "key")])
+				by = "last"
+				missing++
+			}
+			if got := row[d.Column(t, "email")]; got != email || row[d.Column(t, "email_answered_by")] != by {
+				t.Errorf("row %d has %s of %s, want %s of %s", i+1, got, row[d.Column(t, "email_answered_by")], email, by)
+			}
+		}
+		if asked := len(check.Ledger()); asked != values || len(next.Ledger()) != missing || missing == 0 || missing == night {
+			t.Errorf("%d values are verified, want %d; %d keys go to the last, want %d", asked, values, len(next.Ledger()), missing)
+		}
+		requireOnce(t, "checker", check.Ledger())
+		requireAccounts(t, x.path("out"), map[string][]badservice.Asked{"finder": find.Ledger(), "checker": check.Ledger(), "last": next.Ledger()})
+	}
+}

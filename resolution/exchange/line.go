@@ -126,7 +126,7 @@ func (l *Line) try(ctx context.Context, by *http.Transport, w *Watch, r Request)
 	defer done()
 	// net/http repeats a request by itself when a kept connection breaks, an
 	// idempotency key is set and GetBody returns the body again. Without GetBody it
-	// does not. It knows that a bytes.Reader is in memory, so it sends headers and
+	// does not. What it repeats without a body, Watch.begin stops. It knows that a bytes.Reader is in memory, so it sends headers and
 	// body in one write.
 	body := io.ReadCloser(http.NoBody)
 	if len(r.Body) > 0 {

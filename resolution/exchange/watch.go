@@ -145,9 +145,11 @@ type Watch struct {
 }
 
 // begin is called with the connection for a request, perhaps again with another one.
-// It closes an unwanted one, so that all writes to it fail.
+// It closes an unwanted one, so that all writes to it fail: also any that net/http takes to
+// send a GET once more, because a kept connection broke after it was sent.
 func (w *Watch) begin(info httptrace.GotConnInfo) {
 	w.Done()
+	isSent := w.wrote()
 	c, encrypted := info.Conn, false
 	for {
 		layer, is := c.(*tls.Conn) // two, by a proxy with TLS
@@ -155,6 +157,10 @@ func (w *Watch) begin(info httptrace.GotConnInfo) {
 			break
 		}
 		c, encrypted = layer.NetConn(), true
+	}
+	if isSent {
+		_ = c.Close()
+		return
 	}
 	if w.conn, _ = c.(*wire); w.conn == nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -334,5 +335,37 @@ func TestNoToken(t *testing.T) {
 		if got := shownResult(resolution.Result{Reply: reply, Err: err}); got != want {
 			t.Errorf("%d: %s, want %s", status, got, want)
 		}
+	}
+}
+
+// TestSentOnce: a GET is not sent again when a kept connection breaks before its answer, as net/http does
+// by itself. It may have been billed.
+func TestSentOnce(t *testing.T) {
+	for name, breaks := range map[string]func(net.Conn){
+		"closed": func(c net.Conn) { _ = c.Close() },
+		"reset":  func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0); _ = c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			c := clientOf(t, everyOutcome, "", func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) == 1 {
+					_, _ = io.WriteString(w, `{"data":null}`)
+					return
+				}
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+				}
+				breaks(conn)
+			})
+			if _, err := c.Do(t.Context(), emailCall("a@x.example")); err != nil {
+				t.Fatal(err)
+			}
+			_, err := c.Do(t.Context(), emailCall("b@x.example"))
+			failed, is := errors.AsType[*resolution.CallError](err)
+			if !is || !failed.Billed() || asked.Load() != 2 {
+				t.Errorf("%d requests were sent, and the second says %v", asked.Load(), err)
+			}
+		})
 	}
 }

@@ -82,6 +82,22 @@ func New(e *Entry, o Options) (*Client, error) {
 // Close closes the idle connections.
 func (c *Client) Close() { c.line.HTTP.CloseIdleConnections() }
 
+// Reach asks for the address of the provider alone, without key and question, which costs nothing.
+// clock is the provider's; zero if it does not say the time.
+func (c *Client) Reach(ctx context.Context) (clock time.Time, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, c.base.String(), nil)
+	if err != nil {
+		return clock, err
+	}
+	response, err := c.line.HTTP.RoundTrip(request)
+	if err != nil {
+		return clock, err
+	}
+	response.Body.Close()
+	clock, _ = http.ParseTime(response.Header.Get("Date"))
+	return clock, nil
+}
+
 // BatchSize is how many keys of an operation a request can have.
 func (c *Client) BatchSize(op resolution.Operation) int { return c.entry.BatchSize(c.kind(op)) }
 

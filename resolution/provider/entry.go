@@ -111,6 +111,9 @@ type poll struct {
 // another default rate.
 func (e *Entry) Digest() [32]byte { return e.digest }
 
+// Base is the address of the provider.
+func (e *Entry) Base() string { return e.base.String() }
+
 // Warnings are sentences about what may not be meant.
 func (e *Entry) Warnings() []string { return e.warnings }
 

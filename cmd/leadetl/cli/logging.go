@@ -92,7 +92,15 @@ func CompleteList(c *cobra.Command, flag string, values ...string) {
 
 // Complete lets shells complete the values of a flag.
 func Complete(c *cobra.Command, flag string, values ...string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	CompleteLater(c, flag, func() []string { return values })
+}
+
+// CompleteLater is Complete for values that take a while to find.
+func CompleteLater(c *cobra.Command, flag string, values func() []string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return values(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
 		panic(err) // the flag does not exist
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,8 +28,6 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/job"
-	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // NewDoctorCommand returns the command doctor.
@@ -41,11 +38,12 @@ func NewDoctorCommand(std cli.Streams) *cobra.Command {
 		Short: "Check what a run needs, without running or spending anything",
 		Long: `Check what leadetl run with the same flags, or job file, needs: the settings, the
 state, free disk space, the input, suppression lists, the output folder,
-reference data or the service, its API key and credits, and the clock. It checks
-only what is given.
+reference data or each resolver, its API key and credits, and the clock. It
+checks only what is given.
 
-It asks the service for the balance of the account, which costs nothing, and
-compares it with the plan of the run, if that is made within 10 s. In the
+It asks a service for the balance of the account, which costs nothing, and
+compares it with the plan of the run, if that is made within 10 s. Of a provider
+it asks the address alone, without the key. In the
 folders it can write to, on S3 too, it makes a small file or object and removes
 it. It reads no input from standard input.`,
 		Example: `  leadetl doctor --job nightly.yaml
@@ -303,74 +301,6 @@ func tryObjects(ctx context.Context, store *objects.Store, flag, uri string) err
 	_, _, err = store.ReadFile(ctx, at)
 	none := func(string) bool { return false } // lists unfinished uploads and keeps them
 	return errors.Join(err, store.Remove(ctx, at), store.AbortUploads(ctx, folder, none))
-}
-
-// checkAnswers checks the source of answers. clock is the time of the service.
-func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job, known bool) (clock time.Time, of string) {
-	f := d.flags
-	if f.remote.isRemote() {
-		if f.remote.offline {
-			d.skip("service", "is not asked with --offline")
-			return time.Time{}, ""
-		}
-		return d.checkService(ctx, operation), "the service"
-	}
-	if !known || f.directory == "" && len(needs[j.Operation]) == 0 {
-		return time.Time{}, ""
-	}
-	_, _, closeDirectory, err := f.openResolver(f.directory, j, nil, slog.New(slog.DiscardHandler))
-	if d.report("reference data", f.directory, cli.UsageError(err)) {
-		closeDirectory()
-	}
-	return time.Time{}, ""
-}
-
-// checkService asks the service for the balance of the account.
-func (d *checkup) checkService(ctx context.Context, operation string) (clock time.Time) {
-	f := &d.flags.remote
-	account, err := f.account(ctx)
-	if key, missing := errors.AsType[errNoKey](err); missing {
-		d.skip("service", "is not asked without an API key")
-		d.failed("API key", key.error)
-		return clock
-	}
-	call, refused := errors.AsType[*resolution.CallError](err)
-	switch {
-	case refused && call.Status == http.StatusUnauthorized:
-		d.ok("service", f.resolver)
-		d.failed("API key", cli.UsageError(fmt.Errorf("the service refuses it; check --api-key-file (or %s) and --header-name", APIKeyVariable)))
-		return account.Clock
-	case refused && call.Class == resolution.NoCredits:
-		account.Told = true
-	case refused && call.Class == resolution.Unavailable:
-		d.failed("service", cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %s; check --resolver, or try again later", f.resolver, call.Reason())))
-		return account.Clock
-	case refused:
-		d.failed("service", cli.UsageError(fmt.Errorf("%s: %s; check --resolver", f.resolver, call.Reason())))
-		return account.Clock
-	case err != nil:
-		d.failed("service", err)
-		return account.Clock
-	case account.Foreign:
-		d.failed("service", cli.UsageError(fmt.Errorf("%s answers, but does not look like a Lead Resolution Service; check --resolver", f.resolver)))
-		return account.Clock
-	}
-	d.ok("service", f.resolver)
-	if !account.Told {
-		d.skip("API key", fmt.Sprintf("not checked: the service answers %d to /account/balance", account.Status))
-		return account.Clock
-	}
-	d.ok("API key", "accepted")
-	switch most := f.maxCredits.Or(-1); {
-	case account.Credits <= 0:
-		d.failed("credits", fmt.Errorf("%w: buy some", purchase.ErrNoCredits))
-	case most > account.Credits:
-		d.ok("credits", fmt.Sprintf("%s, less than --max-credits %s", figures.Grouped(account.Credits), figures.Grouped(most)))
-	default:
-		d.ok("credits", figures.Grouped(account.Credits))
-	}
-	d.checkCredits(ctx, operation, account.Credits)
-	return account.Clock
 }
 
 // checkCredits compares the credits of the account with the plan, if nothing failed so far

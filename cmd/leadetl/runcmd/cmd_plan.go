@@ -104,10 +104,10 @@ type plannedJSON struct {
 	NoCallback bool `json:"no_callback,omitempty"`
 }
 
-// balance asks the service for the credits of the account, if a plan has calls and the key can
-// be read. A plan is one without it too.
+// balance asks the service for the credits of the account, if it is one, a plan has calls and the
+// key can be read. A plan is one without it too.
 func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
-	if plan.Calls == nil || plan.Calls.Credits == 0 {
+	if plan.Calls == nil || plan.Calls.Credits == 0 || f.remote.several {
 		return nil
 	}
 	timed, done := context.WithTimeout(ctx, planPatience)

@@ -30,6 +30,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/provider"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/orgtype"
@@ -211,7 +212,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Complete(c, "log-format", cli.LogFormats...)
 	cli.CompleteList(c, "fail-on", "failed", "rejects", "never")
 	cli.Complete(c, "log-level", cli.LogLevels...)
-	cli.Complete(c, "resolver", EmbeddedResolver)
+	cli.CompleteLater(c, "resolver", func() []string { return append([]string{EmbeddedResolver}, provider.Shipped().Names()...) })
 	cli.Complete(c, "lead-type", "b2b", "b2c")
 	cli.Complete(c, "s3-sse", "AES256", "aws:kms", "aws:kms:dsse")
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/internal/wholefile"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/pace"
@@ -260,7 +262,13 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	if e.Later != nil {
 		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}
 	}
-	return s.connect(ctx, e, r, remote, opened)
+	c, err := s.client(ctx, e, r.Concurrency, remote)
+	if err != nil {
+		return err
+	}
+	opened.Add(func() error { c.Close(); return nil })
+	r.Service = c
+	return nil
 }
 
 // verifies are the columns of verifiers.
@@ -282,23 +290,67 @@ func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread fun
 	return key, reread, nil
 }
 
-// connect makes the client of a provider.
-func (s *resolverSettings) connect(ctx context.Context, e *provider.Entry, r *purchase.Remote, job remoteFlags, opened *wire.Closers) (err error) {
+// client makes the client of a provider.
+func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, concurrency int, job remoteFlags) (c *provider.Client, err error) {
 	o := provider.DefaultOptions()
-	o.Concurrency, o.Timeout = r.Concurrency, cmp.Or(s.timeout, job.timeout)
+	o.Concurrency, o.Timeout = concurrency, cmp.Or(s.timeout, job.timeout)
 	if e.NeedsKey() {
 		if o.Key, o.Reread, err = s.key(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if o.RootCAs, err = job.authorities(ctx); err != nil {
-		return cli.UsageError(err)
+		return nil, cli.UsageError(err)
 	}
-	c, err := provider.New(e, o)
-	if err != nil {
-		return cli.UsageError(s.at.Errorf("%v", err))
+	if c, err = provider.New(e, o); err != nil {
+		return nil, cli.UsageError(s.at.Errorf("%v", err))
 	}
-	opened.Add(func() error { c.Close(); return nil })
-	r.Service = c
-	return nil
+	return c, nil
 }
+
+// answersOf opens the stored answers of a state for the resolvers of a run. Those in a folder are
+// one store, which all share; on S3 each resolver has a working copy of its own.
+type answersOf struct {
+	wire.State
+	store  *answers.Store // of a folder, once it is open
+	copies int            // on S3
+	opened wire.Closers
+}
+
+// open opens the answers of a scope, with look to make no calls; nil if there are none then. For a
+// state on S3 it opens a working copy, into which the run loads the stored answers that it needs.
+func (a *answersOf) open(ctx context.Context, of answers.Scope, look bool, calls *pace.Controller) (storedAnswers, error) {
+	switch {
+	case a.store != nil:
+		return a.store, nil
+	case a.Objects == nil && look && !wire.HoldsAnswers(a.Folder):
+		return nil, nil
+	case a.Objects == nil:
+		store, err := wire.OpenAnswers(a.Folder, answers.Options{})
+		if err != nil {
+			return nil, err
+		}
+		a.store = store
+		a.opened.Add(store.Close)
+		return store, nil
+	}
+	open := a.Objects.Write
+	if look {
+		open = a.Objects.Look
+	}
+	folder := wire.AnswersFolder
+	if a.copies > 0 {
+		folder += fmt.Sprint("-", a.copies)
+	}
+	a.copies++
+	session, err := open(ctx, of, filepath.Join(a.Folder, folder))
+	if err != nil {
+		return nil, wire.UnlessUnavailable(err)
+	}
+	session.DelayWrites(calls.Crowded)
+	a.opened.Add(func() error { return session.Close(ctx) })
+	return session.Answers, nil
+}
+
+// Close closes all that is open.
+func (a *answersOf) Close() error { return a.opened.Close() }

@@ -3,9 +3,11 @@
 package s3
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,10 +90,13 @@ func TestDoctorOfService(t *testing.T) {
 	place := clitest.NewPlace(t)
 	key, poor := place.Customer("Rich", "1000"), place.Customer("Poor", "0")
 	service := place.Serve()
-	doctor := func(key string, flags ...string) (*clitest.Process, map[string]string) {
+	doctorOf := func(address, key string, flags ...string) (*clitest.Process, map[string]string) {
 		p := clitest.StartProgram(t, append([]string{"doctor", "enrichment", "--in", clitest.Samples + "/profiles.csv", "--out", t.TempDir(), "--state", t.TempDir(),
-			"--resolver", service.Public, "--api-key-file", secretFile(t, key)}, flags...)...)
+			"--resolver", address, "--api-key-file", secretFile(t, key)}, flags...)...)
 		return p, checked(p.Waited())
+	}
+	doctor := func(key string, flags ...string) (*clitest.Process, map[string]string) {
+		return doctorOf(service.Public, key, flags...)
 	}
 	for range 2 {
 		p, rows := doctor(key, "--max-credits", "1500")
@@ -119,13 +124,23 @@ func TestDoctorOfService(t *testing.T) {
 	defer other.Close()
 	defer lean.Close()
 	for _, address := range []string{service.Public + "/elsewhere", service.Internal, other.URL} {
-		if p, rows := doctor(key, "--resolver", address); p.Code() != cli.ExitUsage || rows["API key"] != "" ||
+		if p, rows := doctorOf(address, key); p.Code() != cli.ExitUsage || rows["API key"] != "" ||
 			rows["service"] != "failed "+address+" answers, but does not look like a Lead Resolution Service; check --resolver" {
 			t.Errorf("not a service: exit code %d, %q", p.Code(), rows)
 		}
 	}
-	if p, rows := doctor(key, "--resolver", lean.URL); p.Code() != cli.ExitDone || rows["API key"] != "- not checked: the service answers 404 to /account/balance" {
+	if p, rows := doctorOf(lean.URL, key); p.Code() != cli.ExitDone || rows["API key"] != "- not checked: the service answers 404 to /account/balance" {
 		t.Errorf("no account: exit code %d, %q", p.Code(), rows)
+	}
+	job := filepath.Join(t.TempDir(), "job.yaml")
+	text := fmt.Sprintf("operation: enrichment\nresolvers:\n  - %s: {name: leads, key_file: %s, max_credits: 1500}\n  - %[1]s: {name: poor, key_file: %[3]s}\n", service.Public, secretFile(t, key), secretFile(t, poor))
+	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := clitest.StartProgram(t, "doctor", "--job", job, "--state", t.TempDir())
+	if rows := checked(p.Waited()); p.Code() != cli.ExitBudget || rows["leads"] != "ok "+service.Public || rows["API key of leads"] != "ok accepted" ||
+		rows["credits of leads"] != "ok 1,000, less than max_credits 1,500" || !strings.HasPrefix(rows["credits of poor"], "failed ") || rows["clock"] != "ok as leads has it" {
+		t.Errorf("several: exit code %d, %q", p.Code(), rows)
 	}
 	service.Stop(os.Interrupt)
 	if p, rows := doctor(key); p.Code() != cli.ExitTryAgain || !strings.Contains(rows["service"], "connection refused; check --resolver, or try again later") {

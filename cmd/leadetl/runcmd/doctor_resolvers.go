@@ -1,0 +1,153 @@
+package runcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/provider"
+)
+
+// checkAnswers checks the source of answers, or each of several. clock is the time of one of them.
+func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job, known bool) (clock time.Time, of string) {
+	f := d.flags
+	switch {
+	case f.remote.isRemote() && f.remote.offline:
+		d.skip("service", "is not asked with --offline")
+	case f.remote.several:
+		return d.checkResolvers(ctx, operation, j)
+	case f.remote.isRemote():
+		return d.checkService(ctx, &f.remote, operation), "the service"
+	case known && (f.directory != "" || len(needs[j.Operation]) > 0):
+		d.checkDirectory("reference data", f.directory, j)
+	}
+	return time.Time{}, ""
+}
+
+func (d *checkup) checkDirectory(what, folder string, j job.Job) {
+	_, _, closeDirectory, err := d.flags.openResolver(folder, j, nil, slog.New(slog.DiscardHandler))
+	if d.report(what, folder, cli.UsageError(err)) {
+		closeDirectory()
+	}
+}
+
+// checkResolvers checks each resolver of an order.
+func (d *checkup) checkResolvers(ctx context.Context, operation string, j job.Job) (clock time.Time, of string) {
+	f := d.flags
+	entries, err := f.order.entries(ctx)
+	if err != nil {
+		d.failed("providers", cli.UsageError(err))
+		return clock, ""
+	}
+	for _, s := range f.items {
+		at := time.Time{}
+		switch {
+		case s.directory != "" && operation == "":
+			d.skip(s.name, "no operation is named")
+		case s.directory != "":
+			d.checkDirectory(s.name, s.directory, j)
+		case s.address != "":
+			at = d.checkService(ctx, s.forService(f.remote), operation)
+		default:
+			at = d.checkProvider(ctx, s, entries, j.Operation)
+		}
+		if clock.IsZero() && !at.IsZero() {
+			clock, of = at, s.name
+		}
+	}
+	return clock, of
+}
+
+// checkProvider checks the entry of a provider, its key as far as that can be without a question,
+// and whether its address answers.
+func (d *checkup) checkProvider(ctx context.Context, s *resolverSettings, entries provider.Entries, op resolution.Operation) (clock time.Time) {
+	e, known := entries[s.name]
+	if op != "" || !known {
+		var err error
+		if e, _, err = s.entry(entries, op); err != nil {
+			d.failed(s.name, cli.UsageError(err))
+			return clock
+		}
+	}
+	of, what := d.flags.remote, "API key of "+s.name
+	c, err := s.client(ctx, e, 1, of)
+	if err != nil {
+		d.failed(what, err)
+		return clock
+	}
+	defer c.Close()
+	timed, done := context.WithTimeout(ctx, of.timeout)
+	defer done()
+	clock, err = c.Reach(timed)
+	if err != nil {
+		err = cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s cannot be reached: %w; check base in its entry, or try again later", e.Base(), err))
+	}
+	d.report(s.name, e.Base(), err)
+	if e.NeedsKey() {
+		d.skip(what, "given; not checked, because each question may cost something")
+	}
+	return clock
+}
+
+// checkService asks a service for the balance of the account.
+func (d *checkup) checkService(ctx context.Context, f *remoteFlags, operation string) (clock time.Time) {
+	name, of := "service", ""
+	setting, budget := "--resolver", "--max-credits"
+	if d.flags.remote.several {
+		name = f.name()
+		of, setting, budget = " of "+name, "its address", "max_credits"
+	}
+	account, err := f.account(ctx)
+	if key, missing := errors.AsType[errNoKey](err); missing {
+		d.skip(name, "is not asked without an API key")
+		d.failed("API key"+of, key.error)
+		return clock
+	}
+	call, refused := errors.AsType[*resolution.CallError](err)
+	switch {
+	case refused && call.Status == http.StatusUnauthorized:
+		d.ok(name, f.resolver)
+		d.failed("API key"+of, cli.UsageError(fmt.Errorf("the service refuses it; check %s (or %s)%s", f.keySetting(), f.variable, map[bool]string{true: " and --header-name"}[of == ""])))
+		return account.Clock
+	case refused && call.Class == resolution.NoCredits:
+		account.Told = true
+	case refused && call.Class == resolution.Unavailable:
+		d.failed(name, cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %s; check %s, or try again later", f.resolver, call.Reason(), setting)))
+		return account.Clock
+	case refused:
+		d.failed(name, cli.UsageError(fmt.Errorf("%s: %s; check %s", f.resolver, call.Reason(), setting)))
+		return account.Clock
+	case err != nil:
+		d.failed(name, err)
+		return account.Clock
+	case account.Foreign:
+		d.failed(name, cli.UsageError(fmt.Errorf("%s answers, but does not look like a Lead Resolution Service; check %s", f.resolver, setting)))
+		return account.Clock
+	}
+	d.ok(name, f.resolver)
+	if !account.Told {
+		d.skip("API key"+of, fmt.Sprintf("not checked: the service answers %d to /account/balance", account.Status))
+		return account.Clock
+	}
+	d.ok("API key"+of, "accepted")
+	switch most := f.maxCredits.Or(-1); {
+	case account.Credits <= 0:
+		d.failed("credits"+of, fmt.Errorf("%w: buy some", purchase.ErrNoCredits))
+	case most > account.Credits:
+		d.ok("credits"+of, fmt.Sprintf("%s, less than %s %s", figures.Grouped(account.Credits), budget, figures.Grouped(most)))
+	default:
+		d.ok("credits"+of, figures.Grouped(account.Credits))
+	}
+	if of == "" {
+		d.checkCredits(ctx, operation, account.Credits)
+	}
+	return account.Clock
+}

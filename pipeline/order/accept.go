@@ -17,8 +17,9 @@ func (s *Step) said(o *Order, a purchase.Answer, row resolution.AnswerRow) (k sa
 		k.answer.Receipt = a.Refusal
 	}
 	switch {
-	case a.Outcome == outcome.Skipped, a.Outcome == outcome.Failed && !strings.HasPrefix(a.Reason, outcome.ReasonRefused):
-		k.state, k.skip = stopped, a.Reason
+	case a.Outcome == outcome.Skipped, a.Outcome == outcome.Failed && !a.Refusal.Answered(): // nothing is stored, so a later run may get an answer
+		k.state = stopped
+		k.skip, _, _ = strings.Cut(a.Reason, ":")
 		return k
 	case s.Verifies != "":
 		k.accepted = a.Outcome == outcome.Matched && s.accepts(resolution.GroupEmail, row, a.Helpers) && s.accepts(resolution.GroupPhone, row, a.Helpers)

@@ -39,6 +39,8 @@ type Options struct {
 	// KeepJudged makes new ones durable; nil does not.
 	Judged     map[string]bool
 	KeepJudged func(map[string]bool) error
+	// Judge is how many keys decide about such a resolver; 0 is judgedKeys.
+	Judge int
 	// PaidBefore are credits that count as spent beside those in the stored answers.
 	PaidBefore int64
 }
@@ -46,7 +48,7 @@ type Options struct {
 // Open makes the Chain of a run and counts what the run has spent before. No request leaves after
 // ctx has ended.
 func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
-	c := &Chain{order: o, layout: with.Layout, gates: newGates(o, with.Judged, with.KeepJudged), run: with.Run}
+	c := &Chain{order: o, layout: with.Layout, gates: newGates(o, with), run: with.Run}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -190,7 +192,7 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 			return err
 		}
 		if judging {
-			if err := c.gates.count(c.order, w.keys[from:to], w.results[from:to]); err != nil {
+			if err := c.gates.count(w, from, to); err != nil {
 				return err
 			}
 		}

@@ -85,6 +85,8 @@ var corners = map[string][]fact{
 		{"a later run asks again", "", []string{"a: refused stored; email=1 credits=1", "b: email=2"}, "a", "matched by=a email=1@a credits=1", "a=matched*"},
 		{"the same does not", "", []string{"a: refused stored mine", "b: none"}, "b", "no_match no_match", "a=refused* b=no_match*"},
 		{"all who are asked refuse", "", []string{"a: refused", "b askable=no: none", "c: refused"}, "a c", "failed refused:c", "a=refused* c=refused*"},
+		{"the key is denied, and nothing is stored", "", []string{"a: none credits=1", "b: denied", "c: email=1"}, "a b", "failed refused:forbidden:b credits=1", "a=no_match*"},
+		{"else it goes to the next", "", []string{"a else=next: denied", "b: email=1 credits=1"}, "a b", "matched by=b email=1@b skipped=a:refused credits=1", "b=matched*"},
 		{"reference data refuses nothing", "", []string{"dir: none", "a: refused"}, "a", "no_match no_match", "dir=no_match a=refused*"},
 	},
 	"a later answer does not come": {

@@ -1,12 +1,15 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // judgedKeys is how many keys decide whether a resolver with a MinMatch is asked about the others.
@@ -16,7 +19,8 @@ const judgedKeys = 1000
 // input. Until all are judged, batches go one after another, so that the verdict follows from the
 // input and the answers alone.
 type gates struct {
-	keep func(judged map[string]bool) error
+	keep  func(judged map[string]bool) error
+	judge int // how many keys decide
 
 	mu      sync.Mutex
 	turns   int64 // that were given
@@ -28,19 +32,19 @@ type gates struct {
 
 // tally counts the keys that needed a step.
 type tally struct {
-	name          string
-	share         float64
-	keys, matched int
+	name    string
+	share   float64
+	keys    map[string]bool
+	matched int
 }
 
-// newGates makes the gates of an order. judged are the verdicts of earlier processes of the run:
-// whether a resolver is asked on. keep makes them durable.
-func newGates(o *Order, judged map[string]bool, keep func(map[string]bool) error) *gates {
-	g := &gates{keep: keep, changed: make(chan struct{}), tallies: map[int]*tally{}, judged: map[string]bool{}}
-	maps.Copy(g.judged, judged)
+// newGates makes the gates of an order, with the verdicts of earlier processes of the run.
+func newGates(o *Order, with Options) *gates {
+	g := &gates{keep: with.KeepJudged, judge: cmp.Or(with.Judge, judgedKeys), changed: make(chan struct{}), tallies: map[int]*tally{}, judged: map[string]bool{}}
+	maps.Copy(g.judged, with.Judged)
 	for i, s := range o.Steps {
 		if _, known := g.judged[s.Name]; s.MinMatch > 0 && !known {
-			g.tallies[i] = &tally{name: s.Name, share: s.MinMatch}
+			g.tallies[i] = &tally{name: s.Name, share: s.MinMatch, keys: map[string]bool{}}
 		}
 	}
 	return g
@@ -88,29 +92,36 @@ func (g *gates) wake() {
 func (g *gates) room() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	least := judgedKeys
+	least := g.judge
 	for _, t := range g.tallies {
-		least = min(least, judgedKeys-t.keys)
+		least = min(least, g.judge-len(t.keys))
 	}
 	return least
 }
 
-// count counts the answers that keys are made of, and judges.
-func (g *gates) count(o *Order, keys []key, results []result) error {
+// count counts the keys of some places of a way, and judges. While a key waits for a step, later
+// ones cannot be the first: the next process judges it.
+func (g *gates) count(w *way, from, to int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	verdicts := false
 	for i, t := range g.tallies {
-		for q, r := range results {
-			if slices.Contains(r.used, i) {
-				t.keys++
-				if keys[q].said[i].answer.Outcome == outcome.Matched {
+		for q := from; q < to && g.tallies[i] != nil; q++ {
+			needed, waits := w.results[q].needed(w.chain.order, &w.keys[q], i)
+			key, _ := resolution.CutAddress(w.asked[q])
+			switch {
+			case waits:
+				delete(g.tallies, i)
+				g.wake()
+			case needed && !t.keys[key]:
+				t.keys[key] = true
+				if w.keys[q].said[i].answer.Outcome == outcome.Matched {
 					t.matched++
 				}
 			}
 		}
-		if t.keys >= judgedKeys {
-			g.judged[t.name] = float64(t.matched) >= t.share*float64(t.keys)
+		if g.tallies[i] != nil && len(t.keys) >= g.judge {
+			g.judged[t.name] = float64(t.matched) >= t.share*float64(len(t.keys))
 			delete(g.tallies, i)
 			verdicts = true
 		}
@@ -123,6 +134,19 @@ func (g *gates) count(o *Order, keys []key, results []result) error {
 		return nil
 	}
 	return g.keep(g.judged)
+}
+
+// needed reports whether a row needed a step, and whether it waits for an answer of that. A call
+// without an answer that may be billed is no match.
+func (r *result) needed(o *Order, k *key, step int) (needed, waits bool) {
+	said, name := &k.said[step], o.Steps[step].Name+":"
+	switch {
+	case slices.Contains(r.used, step):
+		return said.answer.Reason != outcome.ReasonNotAskable, false
+	case r.stop == step || slices.ContainsFunc(r.skipped, func(s string) bool { return strings.HasPrefix(s, name) }):
+		return true, said.answer.Outcome == outcome.Skipped && said.skip != outcome.ReasonNotStored
+	}
+	return false, false
 }
 
 // verdicts are those so far.

@@ -153,13 +153,23 @@ func (w *walk) goesOn(i int, s *Step) bool {
 	k := &w.key.said[i]
 	reason := k.skip
 	switch {
-	case w.closed != nil && w.closed[i] && (k.state == absent || reason == outcome.ReasonNotStored): // whatever later ones say, so the row stays the same when it is made again
+	case w.isClosed(i) && (k.state == absent || reason == outcome.ReasonNotStored): // whatever later ones say, so the row stays the same when it is made again
 		reason = outcome.ReasonMinMatch
 	case k.state != stopped, !s.ElseNext, slices.Contains([]string{outcome.ReasonBudget, outcome.ReasonNoCredits, outcome.ReasonNotStored}, reason):
 		return false
 	}
 	w.skipped = append(w.skipped, s.Name+":"+reason)
 	return true
+}
+
+// isClosed reports whether a step is not asked about the key any more. What the run has asked before
+// that, it asks again.
+func (w *walk) isClosed(i int) bool {
+	if w.closed == nil || !w.closed[i] {
+		return false
+	}
+	l := w.key.said[i].looked
+	return l == nil || l.Payer != RunOf(w.run, w.order.Steps[i].Name)
 }
 
 // verify decides about a step that says something about a value which others have found.

@@ -22,7 +22,7 @@ import (
 //	pdl for=email accept=email_status:valid: email=a@x.example status=valid credits=1 stored
 //
 // It says columns of a match, none, refused, or why it has no answer: unknown, parked, budget,
-// no_credits, outage. What is stored may be stale, or mine: bought by this run. Then a call may say
+// no_credits, outage, denied. What is stored may be stale, or mine: bought by this run. Then a call may say
 // something else, after a semicolon. One whose name begins with dir is reference data.
 type fact struct {
 	name  string
@@ -220,6 +220,8 @@ func (s *scripted) answer(words []string, about string) purchase.Answer {
 			a.Outcome, a.Reason = outcome.NoMatch, resolution.NoMatch
 		case "refused":
 			a.Outcome, a.Reason, a.Receipt, a.Refusal = outcome.Failed, outcome.ReasonRefused, outcome.Receipt{}, a.Receipt
+		case "denied":
+			a = purchase.Answer{Outcome: outcome.Failed, Reason: outcome.ReasonRefused + ":forbidden"}
 		case "unknown":
 			open(outcome.ReasonUnknownCall)
 		case "parked":

@@ -38,6 +38,7 @@ type Looked struct {
 	Decision Decision
 	Stored   bool          // an answer, which may be too old
 	Open     answers.State // of its call; "" without one
+	Payer    string        // of the call or the answer that is stored
 }
 
 // Settled reports whether the answer needs no call.
@@ -81,7 +82,10 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 		if err != nil {
 			return nil, err
 		}
-		looked[i] = Looked{e.answer, d, found[i].Stored, found[i].Open}
+		looked[i] = Looked{Answer: e.answer, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: found[i].Answer.Run}
+		if found[i].Open != "" {
+			looked[i].Payer = found[i].Run
+		}
 	}
 	return looked, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -31,11 +32,20 @@ const (
 
 func runName(number int) string { return fmt.Sprint("run ", number) }
 
+// payer is who pays in a run.
+func (h *history) payer(run string) string {
+	if h.name == "" {
+		return run
+	}
+	return order.RunOf(run, h.name)
+}
+
 var errInterrupted = errors.New("the user interrupts the run")
 
 // history is all lives of one world, and what is known of them.
 type history struct {
 	world   *worldtest.World
+	name    string // among several; "" of one
 	plan    plan
 	disk    *worldtest.Disk
 	dir     string            // of the database
@@ -173,7 +183,7 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 	draws := 0
 	o.Random = func() float64 {
 		draws++
-		return float64(h.world.Below(1000, "pace", h.lives, draws)) / 1000
+		return float64(h.world.Below(1000, "pace"+h.name, h.lives, draws)) / 1000
 	}
 	r := &purchase.Remote{
 		Service: caller{h.service, h.world}, Read: client.Read, Name: h.scope.Service, Answers: store{s, h}, Pace: pace.New(o), Concurrency: h.plan.concurrency,

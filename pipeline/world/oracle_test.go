@@ -32,7 +32,9 @@ func (h *history) check(ctx context.Context, s purchase.Store) {
 		if err != nil {
 			h.unexpected("list the open calls", err)
 		}
-		listed[c.Key] = c.State
+		if c.Service == h.scope.Service {
+			listed[c.Key] = c.State
+		}
 	}
 	h.service.mu.Lock()
 	defer h.service.mu.Unlock()
@@ -48,21 +50,21 @@ func (h *history) check(ctx context.Context, s purchase.Store) {
 		r := h.service.records[h.plan.keys[i]]
 		if f.Stored {
 			if f.Answer.Outcome != answers.Refused {
-				credits += h.service.costs(i)
+				credits += h.service.costs(r.number)
 			}
 			h.checkStored(r, f.Answer)
 		}
 		switch has := f.Stored && f.Answer.Outcome != answers.Refused; {
 		case f.Open == answers.UnderWay:
-			h.wrongly("key %d has a call under way", i)
+			h.wrongly("key %d has a call under way", r.number)
 		case listed[h.plan.keys[i]] != f.Open:
-			h.wrongly("the call of key %d is %q, and listed as %q", i, f.Open, listed[h.plan.keys[i]])
+			h.wrongly("the call of key %d is %q, and listed as %q", r.number, f.Open, listed[h.plan.keys[i]])
 		case r.billed > 0 && !has && f.Open == "":
-			h.wrongly("key %d is billed, has no answer, and is not listed", i)
-		case h.known.told[i] && !has:
-			h.wrongly("the answer of key %d was acknowledged, and is gone", i)
+			h.wrongly("key %d is billed, has no answer, and is not listed", r.number)
+		case h.known.told[r.number] && !has:
+			h.wrongly("the answer of key %d was acknowledged, and is gone", r.number)
 		case f.Open != "" && !h.known.disturbed && !r.doubtful:
-			h.wrongly("key %d is listed, and no request of it may have been billed", i)
+			h.wrongly("key %d is listed, and no request of it may have been billed", r.number)
 		}
 	}
 	h.checkSpending(ctx, s, credits)
@@ -90,7 +92,7 @@ func (h *history) checkSpending(ctx context.Context, s purchase.Store, credits i
 	remote := &purchase.Remote{Name: h.scope.Service, Answers: s, Price: h.plan.price()}
 	var paid, counted int64
 	for run := range h.plan.runs {
-		spent, err := remote.Spent(ctx, runName(run))
+		spent, err := remote.Spent(ctx, h.payer(runName(run)))
 		if err != nil {
 			h.unexpected("sum what is spent", err)
 			return

@@ -47,6 +47,9 @@ type plan struct {
 	diskSlow    time.Duration
 	storeSlow   time.Duration // before a change of the store
 
+	several bool // services are asked in an order
+	first   int  // the number of the first key, of one of them
+
 	onS3         bool // the state is there, and each life is that of another machine
 	terms        bool // which are started one after another, with rising terms
 	sealSegments int64
@@ -56,9 +59,9 @@ type plan struct {
 	bucketStale  float64
 }
 
-func newPlan(w *worldtest.World, l worldtest.Limits) plan {
-	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "plan", what) }
-	often := func(what string, of int) bool { return w.Below(of, "plan", what) == 0 }
+func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
+	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "plan"+of, what) }
+	often := func(what string, one int) bool { return w.Below(one, "plan"+of, what) == 0 }
 	p := plan{
 		askers: in("askers", 1, 4), concurrency: in("concurrency", 1, 4),
 		crashes: min(in("crashes", 0, 5), l.Crashes), span: []int{8, 30, 120}[in("span", 0, 2)], migrated: !often("migrated", 10),
@@ -128,6 +131,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 			p.bucketStale = 0.2
 		}
 	}
+	p.several = !p.onS3 && often("several", 3)
 	return p
 }
 

@@ -35,6 +35,7 @@ type service struct {
 	promised chan struct{}
 	// budgets of the present life, -1 without one.
 	credits, calls, allowance int64
+	job                       *job // of several services; nil of one
 }
 
 // record is what the service knows of a key.
@@ -60,7 +61,7 @@ type reply struct {
 func newService(w *worldtest.World, p plan) *service {
 	s := &service{world: w, plan: p, records: map[string]*record{}, pages: map[string]*delivery{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
 	for i, key := range p.keys {
-		s.records[key] = &record{number: i, allowed: 1, replies: map[string]reply{}}
+		s.records[key] = &record{number: p.first + i, allowed: 1, replies: map[string]reply{}}
 	}
 	return s
 }
@@ -82,7 +83,11 @@ const (
 )
 
 func (s *service) truth(number int) truth {
-	switch s.world.Below(10, "truth", number) {
+	is := s.world.Below(10, "truth", number)
+	if s.plan.several && is < 5 { // the next one is asked
+		return miss
+	}
+	switch is {
 	case 0, 1:
 		return miss
 	case 2:
@@ -105,6 +110,9 @@ func (p plan) mark(number int) string {
 	if p.operation.IsKeyword() {
 		return fmt.Sprintf("lead_%d_", number)
 	}
+	if p.several {
+		return title(number)
+	}
 	return phone(number)
 }
 
@@ -119,7 +127,12 @@ func (s *service) body(number int, id string) string {
 	if s.truth(number) == miss {
 		return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"data":false,"lead":{}}`, id)
 	}
-	return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"lead":{"phone":%q}}`, id, phone(number))
+	lead := fmt.Sprintf(`"phone":%q`, phone(number))
+	if s.plan.several {
+		email, phone := s.finds(number)
+		lead = fmt.Sprintf(`"job_title":%q,"email":%q,"phone":%q`, title(number), email, phone)
+	}
+	return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"lead":{%s}}`, id, lead)
 }
 
 // costs is what the answer to a key costs.
@@ -300,6 +313,9 @@ func (s *service) bill(r *record, f fault, call resolution.Call) reply {
 		s.wrong = append(s.wrong, fmt.Sprintf("key %d is billed %d times", r.number, r.billed))
 	}
 	s.checkBudgets()
+	if r.billed == 1 && s.job != nil {
+		s.job.bill(s, s.costs(r.number))
+	}
 	if f == pending {
 		s.promise(r, call, &delivery{Delivery: resolution.Delivery{ID: id, Body: []byte(said.body)}, number: r.number})
 		said.body = fmt.Sprintf(`{"resolution":{"id":%q,"status":"queued"}}`, id)

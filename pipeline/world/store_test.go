@@ -25,14 +25,14 @@ var _ purchase.Store = store{}
 func (s store) change(what string, q answers.Question, do func() error) error {
 	h := s.history
 	if h.plan.storeSlow > 0 {
-		time.Sleep(time.Duration(h.world.Draw("slow", what, q.Key, h.nextUse(q.Key)) % uint64(h.plan.storeSlow)))
+		time.Sleep(time.Duration(h.world.Draw("slow"+h.name, what, q.Key, h.nextUse(q.Key)) % uint64(h.plan.storeSlow)))
 	}
 	h.pause(what + q.Key)
 	return alive(h.world, do)
 }
 
 // pause waits for a moment that belongs to the use of the store, such as of a key.
-func (h *history) pause(of string) { h.world.Pause(of, h.nextUse(of)) }
+func (h *history) pause(of string) { h.world.Pause(of+h.name, h.nextUse(of)) }
 
 // nextUse counts the uses of the store of a kind: the order of other uses changes nothing.
 func (h *history) nextUse(of string) int {

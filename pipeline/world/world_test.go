@@ -33,11 +33,14 @@ func TestMutants(t *testing.T) { suite.Mutants(t) }
 
 // live lets a world live.
 func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
-	p := newPlan(w, l)
+	p := newPlan(w, l, "")
 	if p.migrated && !p.onS3 {
 		if err := os.WriteFile(filepath.Join(dir, databaseName), template(), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if p.several {
+		return liveInOrder(w, dir, p, l)
 	}
 	h := &history{
 		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), uses: map[string]int{}, known: &knowledge{told: map[int]bool{}, late: map[int]bool{}},

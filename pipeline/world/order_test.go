@@ -1,0 +1,574 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// several is a world whose keys are asked of three services in an order: one that is asked about a
+// key at a time, one by batches, and one that answers later.
+type several struct {
+	world   *worldtest.World
+	plan    plan
+	known   *knowledge
+	job     *job
+	layout  *columns.Layout
+	want    []string
+	steps   []order.Step // without their Remotes
+	of      []*history   // by step
+	judge   int          // how many keys decide about a step with a MinMatch
+	batches [][]string   // keys
+
+	mu     sync.Mutex
+	judged map[string]bool // what is kept of verdicts
+	last   []made          // by batch
+	doubt  bool            // a key had no answer for a time, so verdicts may be others
+}
+
+// made is what became of a batch.
+type made struct {
+	rows []string
+	done bool // it is recorded: a later life makes it no more
+}
+
+// liveInOrder lets a world of several services live.
+func liveInOrder(w *worldtest.World, dir string, p plan, l worldtest.Limits) (wrong []string, lives int) {
+	o := newSeveral(w, dir, p, l)
+	disk := o.of[0].disk
+	disk.Failing, disk.Slow = p.diskFails, p.diskSlow
+	defer w.GuardSQLite(dir, p.commitFails)()
+	o.live(context.Background())
+	return o.known.wrong, o.of[0].lives
+}
+
+func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *several {
+	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "order", what) }
+	often := func(what string, of int) bool { return w.Below(of, "order", what) == 0 }
+	p.runs, p.allowance, p.operation = 1, -1, resolution.Enrichment
+	for i := range p.keys {
+		p.keys[i] = p.key(i)
+	}
+	o := &several{
+		world: w, plan: p, judge: in("judge", 1, 4), judged: map[string]bool{}, job: &job{credits: p.credits, calls: p.calls},
+		known: &knowledge{told: map[int]bool{}, late: map[int]bool{}},
+	}
+	if often("want", 2) {
+		o.want = []string{"email", "phone"}
+	}
+	var err error
+	if o.layout, err = columns.NewLayout(columns.Settings{Operation: p.operation, DefaultRegion: "US", Remote: true, Want: o.want, NotesSkipped: true}); err != nil {
+		panic(err)
+	}
+	disk, few := worldtest.NewDisk(w), in("which has few", 0, 5)
+	for i := range 3 {
+		kind := (i + in("first kind", 0, 2)) % 3
+		name := string("abc"[i])
+		one := newPlan(w, l, name).inOrder(p, kind, 100*(i+1))
+		h := &history{
+			world: w, name: name, plan: one, disk: disk, dir: dir, service: newService(w, one), uses: map[string]int{}, known: o.known,
+			scope: answers.Scope{Service: "https://" + name + ".example", Operation: p.operation},
+		}
+		if one.batch > 0 {
+			h.scope.Operation = question
+		}
+		h.service.job = o.job
+		step := order.Step{Name: name, ElseNext: often("else next "+name, 4)}
+		if i == few {
+			step.MinMatch = 0.5
+		}
+		if o.want != nil && often("for "+name, 4) {
+			step.For = o.want[in("for what "+name, 0, 1):][:1]
+		}
+		o.of, o.steps = append(o.of, h), append(o.steps, step)
+	}
+	for from := 0; from < len(p.keys); {
+		to := min(len(p.keys), from+in(fmt.Sprint("batch ", from), 1, 4))
+		batch := slices.Clone(p.keys[from:to])
+		if from > 0 && often(fmt.Sprint("again ", from), 4) {
+			batch = append(batch, p.keys[in(fmt.Sprint("which again ", from), 0, from-1)])
+		}
+		o.batches = append(o.batches, batch)
+		from = to
+	}
+	o.last = make([]made, len(o.batches))
+	return o
+}
+
+// inOrder is the plan of a service among those of a world.
+func (p plan) inOrder(of plan, kind, first int) plan {
+	p.several, p.first, p.operation, p.keys = true, first, of.operation, of.keys
+	p.runs, p.allowance, p.misses, p.fails, p.spoils = 1, -1, false, 0, 0
+	p.retry, p.newKey, p.concurrency, p.logBytes, p.storeSlow = of.retry, of.newKey, of.concurrency, of.logBytes, of.storeSlow
+	batch, later := max(p.batch, 2), max(p.later, 0.3)
+	if p.batch, p.later = 0, 0; kind > 0 {
+		p.batch, p.every = batch, max(p.every, time.Second)
+		p.billsRetries, p.honours = !p.honours, false
+	}
+	if kind == 2 {
+		p.batch, p.later = batch-1, later
+	}
+	return p
+}
+
+// finds is what a service knows of a key.
+func (s *service) finds(number int) (email, phoneNumber string) {
+	email, phoneNumber = fmt.Sprintf("person-%d@mail.example", number), phone(number)
+	switch s.world.Below(3, "finds", number) {
+	case 0:
+		email = ""
+	case 1:
+		phoneNumber = ""
+	}
+	return email, phoneNumber
+}
+
+func title(number int) string { return fmt.Sprintf("title-%d-", number) }
+
+// job is what several services may bill together.
+type job struct {
+	mu             sync.Mutex
+	credits, calls int64 // budgets of the present life, -1 without one
+	billed, keys   int64
+}
+
+// bill bills a key once. The caller holds the lock of the service.
+func (j *job) bill(by *service, cost int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.billed, j.keys = j.billed+cost, j.keys+1
+	if j.credits >= 0 && j.billed > j.credits || j.calls >= 0 && j.keys > j.calls {
+		by.wrong = append(by.wrong, fmt.Sprintf("%d calls and %d credits are billed by all, with budgets of %d and %d", j.keys, j.billed, j.calls, j.credits))
+	}
+}
+
+func (o *several) isWrong() (wrong bool) {
+	for _, h := range o.of {
+		wrong = h.isWrong() || wrong
+	}
+	return wrong
+}
+
+func (o *several) live(ctx context.Context) {
+	first := o.of[0]
+	for range o.plan.crashes {
+		last := 1 + o.world.Below(3*o.plan.span, "last step", first.lives+1)
+		o.life(ctx, last, o.plan.retry && o.world.Below(6, "retry", first.lives+1) == 0)
+		if o.isWrong() {
+			return
+		}
+	}
+	first.disk.Failing = 0
+	o.world.GuardSQLite(first.dir, 0)
+	o.job.credits, o.job.calls = -1, -1
+	for i := range quietLives {
+		for _, h := range o.of {
+			h.service.credits, h.service.calls = -1, -1
+			if i >= quietLives/2 {
+				h.service.plan.faulty, h.service.plan.later = 0, 0
+			}
+		}
+		o.life(ctx, 0, o.plan.retry && i > 0)
+		if o.isWrong() {
+			return
+		}
+	}
+	o.atRest(o.world.Begin(ctx, 0))
+}
+
+// life is that of one process. It crashes at its last step, if that is not 0.
+func (o *several) life(ctx context.Context, last int, retry bool) {
+	first := o.of[0]
+	for _, h := range o.of {
+		h.lives++
+	}
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	ctx = o.world.Begin(ctx, last)
+	o.process(ctx, retry)
+	first.disk.Restart(o.world.Below(3, "power cut", first.lives) > 0)
+	time.Sleep([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[o.world.Below(4, "pause", first.lives)])
+}
+
+func (o *several) process(ctx context.Context, retry bool) {
+	first := o.of[0]
+	o.world.Note("life: %d batches, retry %t, budgets %d %d", len(o.batches), retry, o.job.credits, o.job.calls)
+	s, err := first.openStore(ctx, false)
+	first.unexpected("open", err)
+	if err == nil {
+		o.check(ctx, s)
+		if o.world.Alive() == nil && !o.isWrong() {
+			o.use(ctx, s, retry)
+		}
+		first.unexpected("close", s.close())
+	}
+	if o.world.Alive() != nil || o.world.Faults() > 0 {
+		first.disturb()
+	}
+	o.world.Crash()
+}
+
+// check checks what is stored of each service.
+func (o *several) check(ctx context.Context, s purchase.Store) {
+	for _, h := range o.of {
+		h.check(ctx, s)
+		o.doubt = o.doubt || slices.Contains(slices.Collect(maps.Values(h.open)), true)
+	}
+}
+
+// order is the order as a life asks it.
+func (o *several) order(s opened, retry bool) *order.Order {
+	all := &order.Order{Want: o.want, Budget: purchase.Budget{MaxCredits: o.job.credits, MaxCalls: o.job.calls}, Counters: &stats.CallCounters{}}
+	for i, h := range o.of {
+		step := o.steps[i]
+		step.Remote = h.remote(s, retry)
+		all.Steps = append(all.Steps, &step)
+	}
+	if err := all.Check(o.plan.operation); err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// use makes all batches that are not recorded.
+func (o *several) use(ctx context.Context, s opened, retry bool) {
+	first := o.of[0]
+	for _, h := range o.of {
+		for key, open := range h.open {
+			if open && retry {
+				h.service.allow(key)
+			}
+		}
+	}
+	kept := maps.Clone(o.judged)
+	chain, err := o.order(s, retry).Open(ctx, order.Options{
+		Operation: o.plan.operation, Run: runName(0), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: kept, KeepJudged: o.keep,
+	})
+	first.unexpected("open the chain", err)
+	if err != nil {
+		return
+	}
+	if o.world.Below(5, "interrupt", first.lives) == 0 {
+		after := time.Duration(o.world.Draw("interrupted", first.lives) % uint64(20*time.Second))
+		defer time.AfterFunc(after, func() { chain.Stop(errInterrupted) }).Stop()
+	}
+	skipped, stopped := o.makeAll(ctx, chain)
+	if skipped && !stopped && chain.End(true) == nil {
+		first.wrongly("rows are skipped, and the run is finished")
+	}
+	chain.Close()
+	if o.world.Alive() == nil && o.world.Faults() == 0 {
+		var calls, credits int64
+		for i, b := range chain.Buyers() {
+			o.of[i].checkBuyer(b)
+			ofCalls, ofCredits := b.Spent()
+			calls, credits = calls+ofCalls, credits+ofCredits
+		}
+		if allCalls, allCredits := chain.Total().Totals(); allCalls != calls || allCredits != credits {
+			first.wrongly("the job counts %d calls and %d credits, and its resolvers %d and %d", allCalls, allCredits, calls, credits)
+		}
+		o.check(ctx, s)
+	}
+	if skipped {
+		o.allowMore()
+	}
+}
+
+// allowMore raises the budgets for the next life.
+func (o *several) allowMore() {
+	budgets := map[*int64]int64{&o.job.credits: 2 * price, &o.job.calls: 2}
+	for _, h := range o.of {
+		budgets[&h.service.credits], budgets[&h.service.calls] = 2*price, 2
+	}
+	for budget, more := range budgets {
+		if *budget >= 0 {
+			*budget += more
+		}
+	}
+}
+
+// keep keeps verdicts.
+func (o *several) keep(judged map[string]bool) error {
+	if err := o.world.Awake(); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, before := range o.judged {
+		if judged[name] != before {
+			o.of[0].wrongly("the verdict on %s was %t", name, before)
+		}
+	}
+	o.judged = maps.Clone(judged)
+	return nil
+}
+
+// makeAll makes the batches that are not recorded, in their order, some at a time. While a verdict
+// is missing none counts as recorded.
+func (o *several) makeAll(ctx context.Context, chain *order.Chain) (skipped, stopped bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var making sync.WaitGroup
+	var skips, stops atomic.Bool
+	places := make(chan struct{}, o.plan.askers)
+	for i, keys := range o.batches {
+		if o.last[i].done && !o.judges() || o.last[i].done && len(o.judged) > 0 {
+			continue
+		}
+		turn := chain.Turn()
+		places <- struct{}{}
+		making.Go(func() {
+			defer func() { <-places }()
+			o.world.Pause("make", o.of[0].lives, i)
+			b := newBatch(keys)
+			if err := chain.Answer(ctx, turn, b, nil); err != nil {
+				if ctx.Err() == nil {
+					o.of[0].unexpected("make a batch", err)
+				}
+				stops.Store(true)
+				cancel()
+				return
+			}
+			if o.world.Awake() == nil {
+				skips.Store(o.take(i, b) || skips.Load())
+			}
+		})
+	}
+	making.Wait()
+	return skips.Load(), stops.Load()
+}
+
+// newBatch is a batch with keys as rows have them before anybody is asked.
+func newBatch(keys []string) *columns.Batch {
+	b := &columns.Batch{}
+	b.Reset(len(keys))
+	b.Rows = make([]int64, len(keys))
+	b.Outcomes, b.Reasons = make([]outcome.Outcome, len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		b.Rows[i], b.Outcomes[i] = int64(i), outcome.Matched
+		b.Keys.Add([]byte(key))
+	}
+	return b
+}
+
+// take looks at a batch that is made, and reports whether rows are skipped.
+func (o *several) take(number int, b *columns.Batch) (skipped bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	keys, m := o.batches[number], made{done: true}
+	for i, key := range keys {
+		text := o.row(b, i)
+		o.world.Note("batch %d: %s: %s", number, key, text)
+		later := strings.Contains(b.Origins[i].Skipped, ":"+outcome.ReasonUnknownCall)
+		for range outcome.AskedLater(b.Origins[i].Skipped) {
+			later = true
+		}
+		refused := strings.HasPrefix(b.Reasons[i], "refused:refused:")
+		skipped = skipped || b.Outcomes[i] == outcome.Skipped
+		o.doubt = o.doubt || b.Outcomes[i] == outcome.Failed && !refused
+		for _, reason := range []string{outcome.ReasonUnknownCall, outcome.ReasonNoCallback, outcome.ReasonRefused} {
+			o.doubt = o.doubt || strings.Contains(b.Origins[i].Skipped, ":"+reason)
+		}
+		m.done = m.done && !later && b.Outcomes[i] != outcome.Skipped && b.Outcomes[i] != outcome.Failed
+		m.rows = append(m.rows, text)
+		if slices.Contains([]outcome.Outcome{outcome.Matched, outcome.NoMatch}, b.Outcomes[i]) && b.Origins[i].Skipped == "" {
+			o.compare(key, text)
+		}
+	}
+	for _, a := range b.Asked {
+		h := o.of[a.Step]
+		n := h.service.records[keys[a.Row]].number
+		is := h.service.truth(n)
+		switch {
+		case a.Open || a.Outcome == outcome.Failed:
+		case a.Outcome == outcome.Matched != (is == match), int64(a.Receipt.Credits) != h.service.costs(n):
+			h.wrongly("key %d is a %s, and %s is said to have answered %s for %d", n, is, a.Resolver, a.Outcome, a.Receipt.Credits)
+		default:
+			h.acknowledge(n)
+		}
+	}
+	o.last[number] = m
+	return skipped
+}
+
+// row is a row in words, without the times and ids of its answers.
+func (o *several) row(b *columns.Batch, i int) string {
+	words := []string{b.Outcomes[i].String()}
+	if b.Reasons[i] != "" {
+		words = append(words, b.Reasons[i])
+	}
+	from := b.Origins[i]
+	if b.Answers.Matched[i] {
+		lead := resolution.AnswerRow{Of: b.Answers, I: i}.Lead()
+		words = append(words, "by="+from.AnsweredBy, lead.JobTitle, lead.Email, lead.Phone, strings.Join(from.Wanted, "+"))
+	}
+	if from.Skipped != "" {
+		words = append(words, "skipped="+from.Skipped)
+	}
+	return strings.Join(append(words, fmt.Sprint(b.Receipts[i].Credits)), " ")
+}
+
+// compare compares the row of a key with that of a world without any fault. A verdict may rest on
+// other keys if one had no answer for a time.
+func (o *several) compare(key, row string) {
+	if o.doubt && o.judges() {
+		return
+	}
+	if want := o.undisturbed()[key]; row != want {
+		o.of[0].wrongly("key %s has the row\n  %q, and without faults\n  %q", key, row, want)
+	}
+}
+
+// undisturbed are the rows of a world without any fault, by key, by the rules of an order.
+func (o *several) undisturbed() map[string]string {
+	rows, closed := map[string]string{}, map[string]bool{}
+	needed, matched := map[string]int{}, map[string]int{}
+	for _, key := range slices.Concat(o.batches...) {
+		if rows[key] != "" {
+			continue
+		}
+		r := ideal{}
+		for i, s := range o.steps {
+			service := o.of[i].service
+			n := service.records[key].number
+			switch {
+			case !r.needs(o.want, s.For):
+				continue
+			case closed[s.Name]:
+				r.skipped = append(r.skipped, s.Name+":"+outcome.ReasonMinMatch)
+				continue
+			}
+			email, phone := service.finds(n)
+			is := service.truth(n)
+			r.add(s.Name, is, title(n), email, phone)
+			if needed[s.Name]++; is == match {
+				matched[s.Name]++
+			}
+		}
+		for _, s := range o.steps {
+			if s.MinMatch > 0 && needed[s.Name] >= o.judge && float64(matched[s.Name]) < math.Ceil(s.MinMatch*float64(o.judge)) {
+				closed[s.Name] = true
+			}
+		}
+		rows[key] = r.text(len(o.want))
+	}
+	return rows
+}
+
+// ideal is a row as the rules want it.
+type ideal struct {
+	by, title, email, phone    string
+	emailBy, phoneBy, refusing string
+	asked, refused, credits    int
+	skipped                    []string
+}
+
+// needs reports whether a resolver is asked: for anything that is wanted, and missing.
+func (r *ideal) needs(want, of []string) bool {
+	if want == nil {
+		return r.by == ""
+	}
+	return r.email == "" && (of == nil || of[0] == "email") || r.phone == "" && (of == nil || of[0] == "phone")
+}
+
+func (r *ideal) add(name string, is truth, title, email, phone string) {
+	r.asked++
+	switch is {
+	case refused:
+		r.refused, r.refusing = r.refused+1, name
+		return
+	case miss:
+		return
+	}
+	r.credits += price
+	if r.by == "" {
+		r.by, r.title = name, title
+	}
+	if r.email == "" && email != "" {
+		r.email, r.emailBy = email, name
+	}
+	if r.phone == "" && phone != "" {
+		r.phone, r.phoneBy = phone, name
+	}
+}
+
+func (r *ideal) text(want int) string {
+	var words []string
+	switch {
+	case r.by != "":
+		words = []string{"matched", "by=" + r.by, r.title, r.email, r.phone, ""}
+		if want > 0 {
+			words[5] = r.emailBy + "+" + r.phoneBy
+		}
+	case r.refused > 0 && r.refused == r.asked:
+		words = []string{"failed", "refused:refused:" + r.refusing}
+	default:
+		words = []string{"no_match", resolution.NoMatch}
+	}
+	if r.skipped != nil {
+		words = append(words, "skipped="+strings.Join(r.skipped, ";"))
+	}
+	return strings.Join(append(words, fmt.Sprint(r.credits)), " ")
+}
+
+// atRest compares the rows with those of a world without faults, and with those that are made of
+// what is stored alone.
+func (o *several) atRest(ctx context.Context) {
+	first := o.of[0]
+	s, err := first.openStore(ctx, true)
+	first.unexpected("open", err)
+	if err != nil {
+		return
+	}
+	defer func() { first.unexpected("close", s.close()) }()
+	o.check(ctx, s)
+	chain, err := o.order(s, false).AtRest().Open(ctx, order.Options{
+		Operation: o.plan.operation, Run: runName(1), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge,
+	})
+	first.unexpected("open the chain", err)
+	if err != nil {
+		return
+	}
+	defer chain.Close()
+	for i, keys := range o.batches {
+		b := newBatch(keys)
+		if err := chain.Answer(ctx, chain.Turn(), b, nil); err != nil {
+			first.wrongly("make a batch at rest: %v", err)
+			return
+		}
+		for n, key := range keys {
+			open := slices.ContainsFunc(o.of, func(h *history) bool { return h.open[key] })
+			switch row := o.row(b, n); {
+			case row != o.last[i].rows[n] && (!o.doubt || !o.judges()):
+				first.wrongly("key %s has the row\n  %q, and made of what is stored\n  %q", key, o.last[i].rows[n], row)
+			case !open:
+				o.compare(key, o.last[i].rows[n])
+			case o.plan.retry && strings.HasPrefix(row, "failed"):
+				first.wrongly("key %s is never settled: %q", key, row)
+			}
+		}
+	}
+	if got := chain.Judged(); o.judges() && !o.doubt && !maps.Equal(got, o.judged) {
+		first.wrongly("the verdicts are %v, and of what is stored %v", o.judged, got)
+	}
+}
+
+func (o *several) judges() bool {
+	return slices.ContainsFunc(o.steps, func(s order.Step) bool { return s.MinMatch > 0 })
+}

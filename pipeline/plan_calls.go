@@ -64,7 +64,7 @@ func (r *rowPlanner) countFound(keys []distinct.Key, found []answers.Found, form
 }
 
 func (r *rowPlanner) lookUp(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
-	remote := r.decision.Run.Remote
+	remote := r.decision.Remote()
 	if remote.Answers == nil {
 		return append(into, make([]answers.Found, len(hashes))...), nil
 	}

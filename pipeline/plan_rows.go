@@ -337,7 +337,7 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 // valid answer. Pages are fetched in order, so it stops at the first page with
 // nothing stored.
 func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) {
-	remote := w.run.Remote
+	remote := w.planner.decision.Remote()
 	if remote == nil || remote.Answers == nil {
 		return nil
 	}

@@ -241,7 +241,7 @@ func (d *Decision) Remote() *purchase.Remote {
 		return nil
 	}
 	remote := *d.Run.Remote
-	remote.PaidBefore = d.Header.PaidBefore
+	remote.PaidBefore, remote.RunBegan = d.Header.PaidBefore, d.Header.BegunAt
 	return &remote
 }
 
@@ -306,7 +306,7 @@ func (d *Decision) NewEngine(engineSlots *semaphore.Weighted) *rows.Engine {
 func (d *Decision) OrderOptions(engineSlots *semaphore.Weighted) order.Options {
 	return order.Options{
 		Operation: d.Run.Job.Operation, Run: d.Header.Run, Layout: d.Columns.Layout, EngineSlots: engineSlots, Log: d.Run.Log,
-		Judged: d.Judged, KeepJudged: d.Journal.KeepJudged, PaidBefore: d.Header.PaidBefore,
+		Judged: d.Judged, KeepJudged: d.Journal.KeepJudged, PaidBefore: d.Header.PaidBefore, Began: d.Header.BegunAt,
 	}
 }
 

@@ -43,6 +43,8 @@ type Options struct {
 	Judge int
 	// PaidBefore are credits that count as spent beside those in the stored answers.
 	PaidBefore int64
+	// Began is when the first process of the run began, from which ages of answers are measured.
+	Began time.Time
 }
 
 // Open makes the Chain of a run and counts what the run has spent before. No request leaves after
@@ -73,7 +75,7 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 			continue
 		}
 		remote := *s.Remote
-		remote.Total, remote.PassOver = c.total, s.ElseNext
+		remote.Total, remote.PassOver, remote.RunBegan = c.total, s.ElseNext, with.Began
 		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, RunOf(with.Run, s.Name), with.Log)
 		if err != nil {
 			return nil, err

@@ -66,7 +66,9 @@ func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
 		case s.Verifies != "":
 			p.values[i] = distinct.New(dir)
 		}
-		p.chain.askers = append(p.chain.askers, &planned{s.Remote, with.Operation, with.Layout, began})
+		remote := *s.Remote
+		remote.RunBegan = with.Began
+		p.chain.askers = append(p.chain.askers, &planned{&remote, with.Operation, with.Layout, began})
 	}
 	return p
 }

@@ -81,8 +81,11 @@ func openReason(op resolution.Operation, f answers.Found) string {
 }
 
 // Freshness says how old stored answers may be in a process that began at a time. Answers that
-// the process bought are never too old for it.
+// the run bought, also before a restart, are never too old for it.
 func (r *Remote) Freshness(began time.Time) answers.Freshness {
+	if !r.RunBegan.IsZero() && r.RunBegan.Before(began) {
+		began = r.RunBegan
+	}
 	return answers.Freshness{Now: began, Match: r.RefreshMatch, NoMatch: r.RefreshNoMatch}
 }
 

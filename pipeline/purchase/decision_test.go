@@ -102,3 +102,26 @@ func TestDecide(t *testing.T) {
 		}
 	}
 }
+
+// The age of an answer is measured from the first process of a run: what an earlier process of it
+// bought is never too old for a later one.
+func TestAgesOfARun(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for _, f := range []struct {
+		name             string
+		runBegan, bought time.Time
+		fresh            bool
+	}{
+		{"an hour old", time.Time{}, now.Add(-time.Hour), true},
+		{"too old", time.Time{}, now.Add(-3 * time.Hour), false},
+		{"bought by the run", now.Add(-4 * time.Hour), now.Add(-3 * time.Hour), true},
+		{"before the run", now.Add(-4 * time.Hour), now.Add(-5 * time.Hour), true},
+		{"too old when the run began", now.Add(-4 * time.Hour), now.Add(-7 * time.Hour), false},
+		{"by a clock that was wrong", now.Add(time.Hour), now.Add(-3 * time.Hour), false},
+	} {
+		r := &Remote{RefreshMatch: 2 * time.Hour, RunBegan: f.runBegan}
+		if got := r.Freshness(now).Of(answers.Matched, f.bought); got != f.fresh {
+			t.Errorf("%s: fresh %t, want %t", f.name, got, f.fresh)
+		}
+	}
+}

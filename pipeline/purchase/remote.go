@@ -63,6 +63,9 @@ type Remote struct {
 	// RefreshMatch and RefreshNoMatch are the ages at which a stored answer is
 	// asked for again; 0 is never.
 	RefreshMatch, RefreshNoMatch time.Duration
+	// RunBegan is when the first process of the run began, from which ages are measured; zero is the
+	// process itself.
+	RunBegan time.Time
 	// Plain404 says what a 404 without a code means.
 	Plain404 Plain404
 	// Offline makes no calls: rows without a stored answer are skipped.

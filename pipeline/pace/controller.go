@@ -44,6 +44,7 @@ type Controller struct {
 	waiters  list.List   // of *waiter, in the order of their arrival
 	timer    *time.Timer // calls wake; nil until needed
 	bucket   bucket
+	windows  []window
 	spacing  spacing
 	adaption adaption
 	chance   chance
@@ -68,6 +69,9 @@ func New(o Options) *Controller {
 		o.Random = rand.Float64
 	}
 	c := &Controller{options: o, window: 1, waits: waits{waited: map[Reason]time.Duration{}}}
+	for _, w := range o.Windows {
+		c.windows = append(c.windows, window{Window: w})
+	}
 	c.adaption.ceiling = unlimited
 	if o.Rate > 0 {
 		c.adaption.ceiling = o.Rate * (1 - o.Margin)
@@ -91,6 +95,7 @@ type place struct {
 	granted time.Time
 	left    uint64 // the number of the call among those that left; 0 before
 	keys    int    // that it counts as
+	carries int    // keys
 }
 
 // Acquire waits until a call may leave: there is room among the calls in
@@ -322,7 +327,7 @@ func (c *Controller) grant(now time.Time) Permit {
 	p := Permit{c, c.free[last]}
 	c.free = c.free[:last]
 	at := &c.places[p.place]
-	*at = place{permit: c.issued, granted: now, keys: 1}
+	*at = place{permit: c.issued, granted: now, keys: 1, carries: 1}
 	if c.life.dead {
 		c.life.probe = c.issued
 	}
@@ -335,6 +340,7 @@ func (c *Controller) grant(now time.Time) Permit {
 // depart counts a call as under way.
 func (c *Controller) depart(now time.Time, at *place) {
 	c.bucket.take(now, at.keys)
+	c.takeWindows(now, at.carries)
 	c.forecast.stock.take(now, at.keys)
 	c.left += uint64(at.keys)
 	c.underWay++
@@ -344,12 +350,12 @@ func (c *Controller) depart(now time.Time, at *place) {
 // Carry says how many keys the call has, before it leaves.
 func (p Permit) Carry(keys int) {
 	c := p.c
-	if !c.options.Keys {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.places[p.place].keys, c.leaving.keys = keys, keys
+	c.places[p.place].carries, c.leaving.carries = keys, keys
+	if c.options.Keys {
+		c.places[p.place].keys, c.leaving.keys = keys, keys
+	}
 }
 
 // Crowded reports whether at least three quarters of the calls that may be in
@@ -362,7 +368,7 @@ func (c *Controller) Crowded() bool {
 
 // clear reports whether nothing limits calls.
 func (c *Controller) clear() bool {
-	return c.inFlight < c.life.places(c.window, &c.options) && c.bucket.rate == unlimited && !c.life.dead && !c.life.refuses && c.pause.until.IsZero() && !c.forecast.said
+	return c.inFlight < c.life.places(c.window, &c.options) && c.bucket.rate == unlimited && !c.life.dead && !c.life.refuses && c.pause.until.IsZero() && !c.forecast.said && len(c.windows) == 0
 }
 
 // serve lets calls leave and grants permits, each in order, until an obstacle
@@ -395,7 +401,7 @@ func (c *Controller) release(now time.Time) (Reason, time.Time) {
 	for q := &c.leaving.queue; q.Len() > 0; {
 		at := &c.places[q.Front().Value.(*waiter).permit.place]
 		if at.permit != c.life.probe {
-			reason, until := c.closed(now, c.underWay, 0)
+			reason, until := c.closed(now, c.underWay, c.opens(now, at.carries, 0), 0)
 			if reason == Dead || until.Sub(now) > longHold {
 				leaveFirst(q, Permit{}, ErrHeld)
 				continue
@@ -419,11 +425,12 @@ func (c *Controller) obstacle(now time.Time) (Reason, time.Time) {
 	if c.life.dead {
 		return c.deadUntil(now)
 	}
-	lead, others := time.Duration(0), 0
+	lead, ready := time.Duration(0), 0
 	if c.leaving.used {
-		lead, others = c.leaving.lead(), (c.inFlight-c.underWay)*max(c.leaving.keys, 1)
+		lead, ready = c.leaving.lead(), c.inFlight-c.underWay
 	}
-	if reason, until := c.closed(now, c.inFlight, lead); reason != Free {
+	others := ready * max(c.leaving.keys, 1)
+	if reason, until := c.closed(now, c.inFlight, c.opens(now, c.leaving.carries, ready), lead); reason != Free {
 		return reason, until
 	}
 	if c.bucket.rate == unlimited {
@@ -435,8 +442,8 @@ func (c *Controller) obstacle(now time.Time) (Reason, time.Time) {
 }
 
 // closed returns whether no call at all may leave, or get its permit by some time
-// before.
-func (c *Controller) closed(now time.Time, taken int, lead time.Duration) (Reason, time.Time) {
+// before. fits is when the windows have room for the next.
+func (c *Controller) closed(now time.Time, taken int, fits time.Time, lead time.Duration) (Reason, time.Time) {
 	if c.life.dead {
 		return Dead, time.Time{}
 	}
@@ -451,6 +458,8 @@ func (c *Controller) closed(now time.Time, taken int, lead time.Duration) (Reaso
 		return Concurrency, time.Time{}
 	case now.Add(lead).Before(opens):
 		return Spread, opens.Add(-lead)
+	case now.Add(lead).Before(fits):
+		return Rate, fits.Add(-lead)
 	}
 	return Free, time.Time{}
 }

@@ -40,6 +40,9 @@ func (p Permit) Leave(ctx context.Context) error {
 	if at.left != 0 {
 		at.left = 0
 		c.underWay--
+		for i := range c.windows {
+			c.windows[i].takeBack()
+		}
 	}
 	c.leaving.prepared(now.Sub(at.granted))
 	if err := ctx.Err(); err != nil {
@@ -58,7 +61,8 @@ type leaving struct {
 	queue list.List     // of *waiter
 	used  bool          // calls say when they leave
 	takes time.Duration // longest preparation among the last ones
-	keys  int           // of the last call that counted as several
+	// keys is what the last call that has several counts as, and carries how many it has.
+	keys, carries int
 }
 
 // prepared notes how long the preparation of a call took.

@@ -15,6 +15,8 @@ type Options struct {
 	// Keys says that the limit, and what the service says of it, counts keys, of which a call
 	// may have several: see Permit.Carry.
 	Keys bool
+	// Windows are further limits of the user; all of them hold.
+	Windows []Window
 	// Burst is how many calls may leave at once after a lull, under a rate
 	// limit. A service that counts in short windows may refuse more than 1.
 	Burst int
@@ -79,6 +81,9 @@ func (o Options) Validate() error {
 		}
 	}
 	check(o.Rate == 0 || o.Rate >= minRate && !math.IsInf(o.Rate, 0), "rate %v: 0, or at least %v calls per second", o.Rate, minRate)
+	for _, w := range o.Windows {
+		check(w.Count >= 1 && w.Per > 0, "window of %d in %v: at least 1 in a time", w.Count, w.Per)
+	}
 	check(o.Burst >= 1, "burst %d: at least 1", o.Burst)
 	check(o.Concurrency >= 1, "concurrency %d: at least 1", o.Concurrency)
 	check(o.Margin >= 0 && o.Margin < 1, "margin %v: from 0 to less than 1", o.Margin)

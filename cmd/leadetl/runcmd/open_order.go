@@ -6,8 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,18 +195,26 @@ func (f *runFlags) openStep(ctx context.Context, step *order.Step, s *resolverSe
 		if err := checkResolver(s.address); err != nil {
 			return cli.UsageError(s.at.Errorf("%v", err))
 		}
+		paced, o, err := s.newPace(f.remote, nil, 1)
+		if err != nil {
+			return err
+		}
+		service.paced = paced
 		if step.Remote, closeRemote, err = service.open(ctx, run.Job, stored, f.planning, run.Log); err != nil {
 			return &order.StepError{Resolver: s.name, Err: err}
 		}
 		opened.Add(closeRemote)
-		step.Remote.Price = service.price(run.Job.Operation)
-		return s.setPace(step.Remote, f.remote, nil)
+		if step.Remote.Service == nil {
+			return nil
+		}
+		return stored.recall(ctx, step.Remote.Scope(run.Job.Operation), o, false, paced)
 	}
 	return f.openProvider(ctx, step, s, entries, run, stored, opened)
 }
 
-// setPace sets how fast a resolver is asked. defaults are the limits that its entry knows of.
-func (s *resolverSettings) setPace(r *purchase.Remote, job remoteFlags, defaults []provider.Rate) (err error) {
+// newPace makes the controller of a resolver. defaults are the limits that its entry knows of, and
+// batch is how many keys a request can have.
+func (s *resolverSettings) newPace(job remoteFlags, defaults []provider.Rate, batch int) (*pace.Controller, pace.Options, error) {
 	o := pace.DefaultOptions()
 	o.GiveUp, o.Concurrency = job.giveUpAfter, job.concurrency
 	if s.concurrency > 0 {
@@ -213,13 +224,16 @@ func (s *resolverSettings) setPace(r *purchase.Remote, job remoteFlags, defaults
 	if rates == nil {
 		rates = defaults
 	}
-	o.Rate, o.Keys = perSecond(rates)
-	if err := o.Validate(); err != nil {
-		return cli.UsageError(s.at.Errorf("%v", err))
+	o.Rate, o.Keys, o.Windows = perSecond(rates)
+	for _, w := range o.Windows {
+		if w.Keys && w.Count < batch {
+			return nil, o, cli.UsageError(s.at.Errorf("rate is %d keys, and a request to %s has up to %d; ask for a higher limit", w.Count, s.name, batch))
+		}
 	}
-	r.Pace, r.Concurrency = pace.New(o), o.Concurrency
-	r.Counters.Paced(r.Pace.Snapshot)
-	return nil
+	if err := o.Validate(); err != nil {
+		return nil, o, cli.UsageError(s.at.Errorf("%v", err))
+	}
+	return pace.New(o), o, nil
 }
 
 // openProvider opens a provider by its entry.
@@ -243,9 +257,12 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 		Read:     e.Read,
 	}
 	step.Remote = r
-	if err := s.setPace(r, remote, e.Rate); err != nil {
+	paced, o, err := s.newPace(remote, e.Rate, e.BatchSize(kind))
+	if err != nil {
 		return err
 	}
+	r.Pace, r.Concurrency = paced, o.Concurrency
+	r.Counters.Paced(r.Pace.Snapshot)
 	for _, warning := range e.Warnings() {
 		run.Log.Warn("the entry of a provider may not say what is meant", "provider", e.Name, "warning", warning)
 	}
@@ -268,7 +285,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	}
 	opened.Add(func() error { c.Close(); return nil })
 	r.Service = c
-	return nil
+	return stored.recall(ctx, r.Scope(run.Job.Operation), o, e.BatchSize(kind) > 1, paced)
 }
 
 // verifies are the columns of verifiers.
@@ -350,6 +367,66 @@ func (a *answersOf) open(ctx context.Context, of answers.Scope, look bool, calls
 	session.DelayWrites(calls.Crowded)
 	a.opened.Add(func() error { return session.Close(ctx) })
 	return session.Answers, nil
+}
+
+// recall counts the calls about a scope that the state knows of and that are within a window. Of a
+// batch it has an answer for each key: those with one request id, or that came at one time, were one
+// call. It does not know of refused calls.
+func (a *answersOf) recall(ctx context.Context, of answers.Scope, o pace.Options, batches bool, calls *pace.Controller) error {
+	longest := time.Duration(0)
+	for _, w := range o.Windows {
+		longest = max(longest, w.Per)
+	}
+	if longest == 0 {
+		return nil
+	}
+	type call struct {
+		at time.Time
+		id string
+		n  int // tells calls apart that are not batches
+	}
+	sent, since := map[call]int{}, time.Now().Add(-longest)
+	note := func(at time.Time, id string) {
+		c := call{at: at}
+		switch {
+		case at.Before(since):
+			return
+		case !batches:
+			c.n = len(sent)
+		case id != "":
+			c.at, c.id = at.Truncate(time.Second), id
+		}
+		sent[c]++
+	}
+	var from interface {
+		List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error]
+		Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+		Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+	} = a.store
+	if a.Objects != nil {
+		from = a.Objects
+	}
+	scope := answers.Filter{Service: of.Service, Operation: of.Operation}
+	for i, err := range from.List(ctx, scope) {
+		if err != nil {
+			return wire.UnlessUnavailable(err)
+		}
+		note(i.Received, i.Request)
+	}
+	for _, open := range []iter.Seq2[answers.OpenCall, error]{from.Unknown(ctx), from.Parked(ctx)} {
+		for c, err := range open {
+			if err != nil {
+				return wire.UnlessUnavailable(err)
+			}
+			if scope.Selects(c.Scope) {
+				note(c.Sent, c.Request)
+			}
+		}
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(sent), func(a, b call) int { return a.at.Compare(b.at) }) {
+		calls.Recall(c.at, sent[c])
+	}
+	return nil
 }
 
 // Close closes all that is open.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/provider"
@@ -273,16 +274,20 @@ func checkNames(all []*resolverSettings) error {
 	return errors.Join(errs...)
 }
 
-// perSecond is the rate that keeps all limits, with calls spaced evenly; keys says that they count
-// keys. 0 is no limit.
-func perSecond(rates []provider.Rate) (calls float64, keys bool) {
+// perSecond is the rate that keeps all limits of up to a minute, with calls spaced evenly; keys says
+// that they count keys. 0 is no limit. windows are the longer limits.
+func perSecond(rates []provider.Rate) (calls float64, keys bool, windows []pace.Window) {
 	for _, r := range rates {
+		if r.Per > time.Minute {
+			windows = append(windows, pace.Window{Count: r.Count, Per: r.Per, Keys: r.Keys})
+			continue
+		}
 		if of := float64(r.Count) / r.Per.Seconds(); calls == 0 || of < calls {
 			calls = of
 		}
 		keys = keys || r.Keys
 	}
-	return calls, keys
+	return calls, keys, windows
 }
 
 // forService returns the flags of a service among several resolvers.

@@ -45,11 +45,12 @@ const APIKeyVariable = "LEADETL_API_KEY"
 
 // remoteFlags are the flags of a run that uses a service.
 type remoteFlags struct {
-	resolvers      []string // as given
-	resolver       string   // the one that is given; EmbeddedResolver without one
-	several        bool     // an order is asked in place of resolver
-	beside         []string // names in stored answers of the others in the order
-	variable       string   // with the API key
+	resolvers      []string         // as given
+	resolver       string           // the one that is given; EmbeddedResolver without one
+	several        bool             // an order is asked in place of resolver
+	paced          *pace.Controller // of one among several; nil makes one
+	beside         []string         // names in stored answers of the others in the order
+	variable       string           // with the API key
 	serviceName    string
 	buyAgain       bool
 	apiKeyFile     string
@@ -363,6 +364,9 @@ type storedAnswers interface {
 
 // controller returns the controller that paces calls as the flags say.
 func (f *remoteFlags) controller() (*pace.Controller, error) {
+	if f.paced != nil {
+		return f.paced, nil
+	}
 	o := pace.DefaultOptions()
 	o.Concurrency, o.GiveUp = f.concurrency, f.giveUpAfter
 	if f.rate != limit.None {

@@ -1,0 +1,52 @@
+//go:build unix
+
+package resolvers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/badservice"
+)
+
+// TestRateOfDay: a limit a day can be used at once, and what earlier runs have asked counts: of a
+// batch, the request.
+func TestRateOfDay(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, rate   string
+		batch        int
+		first, asked int // keys
+	}{
+		{"calls", "[100/s, 10/day]", 0, 8, 10},
+		{"keys", "[100/s, 12 keys/day]", 4, 8, 12},
+		{"batches", "[100/s, 3/day]", 4, 8, 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := newOrder(t, profiles(c.first))
+			o := badservice.DefaultProvider("acme")
+			o.Batch = c.batch
+			acme := x.starts(o)
+			x.resolvers = []string{"acme: {key_file: ./key, rate: " + c.rate + "}"}
+			x.run(cli.ExitDone)
+			if n := len(acme.Ledger()); n != c.first {
+				t.Fatalf("%d keys were asked, want %d", n, c.first)
+			}
+			x.write("in.csv", profiles(20))
+			x.run(cli.ExitBudget, "--overwrite", "--max-duration", "2s")
+			if n := len(acme.Ledger()); n != c.asked {
+				t.Errorf("%d keys were asked, want %d", n, c.asked)
+			}
+		})
+	}
+	x := newOrder(t, profiles(1))
+	o := badservice.DefaultProvider("bulk")
+	o.Batch = 10
+	x.starts(o)
+	x.resolvers = []string{"bulk: {key_file: ./key, rate: 9 keys/day}"}
+	if said := x.run(cli.ExitUsage); !strings.Contains(said, "rate is 9 keys, and a request to bulk has up to 10; ask for a higher limit") {
+		t.Errorf("it says %s", said)
+	}
+}

@@ -72,6 +72,7 @@ func TestBatch(t *testing.T) {
 		{"one without a status", byStatus, 207, "", "[" + hit("a", "") + `,{"s":"404"},{"s":402}]`, unknown + "|no_match 1|no_credits general=false unbilled=false billed=false after=0s"},
 		{"elements under a name", asPerson, 200, "", "[" + hit("a", "") + `,null,` + hit("c", "") + "]", "match a@x.example 2|no_match 1|match c@x.example 2"},
 		{"a total, shared by matches", byPosition, 200, "X-Spent: 5", "[" + hit("a", "") + `,{"email":null},` + hit("c", "") + "]", "match a@x.example 3|no_match 0|match c@x.example 2"},
+		{"a total that leaves a rest", byPosition, 200, "X-Spent: 8", "[" + hit("a", "") + "," + hit("b", "") + "," + hit("c", "") + "]", "match a@x.example 3|match b@x.example 3|match c@x.example 2"},
 		{"a total without a match", byPosition, 200, "X-Spent: 4", `[{"email":null},{"email":null},{"email":null}]`, "no_match 2|no_match 1|no_match 1"},
 		{"as a whole: too fast", byPosition, 429, "Retry-After: 8", `{"error":1}`, strings.Repeat("|limited general=false unbilled=false billed=false after=8s", 3)[1:]},
 		{"as a whole: no credits", byName, 402, "", `{"error":1}`, strings.Repeat("|no_credits general=false unbilled=false billed=false after=0s", 3)[1:]},

@@ -256,7 +256,8 @@ func rawJSON(v jsontree.Value) []byte {
 }
 
 // share says what each key cost. A figure of the answer is that of all keys: their matches share
-// it in order, the first gets the rest, and without a match all share it. An answer that does not
+// it in order, the first ones get one more each if it leaves a rest, and without a match all share
+// it. So no share is above the price unless the total is above that of all. An answer that does not
 // say it has the figures of its elements, or the prices of the entry.
 func (r *Request) share(all []Verdict, h http.Header, body jsontree.Value) {
 	total, said := r.entry.spent(h, body)
@@ -273,8 +274,8 @@ func (r *Request) share(all []Verdict, h http.Header, body jsontree.Value) {
 	}
 	shares := make([]int64, len(all))
 	for n, i := range payers {
-		if shares[i] = total / int64(len(payers)); n == 0 {
-			shares[i] += total % int64(len(payers))
+		if shares[i] = total / int64(len(payers)); int64(n) < total%int64(len(payers)) {
+			shares[i]++
 		}
 	}
 	for i := range all {

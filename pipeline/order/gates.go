@@ -3,6 +3,7 @@ package order
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ const judgedKeys = 1000
 type gates struct {
 	keep  func(judged map[string]bool) error
 	judge int // how many keys decide
+	log   *slog.Logger
 
 	mu      sync.Mutex
 	turns   int64 // that were given
@@ -40,7 +42,7 @@ type tally struct {
 
 // newGates makes the gates of an order, with the verdicts of earlier processes of the run.
 func newGates(o *Order, with Options) *gates {
-	g := &gates{keep: with.KeepJudged, judge: cmp.Or(with.Judge, judgedKeys), changed: make(chan struct{}), tallies: map[int]*tally{}, judged: map[string]bool{}}
+	g := &gates{keep: with.KeepJudged, judge: cmp.Or(with.Judge, judgedKeys), log: with.Log, changed: make(chan struct{}), tallies: map[int]*tally{}, judged: map[string]bool{}}
 	maps.Copy(g.judged, with.Judged)
 	for i, s := range o.Steps {
 		if _, known := g.judged[s.Name]; s.MinMatch > 0 && !known {
@@ -124,6 +126,10 @@ func (g *gates) count(w *way, from, to int) error {
 			g.judged[t.name] = float64(t.matched) >= t.share*float64(len(t.keys))
 			delete(g.tallies, i)
 			verdicts = true
+			if !g.judged[t.name] && g.log != nil {
+				g.log.Warn("a resolver has fewer matches than its min_match: it is not asked about the other rows, as resolvers_skipped says of them",
+					"resolver", t.name, "keys", len(t.keys), "matched", t.matched, "min_match", t.share)
+			}
 		}
 	}
 	if !verdicts {

@@ -253,12 +253,16 @@ func (c *call) fail(f *resolution.CallError) (Answer, error) {
 	} else if miss {
 		return c.answered(miss404(f), c.buyer.run)
 	}
-	if f.Class == resolution.Invalid {
+	if f.Class == resolution.Invalid && !c.buyer.remote.Judged {
 		c.buyer.refusals.answer()
 	}
 	if f.Class == resolution.Invalid && c.settles(f) {
 		a := refusal(c.buyer.run, refusedReason(f), f, c.buyer.remote.Price.BadRow)
-		return c.close(a, refused, refusedAs(a))
+		given, err := c.close(a, refused, refusedAs(a))
+		if err == nil && c.buyer.remote.Judged && c.buyer.refusals.areBad(c.question.Hash()) {
+			err = c.buyer.stopFor(allBad)
+		}
+		return given, err
 	}
 	how := unbilled
 	if f.Billed() {

@@ -3,6 +3,7 @@ package purchase
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -32,6 +33,9 @@ const (
 	// As many different questions in a row mean that the service accepts none: before
 	// the first answer and after it, and of plain 404s.
 	firstDenied, laterDenied, plain404s = 3, 5, 5
+	// badRows different questions are bad rows for a provider before it has answered one: then its
+	// entry asks for something else than it knows.
+	badRows = 20
 )
 
 // refusals tells a service that refuses one question from one that refuses all:
@@ -45,6 +49,7 @@ type refusals struct {
 	last     error
 	denied   map[answers.Hash]bool // since the last answer
 	plain    map[answers.Hash]bool // plain 404s, until the service is known
+	bad      map[answers.Hash]bool // bad rows, until the first answer
 	known    bool                  // a match or a stated miss is stored
 	looked   bool                  // in the store, for known
 }
@@ -85,6 +90,26 @@ func (r *refusals) deny(h answers.Hash, f *resolution.CallError, plain404 bool) 
 	}
 	r.log.Warn("the service refuses an identifier; its rows fail", "key_hash", h.String(), "why", f.Reason())
 	return false
+}
+
+// allBad is the refusal of a provider that calls the first rows bad, all of them.
+var allBad = &resolution.CallError{
+	Class: resolution.Denied, General: true, Sent: true,
+	Detail: fmt.Sprintf("each of the first %d rows is a bad one for it; check the request of its entry", badRows),
+}
+
+// areBad notes that a question is a bad row for a provider, and reports whether all are.
+func (r *refusals) areBad(h answers.Hash) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answered {
+		return false
+	}
+	if r.bad == nil {
+		r.bad = map[answers.Hash]bool{}
+	}
+	r.bad[h] = true
+	return len(r.bad) >= badRows
 }
 
 // all returns the last refusal if the service has refused all questions of the run.

@@ -288,3 +288,35 @@ func TestKeyGrowsOld(t *testing.T) {
 		})
 	}
 }
+
+// A provider to which every row is a bad one stops the run, unless it has answered before. A service
+// of the interface does not: its callers' rows may be bad.
+func TestAllRowsAreBad(t *testing.T) {
+	for _, f := range []struct {
+		name   string
+		judged bool
+		good   int // the first questions, which it answers
+		stops  bool
+	}{
+		{"a provider", true, 0, true}, {"a provider that has answered", true, 1, false}, {"a service", false, 0, false},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			_, store := laterOf(t)
+			asked := 0
+			b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) {
+				if asked++; asked <= f.good {
+					return 200, `{"lead":{"phone":"+12025550100"}}`, nil
+				}
+				return 0, "", &resolution.CallError{Class: resolution.Invalid, Status: 400, Sent: true}
+			}), func(r *Remote) { r.Judged = f.judged })
+			var keys []string
+			for n := range badRows + 5 {
+				keys = append(keys, fmt.Sprint("network.example/in/", n))
+			}
+			_, err := askAll(t, b, keys...)
+			if errors.Is(err, ErrRefused) != f.stops || f.stops && asked != badRows || err != nil && !strings.Contains(err.Error(), "check the request of its entry") {
+				t.Errorf("%d asked, %v", asked, err)
+			}
+		})
+	}
+}

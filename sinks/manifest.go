@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -288,6 +289,21 @@ type ResolverTotals struct {
 	// Passed counts the rows that went on without it, and that ask it once more when the job is
 	// run again.
 	Passed int64 `json:"passed,omitempty"`
+	// Unknown counts the rows that went on without it because its call may have been billed, and that
+	// ask it once more with --retry-unknown.
+	Unknown int64 `json:"unknown,omitempty"`
+}
+
+// CountPassed counts a row that went on without resolvers; unknown says that the call of one may have
+// been billed.
+func (t *Totals) CountPassed(resolvers iter.Seq2[string, bool]) {
+	for name, unknown := range resolvers {
+		if unknown {
+			t.CountResolver(name, ResolverTotals{Unknown: 1})
+		} else {
+			t.CountResolver(name, ResolverTotals{Passed: 1})
+		}
+	}
 }
 
 // CountResolver adds the counts of a resolver.
@@ -301,6 +317,7 @@ func (t *Totals) CountResolver(name string, n ResolverTotals) {
 	sum.Credits += n.Credits
 	sum.Added += n.Added
 	sum.Passed += n.Passed
+	sum.Unknown += n.Unknown
 	t.Resolvers[name] = sum
 }
 

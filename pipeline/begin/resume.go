@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -255,8 +254,12 @@ func mayImprove(t sinks.Totals, waiting []string) bool {
 	for _, reason := range waiting {
 		wait += t.Reasons[outcome.Failed.String()][reason]
 	}
-	passed := slices.ContainsFunc(slices.Collect(maps.Values(t.Resolvers)), func(r sinks.ResolverTotals) bool { return r.Passed > 0 })
-	return t.Skipped > 0 || t.Failed > wait || passed
+	for name, r := range t.Resolvers {
+		if r.Passed > 0 || r.Unknown > 0 && !slices.Contains(waiting, outcome.ReasonUnknownCall+":"+name) {
+			return true
+		}
+	}
+	return t.Skipped > 0 || t.Failed > wait
 }
 
 // checkSuppressed reports whether the matches with the suppression lists are known

@@ -270,7 +270,7 @@ func (w *walk) best(g resolution.Group) int {
 	some, other := -1, -1
 	for _, i := range w.used {
 		k := &w.key.said[i]
-		if (k.groups[0]&^w.refused[i])>>g&1 == 0 {
+		if (k.groups[0]&^w.refused[i])>>g&1 == 0 || w.isRefuted(g, i) {
 			continue
 		}
 		fills := k.fills & wanted
@@ -288,6 +288,29 @@ func (w *walk) best(g resolution.Group) int {
 		return some
 	}
 	return other
+}
+
+// isRefuted reports whether a step's email or phone is refused, by accept or by a verifier, so that
+// the lists and hashes of that answer, which have it too, are not taken either. A value that a
+// verifier refused stays refused when another resolver has it.
+func (w *walk) isRefuted(g resolution.Group, i int) bool {
+	of, has := guarded[g]
+	if !has {
+		return false
+	}
+	k := &w.key.said[i]
+	if (k.groups[1]|w.refused[i])>>of.group&1 == 1 {
+		return true
+	}
+	return slices.ContainsFunc(w.checked, func(v verdict) bool {
+		return v.state == answered && !v.accepted && values[w.order.Steps[v.step].Verifies].group == of.group && v.value == of.of(k.row)
+	})
+}
+
+// guarded are the groups whose values are taken only with the first one of their kind.
+var guarded = map[resolution.Group]value{
+	resolution.GroupEmail: values["email"], resolution.GroupEmails: values["email"], resolution.GroupHashes: values["email"],
+	resolution.GroupPhone: values["phone"], resolution.GroupPhones: values["phone"],
 }
 
 // outcome is what became of the row, with its reason.

@@ -154,7 +154,7 @@ func rowText(o *Order, k *key, r *result) string {
 				continue
 			}
 			for _, name := range slices.Sorted(maps.Keys(values)) {
-				if v := values[name]; v.group == resolution.Group(g) && !v.list && v.of(k.said[s].row) != "" && !strings.HasPrefix(name, "phone_") {
+				if v := values[name]; v.group == resolution.Group(g) && (!v.list || name == "emails") && v.of(k.said[s].row) != "" && !strings.HasPrefix(name, "phone_") {
 					text = append(text, fmt.Sprintf("%s=%s@%s", name, v.of(k.said[s].row), o.Steps[s].Name))
 				}
 			}
@@ -241,6 +241,8 @@ func (s *scripted) answer(words []string, about string) purchase.Answer {
 			lead.Email = value
 		case "phone":
 			lead.Phone = value
+		case "emails":
+			lead.Emails = append(lead.Emails, resolution.ContactEmail{Email: value})
 		case "title":
 			lead.JobTitle = value
 		case "company", "domain":
@@ -299,6 +301,9 @@ func TestOrders(t *testing.T) {
 		{"a verifier looks at all before it", "email", []string{"a: email=1", "b: email=2", "v verifies=email accept=email_status:valid: valid=2 credits=1"}, "a v b v", "matched by=a email=2@b credits=2", "a=matched* b=matched* v=matched* v=matched*"},
 		{"nothing found, nothing verified", "email", []string{"a: none", "v verifies=email accept=email_status:valid: valid=1"}, "a", "no_match no_match", "a=no_match*"},
 		{"a verifier without budget keeps the row waiting", "email", []string{"a: email=1", "v verifies=email accept=email_status:valid: budget", "b: email=2"}, "a v", "skipped budget:v by=a email=1@a", "a=matched*"},
+		{"a refuted value stays refused, whoever has it", "email", []string{"a: email=1", "v verifies=email accept=email_status:valid: none", "b: email=1 title=cook", "c: email=2"}, "a v b c", "matched by=a email=2@c job_title=cook@b", "a=matched* v=no_match* b=matched* c=matched*"},
+		{"lists go with a refused value", "email", []string{"a accept=email_status:valid: email=1 emails=1 status=risky", "b: email=2 emails=2"}, "a b", "matched by=a email=2@b emails=2@b", "a=matched* b=matched*"},
+		{"also with a refuted one", "email", []string{"a: email=1 emails=1 title=cook", "v verifies=email accept=email_status:valid: none"}, "a v", "matched by=a job_title=cook@a", "a=matched* v=no_match*"},
 		{"or lets the value pass", "email", []string{"a: email=1", "v else=next verifies=email accept=email_status:valid: budget", "b: email=2"}, "a v", "matched by=a email=1@a skipped=v:budget", "a=matched*"},
 	} {
 		f.check(t)

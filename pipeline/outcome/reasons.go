@@ -28,12 +28,13 @@ const (
 )
 
 // AskedLater yields the names of the resolvers that a row went on without, and that may answer when
-// the job is run again. skipped has all that it went on without: NAME:reason;NAME:reason
-func AskedLater(skipped string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// the job is run again; unknown says that the user has to want that. skipped has all that it went on
+// without: NAME:reason;NAME:reason
+func AskedLater(skipped string) iter.Seq2[string, bool] {
+	return func(yield func(name string, unknown bool) bool) {
 		for one := range strings.SplitSeq(skipped, ";") {
 			name, reason, noted := strings.Cut(one, ":")
-			if noted && reason != ReasonMinMatch && reason != ReasonUnknownCall && !yield(name) {
+			if noted && reason != ReasonMinMatch && !yield(name, reason == ReasonUnknownCall) {
 				return
 			}
 		}

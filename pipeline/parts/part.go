@@ -347,9 +347,7 @@ func countOrigin(o columns.Origin, t *sinks.Totals) {
 			t.CountResolver(name, sinks.ResolverTotals{Added: 1})
 		}
 	}
-	for name := range outcome.AskedLater(o.Skipped) {
-		t.CountResolver(name, sinks.ResolverTotals{Passed: 1})
-	}
+	t.CountPassed(outcome.AskedLater(o.Skipped))
 }
 
 // CountRejects counts malformed lines by reason.

@@ -195,9 +195,7 @@ func (a *asked) check(g *groupFacts) {
 		if i < len(skipped) {
 			noted = string(skipped[i])
 		}
-		for name := range outcome.AskedLater(noted) {
-			a.totals.CountResolver(name, sinks.ResolverTotals{Passed: 1})
-		}
+		a.totals.CountPassed(outcome.AskedLater(noted))
 		if i >= len(keys) || keys[i] == nil || !a.hasKeys {
 			continue
 		}

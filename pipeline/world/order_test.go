@@ -375,7 +375,7 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool) {
 	for i, key := range keys {
 		text := o.row(b, i)
 		o.world.Note("batch %d: %s: %s", number, key, text)
-		later := strings.Contains(b.Origins[i].Skipped, ":"+outcome.ReasonUnknownCall)
+		later := false
 		for range outcome.AskedLater(b.Origins[i].Skipped) {
 			later = true
 		}

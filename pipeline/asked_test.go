@@ -165,6 +165,8 @@ func (o ordered) order(store *answers.Store) *order.Order {
 				s.Verifies, s.Accept = value, map[string][]string{"email_status": {"valid"}}
 			case "else":
 				s.ElseNext = true
+			case "min_match":
+				s.MinMatch = 0.5
 			}
 		}
 	}
@@ -401,5 +403,57 @@ func TestAskedOverRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		same("after a budget", o, result, true)
+	})
+}
+
+// TestMinMatchOverRestarts: a resolver is judged on the first keys that need it, also if the run is
+// interrupted before their number is reached, and its parts until then are recorded.
+func TestMinMatchOverRestarts(t *testing.T) {
+	const keys = 1200
+	var list, facts strings.Builder
+	list.WriteString("network_url\n")
+	for i := range keys {
+		fmt.Fprintf(&list, "linkedin.com/in/k%d\n", i)
+		if i%3 == 0 || i > 502 && i%3 == 1 { // 334 and 165 of the first 1000
+			fmt.Fprintf(&facts, "k%d is email=k%d@x.example credits=1; ", i, i)
+		}
+	}
+	in(t, func(t *testing.T) {
+		made := func() ordered {
+			o := ordered{setup: setup{dir: t.TempDir(), op: resolution.Enrichment, batchRows: 50, rowsPerPart: 100}, want: "email", resolvers: []string{
+				"a min_match: " + facts.String(), "b: k1199 is email=k1199@b.example credits=1",
+			}}
+			o.input(t, "in.csv", list.String())
+			return o
+		}
+		whole := made()
+		want, err := whole.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := whole.asked(t)
+		if n := want.Totals.Resolvers["a"].Asked; n != 1000 || want.Totals.Resolvers["b"].Matched != 1 {
+			t.Fatalf("%d keys were asked, %+v", n, want.Totals)
+		}
+		for _, stop := range []int64{150, 900, 1500} {
+			o, calls := made(), atomic.Int64{}
+			ctx, cancel := context.WithCancel(t.Context())
+			o.calls = func() {
+				if calls.Add(1) == stop {
+					cancel()
+				}
+			}
+			if _, err := o.run(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			cancel()
+			result, err := o.run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := o.asked(t); !slices.Equal(got, all) || fmt.Sprint(result.Totals) != fmt.Sprint(want.Totals) {
+				t.Errorf("stopped at call %d: %+v, want %+v", stop, result.Totals, want.Totals)
+			}
+		}
 	})
 }

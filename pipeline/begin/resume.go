@@ -103,6 +103,9 @@ func (d *Decision) resume(previous previousRun) error {
 	if err := d.resumeJudged(previous.manifest, ours); err != nil {
 		return err
 	}
+	if previous.manifest == nil && d.Run.Order != nil && d.Run.Order.Judges(d.Judged) {
+		recorded = nil // the first keys decide, so they are counted again, without a call
+	}
 	if ours { // a run that has not finished, and may have replaced nothing yet
 		d.Header.Run, d.Header.BegunAt = cmp.Or(previous.header.Run, d.Header.Run), previous.header.BegunAt
 		d.Header.PaidBefore = previous.header.PaidBefore

@@ -221,6 +221,14 @@ func (o *Order) NotesSkipped() bool {
 	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.ElseNext || s.MinMatch > 0 })
 }
 
+// Judges reports whether a resolver with a MinMatch has no verdict yet.
+func (o *Order) Judges(judged map[string]bool) bool {
+	return slices.ContainsFunc(o.Steps, func(s *Step) bool {
+		_, known := judged[s.Name]
+		return s.MinMatch > 0 && !known
+	})
+}
+
 // Verifies reports whether a resolver is asked about values that others have found.
 func (o *Order) Verifies() bool {
 	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.Verifies != "" })

@@ -111,10 +111,11 @@ func (w *walk) through() (a action, again bool) {
 			}
 			continue
 		}
-		if w.complete() || !w.isFor(s) {
+		k := &w.key.said[i]
+		if w.complete() || !w.isFor(s) && (s.Remote == nil || k.state == absent || k.state == stopped) { // what is stored counts, whatever it was asked for
 			continue
 		}
-		switch k := &w.key.said[i]; k.state {
+		switch k.state {
 		case unlooked:
 			return action{kind: look, step: i}, false
 		case answered:
@@ -211,7 +212,7 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 }
 
 // passesOver reports whether a step without an answer is passed over, because the stored answers of
-// later ones leave nothing missing; but not because of answers that were bought since it was passed
+// later ones leave nothing missing that it is for; but not because of answers that were bought since it was passed
 // over by else: next. missing says that a is needed to know.
 func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 	kept := w.result
@@ -219,10 +220,10 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 	w.used = slices.Clone(w.used)
 	for j := i + 1; j < len(w.order.Steps); j++ {
 		s := w.order.Steps[j]
-		if w.merge(); w.complete() {
+		if w.merge(); !w.lacks(w.order.Steps[i]) {
 			return action{}, true, false
 		}
-		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) { // reference data is not stored: it never comes before a question
+		if s.Remote == nil || s.Verifies != "" { // reference data is not stored: it never comes before a question
 			continue
 		}
 		switch later := &w.key.said[j]; {
@@ -235,11 +236,14 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		}
 	}
 	w.merge()
-	return action{}, w.complete(), false
+	return action{}, !w.lacks(w.order.Steps[i]), false
 }
 
 // isFor reports whether a step may fill what is missing.
 func (w *walk) isFor(s *Step) bool { return w.order.all == 0 || s.fors&^w.got != 0 }
+
+// lacks reports whether something is missing that a step may fill.
+func (w *walk) lacks(s *Step) bool { return !w.complete() && w.isFor(s) }
 
 // complete reports whether nothing wanted is missing.
 func (w *walk) complete() bool {

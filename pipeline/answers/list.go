@@ -219,41 +219,37 @@ func (st *Stat) count(scope Scope, a Answer) {
 	st.Tallies[i].Add(a)
 }
 
-// Held counts what is stored of an operation under one name of a service.
+// Held counts what is stored of a scope.
 type Held struct {
 	Answers int64
 	Calls   int64 // open
 }
 
-// Others counts what is stored of a scope's operation under other names of services. It reads
-// the whole table of answers only if there are others.
-func (c *Contents) Others(ctx context.Context, than Scope) (map[string]Held, error) {
-	is := func(s Scope) bool { return s.Operation == than.Operation && s.Service != than.Service }
-	var others int
-	if err := c.from.QueryRowContext(ctx, "SELECT count(*) FROM scopes WHERE operation = ? AND service <> ?", string(than.Operation), than.Service).Scan(&others); err != nil {
-		return nil, fault(err)
+// Held counts what is stored of some scopes. It reads the whole table of answers only if there are
+// such.
+func (c *Contents) Held(ctx context.Context, of func(Scope) bool) (map[Scope]Held, error) {
+	scopes, err := scopesIn(ctx, c.from)
+	if err != nil || !slices.ContainsFunc(scopes, of) {
+		return nil, err
 	}
-	if others == 0 {
-		return nil, nil
-	}
-	held := map[string]Held{}
+	held := map[Scope]Held{}
 	calls, err := c.calls(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, call := range calls {
-		if is(call.Scope) {
-			h := held[call.Service]
+		if of(call.Scope) {
+			h := held[call.Scope]
 			h.Calls++
-			held[call.Service] = h
+			held[call.Scope] = h
 		}
 	}
 	st, err := c.Stat(ctx)
 	for _, t := range st.Tallies {
-		if is(t.Scope) {
-			h := held[t.Service]
+		if of(t.Scope) {
+			h := held[t.Scope]
 			h.Answers += t.Answers
-			held[t.Service] = h
+			held[t.Scope] = h
 		}
 	}
 	return held, err

@@ -173,8 +173,10 @@ func (s *Store) Knows(ctx context.Context, of Scope) (known bool, err error) {
 
 // Scopes lists the scopes of all questions. The same key in two scopes is two
 // questions.
-func (s *Store) Scopes(ctx context.Context) ([]Scope, error) {
-	return collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (sc Scope, err error) {
+func (s *Store) Scopes(ctx context.Context) ([]Scope, error) { return scopesIn(ctx, s.reads) }
+
+func scopesIn(ctx context.Context, from querier) ([]Scope, error) {
+	return collect(ctx, from, func(row interface{ Scan(...any) error }) (sc Scope, err error) {
 		err = row.Scan(&sc.Service, &sc.Operation)
 		return sc, err
 	}, "SELECT service, operation FROM scopes ORDER BY id")

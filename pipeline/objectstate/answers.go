@@ -220,16 +220,16 @@ func (s *State) spentSince(ctx context.Context, day string, without answers.Scop
 	return spent, nil
 }
 
-// Others counts what is stored of a scope's operation under other names of services. An
-// answer that is in several files, because it was bought again, counts in each.
-func (s *State) Others(ctx context.Context, than answers.Scope) (map[string]answers.Held, error) {
+// Held counts what is stored of some scopes. An answer that is in several files, because it was
+// bought again, counts in each.
+func (s *State) Held(ctx context.Context, some func(answers.Scope) bool) (map[answers.Scope]answers.Held, error) {
 	scopes, err := s.Scopes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	held := map[string]answers.Held{}
+	held := map[answers.Scope]answers.Held{}
 	for _, of := range scopes {
-		if of.Operation != than.Operation || of.Service == than.Service {
+		if !some(of) {
 			continue
 		}
 		calls, err := s.OpenCalls(ctx, of)
@@ -259,7 +259,7 @@ func (s *State) Others(ctx context.Context, than answers.Scope) (map[string]answ
 			return nil, err
 		}
 		if h != (answers.Held{}) {
-			held[of.Service] = h
+			held[of] = h
 		}
 	}
 	return held, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/internal/wholefile"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -266,6 +268,9 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	for _, warning := range e.Warnings() {
 		run.Log.Warn("the entry of a provider may not say what is meant", "provider", e.Name, "warning", warning)
 	}
+	if err := warnOfForms(ctx, stored.State, r.Scope(run.Job.Operation), run.Log); err != nil {
+		return err
+	}
 	store, err := stored.open(ctx, r.Scope(run.Job.Operation), f.planning || remote.offline, r.Pace)
 	if err != nil {
 		return err
@@ -286,6 +291,29 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	opened.Add(func() error { c.Close(); return nil })
 	r.Service = c
 	return stored.recall(ctx, r.Scope(run.Job.Operation), o, e.BatchSize(kind) > 1, paced)
+}
+
+// warnOfForms says how many answers of a provider are stored for another form of its request, until
+// as many are stored for this one.
+func warnOfForms(ctx context.Context, state wire.State, of answers.Scope, log *slog.Logger) error {
+	count := func(some func(answers.Scope) bool) (n int64, err error) {
+		held, err := heldOf(ctx, state, some)
+		for _, h := range held {
+			n += h.Answers
+		}
+		return n, err
+	}
+	others, err := count(func(s answers.Scope) bool {
+		return s != of && s.IsProvider() && s.Service == of.Service && s.Identifier() == of.Identifier()
+	})
+	if err != nil || others == 0 {
+		return err
+	}
+	same, err := count(func(s answers.Scope) bool { return s == of })
+	if err == nil && same < others {
+		log.Warn(fmt.Sprintf("%s of %s are stored for another form of its request; they are not used, and what is needed of them is bought again", figures.Plural(others, "answer"), of.Service))
+	}
+	return err
 }
 
 // verifies are the columns of verifiers.

@@ -446,8 +446,7 @@ func checkOffline(ctx context.Context, state wire.State, store storedAnswers, as
 // not used, and what was bought is bought again. It refuses a run whose service has such a
 // name, unless a flag says that this is meant.
 func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answers.Scope, log *slog.Logger) error {
-	held, err := otherNames(ctx, state, of)
-	maps.DeleteFunc(held, func(name string, _ answers.Held) bool { return slices.Contains(f.beside, name) })
+	held, err := f.otherNames(ctx, state, of)
 	if err != nil || len(held) == 0 {
 		return err
 	}
@@ -476,9 +475,22 @@ func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answe
 	return nil
 }
 
-func otherNames(ctx context.Context, state wire.State, of answers.Scope) (map[string]answers.Held, error) {
+// otherNames is what is stored under other names, without those of the others in the order.
+func (f *remoteFlags) otherNames(ctx context.Context, state wire.State, than answers.Scope) (map[string]answers.Held, error) {
+	scopes, err := heldOf(ctx, state, func(s answers.Scope) bool {
+		return s.Operation == than.Operation && s.Service != than.Service && !slices.Contains(f.beside, s.Service)
+	})
+	held := map[string]answers.Held{}
+	for s, h := range scopes {
+		held[s.Service] = h
+	}
+	return held, err
+}
+
+// heldOf counts what a state has of some scopes.
+func heldOf(ctx context.Context, state wire.State, some func(answers.Scope) bool) (map[answers.Scope]answers.Held, error) {
 	if state.Objects != nil {
-		held, err := state.Objects.Others(ctx, of)
+		held, err := state.Objects.Held(ctx, some)
 		return held, wire.UnlessUnavailable(err)
 	}
 	if !wire.HoldsAnswers(state.Folder) {
@@ -489,7 +501,7 @@ func otherNames(ctx context.Context, state wire.State, of answers.Scope) (map[st
 		return nil, err
 	}
 	defer contents.Close()
-	return contents.Others(ctx, of)
+	return contents.Held(ctx, some)
 }
 
 func heldText(h answers.Held) string {

@@ -32,16 +32,23 @@ type bought struct {
 
 func (b *bought) look(_ context.Context, keys []string, says func(int, purchase.Looked)) error {
 	return b.buyer.Look(keys, func(from int, looked []purchase.Looked) {
-		kept := resolution.NewAnswers()
-		for _, l := range looked {
-			kept.AddRow(l.Found)
-		}
-		b.layout.CleanPhones(kept)
+		keepFound(b.layout, looked)
 		for i, l := range looked {
-			l.Found = rowOf(kept, i)
 			says(from+i, l)
 		}
 	})
+}
+
+// keepFound copies what was found out of memory that is used again, with phones in their canonical form.
+func keepFound(layout *columns.Layout, looked []purchase.Looked) {
+	kept := resolution.NewAnswers()
+	for _, l := range looked {
+		kept.AddRow(l.Found)
+	}
+	layout.CleanPhones(kept)
+	for i := range looked {
+		looked[i].Found = rowOf(kept, i)
+	}
 }
 
 func (b *bought) ask(ctx context.Context, keys []string, says func(int, purchase.Answer)) error {
@@ -74,13 +81,8 @@ func (p *planned) look(ctx context.Context, keys []string, says func(int, purcha
 		if err != nil {
 			return err
 		}
-		kept := resolution.NewAnswers()
-		for _, l := range looked {
-			kept.AddRow(l.Found)
-		}
-		p.layout.CleanPhones(kept)
+		keepFound(p.layout, looked)
 		for i, l := range looked {
-			l.Found = rowOf(kept, i)
 			says(from+i, l)
 		}
 		from += len(some)

@@ -81,7 +81,7 @@ shown:
 	go test -count=1 -vet=off -timeout 5m -run TestShownCommands ./cmd/leadetl
 
 kills:
-	go test -count=1 -vet=off -timeout 10m -run 'TestProgram|Killed' ./pipeline ./pipeline/answers ./resolution/service/sqlite ./cmd/leadetl/stories/{serve,remote,s3}
+	go test -count=1 -vet=off -timeout 10m -run 'TestProgram|Killed' ./pipeline ./pipeline/answers ./resolution/service/sqlite ./cmd/leadetl/stories/{serve,remote,resolvers,s3}
 
 check: format vet lint tidy bench-check ## check all but the tests: gofmt, vet, staticcheck, go.mod, the benchmarks
 
@@ -158,6 +158,7 @@ kill: ## kill runs, services and imports at random moments, KILLS times (200); d
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled|TestBackupKilled|TestImportKilled' ./cmd/leadetl/stories/serve
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl/stories/remote
+	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 6h -run 'TestOrdersKilled' ./cmd/leadetl/stories/resolvers
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 1h -run 'TestS3Killed' ./cmd/leadetl/stories/s3
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKill$$|TestJobsKilled' ./resolution/service/sqlite
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestKilled' ./pipeline/answers

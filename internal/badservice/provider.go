@@ -15,6 +15,8 @@ import (
 type ProviderOptions struct {
 	// Name is that of its entry. What it says about a key follows from both.
 	Name string
+	// Address is where it listens; "" is a free port of the loopback interface.
+	Address string
 	// Key is the API key of callers; empty accepts everybody.
 	Key string
 	// Seed makes the faults repeatable: each follows from it, the key, and how often that was asked.
@@ -90,6 +92,7 @@ type task struct {
 // NewProvider makes a provider, with the ledger of the one before it. It does not listen before Start.
 func NewProvider(o ProviderOptions) (*Provider, error) {
 	p := &Provider{options: o, quit: make(chan struct{}), faults: o.Faults, asked: map[string]int{}, polled: map[string]int{}, tasks: map[string]*task{}}
+	p.listener.address = o.Address
 	if o.Ledger == "" {
 		return p, nil
 	}

@@ -47,10 +47,11 @@ const Hasty = "atexit_sleep_ms=0"
 // scripts use, when it is called by their names.
 func Main(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
-		"leadetl": program.Main,
-		"parquet": showParquet, // parquet [-columns a,b] FILE…
-		"convert": convert,     // convert FORMAT FROM TO
-		"bought":  bought,      // bought STATE FILE
+		"leadetl":     program.Main,
+		"parquet":     showParquet, // parquet [-columns a,b] FILE…
+		"convert":     convert,     // convert FORMAT FROM TO
+		"bought":      bought,      // bought STATE FILE
+		"badprovider": badProvider, // badprovider OPTIONS
 	})
 }
 

@@ -82,9 +82,6 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 	case f.Open != "":
 		c.charge.status = foreign
 	}
-	if c.charge.status != booked && !b.codec.operation.IsKeyword() { // a booked charge has the price that was declared
-		c.charge.price = max(c.charge.price, b.surcharge.most.Load())
-	}
 	switch {
 	case d == Await:
 		c.state = parked
@@ -151,6 +148,9 @@ func (c *call) releaseSlot() {
 // both changes. Unknown and parked calls stay open on disk too, in any number.
 func (c *call) send() (Answer, error) {
 	b := c.buyer
+	if c.charge.status == free && !b.codec.operation.IsKeyword() { // a booked charge has the price that was declared
+		c.charge.price = max(c.charge.price, b.surcharge.most.Load())
+	}
 	if err := c.charge.hold(b.ctx); err != nil {
 		return Answer{}, err
 	}
@@ -369,6 +369,9 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 		c.charge.settle(0)
 		c.become(closed)
 	case answered, refused, delivered:
+		if a.Credits != nil {
+			b.learnCost(c.question, *a.Credits) // before the next request leaves, in the place of this one
+		}
 		if how != delivered {
 			earlier, err = c.store(ctx, a)
 		}
@@ -380,7 +383,6 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 			cost = *a.Credits
 		}
 		c.charge.settle(cost)
-		b.surcharge.learn(c.charge.price, cost)
 		b.counters.Settled(cost)
 		if how == refused {
 			b.counters.Refused(1)

@@ -2,7 +2,7 @@ package purchase
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,20 +182,41 @@ func (s *reservedEarlier) take(h answers.Hash) (price int64, found bool) {
 
 // surcharge learns that calls cost more than their price.
 type surcharge struct {
-	log    *slog.Logger
 	most   atomic.Int64 // the highest cost of a call above its price; 0 without one
 	warned sync.Once
 }
 
-// learn makes later calls expect this cost.
-func (s *surcharge) learn(price, cost int64) {
+// learn makes later calls expect a cost.
+func (s *surcharge) learn(cost int64) {
+	for most := s.most.Load(); cost > most && !s.most.CompareAndSwap(most, cost); most = s.most.Load() {
+	}
+}
+
+// OverPriceError says that an answer cost more than its price, which a Remote is strict about.
+type OverPriceError struct{ Price, Cost int64 }
+
+func (e *OverPriceError) Error() string {
+	return fmt.Sprintf("an answer cost %d credits, more than its price of %d, and strict stops then; correct the price in the entry of the provider, or leave out strict", e.Cost, e.Price)
+}
+
+func (e *OverPriceError) Unwrap() error { return ErrBudget }
+
+// learnCost learns what an answer to a question cost. It was booked in full.
+func (b *Buyer) learnCost(q answers.Question, cost int64) {
+	price := b.remote.Price.MaxCost(q)
 	if cost <= price {
 		return
 	}
-	if cost > s.most.Load() {
-		s.most.Store(cost) // of two at once the lower may be kept until the next
-	}
-	s.warned.Do(func() {
-		s.log.Warn("a call cost more than was expected; --credit-cost says what calls cost at most", "expected", price, "credits", cost)
+	b.counters.OverPrice(1)
+	b.surcharge.learn(cost)
+	b.surcharge.warned.Do(func() {
+		where := "--credit-cost says what calls cost at most"
+		if b.remote.Judged {
+			where = "the entry of the provider says what calls cost at most"
+		}
+		b.log.Warn("a call cost more than was expected; "+where, "resolver", b.remote.Name, "expected", price, "credits", cost)
 	})
+	if b.remote.Strict {
+		b.Stop(&OverPriceError{price, cost})
+	}
 }

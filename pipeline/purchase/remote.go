@@ -94,6 +94,8 @@ type Remote struct {
 	PaidBefore int64
 	// Price is what a call costs, and so what the budget holds before it leaves.
 	Price Price
+	// Strict stops the Remote as a budget does when an answer costs more than its price.
+	Strict bool
 	// Patience is how long an answer that comes later is waited for.
 	Patience time.Duration
 	// Later is how answers about records that come later are asked for; zero if they are not.

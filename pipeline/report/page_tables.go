@@ -274,6 +274,9 @@ func notes(r *Report) (list []note) {
 	if n := s.Calls.Quarantined; n > 0 {
 		list = append(list, note{count(n, "member") + " of answers left out because of an invalid value.", ""})
 	}
+	if n := s.Calls.OverPrice; n > 0 {
+		list = append(list, note{count(n, "answer") + " cost more than the price that is held before a call.", ""})
+	}
 	if n := s.Calls.OtherAddress; n > 0 {
 		list = append(list, note{count(n, "answer") + " under another address than was asked about, such as the present one of a profile.", ""})
 	}

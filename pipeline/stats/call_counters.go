@@ -24,6 +24,7 @@ type CallCounters struct {
 	credits                       atomic.Int64
 	unknown, refused, quarantined atomic.Int64
 	parked, otherAddress          atomic.Int64
+	overPrice                     atomic.Int64
 	earlierCalls, earlierCredits  atomic.Int64
 	calls, retries                tallies
 	latency                       latencies
@@ -73,6 +74,8 @@ type CallSnapshot struct {
 	Quarantined int64 `json:"quarantined"`
 	// OtherAddress are answers whose data are of an address that was not asked about.
 	OtherAddress int64 `json:"answered_under_another_address,omitempty"`
+	// OverPrice are answers of this run that cost more than their price.
+	OverPrice int64 `json:"over_price,omitempty"`
 
 	// P50, P95 and P99 are quantiles of the time from a request to its answer, within
 	// 2%; 0 without answers.
@@ -161,6 +164,9 @@ func (m *CallCounters) Parked(n int64) { m.parked.Add(n) }
 // Quarantined counts members of answers that were left out.
 func (m *CallCounters) Quarantined(n int64) { m.quarantined.Add(n) }
 
+// OverPrice counts answers that cost more than their price.
+func (m *CallCounters) OverPrice(n int64) { m.overPrice.Add(n) }
+
 // OtherAddress counts answers under another address.
 func (m *CallCounters) OtherAddress(n int64) { m.otherAddress.Add(n) }
 
@@ -201,6 +207,7 @@ func (s *CallSnapshot) addResolvers(of []Resolver) {
 		s.EarlierCalls, s.EarlierCredits = s.EarlierCalls+c.EarlierCalls, s.EarlierCredits+c.EarlierCredits
 		s.Unknown, s.Parked, s.Refused = s.Unknown+c.Unknown, s.Parked+c.Parked, s.Refused+c.Refused
 		s.Quarantined, s.OtherAddress = s.Quarantined+c.Quarantined, s.OtherAddress+c.OtherAddress
+		s.OverPrice += c.OverPrice
 		s.InFlight, s.Waiting = s.InFlight+c.InFlight, s.Waiting+c.Waiting
 	}
 	quantiles := all.quantiles(0.50, 0.95, 0.99)
@@ -214,8 +221,8 @@ func (m *CallCounters) Snapshot() CallSnapshot {
 		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Duplicates: duplicates,
 		Credits: m.credits.Load(), EarlierCalls: m.earlierCalls.Load(), EarlierCredits: m.earlierCredits.Load(),
 		Unknown: m.unknown.Load(), Parked: m.parked.Load(), Refused: m.refused.Load(), Quarantined: m.quarantined.Load(),
-		OtherAddress: m.otherAddress.Load(),
-		Retries:      m.retries.all(), ByClass: m.calls.all(), Waits: map[string]time.Duration{},
+		OtherAddress: m.otherAddress.Load(), OverPrice: m.overPrice.Load(),
+		Retries: m.retries.all(), ByClass: m.calls.all(), Waits: map[string]time.Duration{},
 	}
 	for _, n := range s.ByClass {
 		s.Calls += n

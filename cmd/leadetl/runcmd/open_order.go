@@ -201,7 +201,7 @@ func (f *runFlags) openStep(ctx context.Context, step *order.Step, s *resolverSe
 		if err != nil {
 			return err
 		}
-		service.paced = paced
+		service.paced, service.strict = paced, s.strict
 		if step.Remote, closeRemote, err = service.open(ctx, run.Job, stored, f.planning, run.Log); err != nil {
 			return &order.StepError{Resolver: s.name, Err: err}
 		}
@@ -252,7 +252,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	remote := f.remote
 	r := &purchase.Remote{
 		Name: e.Name, Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,
-		RefreshMatch: time.Duration(s.refresh), RefreshNoMatch: time.Duration(s.refreshNoMatch), RetryBills: e.RetryBills,
+		RefreshMatch: time.Duration(s.refresh), RefreshNoMatch: time.Duration(s.refreshNoMatch), RetryBills: e.RetryBills, Strict: s.strict,
 		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: remote.maxDuration},
 		Price:    purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later},
 		Counters: &stats.CallCounters{},

@@ -48,6 +48,7 @@ type remoteFlags struct {
 	resolvers      []string         // as given
 	resolver       string           // the one that is given; EmbeddedResolver without one
 	several        bool             // an order is asked in place of resolver
+	strict         bool             // of one among several
 	paced          *pace.Controller // of one among several; nil makes one
 	beside         []string         // names in stored answers of the others in the order
 	variable       string           // with the API key
@@ -216,7 +217,7 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, pla
 		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration, Allowance: f.maxCreditsPer},
-		Price:    f.price(op),
+		Price:    f.price(op), Strict: f.strict,
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
 	}
 	if !f.offline {

@@ -173,6 +173,7 @@ func (s Summary) addCalls(t *Table) {
 	}
 	t.CountIfAny("parked", service.Parked, "calls whose answers have not arrived yet")
 	t.CountIfAny("left out", c.Quarantined, "invalid fields of answers")
+	t.CountIfAny("over price", c.OverPrice, "answers that cost more than the price held before a call")
 	t.CountIfAny("elsewhere", c.OtherAddress, "answers under another address than was asked about")
 }
 

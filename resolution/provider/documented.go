@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/plainyaml"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/company"
@@ -143,6 +144,41 @@ func (e *Entry) Differences(d Documented) (differences []string) {
 	return differences
 }
 
+// NoCost says that no documented match has what the entry names as cost; "" if one has. Some
+// requests of a provider may not say it.
+func (e *Entry) NoCost(all []Documented) (difference string) {
+	if !e.cost.isSet() {
+		return ""
+	}
+	for _, d := range all {
+		r, is := e.Request(d.kind)
+		if !is || len(d.keys) > e.BatchSize(d.kind) {
+			continue
+		}
+		for _, v := range d.judged(r) {
+			switch {
+			case v.Outcome != Match:
+			case e.saysCost(d.answer, v):
+				return ""
+			default:
+				difference = cmp.Or(difference, d.at+": "+d.Name+": no cost is where the entry looks for it, neither here nor in another match")
+			}
+		}
+	}
+	return difference
+}
+
+// saysCost reports whether an answer, or its element, says what it cost.
+func (e *Entry) saysCost(a Answer, v Verdict) (says bool) {
+	for _, body := range [][]byte{a.Body, v.Body} {
+		reading(body, func(body jsontree.Value) {
+			_, said := e.spent(a.Header, body)
+			says = says || said
+		})
+	}
+	return says
+}
+
 // compare calls differ for what a verdict is otherwise than wanted.
 func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format string, args ...any)) {
 	if v.Outcome != want.outcome {
@@ -156,14 +192,21 @@ func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format
 	if cost != want.credits {
 		differ("costs %d, want %d", cost, want.credits)
 	}
+	if highest := e.Price.Max(); want.credits > highest {
+		differ("costs %d, and the highest price of the entry is %d: write the documented maximum under price", want.credits, highest)
+	}
 	if next := cmp.Or(v.Next, &Message{}); d.next != "" && next.Method+" "+next.Target != d.next {
 		differ("is asked for later by %s %s, want %s", next.Method, next.Target, d.next)
 	}
 	if v.Outcome != Match {
 		return
 	}
-	values := e.values(d.kind, v)
+	values, known := e.values(d.kind, v), slices.Concat(fillable(), e.helpers)
 	for column, value := range want.columns {
+		if !slices.Contains(known, column) {
+			differ("%s is no column and no helper%s", column, suggest(column, known))
+			continue
+		}
 		if !slices.Equal(values[column], value) {
 			differ("has %s %s, want %s", column, strings.Join(values[column], ", "), strings.Join(value, ", "))
 		}

@@ -51,6 +51,9 @@ func TestShipped(t *testing.T) {
 			if len(answers) < 10 || !isPage || !isCut {
 				t.Errorf("%d answers, a page of an outage: %t, an answer cut off: %t", len(answers), isPage, isCut)
 			}
+			if difference := e.NoCost(answers); difference != "" {
+				t.Error(difference)
+			}
 			e.checkUsed(t, used)
 			for _, column := range e.named() {
 				if !filled[column] {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -201,6 +202,9 @@ func (r *reader) ofKind(n *plainyaml.Node, m map[string]*plainyaml.Node, b *batc
 	if request == nil {
 		request = &Request{entry: e, kind: kind, fields: &e.fields}
 		e.requests[kind] = request
+	}
+	if request.one != nil && !b.sameAnswer {
+		r.warnings = append(r.warnings, fmt.Sprintf("%s:%d: ask of %s is never used: batch asks about it", r.file, n.Line, kind))
 	}
 	request.batch = b
 	if m["fields"] == nil {

@@ -145,6 +145,10 @@ func checkEntry(e *provider.Entry, file string, std cli.Streams) (wrong int, err
 			fmt.Fprintln(std.Out, difference)
 		}
 	}
+	if difference := e.NoCost(answers); difference != "" {
+		wrong++
+		fmt.Fprintln(std.Out, difference)
+	}
 	if wrong == 0 {
 		_, err = fmt.Fprintf(std.Out, "%s: documented answers: %d, all read as they say\n", e.Name, len(answers))
 	}

@@ -99,7 +99,7 @@ var planted = worldtest.Bugs{
 	{"of several, a row that went past one does not say so", "pipeline/order/walk.go",
 		"\tw.skipped = append(w.skipped, s.Name+\":\"+reason)\n\treturn true\n", "\treturn true\n"},
 	{"of several, a row takes the answers after it was complete", "pipeline/order/walk.go",
-		"if w.complete() || !w.isFor(s) {\n\t\t\tcontinue", "if !w.isFor(s) {\n\t\t\tcontinue"},
+		"if w.complete() || !w.isFor(s) && (", "if !w.isFor(s) && ("},
 	{"on S3, a request leaves before its intent is there", "pipeline/objectstate/session.go",
 		"\tx.Answers.ReplicateTo(x.append, x.state.turn.leaveBefore)\n", "\tvar last answers.Group\n\tx.Answers.ReplicateTo(func(g answers.Group) error {\n\t\tnow := last\n\t\tlast = answers.Group{Record: append([]byte(nil), g.Record...), Runs: g.Runs}\n\t\tif now.Record == nil {\n\t\t\treturn nil\n\t\t}\n\t\treturn x.append(now)\n\t}, x.state.turn.leaveBefore)\n"},
 	{"on S3, a machine writes on in a log that another one has taken over", "pipeline/objectstate/log.go",

@@ -1,6 +1,7 @@
 package objectstate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -329,4 +330,33 @@ func TestRenew(t *testing.T) {
 		t.Errorf("a session that writes nothing: found %+v", got)
 	}
 	must(t, look.Close(t.Context()))
+}
+
+// A renewal that is interrupted leaves everything as it was: what runs have spent, and open calls. No
+// manifest is made of a copy that lacks them.
+func TestRenewalInterrupted(t *testing.T) {
+	b := newBench(t)
+	s := b.state(t, "state")
+	first, err := s.Write(t.Context(), people, t.TempDir())
+	must(t, err)
+	must(t, first.Answers.Load(t.Context(), nil))
+	_, err = first.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "night", At: noon})
+	must(t, err)
+	must(t, first.Answers.Put(t.Context(), question("a"), answerTo(people, "a", "{}", noon).Answer))
+	_, err = first.Answers.Intent(t.Context(), question("b"), answers.Send{Run: "night", At: noon})
+	must(t, err)
+	must(t, first.Answers.Fail(t.Context(), question("b"), answers.Failure{MayBeBilled: true}))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := first.Answers.Renew(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v, want %v", err, context.Canceled)
+	}
+	must(t, first.Close(t.Context()))
+	second, err := s.Write(t.Context(), people, t.TempDir())
+	must(t, err)
+	spent, open, err := second.Answers.SumSpent(t.Context(), "night")
+	if want := (answers.Spending{Answers: 1, Credits: 2}); err != nil || spent != want || len(open) != 1 {
+		t.Errorf("spent %+v with %d open calls, %v; want %+v with 1", spent, len(open), err, want)
+	}
+	must(t, second.Close(t.Context()))
 }

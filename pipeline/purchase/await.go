@@ -112,7 +112,9 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case err == nil && r.Pending:
 			failures = 0
 		case err == nil:
-			r.ID = cmp.Or(r.ID, open.Resolution)
+			if b.places != nil { // that of a record is the request which asked for it, with the key in it
+				r.ID = cmp.Or(r.ID, open.Resolution)
+			}
 			a, err := c.answered(r, open.Run)
 			return c.orStop(a, err, news)
 		case errors.As(err, &failure) && isNotThereYet(failure, open.Sent):

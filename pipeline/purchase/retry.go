@@ -73,7 +73,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			c.buyer.warnTooOld()
 			return failed(outcome.ReasonUnknownCall), nil
 		}
-		if c.buyer.remote.PassOver && !c.maybeBilled() {
+		if c.buyer.remote.PassOver && !c.maybeBilled() && failure.Class != resolution.Denied { // a wrong key is one for all
 			return passedOver, nil
 		}
 		if failures += c.weight(failure); failures >= maxAttempts {

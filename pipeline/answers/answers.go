@@ -227,10 +227,12 @@ func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, 
 	if known {
 		return ids.scope, ids.run, nil
 	}
-	if scope, err = s.scopeID(ctx, of); err != nil {
-		return 0, 0, err
-	}
-	run, err = s.rowID(ctx, "SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
+	err = s.writer.Write(ctx, func(g *sqliteTx) (err error) {
+		if scope, err = g.scopeID(of); err == nil {
+			run, err = g.rowID("SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
+		}
+		return err
+	})
 	if err == nil {
 		s.knownMu.Lock()
 		s.known[scopeAndRun{of, name}] = rowIDs{scope, run}
@@ -239,28 +241,9 @@ func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, 
 	return scope, run, err
 }
 
-// scopeID is scopeAndRun for a scope alone.
-func (s *Store) scopeID(ctx context.Context, of Scope) (id int64, err error) {
-	// The column settings is reserved: it is empty in every row.
-	return s.rowID(ctx, "SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
-		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, '')", of.Service, string(of.Operation))
-}
-
 type scopeAndRun struct {
 	scope Scope
 	run   string
 }
 
 type rowIDs struct{ scope, run int64 }
-
-// rowID returns the id of a row. It adds a missing one.
-func (s *Store) rowID(ctx context.Context, find, insert string, args ...any) (id int64, err error) {
-	err = s.writer.Write(ctx, func(g *sqliteTx) error {
-		found, err := g.Row(find, args, &id)
-		if err == nil && !found {
-			id, err = g.Insert(insert, args...)
-		}
-		return err
-	})
-	return id, err
-}

@@ -156,11 +156,11 @@ func (s *Store) spent(ctx context.Context, of Scope) (all Spent, err error) {
 
 // SetSpent sets what was paid, as counted by another store of the scope.
 func (s *Store) SetSpent(ctx context.Context, of Scope, spent Spent) error {
-	scope, err := s.scopeID(ctx, of)
-	if err != nil {
-		return err
-	}
 	return s.writer.Write(ctx, func(g *sqliteTx) error {
+		scope, err := g.scopeID(of)
+		if err != nil {
+			return err
+		}
 		for name, p := range spent.ByRun {
 			err := g.Exec(`INSERT INTO runs(name, answers, unpriced, credits) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO UPDATE
 				SET answers = excluded.answers, unpriced = excluded.unpriced, credits = excluded.credits`, name, p.Answers, p.Unpriced, p.Credits)

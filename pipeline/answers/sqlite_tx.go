@@ -148,3 +148,19 @@ func (g *sqliteTx) addAnswers(from *generation) error {
 // maxHeldAnswers bounds the answers that wait in memory for their statement.
 // Each takes some hundred bytes and a copy of the body.
 const maxHeldAnswers = 256
+
+// scopeID returns the id of a scope. It adds a missing one.
+func (g *sqliteTx) scopeID(of Scope) (int64, error) {
+	// The column settings is reserved: it is empty in every row.
+	return g.rowID("SELECT id FROM scopes WHERE service = ? AND operation = ? AND settings = ''",
+		"INSERT INTO scopes(service, operation, settings) VALUES (?, ?, '')", of.Service, string(of.Operation))
+}
+
+// rowID returns the id of a row. It adds a missing one.
+func (g *sqliteTx) rowID(find, insert string, args ...any) (id int64, err error) {
+	found, err := g.Row(find, args, &id)
+	if err == nil && !found {
+		id, err = g.Insert(insert, args...)
+	}
+	return id, err
+}

@@ -328,6 +328,9 @@ func (b *Buyer) work(c *call) {
 // occupy takes a place, which is given back by receiving. The error is why ctx
 // or the buying ended.
 func (b *Buyer) occupy(ctx context.Context, places chan<- struct{}) error {
+	if err := cmp.Or(context.Cause(ctx), context.Cause(b.ctx)); err != nil { // select would choose by chance
+		return err
+	}
 	select {
 	case places <- struct{}{}:
 		return nil

@@ -54,9 +54,9 @@ func guard(c sqlite.ExecQuerierContext, uri string) error {
 func (w *World) commit() int32 {
 	w.mu.Lock()
 	w.commits++
-	nth := w.commits
+	life, nth := w.life, w.commits
 	w.mu.Unlock()
-	w.Pause("commit", nth)
+	w.Pause("commit", life, nth)
 	at, ours, err := w.step("commit")
 	switch {
 	case ours && w.Draw("commit", w.life)%2 == 0:

@@ -32,19 +32,35 @@ type World struct {
 	end     context.CancelCauseFunc
 	dead    bool
 	faults  int     // of this life
-	commits int     // of all lives
+	commits int     // of this life
 	failing float64 // probability that a COMMIT fails
 	began   time.Time
-	trace   uint64
 	nap     time.Duration // the last step is followed by a sleep instead of the crash; 0 by the crash
 	awake   chan struct{} // closed when the machine wakes; nil before it has slept
 	fell    chan struct{} // closed when it falls asleep
 	slept   time.Time     // when it fell asleep
+	crashed time.Time     // when the life ended
 }
 
 // New makes a world before its first life. What happens in it is written to log, if not nil.
 func New(seed uint64, log io.Writer) *World {
+	if log != nil {
+		log = &shared{to: log}
+	}
 	return &World{seed: seed, log: log, dead: true, began: time.Now()}
+}
+
+// shared is the log of several machines.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write is that of io.Writer.
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(p)
 }
 
 // Begin begins a life that ends at its step number last, with Crash, or never. The context
@@ -53,7 +69,7 @@ func (w *World) Begin(ctx context.Context, last int) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ctx, w.end = context.WithCancelCause(ctx)
-	w.life, w.steps, w.last, w.dead, w.faults = w.life+1, 0, last, false, 0
+	w.life, w.steps, w.last, w.dead, w.faults, w.commits = w.life+1, 0, last, false, 0, 0
 	return ctx
 }
 
@@ -122,9 +138,18 @@ func (w *World) Crash() {
 func (w *World) crash() {
 	if !w.dead {
 		w.note("crash")
-		w.dead = true
+		w.dead, w.crashed = true, time.Now()
 		w.end(ErrCrashed)
 	}
+}
+
+// Rest waits for a time after the crash: how long the goroutines of the life took to return is
+// a matter of chance.
+func (w *World) Rest(d time.Duration) {
+	w.mu.Lock()
+	crashed := w.crashed
+	w.mu.Unlock()
+	time.Sleep(time.Until(crashed.Add(d)))
 }
 
 // Alive returns ErrCrashed after the crash.
@@ -198,6 +223,9 @@ func (w *World) Chance(p float64, of ...any) bool { return float64(w.Draw(of...)
 // Pause waits for a moment of its own. What happens at one moment happens in an order that the
 // scheduler may change while a goroutine is in a system call; what happens at two does not.
 func (w *World) Pause(of ...any) {
+	if w.Alive() != nil {
+		return
+	}
 	time.Sleep(time.Duration(1 + w.Below(1_000_000, append(of, "pause")...)))
 }
 
@@ -212,24 +240,13 @@ func mix(x uint64) uint64 {
 func (w *World) Note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.dead {
+	if !w.dead && w.log != nil {
 		w.note(fmt.Sprintf(format, args...))
 	}
 }
 
 func (w *World) note(what string) {
-	line := fmt.Sprintf("%d %d %s %s", w.life, w.steps, time.Since(w.began), what)
-	h := fnv.New64a()
-	io.WriteString(h, line)
-	w.trace = mix(w.trace ^ h.Sum64())
 	if w.log != nil {
-		fmt.Fprintln(w.log, line)
+		fmt.Fprintf(w.log, "%d %d %s %s\n", w.life, w.steps, time.Since(w.began), what)
 	}
-}
-
-// Trace is a digest of what has happened, in its order.
-func (w *World) Trace() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.trace
 }

@@ -113,7 +113,6 @@ func (h *history) run(ctx context.Context, last int, process func(ctx context.Co
 	if n := h.bucket.Careless(); n > 0 {
 		h.wrongly("%d objects are written without a condition", n)
 	}
-	h.service.world.Note("machine %d: %x", h.lives, h.world.Trace())
 }
 
 // warmUp makes what Parquet files are compressed with: its channels, which all worlds use, must

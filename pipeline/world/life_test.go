@@ -136,7 +136,7 @@ func (h *history) life(ctx context.Context, last int, retry bool) {
 	ctx = h.world.Begin(ctx, last)
 	h.process(ctx, retry)
 	h.disk.Restart(h.world.Below(3, "power cut", h.lives) > 0)
-	time.Sleep([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[h.world.Below(4, "pause", h.lives)])
+	h.world.Rest([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[h.world.Below(4, "pause", h.lives)])
 }
 
 // process is what a process does until it ends or the machine crashes.
@@ -272,13 +272,17 @@ func (h *history) askAll(ctx context.Context, b *purchase.Buyer) bool {
 
 // ask asks all keys in an order of the asker, some at a time, until one gets no answer.
 func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) (all bool) {
-	h.world.Pause("asker", h.lives, asker)
+	moment := func() { h.pause(fmt.Sprint("asker ", asker)) } // many askers may wait for one answer
 	keys := slices.Clone(h.plan.keys)
 	slices.SortFunc(keys, func(a, b string) int {
 		return int(h.world.Draw("order", h.lives, asker, a)>>33) - int(h.world.Draw("order", h.lives, asker, b)>>33)
 	})
 	for some := range slices.Chunk(keys, 1+h.world.Below(len(keys), "chunk", h.lives, asker)) {
-		err := h.answer(ctx, b, some, h.take)
+		moment()
+		err := h.answer(ctx, b, some, func(keys []string, got []purchase.Answer) {
+			moment()
+			h.take(keys, got)
+		})
 		if err != nil {
 			h.unexpected("ask", err)
 			if errors.Is(err, purchase.ErrBudget) {

@@ -203,7 +203,7 @@ func (o *several) life(ctx context.Context, last int, retry bool) {
 	ctx = o.world.Begin(ctx, last)
 	o.process(ctx, retry)
 	first.disk.Restart(o.world.Below(3, "power cut", first.lives) > 0)
-	time.Sleep([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[o.world.Below(4, "pause", first.lives)])
+	o.world.Rest([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[o.world.Below(4, "pause", first.lives)])
 }
 
 func (o *several) process(ctx context.Context, retry bool) {

@@ -32,13 +32,19 @@ func (s store) change(what string, q answers.Question, do func() error) error {
 }
 
 // pause waits for a moment that belongs to the use of the store, such as of a key.
-func (h *history) pause(of string) { h.world.Pause(of+h.name, h.nextUse(of)) }
+func (h *history) pause(of string) {
+	n := h.nextUse(of)
+	h.world.Pause(of+h.name, n)
+	h.world.Note("%s%s %d", of, h.name, n)
+}
 
 // nextUse counts the uses of the store of a kind: the order of other uses changes nothing.
 func (h *history) nextUse(of string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.uses[of]++
+	if h.world.Alive() == nil { // what follows the crash changes no other life
+		h.uses[of]++
+	}
 	return h.uses[of]
 }
 
@@ -127,7 +133,9 @@ func (s store) OpenAnywhere(ctx context.Context) iter.Seq2[answers.OpenCall, err
 	return s.Store.OpenAnywhere(ctx)
 }
 
+// Find is looked for by all calls of a task at one moment.
 func (s store) Find(ctx context.Context, h answers.Hash) (c answers.OpenCall, err error) {
+	s.history.pause("find " + h.String())
 	err = alive(s.history.world, func() (err error) {
 		c, err = s.Store.Find(ctx, h)
 		return err

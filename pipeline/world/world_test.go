@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"testing/cryptotest"
 
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/worldtest"
@@ -52,7 +51,7 @@ func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wro
 	if p.onS3 {
 		s3test.Setenv(t)
 		t.Setenv("AWS_CA_BUNDLE", "")
-		cryptotest.SetGlobalRandom(t, w.Draw("names")) // of processes and objects
+		defer w.GuardNames()()
 		h.liveOnS3(context.Background())
 	} else {
 		h.disk.Failing, h.disk.Slow = p.diskFails, p.diskSlow

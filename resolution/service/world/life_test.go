@@ -130,7 +130,7 @@ func (h *history) life(ctx context.Context, last int) {
 	if last == 0 {
 		pause = 20 * time.Minute // what is due again is due in the next life
 	}
-	time.Sleep(pause)
+	h.world.Rest(pause)
 }
 
 // serve lets a service answer its callers, wait, and drain.

@@ -117,6 +117,9 @@ func TestAnswersOfATask(t *testing.T) {
 			if err != nil || got[0].Outcome != outcome.Matched || got[1].Reason != f.reason || (got[1].Outcome == outcome.Matched) != (f.reason == "") || got[2].Outcome != outcome.Matched {
 				t.Errorf("%s: %+v, %v; want %q", f.name, got, err, f.reason)
 			}
+			if id := got[0].Receipt.ResolutionID; id != "" {
+				t.Errorf("%s: the resolution is %q, which is the request that looks for it", f.name, id)
+			}
 			found, err := store.Lookup(t.Context(), b.scope, people("b"), answers.Freshness{}, false, nil)
 			calls, credits := b.Spent()
 			if err != nil || found[0].Open != f.state || took != f.took || len(s.polled) != f.looks || s.tasks != 1 || calls != 3 || credits != f.credits {

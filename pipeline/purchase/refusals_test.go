@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -289,22 +290,38 @@ func TestKeyGrowsOld(t *testing.T) {
 	}
 }
 
+// TestWrongKeyStopsAnOrder: a service that does not take the key ends the run, also where the next
+// resolver is asked when it is out of reach.
+func TestWrongKeyStopsAnOrder(t *testing.T) {
+	for _, passOver := range []bool{false, true} {
+		_, store := laterOf(t)
+		b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) {
+			return 0, "", &resolution.CallError{Class: resolution.Denied, Status: 401, Sent: true}
+		}), func(r *Remote) {
+			r.Total, r.PassOver = NewTotal(NoBudget, nil, 0), passOver
+		})
+		if got, err := askAll(t, b, people("a b c d e")...); !errors.Is(err, ErrRefused) {
+			t.Errorf("pass over %v: %+v, %v; want %v", passOver, got, err, ErrRefused)
+		}
+	}
+}
+
 // A provider to which every row is a bad one stops the run, unless it has answered before. A service
 // of the interface does not: its callers' rows may be bad.
 func TestAllRowsAreBad(t *testing.T) {
 	for _, f := range []struct {
 		name   string
 		judged bool
-		good   int // the first questions, which it answers
+		good   int64 // the first questions, which it answers
 		stops  bool
 	}{
 		{"a provider", true, 0, true}, {"a provider that has answered", true, 1, false}, {"a service", false, 0, false},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			_, store := laterOf(t)
-			asked := 0
+			var asked atomic.Int64
 			b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) {
-				if asked++; asked <= f.good {
+				if asked.Add(1) <= f.good {
 					return 200, `{"lead":{"phone":"+12025550100"}}`, nil
 				}
 				return 0, "", &resolution.CallError{Class: resolution.Invalid, Status: 400, Sent: true}
@@ -314,8 +331,8 @@ func TestAllRowsAreBad(t *testing.T) {
 				keys = append(keys, fmt.Sprint("network.example/in/", n))
 			}
 			_, err := askAll(t, b, keys...)
-			if errors.Is(err, ErrRefused) != f.stops || f.stops && asked != badRows || err != nil && !strings.Contains(err.Error(), "check the request of its entry") {
-				t.Errorf("%d asked, %v", asked, err)
+			if errors.Is(err, ErrRefused) != f.stops || f.stops && asked.Load() < badRows || err != nil && !strings.Contains(err.Error(), "check the request of its entry") {
+				t.Errorf("%d asked, %v", asked.Load(), err)
 			}
 		})
 	}

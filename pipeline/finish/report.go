@@ -84,7 +84,7 @@ func (r *Reporter) make(stop error) (made *report.Report, err error) {
 	case r.work.Buyer != nil:
 		made.Service, err = serviceOf(d.Run.Remote, r.work.Buyer, d.Scope(), d.Header.Run)
 	case r.work.Chain != nil:
-		err = r.addResolvers(made)
+		err = r.addResolvers(made, stop != nil)
 	}
 	return made, err
 }
@@ -134,8 +134,9 @@ func setLimits(b *report.Budget, limits purchase.Budget, ofAllowance func() int6
 	}
 }
 
-// addResolvers adds what each of several resolvers was asked, and all together.
-func (r *Reporter) addResolvers(made *report.Report) error {
+// addResolvers adds what each of several resolvers was asked, and all together. Of a run that stopped,
+// what was asked and paid for rows that are in no part counts too.
+func (r *Reporter) addResolvers(made *report.Report, stopped bool) error {
 	d, chain, next := r.work.Decision, r.work.Chain, 0
 	o := d.Run.Order
 	total := &report.Service{Run: d.Header.Run, Offline: !d.Run.AsksAny(), Unknown: report.UnknownCalls{Listed: []report.UnknownCall{}}}
@@ -151,6 +152,9 @@ func (r *Reporter) addResolvers(made *report.Report) error {
 			resolver.Service, err = serviceOf(remote, chain.Buyers()[next], remote.Scope(d.Run.Job.Operation), order.RunOf(d.Header.Run, step.Name))
 			if err != nil {
 				return err
+			}
+			if stopped {
+				resolver.CountCalls()
 			}
 			total.Unknown.Count += resolver.Service.Unknown.Count
 			total.Parked += resolver.Service.Parked

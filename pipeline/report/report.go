@@ -79,6 +79,16 @@ func NewResolver(name string, t sinks.ResolverTotals) Resolver {
 	return r
 }
 
+// CountCalls raises the totals to what the run has asked and paid, where this is more: for rows that
+// are in no part. It is not known what these rows get of it.
+func (r *Resolver) CountCalls() {
+	calls := r.Service.Calls
+	if paid := calls.EarlierCredits + calls.Credits; calls.Closed > r.Asked || paid > r.Credits {
+		r.CreditsPerAdded = nil
+		r.Asked, r.Matched, r.Credits = max(r.Asked, calls.Closed), max(r.Matched, calls.Matched), max(r.Credits, paid)
+	}
+}
+
 // Counts are what a run has counted in its rows and parts.
 type Counts struct {
 	// Totals covers all existing parts, Fresh the parts that this run made.

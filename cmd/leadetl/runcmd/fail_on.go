@@ -152,23 +152,30 @@ func nextStep(err error) error {
 }
 
 // failedRows returns an error about the rows that failed, with advice for those
-// that may have been billed. It returns nil if none failed.
+// that may have been billed, or whose answers come later. It returns nil if none failed.
 func failedRows(t sinks.Totals) error {
-	unknown := int64(0)
+	var unknown, late int64
 	for reason, n := range t.Reasons["failed"] {
-		if reason, _, _ := strings.Cut(reason, ":"); reason == outcome.ReasonUnknownCall {
+		switch reason, _, _ := strings.Cut(reason, ":"); reason {
+		case outcome.ReasonUnknownCall:
 			unknown += n
+		case outcome.ReasonNoCallback:
+			late += n
 		}
 	}
-	const next = "list them with leadetl answers list --unknown, send them again with --retry-unknown"
-	switch rows := figures.Plural(t.Failed, "row"); {
+	text := figures.Plural(t.Failed, "row") + " failed"
+	const next = "; list them with leadetl answers list --unknown, send them again with --retry-unknown"
+	switch {
 	case t.Failed == 0:
 		return nil
 	case unknown == 0:
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed", rows))
 	case unknown == t.Failed:
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed because their calls may have been billed; %s", rows, next))
+		text += " because their calls may have been billed" + next
 	default:
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%s failed; the calls of %s of them may have been billed; %s", rows, figures.Grouped(unknown), next))
+		text += fmt.Sprintf("; the calls of %s of them may have been billed%s", figures.Grouped(unknown), next)
 	}
+	if late > 0 {
+		text += fmt.Sprintf("; the answers to %s have not come yet: run the same command later, they are asked for again, free", figures.Plural(late, "row"))
+	}
+	return cli.WithCode(cli.ExitRejects, errors.New(text))
 }

@@ -40,16 +40,23 @@ func TestNextStep(t *testing.T) {
 
 // TestFailedRows: rows whose calls may have been billed say what comes next.
 func TestFailedRows(t *testing.T) {
+	const list = "list them with leadetl answers list --unknown, send them again with --retry-unknown"
+	const later = " have not come yet: run the same command later, they are asked for again, free"
 	for _, c := range []struct {
-		failed, unknown int64
-		want            string
+		reasons map[string]int64
+		want    string
 	}{
-		{1, 0, "1 row failed"},
-		{1, 1, "1 row failed because their calls may have been billed; list them with leadetl answers list --unknown, send them again with --retry-unknown"},
-		{1200, 1100, "1,200 rows failed; the calls of 1,100 of them may have been billed; list them with leadetl answers list --unknown, send them again with --retry-unknown"},
+		{map[string]int64{"http_400": 1}, "1 row failed"},
+		{map[string]int64{"unknown_call": 1}, "1 row failed because their calls may have been billed; " + list},
+		{map[string]int64{"unknown_call:a": 1100, "http_400": 100}, "1,200 rows failed; the calls of 1,100 of them may have been billed; " + list},
+		{map[string]int64{"no_callback:a": 1, "no_callback:b": 1}, "2 rows failed; the answers to 2 rows" + later},
+		{map[string]int64{"no_callback:a": 1, "unknown_call:a": 1}, "2 rows failed; the calls of 1 of them may have been billed; " + list + "; the answers to 1 row" + later},
 	} {
-		err := failedRows(sinks.Totals{Failed: c.failed, Reasons: map[string]map[string]int64{"failed": {"unknown_call": c.unknown}}})
-		if err == nil || err.Error() != c.want || cli.ExitCode(err) != cli.ExitRejects {
+		totals := sinks.Totals{Reasons: map[string]map[string]int64{"failed": c.reasons}}
+		for _, n := range c.reasons {
+			totals.Failed += n
+		}
+		if err := failedRows(totals); err == nil || err.Error() != c.want || cli.ExitCode(err) != cli.ExitRejects {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

@@ -120,9 +120,16 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	} else { // no batch is complete
 		t.Count("matched", service.Calls.Matched, fmt.Sprintf("of %s answered", figures.Plural(service.Calls.Closed, "identifier")))
 	}
-	t.CountIfAny("failed", p.Done.Failed, "")
-	t.CountIfAny("suppressed", p.Done.Suppressed, "")
-	t.CountIfAny("skipped", p.Done.Skipped, "")
+	reasons := s.Result.Totals.Reasons
+	if s.Result.Totals.Rows != p.Done.Rows { // rows of parts that are not recorded yet have reasons too
+		reasons = nil
+	}
+	t.CountIfAny("no match", p.Done.NoMatch, figures.Counts(reasons["no_match"]))
+	t.CountIfAny("rejected", p.Done.Rejected, figures.Counts(reasons["rejected"]))
+	t.CountIfAny("failed", p.Done.Failed, figures.Counts(reasons["failed"]))
+	t.CountIfAny("suppressed", p.Done.Suppressed, figures.Counts(reasons["suppressed"]))
+	t.CountIfAny("skipped", p.Done.Skipped, figures.Counts(reasons["skipped"]))
+	t.CountIfAny("malformed", p.Done.Malformed, figures.Counts(reasons["malformed"]))
 	s.addCalls(&t)
 	t.Text("took", s.Took.Round(10*time.Millisecond).String())
 	s.addTimes(&t)
@@ -223,7 +230,7 @@ func waits(calls stats.CallSnapshot) string {
 	return strings.Join(texts, ", ")
 }
 
-// addResolvers adds what each of several resolvers has done for the rows of the finished parts.
+// addResolvers adds what each of several resolvers has done.
 func (s Summary) addResolvers(t *Table) {
 	if s.Result.Report == nil || len(s.Result.Report.Resolvers) == 0 {
 		return

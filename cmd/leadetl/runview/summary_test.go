@@ -156,12 +156,36 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
   report      leads/_report.html
 `},
 		{"later, with much unread", func(c *Summary) {
-			c.Progress.Done.Rows, c.Progress.Done.Matched, c.Progress.Done.Failed, c.Progress.BytesTotal, c.Progress.AllRead = 90, 60, 2, 90, false
+			c.Progress.Done = sinks.Totals{Rows: 90, Matched: 60, NoMatch: 28, Failed: 2}
+			c.Progress.BytesTotal, c.Progress.AllRead = 90, false
 			c.Result.Parts.Made = 1
 		}, `enrichment, not finished
   rows        100  of about 10,000 from a.csv, 9,900 left
   matched      60  66.7%
+  no match     28
   failed        2
+  stored        0  answered without a call
+  duplicates    0  rows with an identifier of another row
+  calls       100  answered 100
+  retries       0
+  credits     150
+  unknown       0  calls
+  took        1.23s
+  files       1 part; answers of unfinished parts are stored
+  report      leads/_report.html
+`},
+		{"with all rows in parts", func(c *Summary) {
+			c.Result.Totals = sinks.Totals{Rows: 90, Matched: 60, Rejected: 3, Skipped: 27, Malformed: 1, Reasons: map[string]map[string]int64{
+				"rejected": {"empty": 3}, "skipped": {"budget:finder": 17, "unavailable:leads": 10}, "malformed": {"too_long": 1},
+			}}
+			c.Progress.Done, c.Result.Parts.Made = c.Result.Totals, 1
+			c.Progress.Done.Reasons = nil
+		}, `enrichment, not finished
+  rows        103  of 1,000 from a.csv, 897 left
+  matched      60  66.7%
+  rejected      3  empty 3
+  skipped      27  budget:finder 17, unavailable:leads 10
+  malformed     1  too_long 1
   stored        0  answered without a call
   duplicates    0  rows with an identifier of another row
   calls       100  answered 100

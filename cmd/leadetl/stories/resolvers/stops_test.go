@@ -3,6 +3,7 @@
 package resolvers
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/pipeline/report"
 )
 
 // set gives a resolver a setting beside its key.
@@ -239,6 +241,14 @@ func TestWrongKey(t *testing.T) {
 	said := x.run(cli.ExitUsage)
 	if !strings.Contains(said, "slow") || x.isFinished() || strings.Contains(said, clitest.RemoteKey) {
 		t.Errorf("it says\n%s", said)
+	}
+	var made report.Report
+	data, err := os.ReadFile(x.path("out/_report.json"))
+	if err != nil || json.Unmarshal(data, &made) != nil {
+		t.Fatal(err)
+	}
+	if bulk := made.Resolvers[1]; bulk.Name != "bulk" || bulk.Credits != badservice.SpentOf(x.bulk.Ledger()) || bulk.Credits != bulk.Service.Budget.Credits || bulk.Credits == 0 || bulk.Matched == 0 || bulk.Asked <= bulk.Matched {
+		t.Errorf("bulk was asked for %d credits; the report has %+v", badservice.SpentOf(x.bulk.Ledger()), bulk.ResolverTotals)
 	}
 	if n := len(x.slow.Ledger()); n > 20 {
 		t.Errorf("%d calls with a wrong key", n)

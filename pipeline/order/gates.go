@@ -142,19 +142,18 @@ func (g *gates) count(w *way, from, to int) error {
 	return g.keep(g.judged)
 }
 
-// needed reports whether a row needed a step, and whether that is not known yet: the row waits for an
-// answer of the step, or an earlier one was passed over and may answer later. A call without an answer
-// that may be billed is no match.
+// needed reports whether a row needed a step, and whether it waits for an answer of that. A call
+// without an answer that may be billed is no match.
 func (r *result) needed(o *Order, k *key, step int) (needed, waits bool) {
 	said, name := &k.said[step], o.Steps[step].Name+":"
-	for range outcome.AskedLater(strings.Join(r.skipped, ";")) {
-		waits = true
-	}
+	skipped := said.answer.Outcome == outcome.Skipped && said.skip != outcome.ReasonNotStored
 	switch {
 	case slices.Contains(r.used, step):
-		return said.answer.Reason != outcome.ReasonNotAskable, waits
-	case r.stop == step || slices.ContainsFunc(r.skipped, func(s string) bool { return strings.HasPrefix(s, name) }):
-		return true, waits || said.answer.Outcome == outcome.Skipped && said.skip != outcome.ReasonNotStored
+		return said.answer.Reason != outcome.ReasonNotAskable, false
+	case r.stop == step:
+		return true, skipped
+	case slices.ContainsFunc(r.skipped, func(s string) bool { return strings.HasPrefix(s, name) }):
+		return !skipped, false
 	}
 	return false, false
 }

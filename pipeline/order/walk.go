@@ -111,11 +111,10 @@ func (w *walk) through() (a action, again bool) {
 			}
 			continue
 		}
-		k := &w.key.said[i]
-		if w.complete() || !w.isFor(s) && (s.Remote == nil || k.state == absent || k.state == stopped) { // what is stored counts, whatever it was asked for
+		if !w.lacks(s) {
 			continue
 		}
-		switch k.state {
+		switch k := &w.key.said[i]; k.state {
 		case unlooked:
 			return action{kind: look, step: i}, false
 		case answered:
@@ -223,7 +222,7 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		if w.merge(); !w.lacks(w.order.Steps[i]) {
 			return action{}, true, false
 		}
-		if s.Remote == nil || s.Verifies != "" { // reference data is not stored: it never comes before a question
+		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) { // reference data is not stored: it never comes before a question
 			continue
 		}
 		switch later := &w.key.said[j]; {

@@ -76,7 +76,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 	if o.layout, err = columns.NewLayout(columns.Settings{Operation: p.operation, DefaultRegion: "US", Remote: true, Want: o.want, NotesSkipped: true}); err != nil {
 		panic(err)
 	}
-	disk, few := worldtest.NewDisk(w), in("which has few", 0, 5)
+	disk, few := worldtest.NewDisk(w), in("which has few", 0, 3)
 	for i := range 3 {
 		kind := (i + in("first kind", 0, 2)) % 3
 		name := string("abc"[i])
@@ -89,7 +89,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 			h.scope.Operation = question
 		}
 		h.service.job = o.job
-		step := order.Step{Name: name, ElseNext: often("else next "+name, 4)}
+		step := order.Step{Name: name, ElseNext: often("else next "+name, 3)}
 		if i == few {
 			step.MinMatch = 0.5
 		}
@@ -377,7 +377,7 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool) {
 		o.world.Note("batch %d: %s: %s", number, key, text)
 		later := false
 		for range outcome.AskedLater(b.Origins[i].Skipped) {
-			later = true
+			later, o.doubt = true, o.doubt || o.judges()
 		}
 		refused := strings.HasPrefix(b.Reasons[i], "refused:refused:")
 		skipped = skipped || b.Outcomes[i] == outcome.Skipped

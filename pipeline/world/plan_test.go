@@ -131,7 +131,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 			p.bucketStale = 0.2
 		}
 	}
-	p.several = !p.onS3 && often("several", 3)
+	p.several = !p.onS3 && often("several", 2)
 	return p
 }
 

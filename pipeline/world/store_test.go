@@ -94,6 +94,9 @@ func (s store) Keep(ctx context.Context, q answers.Question, body []byte) error 
 
 func (s store) Lookup(ctx context.Context, of answers.Scope, keys []string, f answers.Freshness, bodies bool, into []answers.Found) (found []answers.Found, err error) {
 	s.history.pause("lookup " + keys[0])
+	if h := s.history; h.plan.several && h.world.Below(8, "slow look"+h.name, keys[0], h.nextUse("look "+keys[0])) == 0 { // others buy meanwhile
+		time.Sleep(time.Duration(h.world.Draw("looks"+h.name, keys[0]) % uint64(time.Minute)))
+	}
 	err = alive(s.history.world, func() (err error) {
 		found, err = s.Store.Lookup(ctx, of, keys, f, bodies, into)
 		return err

@@ -138,6 +138,13 @@ func (p *Provider) Grant(credits int64) {
 	p.granted += credits
 }
 
+// Forget forgets the answers that come later.
+func (p *Provider) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.tasks)
+}
+
 // Deny says whether the key is refused from now on.
 func (p *Provider) Deny(all bool) {
 	p.mu.Lock()

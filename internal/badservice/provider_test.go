@@ -70,6 +70,8 @@ func readAll(t *testing.T, c *provider.Client, n int) (said []string) {
 			said = append(said, "unknown")
 		case is:
 			said = append(said, string(failed.Class))
+		case r.Reply.Pending:
+			said = append(said, "pending")
 		case r.Reply.Found.Matched():
 			said = append(said, fmt.Sprint("match ", *r.Reply.Spent))
 		default:
@@ -120,7 +122,7 @@ func TestProviderShapes(t *testing.T) {
 		{"twice", batch(ByRef), ProviderFaults{Twice: 1}, 4, unknowns, 4},
 		{"missing", batch(ByName), ProviderFaults{Missing: 1}, 4, unknowns, 4},
 		{"waits", batch(ByRef), ProviderFaults{Waits: 1}, 4, "limited limited limited limited", 0},
-		{"shuffled and later, by position", func(o *ProviderOptions) { o.Polls, o.Batch, o.By = 1, 4, ByPosition }, ProviderFaults{Shuffled: 1}, 4, unknowns, 4},
+		{"shuffled and later, by position", func(o *ProviderOptions) { o.Polls, o.Batch, o.By = 1, 4, ByPosition }, ProviderFaults{Shuffled: 1}, 4, "pending pending pending pending", 4},
 		{"lost", func(o *ProviderOptions) { o.Polls = 1 }, ProviderFaults{Lost: 1}, 1, "unknown", 1},
 	} {
 		t.Run(f.name, func(t *testing.T) {

@@ -60,6 +60,9 @@ func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
 			if list, is := r.batch.list(got); is {
 				all = r.batch.judge(list, got, n, ids)
 				r.batch.checkEchoes(all, r.kind, keys)
+				if a.Polled {
+					waitOn(all)
+				}
 				r.share(all, a.Header, v)
 				r.follow(all, a, keys)
 				return
@@ -112,6 +115,15 @@ func (r *Request) judgeWhole(a received, polled bool) Verdict {
 		}
 	}
 	return v
+}
+
+// waitOn leaves the keys of a poll without an element of their own as they are: it may still come.
+func waitOn(all []Verdict) {
+	for i := range all {
+		if all[i].Outcome == Unknown {
+			all[i].Outcome = Later
+		}
+	}
 }
 
 // wholeBatch keeps of the outcomes of a batch those that an answer without elements can have.

@@ -233,6 +233,38 @@ func TestUnknown(t *testing.T) {
 	requireRows(t, x.path("out"), x.all)
 }
 
+// TestLaterInPart: a batch that comes later without some of its keys leaves these parked: no other
+// resolver is asked for them, an offline run says the same, and they are not asked again. When the
+// provider says that the answer is gone they are unknown.
+func TestLaterInPart(t *testing.T) {
+	t.Parallel()
+	x := newFour(t, profiles(60), func(_, slow *badservice.ProviderOptions, _ *badservice.Options) {
+		slow.Batch, slow.Costs, slow.Faults = 6, "body", badservice.ProviderFaults{Missing: 0.1, Twice: 0.1}
+	})
+	entries, err := os.ReadFile(x.path("providers.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.write("providers.yaml", strings.Replace(string(entries), "wait: 10m", "wait: 3s", 1))
+	x.run(cli.ExitRejects)
+	out := x.path("out")
+	missing := clitest.ReadDataset(t, out).Count(t, "reason", "no_callback:slow")
+	if parked := strings.Count(clitest.Run(t, "answers", "list", "--parked", "--json", "--state", x.path("state")), `"service":"slow"`); missing == 0 || parked != missing {
+		t.Errorf("%d rows wait, %d calls are parked", missing, parked)
+	}
+	x.run(cli.ExitRejects, "--out", x.path("again"), "--offline")
+	clitest.RequireSameFiles(t, x.path("again"), out)
+	seen := x.seen()
+	x.slow.Forget()
+	x.run(cli.ExitRejects)
+	if n := clitest.ReadDataset(t, out).Count(t, "reason", "unknown_call:slow"); n != missing || x.seen() != seen {
+		t.Errorf("%d of %d calls are unknown, %d keys are asked about", n, missing, x.seen()-seen)
+	}
+	x.slow.SetFaults(badservice.ProviderFaults{})
+	x.run(cli.ExitDone, "--retry-unknown")
+	requireRows(t, out, x.all)
+}
+
 // TestWrongKey: the run stops, and names the resolver.
 func TestWrongKey(t *testing.T) {
 	t.Parallel()

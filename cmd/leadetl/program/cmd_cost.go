@@ -139,12 +139,33 @@ func (f *costFlags) print(ctx context.Context, state interface {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", day, operation, invisible.Escape(service), figures.Grouped(p.Answers), figures.Grouped(p.Credits), figures.Grouped(p.Unpriced))
 	}
 	var all answers.Spending
+	shown := shownOperations(spent)
 	for _, d := range spent {
-		line(d.Day, string(d.Operation), d.Service, d.Spending)
+		line(d.Day, shown[d.Scope], d.Service, d.Spending)
 		all = all.Plus(d.Spending)
 	}
 	line("all", "", "", all)
 	return table.Flush()
+}
+
+// shownOperations are operations as people read them: for a provider what it was asked about, with the
+// digest of the request only where several forms were paid for.
+func shownOperations(spent []answers.DaySpending) map[answers.Scope]string {
+	shown, first := map[answers.Scope]string{}, map[[2]string]answers.Scope{}
+	for _, d := range spent {
+		kind := [2]string{d.Service, string(d.Identifier())}
+		other, known := first[kind]
+		switch {
+		case !d.IsProvider() || known && other != d.Scope:
+			shown[d.Scope] = string(d.Operation)
+			if d.IsProvider() {
+				shown[other] = string(other.Operation)
+			}
+		case !known:
+			first[kind], shown[d.Scope] = d.Scope, kind[1]
+		}
+	}
+	return shown
 }
 
 // datasetCost is the cost of a dataset in JSON.

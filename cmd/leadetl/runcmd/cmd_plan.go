@@ -32,6 +32,8 @@ plan takes the same flags as run. It reads the whole input, and the files of
 --directory that the run would look into, makes no calls that cost anything and
 changes nothing. If the API key is given, it asks the service for the balance of
 the account.
+Of several resolvers, by the keys want, providers and resolvers of the job file
+(docs/resolvers.md), it shows what each would be asked.
 With --on it reads the input itself too, and needs no worker.
 With more than a million keys it needs 36 bytes a row in --state while it works.
 The numbers hold for the next run as long as the input and the stored answers do

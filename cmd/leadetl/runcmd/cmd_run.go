@@ -103,7 +103,8 @@ Operations, and the column each looks up:
 
 email_to_hem needs no reference data; with --directory it adds the network_url
 of people it finds there. The other operations need --directory, or --resolver
-with the address of a service.
+with the address of a service. A job file may ask several resolvers one after
+another, with the keys want, providers and resolvers: docs/resolvers.md.
 
 A list of searches may have a column for each flag of group Searches, with _
 for -. Without --in, these flags are one search. With --in, some of them are

@@ -82,7 +82,7 @@ func (f *runFlags) namedResolver(word string) (*resolverSettings, error) {
 	}
 	if !strings.ContainsAny(word, ":/") && !f.isProvider(word) {
 		if err := checkResolver(word); err != nil {
-			return s, fmt.Errorf("%w; leadetl provider list has the providers of the program", err)
+			return s, err
 		}
 	}
 	return s, s.of(word)

@@ -525,7 +525,7 @@ func checkResolver(word string) error {
 	if cliflag.Edits(word, EmbeddedResolver) <= len(EmbeddedResolver)/2 {
 		return fmt.Errorf("--resolver %s: did you mean %s, or an address such as https://leads.example?", word, EmbeddedResolver)
 	}
-	return fmt.Errorf("--resolver %s: write %s, or an address such as https://leads.example", word, EmbeddedResolver)
+	return fmt.Errorf("--resolver %s: write %s, an address such as https://leads.example, or a provider of leadetl provider list; the file of an entry of yours is named by providers in a job file (--job)", word, EmbeddedResolver)
 }
 
 // checkCallbackURL refuses an address to which no service could post. The error

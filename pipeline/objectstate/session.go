@@ -33,6 +33,7 @@ type Session struct {
 	running  sync.WaitGroup // a seal in the background
 	due      atomic.Bool    // a seal is running in the background
 	failed   error          // error of a seal in the background
+	halfMade bool           // Answers lacks open calls or spending: nothing may be made of it
 }
 
 // Look opens a session that writes nothing to S3, with a working copy in a new
@@ -334,7 +335,7 @@ func (x *Session) Close(ctx context.Context) error {
 	var err error
 	if x.log != nil {
 		x.running.Wait()
-		if x.log.ended == nil {
+		if x.log.ended == nil && !x.halfMade {
 			err = x.seal(ctx)
 		}
 	}

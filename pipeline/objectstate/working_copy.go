@@ -161,6 +161,7 @@ func (c *WorkingCopy) Renew(ctx context.Context) error {
 		}
 		x.manifest, x.position, x.Answers = fresh.manifest, fresh.position, fresh.Answers
 	} else if err := x.begin(ctx, c.dir, nil); err != nil {
+		x.halfMade = true // a seal would publish that runs have spent nothing
 		return err
 	}
 	*c = *x.Answers

@@ -198,10 +198,6 @@ func TestRowsFollowFromAnswers(t *testing.T) {
 		if got, calls := j.rows(t, j.keys); !maps.Equal(got, want) || len(calls) > 0 {
 			t.Fatalf("%s: made again\n%v %v, want\n%v", j.order.Identity(), got, calls, want)
 		}
-		is := func(what func(*Step) bool) bool { return slices.ContainsFunc(j.order.Steps, what) }
-		if is(func(s *Step) bool { return s.ElseNext }) && is(func(s *Step) bool { return s.For != nil }) {
-			return // what a narrow resolver was asked in the place of one that is out is stored, so it counts
-		}
 		disturbed.out = map[string]map[string]bool{}
 		for _, step := range j.order.Steps {
 			out := map[string]bool{}

@@ -47,6 +47,7 @@ type refusals struct {
 	answered bool // an answer of this run is there
 	rows     bool // a question was refused in the end
 	last     error
+	untold   []func()              // warnings, until the first answer: without one the error of the run says it
 	denied   map[answers.Hash]bool // since the last answer
 	plain    map[answers.Hash]bool // plain 404s, until the service is known
 	bad      map[answers.Hash]bool // bad rows, until the first answer
@@ -60,6 +61,10 @@ func (r *refusals) answer() {
 	defer r.mu.Unlock()
 	r.answered = true
 	clear(r.denied)
+	for _, warn := range r.untold {
+		warn()
+	}
+	r.untold = nil
 }
 
 // state notes that a match or a stated miss is stored.
@@ -88,7 +93,14 @@ func (r *refusals) deny(h answers.Hash, f *resolution.CallError, plain404 bool) 
 	if len(r.denied) >= limit {
 		return true
 	}
-	r.log.Warn("the service refuses an identifier; its rows fail", "key_hash", h.String(), "why", f.Reason())
+	warn := func() {
+		r.log.Warn("the service refuses an identifier; its rows fail", "key_hash", h.String(), "why", f.Reason())
+	}
+	if !r.answered {
+		r.untold = append(r.untold, warn)
+		return false
+	}
+	warn()
 	return false
 }
 

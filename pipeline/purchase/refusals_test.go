@@ -1,9 +1,11 @@
 package purchase
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -335,5 +337,30 @@ func TestAllRowsAreBad(t *testing.T) {
 				t.Errorf("%d asked, %v", asked.Load(), err)
 			}
 		})
+	}
+}
+
+// TestRefusedIdentifiers: the log names refused identifiers only beside answers. If all are refused,
+// the error of the run says it.
+func TestRefusedIdentifiers(t *testing.T) {
+	for _, c := range []struct {
+		steps string // d denies another question, a is an answer
+		lines int    // of the log
+		all   bool
+	}{
+		{"dd", 0, false}, {"ddd", 0, true}, {"dda", 2, false}, {"ddada", 3, false}, {"addddd", 4, true},
+	} {
+		var log bytes.Buffer
+		r, all := refusals{log: slog.New(slog.NewTextHandler(&log, nil))}, false
+		for i, step := range c.steps {
+			if step == 'a' {
+				r.answer()
+			} else {
+				all = r.deny(answers.Hash{byte(i)}, &resolution.CallError{Status: 401}, false)
+			}
+		}
+		if lines := strings.Count(log.String(), "\n"); lines != c.lines || all != c.all || strings.Count(log.String(), "refuses an identifier") != lines {
+			t.Errorf("%s: all are refused: %t, the log has\n%s", c.steps, all, &log)
+		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// said is what an answer of a step says. row is that of the answer, in columns that stay.
-func (s *Step) said(o *Order, a purchase.Answer, row resolution.AnswerRow) (k said) {
-	k = said{state: answered, answer: a, row: row}
+// classify says what an answer of a step means. row is that of the answer, in columns that stay.
+func (s *Step) classify(o *Order, a purchase.Answer, row resolution.AnswerRow) (k stepAnswer) {
+	k = stepAnswer{state: answered, answer: a, row: row}
 	k.answer.Found = resolution.AnswerRow{} // of memory that is used again
 	if a.Refusal.Answered() {
 		k.answer.Receipt = a.Refusal

@@ -10,7 +10,7 @@ import (
 // asked are the answers that the row of a key is made of, and the open calls on the way to it, in
 // the order of the resolvers. row is the place of the row.
 func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Asked) {
-	add := func(step int, s *said) {
+	add := func(step int, s *stepAnswer) {
 		name, a := o.Steps[step].Name, &s.answer
 		if a.Reason == outcome.ReasonNotAskable {
 			return
@@ -26,12 +26,12 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 	}
 	passed := r.passed(o)
 	for i := range o.Steps {
-		if slices.Contains(r.used, i) || i < passed && k.said[i].answer.Open {
-			add(i, &k.said[i])
+		if slices.Contains(r.used, i) || i < passed && k.answers[i].answer.Open {
+			add(i, &k.answers[i])
 		}
 		for c := range r.checked {
 			if v := &r.checked[c]; v.step == i && (v.state == answered || v.answer.Open) {
-				add(i, &v.said)
+				add(i, &v.stepAnswer)
 			}
 		}
 	}

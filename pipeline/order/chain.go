@@ -183,14 +183,14 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 	if err != nil {
 		return err
 	}
-	w := newWay(c, asked, suppress)
+	w := newBatchWalk(c, asked, suppress)
 	for from := 0; from < len(asked); {
 		to := len(asked)
 		if judging {
 			to = min(to, from+c.gates.room())
 		}
 		w.closed = c.gates.closed(c.order)
-		if err := w.walk(ctx, places(from, to)); err != nil {
+		if err := w.advance(ctx, places(from, to)); err != nil {
 			return err
 		}
 		if judging {

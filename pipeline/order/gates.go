@@ -101,9 +101,9 @@ func (g *gates) room() int {
 	return least
 }
 
-// count counts the keys of some places of a way, and judges. While a key waits for a step, later
+// count counts the keys at some places of a batch, and judges. While a key waits for a step, later
 // ones cannot be the first: the next process judges it.
-func (g *gates) count(w *way, from, to int) error {
+func (g *gates) count(w *batchWalk, from, to int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	verdicts := false
@@ -117,7 +117,7 @@ func (g *gates) count(w *way, from, to int) error {
 				g.wake()
 			case needed && !t.keys[key]:
 				t.keys[key] = true
-				if w.keys[q].said[i].answer.Outcome == outcome.Matched {
+				if w.keys[q].answers[i].answer.Outcome == outcome.Matched {
 					t.matched++
 				}
 			}
@@ -145,11 +145,11 @@ func (g *gates) count(w *way, from, to int) error {
 // needed reports whether a row needed a step, and whether it waits for an answer of that. A call
 // without an answer that may be billed is no match.
 func (r *result) needed(o *Order, k *key, step int) (needed, waits bool) {
-	said, name := &k.said[step], o.Steps[step].Name+":"
-	skipped := said.answer.Outcome == outcome.Skipped && said.skip != outcome.ReasonNotStored
+	answer, name := &k.answers[step], o.Steps[step].Name+":"
+	skipped := answer.answer.Outcome == outcome.Skipped && answer.skip != outcome.ReasonNotStored
 	switch {
 	case slices.Contains(r.used, step):
-		return said.answer.Reason != outcome.ReasonNotAskable, false
+		return answer.answer.Reason != outcome.ReasonNotAskable, false
 	case r.stop == step:
 		return true, skipped
 	case slices.ContainsFunc(r.skipped, func(s string) bool { return strings.HasPrefix(s, name) }):

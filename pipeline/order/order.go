@@ -2,7 +2,7 @@
 // makes the row of their answers.
 //
 // The one thing to know before using it: a row is a function of the input, the job and the stored
-// answers. Walk.next decides by them alone what to ask next, so outages, budgets and restarts delay
+// answers. Order.next decides by them alone what to ask next, so outages, budgets and restarts delay
 // a row and never change it.
 package order
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Planner finds out what a run would ask the resolvers of an order, and asks nothing: its keys go
-// the way of a run, by the same rule, and each call is taken for a miss. It is safe from many
+// the steps of a run, by the same rule, and each call is taken for a miss. It is safe from many
 // goroutines.
 type Planner struct {
 	chain     *Chain
@@ -23,13 +23,13 @@ type Planner struct {
 	closed    []bool          // steps that are not asked any more; the others may all be
 	values    []*distinct.Set // that steps verify, by step; nil for the others
 
-	mu    sync.Mutex
-	codes map[string]int32 // of ways
-	ways  []planWay        // by code
+	mu     sync.Mutex
+	codes  map[string]int32 // of routes
+	routes []route          // by code
 }
 
-// planWay is what a key has to do with all resolvers.
-type planWay struct {
+// route is what a key has to do with all resolvers.
+type route struct {
 	visits []visit // by step
 	got    bits    // what stored answers fill; without Order.Want, the first bit is a match
 }
@@ -83,33 +83,33 @@ func (p *Planner) Close() (err error) {
 	return err
 }
 
-// Walk returns the codes of the ways of some keys. They are for Lines.
+// Walk returns the codes of the routes of some keys. They are for Lines.
 func (p *Planner) Walk(ctx context.Context, keys []string, suppress Suppress) ([]int32, error) {
-	w := newWay(p.chain, keys, suppress)
+	w := newBatchWalk(p.chain, keys, suppress)
 	w.closed = p.closed
-	if err := w.walk(ctx, places(0, len(keys))); err != nil {
+	if err := w.advance(ctx, places(0, len(keys))); err != nil {
 		return nil, err
 	}
 	codes := make([]int32, len(keys))
 	for q := range keys {
-		codes[q] = p.code(p.wayOf(&w.keys[q], &w.results[q]))
+		codes[q] = p.code(p.routeOf(&w.keys[q], &w.results[q]))
 	}
 	return codes, p.addValues(w)
 }
 
 // addValues adds the values that are verified.
-func (p *Planner) addValues(w *way) error {
+func (p *Planner) addValues(w *batchWalk) error {
 	added := make([][]distinct.Key, len(p.values))
 	for q := range w.keys {
-		for step, said := range w.keys[q].verdicts {
-			for value, s := range said {
+		for step, byValue := range w.keys[q].verdicts {
+			for value, s := range byValue {
 				if s.looked == nil {
 					continue
 				}
 				scope := p.chain.order.Steps[step].Remote.Scope(p.operation)
 				v := p.visitOf(step, &s)
 				added[step] = append(added[step], distinct.Key{
-					Hash: answers.Question{Scope: scope, Key: value}.Hash(), Cost: p.code(planWay{visits: []visit{v}}),
+					Hash: answers.Question{Scope: scope, Key: value}.Hash(), Cost: p.code(route{visits: []visit{v}}),
 				})
 			}
 		}
@@ -124,28 +124,28 @@ func (p *Planner) addValues(w *way) error {
 	return nil
 }
 
-// wayOf is the way that a key went.
-func (p *Planner) wayOf(k *key, r *result) planWay {
-	w := planWay{visits: make([]visit, len(p.chain.order.Steps)), got: r.got}
+// routeOf is the route that a key took.
+func (p *Planner) routeOf(k *key, r *result) route {
+	w := route{visits: make([]visit, len(p.chain.order.Steps)), got: r.got}
 	if p.chain.order.all == 0 && r.matched {
 		w.got = 1
 	}
 	asked := false
 	for i, s := range p.chain.order.Steps {
-		said := &k.said[i]
-		passed := said.state == stopped && (i == r.stop || s.ElseNext)
-		if !slices.Contains(r.used, i) && !passed || s.Remote != nil && said.looked == nil {
+		answer := &k.answers[i]
+		passed := answer.state == stopped && (i == r.stop || s.ElseNext)
+		if !slices.Contains(r.used, i) && !passed || s.Remote != nil && answer.looked == nil {
 			continue
 		}
-		v := p.visitOf(i, said)
-		v.sure = v.asks && said.call == 1 || !v.asks && !asked
+		v := p.visitOf(i, answer)
+		v.sure = v.asks && answer.call == 1 || !v.asks && !asked
 		w.visits[i] = v
 		asked = asked || v.asks
 	}
 	return w
 }
 
-func (p *Planner) visitOf(step int, s *said) visit {
+func (p *Planner) visitOf(step int, s *stepAnswer) visit {
 	v := visit{comes: true, sure: s.call <= 1, asks: s.call > 0}
 	if s.looked == nil {
 		return v
@@ -173,8 +173,8 @@ func (p *Planner) visitOf(step int, s *said) visit {
 // verifiable are the columns of which a verifier says something.
 var verifiable = []string{"email", "phone"}
 
-// code is the number of a way. There are few of them.
-func (p *Planner) code(w planWay) int32 {
+// code is the number of a route. There are few of them.
+func (p *Planner) code(w route) int32 {
 	text := binary.AppendUvarint(nil, uint64(w.got))
 	for _, v := range w.visits {
 		flags := byte(0)
@@ -191,8 +191,8 @@ func (p *Planner) code(w planWay) int32 {
 	defer p.mu.Unlock()
 	code, known := p.codes[string(text)]
 	if !known {
-		code = int32(len(p.ways))
-		p.codes[string(text)], p.ways = code, append(p.ways, w)
+		code = int32(len(p.routes))
+		p.codes[string(text)], p.routes = code, append(p.routes, w)
 	}
 	return code
 }
@@ -223,8 +223,8 @@ type Expected struct {
 	Answers        int64 // the stored ones of the resolver
 }
 
-// Lines counts ways by their codes, and returns a Line for each Step.
-func (p *Planner) Lines(ctx context.Context, workers int, ways map[int32]int64) ([]Line, error) {
+// Lines counts routes by their codes, and returns a Line for each Step.
+func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64) ([]Line, error) {
 	lines := make([]Line, len(p.chain.order.Steps))
 	f := p.newForecast()
 	for i, s := range p.chain.order.Steps {
@@ -238,8 +238,8 @@ func (p *Planner) Lines(ctx context.Context, workers int, ways map[int32]int64) 
 		}
 		f.learn(i, v.reply, n)
 	}
-	for code, n := range ways {
-		for i, v := range p.ways[code].visits {
+	for code, n := range routes {
+		for i, v := range p.routes[code].visits {
 			if v.comes {
 				add(i, v, n)
 			}
@@ -254,18 +254,18 @@ func (p *Planner) Lines(ctx context.Context, workers int, ways map[int32]int64) 
 			return nil, err
 		}
 		for code, n := range counted {
-			v := p.ways[code].visits[0]
+			v := p.routes[code].visits[0]
 			add(i, v, n)
 			if v.asks {
 				f.calls[i] += float64(n)
 			}
 		}
-		if n := p.found(i, ways); n > 0 {
+		if n := p.found(i, routes); n > 0 {
 			add(i, visit{}, n)
 		}
 	}
-	for code, n := range ways {
-		f.add(p.ways[code], float64(n))
+	for code, n := range routes {
+		f.add(p.routes[code], float64(n))
 	}
 	for i := range lines {
 		lines[i].Expected = f.of(i)
@@ -273,10 +273,10 @@ func (p *Planner) Lines(ctx context.Context, workers int, ways map[int32]int64) 
 	return lines, nil
 }
 
-// Known says of a way whether its keys come to a resolver that costs something, and whether
+// Known says of a route whether its keys come to a resolver that costs something, and whether
 // anything is stored of them.
 func (p *Planner) Known(code int32) (comes, known bool) {
-	for i, v := range p.ways[code].visits {
+	for i, v := range p.routes[code].visits {
 		paid := v.comes && p.chain.order.Steps[i].Remote != nil
 		comes = comes || paid
 		known = known || paid && (v.stored || v.open != "")
@@ -285,10 +285,10 @@ func (p *Planner) Known(code int32) (comes, known bool) {
 }
 
 // found is how many values the calls before a verifier find at most.
-func (p *Planner) found(verifier int, ways map[int32]int64) (n int64) {
+func (p *Planner) found(verifier int, routes map[int32]int64) (n int64) {
 	column := p.chain.order.Steps[verifier].Verifies
-	for code, keys := range ways {
-		for i, v := range p.ways[code].visits[:verifier] {
+	for code, keys := range routes {
+		for i, v := range p.routes[code].visits[:verifier] {
 			if s := p.chain.order.Steps[i]; v.asks && (s.Fills == nil || slices.Contains(s.Fills, column)) {
 				n += keys
 			}
@@ -337,8 +337,8 @@ func (f *forecast) learn(step int, r reply, n int64) {
 	}
 }
 
-// add adds the calls about keys that go a way.
-func (f *forecast) add(w planWay, n float64) {
+// add adds the calls about keys that take a route.
+func (f *forecast) add(w route, n float64) {
 	states := map[bits]float64{w.got: n} // keys by what they have got
 	blind := false
 	for i, v := range w.visits {

@@ -84,8 +84,8 @@ func (j *job) rows(t *rapid.T, batches ...[]string) (rows map[string]string, cal
 	}
 	rows = map[string]string{}
 	for _, keys := range batches {
-		w := newWay(c, keys, nil)
-		if err := w.walk(context.Background(), places(0, len(keys))); err != nil {
+		w := newBatchWalk(c, keys, nil)
+		if err := w.advance(context.Background(), places(0, len(keys))); err != nil {
 			t.Fatal(err)
 		}
 		for i, key := range keys {

@@ -20,13 +20,13 @@ func TestHealsListed(t *testing.T) {
 	into, lead := resolution.NewAnswers(), &resolution.Lead{}
 	lead.Email = "a@x.example"
 	into.AddLead(lead)
-	listed := o.Steps[1].said(o, purchase.Answer{Outcome: outcome.Matched, Run: RunOf("run", "second")}, rowOf(into, 0))
+	listed := o.Steps[1].classify(o, purchase.Answer{Outcome: outcome.Matched, Run: RunOf("run", "second")}, rowOf(into, 0))
 	listed.listed = "listed"
-	k := &key{said: []said{{state: absent}, listed}}
+	k := &key{answers: []stepAnswer{{state: absent}, listed}}
 	if does, r := o.next(k, nil, "run"); does != (action{kind: ask}) {
 		t.Errorf("%+v, suppressed %q; the first is not asked", does, r.suppressed)
 	}
-	k.said[0] = said{state: stopped, skip: outcome.ReasonUnavailable}
+	k.answers[0] = stepAnswer{state: stopped, skip: outcome.ReasonUnavailable}
 	if does, r := o.next(k, nil, "run"); does != (action{}) || r.suppressed != "listed" {
 		t.Errorf("%+v, suppressed %q by its answer", does, r.suppressed)
 	}

@@ -21,8 +21,8 @@ const (
 	stopped               // it has no answer, and may not be asked now
 )
 
-// said is what a resolver says about a key, or a verifier about a value.
-type said struct {
+// stepAnswer is what a resolver says about a key, or a verifier about a value.
+type stepAnswer struct {
 	state    state
 	again    bool // an absent answer was looked up once more
 	answer   purchase.Answer
@@ -38,8 +38,8 @@ type said struct {
 
 // key is a question on its way through the order.
 type key struct {
-	said     []said            // by step
-	verdicts []map[string]said // by step that verifies, then value
+	answers  []stepAnswer            // by step
+	verdicts []map[string]stepAnswer // by step that verifies, then value
 	calls    int
 }
 
@@ -66,7 +66,7 @@ type result struct {
 	matched    bool
 	suppressed string // why the row is suppressed by the last answer: nothing more is asked
 	stop       int    // the step that the key waits for; -1 without one
-	stopped    said
+	stopped    stepAnswer
 	skipped    []string // NAME:reason
 	checked    []verdict
 }
@@ -75,7 +75,7 @@ type result struct {
 type verdict struct {
 	step  int
 	value string
-	said
+	stepAnswer
 }
 
 // walk decides what to do next about a key, and what its row is made of when there is nothing to do.
@@ -114,7 +114,7 @@ func (w *walk) through() (a action, again bool) {
 		if !w.lacks(s) {
 			continue
 		}
-		switch k := &w.key.said[i]; k.state {
+		switch k := &w.key.answers[i]; k.state {
 		case unlooked:
 			return action{kind: look, step: i}, false
 		case answered:
@@ -150,7 +150,7 @@ func (w *walk) through() (a action, again bool) {
 // goesOn reports whether the next step is asked without an answer of this one, and notes why. A
 // budget that ends lets the key wait even with else: next: the run is not finished.
 func (w *walk) goesOn(i int, s *Step) bool {
-	k := &w.key.said[i]
+	k := &w.key.answers[i]
 	reason := k.skip
 	switch {
 	case w.isClosed(i) && (k.state == absent || reason == outcome.ReasonNotStored): // whatever later ones say, so the row stays the same when it is made again
@@ -168,7 +168,7 @@ func (w *walk) isClosed(i int) bool {
 	if w.closed == nil || !w.closed[i] {
 		return false
 	}
-	l := w.key.said[i].looked
+	l := w.key.answers[i].looked
 	return l == nil || l.Payer != RunOf(w.run, w.order.Steps[i].Name)
 }
 
@@ -179,7 +179,7 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 	if from < 0 {
 		return action{}, false, false
 	}
-	text := v.of(w.key.said[from].row)
+	text := v.of(w.key.answers[from].row)
 	if text == "" {
 		return action{}, false, false
 	}
@@ -225,7 +225,7 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) { // reference data is not stored: it never comes before a question
 			continue
 		}
-		switch later := &w.key.said[j]; {
+		switch later := &w.key.answers[j]; {
 		case later.state == unlooked:
 			return action{kind: look, step: j}, false, true
 		case later.state == answered && w.order.Steps[i].ElseNext && later.answer.Run == RunOf(w.run, s.Name):
@@ -258,11 +258,11 @@ func (w *walk) merge() {
 	for g := range resolution.Groups {
 		w.from[g] = w.best(g)
 		if i := w.from[g]; i >= 0 {
-			w.got |= w.key.said[i].fills & w.order.wanted[g]
+			w.got |= w.key.answers[i].fills & w.order.wanted[g]
 		}
 	}
 	for _, i := range w.used {
-		w.matched = w.matched || w.key.said[i].answer.Outcome == outcome.Matched
+		w.matched = w.matched || w.key.answers[i].answer.Outcome == outcome.Matched
 	}
 }
 
@@ -272,7 +272,7 @@ func (w *walk) best(g resolution.Group) int {
 	wanted := w.order.wanted[g]
 	some, other := -1, -1
 	for _, i := range w.used {
-		k := &w.key.said[i]
+		k := &w.key.answers[i]
 		if (k.groups[0]&^w.refused[i])>>g&1 == 0 || w.isRefuted(g, i) {
 			continue
 		}
@@ -301,7 +301,7 @@ func (w *walk) isRefuted(g resolution.Group, i int) bool {
 	if !has {
 		return false
 	}
-	k := &w.key.said[i]
+	k := &w.key.answers[i]
 	if (k.groups[1]|w.refused[i])>>of.group&1 == 1 {
 		return true
 	}
@@ -328,7 +328,7 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 	}
 	reason, missed, refusal := "", false, -1
 	for _, i := range r.used {
-		switch a := k.said[i].answer; {
+		switch a := k.answers[i].answer; {
 		case a.Outcome == outcome.Failed:
 			refusal = i
 		case a.Reason != outcome.ReasonNotAskable:
@@ -339,7 +339,7 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 		}
 	}
 	if refusal >= 0 && !missed { // by all that were asked
-		return outcome.Failed, k.said[refusal].answer.Reason + ":" + o.Steps[refusal].Name
+		return outcome.Failed, k.answers[refusal].answer.Reason + ":" + o.Steps[refusal].Name
 	}
 	return outcome.NoMatch, cmp.Or(reason, resolution.NoMatch)
 }
@@ -356,14 +356,14 @@ func (r *result) receipt(k *key) (sum outcome.Receipt) {
 		sum.Priced = sum.Priced && (a.Receipt.Priced || !a.Receipt.Answered())
 	}
 	for _, i := range r.used {
-		a := &k.said[i].answer
+		a := &k.answers[i].answer
 		add(a)
 		if first && a.Outcome == outcome.Matched {
 			sum.ResolutionID, first = a.Receipt.ResolutionID, false
 		}
 	}
 	for i := range r.checked {
-		add(&r.checked[i].said.answer)
+		add(&r.checked[i].stepAnswer.answer)
 	}
 	sum.Priced = sum.Priced && len(r.used)+len(r.checked) > 0
 	return sum
@@ -373,14 +373,14 @@ func (r *result) receipt(k *key) (sum outcome.Receipt) {
 func (r *result) origin(o *Order, k *key) (from columns.Origin) {
 	from.Skipped = strings.Join(r.skipped, ";")
 	for _, i := range r.used {
-		if k.said[i].answer.Outcome == outcome.Matched {
+		if k.answers[i].answer.Outcome == outcome.Matched {
 			from.AnsweredBy = o.Steps[i].Name
 			break
 		}
 	}
 	for n, column := range o.Want {
 		name := ""
-		if i := r.from[values[column].group]; i >= 0 && k.said[i].fills>>n&1 == 1 {
+		if i := r.from[values[column].group]; i >= 0 && k.answers[i].fills>>n&1 == 1 {
 			name = o.Steps[i].Name
 		}
 		from.Wanted = append(from.Wanted, name)

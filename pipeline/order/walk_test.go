@@ -124,14 +124,14 @@ func (f fact) play(t *testing.T) (asked, row, said string) {
 	if err := o.Check(resolution.Enrichment); err != nil {
 		t.Fatal(err)
 	}
-	w := newWay(c, []string{"key"}, func(a resolution.AnswerRow) string {
+	w := newBatchWalk(c, []string{"key"}, func(a resolution.AnswerRow) string {
 		if a.Lead().Email == "listed" {
 			return "listed"
 		}
 		return ""
 	})
 	w.closed = closed
-	if err := w.walk(t.Context(), places(0, 1)); err != nil {
+	if err := w.advance(t.Context(), places(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	k, r := &w.keys[0], &w.results[0]
@@ -154,8 +154,8 @@ func rowText(o *Order, k *key, r *result) string {
 				continue
 			}
 			for _, name := range slices.Sorted(maps.Keys(values)) {
-				if v := values[name]; v.group == resolution.Group(g) && (!v.list || name == "emails") && v.of(k.said[s].row) != "" && !strings.HasPrefix(name, "phone_") {
-					text = append(text, fmt.Sprintf("%s=%s@%s", name, v.of(k.said[s].row), o.Steps[s].Name))
+				if v := values[name]; v.group == resolution.Group(g) && (!v.list || name == "emails") && v.of(k.answers[s].row) != "" && !strings.HasPrefix(name, "phone_") {
+					text = append(text, fmt.Sprintf("%s=%s@%s", name, v.of(k.answers[s].row), o.Steps[s].Name))
 				}
 			}
 		}

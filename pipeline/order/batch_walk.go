@@ -12,8 +12,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// way is the way of the keys of a batch through the order.
-type way struct {
+// batchWalk brings the keys of a batch through the order.
+type batchWalk struct {
 	chain    *Chain
 	asked    []string // keys, with the addresses to send
 	keys     []key
@@ -22,17 +22,17 @@ type way struct {
 	closed   []bool // steps that are not asked any more
 }
 
-func newWay(c *Chain, asked []string, suppress Suppress) *way {
-	w := &way{chain: c, asked: asked, keys: make([]key, len(asked)), results: make([]result, len(asked)), suppress: suppress}
+func newBatchWalk(c *Chain, asked []string, suppress Suppress) *batchWalk {
+	w := &batchWalk{chain: c, asked: asked, keys: make([]key, len(asked)), results: make([]result, len(asked)), suppress: suppress}
 	steps := len(c.order.Steps)
-	all := make([]said, steps*len(asked))
-	var verdicts []map[string]said
+	all := make([]stepAnswer, steps*len(asked))
+	var verdicts []map[string]stepAnswer
 	if slices.ContainsFunc(c.order.Steps, func(s *Step) bool { return s.Verifies != "" }) {
-		verdicts = make([]map[string]said, steps*len(asked))
+		verdicts = make([]map[string]stepAnswer, steps*len(asked))
 	}
 	for i := range w.keys {
 		from, to := i*steps, (i+1)*steps
-		w.keys[i].said = all[from:to:to]
+		w.keys[i].answers = all[from:to:to]
 		if verdicts != nil {
 			w.keys[i].verdicts = verdicts[from:to:to]
 		}
@@ -48,45 +48,40 @@ func places(from, to int) (all []int) {
 	return all
 }
 
-// turn is one question to one step.
-type turn struct {
-	kind actionKind
-	step int
-}
-
-// walk does what is to do about some keys until their rows are known. Keys that go to different
+// advance does what is to do about some keys until their rows are known. Keys that go to different
 // steps do not wait for each other.
-func (w *way) walk(ctx context.Context, some []int) error {
-	turns, values := map[turn][]int{}, map[int]string{}
+func (w *batchWalk) advance(ctx context.Context, some []int) error {
+	actions, values := map[action][]int{}, map[int]string{}
 	for _, q := range some {
 		a, r := w.chain.order.next(&w.keys[q], w.closed, w.chain.run)
 		if a.kind == finish {
 			w.finish(q, r)
 			continue
 		}
-		turns[turn{a.kind, a.step}] = append(turns[turn{a.kind, a.step}], q)
 		if a.value != "" {
 			values[q] = a.value
 		}
+		a.value = "" // keys with other values are asked together
+		actions[a] = append(actions[a], q)
 	}
-	if len(turns) == 0 {
+	if len(actions) == 0 {
 		return nil
 	}
 	working := pool.New().WithErrors().WithContext(ctx).WithCancelOnError().WithFirstError()
-	for t, of := range turns {
+	for a, of := range actions {
 		working.Go(func(ctx context.Context) error {
-			if err := w.take(ctx, t, of, values); err != nil {
-				return w.chain.order.Steps[t.step].named(err)
+			if err := w.do(ctx, a, of, values); err != nil {
+				return w.chain.order.Steps[a.step].named(err)
 			}
-			return w.walk(ctx, of)
+			return w.advance(ctx, of)
 		})
 	}
 	return working.Wait()
 }
 
-// take takes a turn. Keys of which a verifier is to say something about the same value share it.
-func (w *way) take(ctx context.Context, t turn, of []int, values map[int]string) error {
-	step, c := w.chain.order.Steps[t.step], w.chain
+// do looks up or asks about some keys at one step. Keys with the same value to verify share a question.
+func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]string) error {
+	step, c := w.chain.order.Steps[a.step], w.chain
 	var questions []string
 	var who [][]int
 	place := map[string]int{}
@@ -96,10 +91,10 @@ func (w *way) take(ctx context.Context, t turn, of []int, values map[int]string)
 		if verifies {
 			question = value
 		}
-		if t.kind == look {
+		if a.kind == look {
 			question, _ = resolution.CutAddress(question)
 			if step.Askable != nil && !step.Askable(question) {
-				w.hears(t.step, q, value, step.said(c.order, purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotAskable}, resolution.AnswerRow{}))
+				w.record(a.step, q, value, step.classify(c.order, purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotAskable}, resolution.AnswerRow{}))
 				continue
 			}
 		}
@@ -114,35 +109,35 @@ func (w *way) take(ctx context.Context, t turn, of []int, values map[int]string)
 	if len(questions) == 0 {
 		return nil
 	}
-	all := func(i int, s said) {
+	all := func(i int, s stepAnswer) {
 		for _, q := range who[i] {
-			w.hears(t.step, q, values[q], s)
+			w.record(a.step, q, values[q], s)
 		}
 	}
-	if t.kind == ask {
-		return c.askers[t.step].ask(ctx, questions, func(i int, a purchase.Answer) {
-			s := step.said(c.order, a, a.Found)
+	if a.kind == ask {
+		return c.askers[a.step].ask(ctx, questions, func(i int, got purchase.Answer) {
+			s := step.classify(c.order, got, got.Found)
 			s.call = 1
 			all(i, s)
 		})
 	}
-	return c.askers[t.step].look(ctx, questions, func(i int, l purchase.Looked) {
-		s := said{state: absent}
+	return c.askers[a.step].look(ctx, questions, func(i int, l purchase.Looked) {
+		s := stepAnswer{state: absent}
 		if l.Settled() {
-			s = step.said(c.order, l.Answer, l.Found)
+			s = step.classify(c.order, l.Answer, l.Found)
 		}
 		s.looked = &l
 		all(i, s)
 	})
 }
 
-// hears notes what a step says about a key, or about a value of it.
-func (w *way) hears(step, q int, value string, s said) {
+// record notes what a step says about a key, or about a value of it.
+func (w *batchWalk) record(step, q int, value string, s stepAnswer) {
 	k := &w.keys[q]
-	s.again = k.said[step].state == absent
+	s.again = k.answers[step].state == absent
 	if s.call > 0 {
 		k.calls++
-		s.call, s.looked = k.calls, k.said[step].looked
+		s.call, s.looked = k.calls, k.answers[step].looked
 		if value != "" {
 			s.looked = k.verdicts[step][value].looked
 		}
@@ -152,28 +147,28 @@ func (w *way) hears(step, q int, value string, s said) {
 	}
 	switch {
 	case value == "":
-		k.said[step] = s
+		k.answers[step] = s
 	case k.verdicts[step] == nil:
-		k.verdicts[step] = map[string]said{value: s}
+		k.verdicts[step] = map[string]stepAnswer{value: s}
 	default:
 		k.verdicts[step][value] = s
 	}
 }
 
 // finish counts what the row of a key is made of.
-func (w *way) finish(q int, r result) {
+func (w *batchWalk) finish(q int, r result) {
 	w.results[q] = r
 	k := &w.keys[q]
-	count := func(step int, s *said) {
+	count := func(step int, s *stepAnswer) {
 		if b, is := w.chain.askers[step].(*bought); is && s.call == 0 && s.looked != nil && s.state == answered {
 			b.buyer.Use(*s.looked)
 		}
 	}
 	for _, i := range r.used {
-		count(i, &k.said[i])
+		count(i, &k.answers[i])
 	}
 	for i := range r.checked {
-		count(r.checked[i].step, &r.checked[i].said)
+		count(r.checked[i].step, &r.checked[i].stepAnswer)
 	}
 	got, _ := r.outcome(w.chain.order, k)
 	counters := w.chain.order.Counters
@@ -188,7 +183,7 @@ func (w *way) finish(q int, r result) {
 }
 
 // fill makes the rows of the batch.
-func (w *way) fill(b *columns.Batch, question []int) {
+func (w *batchWalk) fill(b *columns.Batch, question []int) {
 	n, o := b.Len(), w.chain.order
 	b.Receipts, b.Origins = make([]outcome.Receipt, n), make([]columns.Origin, n)
 	b.Answers = resolution.NewAnswers()
@@ -219,7 +214,7 @@ func (w *way) fill(b *columns.Batch, question []int) {
 		var from [resolution.Groups]resolution.AnswerRow
 		for g, s := range r.from {
 			if s >= 0 {
-				from[g] = k.said[s].row
+				from[g] = k.answers[s].row
 			}
 		}
 		b.Answers.AddMerged(from)

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"math"
 	"math/big"
 	"net/http"
 
@@ -315,7 +316,8 @@ func (e *Entry) costOf(v *Verdict, isElement bool) (cost int64) {
 	return cost
 }
 
-// spent is the figure of an answer in whole units, rounded up; false if it does not say one.
+// spent is the figure of an answer in whole units, rounded up; false if it does not say one, or one
+// that no column holds.
 func (e *Entry) spent(h http.Header, body jsontree.Value) (int64, bool) {
 	if !e.cost.isSet() {
 		return 0, false
@@ -333,5 +335,5 @@ func (e *Entry) spent(h http.Header, body jsontree.Value) (int64, bool) {
 	if rest.Sign() > 0 {
 		whole.Add(whole, big.NewInt(1))
 	}
-	return whole.Int64(), whole.IsInt64()
+	return whole.Int64(), whole.IsInt64() && whole.Int64() <= math.MaxInt32
 }

@@ -16,7 +16,7 @@ func TestCost(t *testing.T) {
 	}{
 		{"header X-Cost", "1", "2", `{"data":1}`, 2}, {"header X-Cost", "1", "0", `{"data":1}`, 0}, {"header X-Cost", "3", "0.1", `{"data":1}`, 1}, {"header X-Cost", "10", "0.3", `{"data":1}`, 3},
 		{"header X-Cost", "0.5", "3", `{"data":1}`, 2}, {"header X-Cost", "1", "", `{"data":1}`, 7}, {"header X-Cost", "1", "-1", `{"data":1}`, 7}, {"header X-Cost", "1", "1e3", `{"data":1}`, 7},
-		{"header X-Cost", "1", "99999999999", `{"data":1}`, 7}, {"body c.0", "1", "", `{"data":1,"c":["4"]}`, 4}, {"body c.0", "1", "", `{"data":1,"c":[4.2]}`, 5}, {"body c.0", "1", "", `{"data":1,"c":[]}`, 7},
+		{"header X-Cost", "1", "99999999999", `{"data":1}`, 7}, {"header X-Cost", "10", "999999999", `{"data":1}`, 7}, {"body c.0", "1", "", `{"data":1,"c":["4"]}`, 4}, {"body c.0", "1", "", `{"data":1,"c":[4.2]}`, 5}, {"body c.0", "1", "", `{"data":1,"c":[]}`, 7},
 	} {
 		e := parsed(t, strings.Replace(plain, "  answers:", "  price: {match: 7}\n  cost: "+f.cost+"\n  unit: "+f.unit+"\n  answers:", 1))
 		r, _ := e.Request(resolution.Email)

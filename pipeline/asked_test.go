@@ -276,7 +276,7 @@ func TestAsked(t *testing.T) {
 		{
 			"or it is passed", "ann", "", []string{"a else=next: ann is unknown", "b: ann is email=ann@b.example credits=1"}, "", false,
 			[]string{"ann a failed unknown_call max_credits_open=9 here", "ann b matched credits=1 request_id=ann received here"},
-			map[string]sinks.ResolverTotals{"a": {Asked: 1}, "b": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},
+			map[string]sinks.ResolverTotals{"a": {Asked: 1, Unknown: 1}, "b": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},
 		},
 		{
 			"a verifier says something about each value", "ann", "email",

@@ -62,7 +62,7 @@ func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
 		f.remote.resolver = given[0]
 	}
 	f.remote.several = f.items != nil
-	return checkNames(f.items)
+	return checkResolverNames(f.items)
 }
 
 // isProvider reports whether a word is the name of an entry, or may be meant as one.

@@ -254,8 +254,8 @@ func keyVariable(name string) string {
 	}, name)
 }
 
-// checkNames refuses names that two resolvers share, or whose keys would be in one variable.
-func checkNames(all []*resolverSettings) error {
+// checkResolverNames refuses names that two resolvers share, or whose keys would be in one variable.
+func checkResolverNames(all []*resolverSettings) error {
 	var errs []error
 	names, variables := map[string]bool{}, map[string]string{}
 	for _, s := range all {

@@ -1,4 +1,4 @@
-package runcmd
+package wire
 
 import (
 	"strings"
@@ -31,7 +31,7 @@ func TestProxyTo(t *testing.T) {
 			for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "REQUEST_METHOD"} {
 				t.Setenv(name, c.set[name])
 			}
-			got, err := proxyTo(c.service)
+			got, err := ProxyTo(c.service)
 			if got != c.want || (err == nil) != (c.says == "") {
 				t.Fatalf("%q, %v; want %q, %q", got, err, c.want, c.says)
 			}

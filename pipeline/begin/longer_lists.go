@@ -136,7 +136,9 @@ func (c *listChecker) openOrder(ctx context.Context) (closeAnswers func(), err e
 			return nil, err
 		}
 	}
-	chain, err := run.Order.AtRest().Open(ctx, c.decision.OrderOptions(semaphore.NewWeighted(int64(run.Workers))))
+	options := c.decision.OrderOptions(semaphore.NewWeighted(int64(run.Workers)))
+	options.KeepJudged = nil // what is not stored counts as no match here
+	chain, err := run.Order.AtRest().Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}

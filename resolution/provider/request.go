@@ -71,9 +71,6 @@ func (r *Request) Name() string { return r.name }
 // Kind is what is asked about.
 func (r *Request) Kind() resolution.Identifier { return r.kind }
 
-// IsBatch reports whether a request has many keys.
-func (r *Request) IsBatch() bool { return r.batch != nil }
-
 // Key is what tells the question about a key from others at this provider: keys with the same
 // text are one question. A key that lacks the form which the provider asks for is not askable.
 func (r *Request) Key(key string) (rendered string, askable bool) {

@@ -53,12 +53,15 @@ func (r *rowPlanner) planOrder(ctx context.Context, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	var asked, unknown int64
+	var asked, unknown, free int64
 	for code, n := range ways {
 		r.distinct += n
-		comes, known := r.order.Known(code)
+		comes, known, isFree := r.order.Known(code)
 		if comes {
 			asked += n
+		}
+		if isFree {
+			free += n
 		}
 		if comes && !known {
 			unknown += n
@@ -86,7 +89,7 @@ func (r *rowPlanner) planOrder(ctx context.Context, p *Plan) error {
 	if account == nil {
 		return nil
 	}
-	total.New, total.Stored = unknown, asked-unknown
+	total.New, total.Stored = unknown, free
 	if err := r.limit(ctx, total, account, spent, tooManyNewKeys(r.decision, unknown, asked)); err != nil {
 		return err
 	}

@@ -305,6 +305,25 @@ func TestPlanExpects(t *testing.T) {
 	}
 }
 
+// A key that one resolver answers from the store, and that needs a call of another, is not answered
+// without a call.
+func TestPlanOfKeysWithoutACall(t *testing.T) {
+	says := map[string]func(string) string{"a": share("", 100, ""), "b": share("", 100, "")}
+	s := newSeveral(t, "", says, "a", "b")
+	s.people(t, 0, 20)
+	s.runs(t)
+	s.overwrite = true
+	for _, c := range []struct {
+		question    string // to b
+		free, calls int64
+	}{{"person", 20, 0}, {"another", 0, 20}} {
+		s.limit = func(o *order.Order) { o.Steps[1].Remote.Question = c.question }
+		if p := s.planned(t); p.Calls.Stored != c.free || p.Calls.Calls != c.calls || p.Calls.New != 0 || p.Resolvers[0].Calls.Stored != 20 {
+			t.Errorf("%s: %+v of %s, want %d without a call", c.question, p.Calls, shown(p), c.free)
+		}
+	}
+}
+
 // Without a stored answer of a resolver nothing is expected of it, nor of those after it.
 func TestPlanExpectsNothingWithoutAnswers(t *testing.T) {
 	s := newSeveral(t, "", map[string]func(string) string{"a": share("a", 60, "email=a@mail.example"), "b": share("b", 50, "email=b@mail.example")}, "a", "b")

@@ -273,15 +273,17 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 	return lines, nil
 }
 
-// Known says of a route whether its keys come to a resolver that costs something, and whether
-// anything is stored of them.
-func (p *Planner) Known(code int32) (comes, known bool) {
+// Known says of a route whether its keys come to a resolver that costs something, whether anything
+// is stored of them, and whether they are answered without a call.
+func (p *Planner) Known(code int32) (comes, known, free bool) {
+	asks := false
 	for i, v := range p.routes[code].visits {
 		paid := v.comes && p.chain.order.Steps[i].Remote != nil
 		comes = comes || paid
 		known = known || paid && (v.stored || v.open != "")
+		free, asks = free || paid && v.stored, asks || v.asks
 	}
-	return comes, known
+	return comes, known, free && !asks
 }
 
 // found is how many values the calls before a verifier find at most.

@@ -34,12 +34,13 @@ type several struct {
 	steps   []order.Step // without their Remotes
 	of      []*history   // by step
 	judge   int          // how many keys decide about a step with a MinMatch
+	few     int          // the step with a MinMatch, if there is one
 	batches [][]string   // keys
 
 	mu     sync.Mutex
 	judged map[string]bool // what is kept of verdicts
 	last   []made          // by batch
-	doubt  bool            // a key had no answer for a time, so verdicts may be others
+	doubt  bool            // a key had no answer for a time that counts for the verdict, which may be another
 }
 
 // made is what became of a batch.
@@ -76,7 +77,8 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 	if o.layout, err = columns.NewLayout(columns.Settings{Operation: p.operation, DefaultRegion: "US", Remote: true, Want: o.want, NotesSkipped: true}); err != nil {
 		panic(err)
 	}
-	disk, few := worldtest.NewDisk(w), in("which has few", 0, 3)
+	disk := worldtest.NewDisk(w)
+	o.few = in("which has few", 0, 3)
 	for i := range 3 {
 		kind := (i + in("first kind", 0, 2)) % 3
 		name := string("abc"[i])
@@ -90,7 +92,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		}
 		h.service.job = o.job
 		step := order.Step{Name: name, ElseNext: often("else next "+name, 3)}
-		if i == few {
+		if i == o.few {
 			step.MinMatch = 0.5
 		}
 		if o.want != nil && often("for "+name, 4) {
@@ -226,9 +228,9 @@ func (o *several) process(ctx context.Context, retry bool) {
 
 // check checks what is stored of each service.
 func (o *several) check(ctx context.Context, s purchase.Store) {
-	for _, h := range o.of {
+	for i, h := range o.of {
 		h.check(ctx, s)
-		o.doubt = o.doubt || slices.Contains(slices.Collect(maps.Values(h.open)), true)
+		o.doubt = o.doubt || i <= o.few && slices.Contains(slices.Collect(maps.Values(h.open)), true)
 	}
 }
 
@@ -351,6 +353,9 @@ func (o *several) makeAll(ctx context.Context, chain *order.Chain) (skipped, sto
 		})
 	}
 	making.Wait()
+	if !o.judges() || !stops.Load() && o.world.Alive() == nil {
+		o.compareAll()
+	}
 	return skips.Load(), stops.Load()
 }
 
@@ -377,19 +382,12 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool) {
 		o.world.Note("batch %d: %s: %s", number, key, text)
 		later := false
 		for range outcome.AskedLater(b.Origins[i].Skipped) {
-			later, o.doubt = true, o.doubt || o.judges()
+			later = true
 		}
-		refused := strings.HasPrefix(b.Reasons[i], "refused:refused:")
 		skipped = skipped || b.Outcomes[i] == outcome.Skipped
-		o.doubt = o.doubt || b.Outcomes[i] == outcome.Failed && !refused
-		for _, reason := range []string{outcome.ReasonUnknownCall, outcome.ReasonNoCallback, outcome.ReasonRefused} {
-			o.doubt = o.doubt || strings.Contains(b.Origins[i].Skipped, ":"+reason)
-		}
+		o.doubt = o.doubt || o.lacksAnswer(b, i)
 		m.done = m.done && !later && b.Outcomes[i] != outcome.Skipped && b.Outcomes[i] != outcome.Failed
 		m.rows = append(m.rows, text)
-		if slices.Contains([]outcome.Outcome{outcome.Matched, outcome.NoMatch}, b.Outcomes[i]) && b.Origins[i].Skipped == "" {
-			o.compare(key, text)
-		}
 	}
 	for _, a := range b.Asked {
 		h := o.of[a.Step]
@@ -405,6 +403,31 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool) {
 	}
 	o.last[number] = m
 	return skipped
+}
+
+// lacksAnswer reports whether a row went on, or failed, without an answer that counts for the verdict.
+func (o *several) lacksAnswer(b *columns.Batch, i int) bool {
+	counts := func(name string) bool {
+		return slices.ContainsFunc(o.steps[:min(o.few+1, len(o.steps))], func(s order.Step) bool { return s.Name == name })
+	}
+	for name := range outcome.AskedLater(b.Origins[i].Skipped) {
+		if counts(name) {
+			return true
+		}
+	}
+	badRow := strings.HasPrefix(b.Reasons[i], "refused:refused:")
+	return b.Outcomes[i] == outcome.Failed && !badRow && counts(b.Reasons[i][strings.LastIndex(b.Reasons[i], ":")+1:])
+}
+
+// compareAll compares the rows of a life. Whether the verdict is in doubt is known when all are made.
+func (o *several) compareAll() {
+	for i, m := range o.last {
+		for n, row := range m.rows {
+			if (strings.HasPrefix(row, "matched") || strings.HasPrefix(row, "no_match")) && !strings.Contains(row, "skipped=") {
+				o.compare(o.batches[i][n], row)
+			}
+		}
+	}
 }
 
 // row is a row in words, without the times and ids of its answers.

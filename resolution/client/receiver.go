@@ -90,7 +90,8 @@ func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 		}
 		return http.StatusUnauthorized
 	}
-	if r.stored.has(id) {
+	known := id + " " + d.ClientRef // ids of two services may be equal
+	if r.stored.has(known) {
 		return http.StatusNoContent
 	}
 	if unread != nil {
@@ -102,7 +103,7 @@ func (r *Receiver) take(ctx context.Context, h http.Header, body []byte) int {
 	defer done()
 	switch err = r.options.Deliver(ctx, d); {
 	case err == nil:
-		r.stored.remember(id)
+		r.stored.remember(known)
 		r.options.Log.Debug("a callback was stored", "webhook", id)
 		return http.StatusNoContent
 	case errors.Is(err, resolution.ErrNotAsked):

@@ -52,6 +52,54 @@ type callbackTaker interface {
 	Hint(ctx context.Context, id string) error
 }
 
+// callbackSwitch gives callbacks to the services of an order: each takes those that it was asked
+// about.
+type callbackSwitch struct {
+	takers  []callbackTaker
+	ready   chan struct{} // closed once all are there
+	address string        // of the listener, "" before it listens
+}
+
+// Deliver delivers to the service that was asked.
+func (s *callbackSwitch) Deliver(ctx context.Context, d resolution.Delivery) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	refused := resolution.ErrNotAsked
+	for _, t := range s.takers {
+		switch err := t.Deliver(ctx, d); {
+		case errors.Is(err, resolution.ErrNotAsked):
+		case errors.Is(err, resolution.ErrInvalid):
+			refused = err // the next may have been asked: ids of two services may be equal
+		default:
+			return err
+		}
+	}
+	return refused
+}
+
+// Hint hints all services.
+func (s *callbackSwitch) Hint(ctx context.Context, id string) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range s.takers {
+		errs = append(errs, t.Hint(ctx, id))
+	}
+	return errors.Join(errs...)
+}
+
+// wait waits until all services are there: what was not asked by one may have been by the next.
+func (s *callbackSwitch) wait(ctx context.Context) error {
+	select {
+	case <-s.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // listenForCallbacks receives callbacks until stop, which waits for those in
 // progress. address is the listener's own URL, as a service would call it.
 // Errors are about the flags.
@@ -176,6 +224,8 @@ type callbackFlags struct {
 	secretFile      string
 	tlsCert, tlsKey string
 	timeout         time.Duration
+
+	shared *callbackSwitch // by the services of an order; nil for one
 }
 
 func (f *callbackFlags) register(flags *pflag.FlagSet) {
@@ -203,10 +253,22 @@ func (f *callbackFlags) check() (errs []error) {
 	return errs
 }
 
-// receive listens for callbacks until stop. send means that the service is told
-// the address.
+// receive listens for callbacks until stop, or joins the services of an order that listen. send
+// means that the service is told the address.
 func (f *callbackFlags) receive(ctx context.Context, later *purchase.Deliveries, send bool, log *slog.Logger) (address string, stop func() error, err error) {
-	return listenForCallbacks(ctx, callbackListenOptions{
+	to := callbackTaker(later)
+	if f.shared != nil {
+		to = f.shared
+		f.shared.takers = append(f.shared.takers, later)
+		if f.shared.address != "" {
+			return f.shared.address, func() error { return nil }, nil
+		}
+	}
+	address, stop, err = listenForCallbacks(ctx, callbackListenOptions{
 		Addr: f.listen, SecretFile: f.secretFile, TLSCert: f.tlsCert, TLSKey: f.tlsKey, Send: send,
-	}, later, log)
+	}, to, log)
+	if f.shared != nil {
+		f.shared.address = address
+	}
+	return address, stop, err
 }

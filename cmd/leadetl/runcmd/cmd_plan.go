@@ -78,7 +78,7 @@ func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std 
 	if err != nil {
 		return err
 	}
-	noCallback := f.remote.lacksCallback(run.Job.Operation)
+	noCallback := f.lacksCallback(run.Job.Operation)
 	account := f.balance(ctx, plan)
 	switch {
 	case asJSON:

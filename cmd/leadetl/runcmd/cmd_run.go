@@ -245,7 +245,7 @@ func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []stri
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.changes.check(), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags, op, f.planning), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
+	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.changes.check(), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags), f.checkCallback(op), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
 
 // OperationNames returns the names of the operations.

@@ -105,6 +105,22 @@ func (f *remoteFlags) checkSeveral(flags *pflag.FlagSet) error {
 	return errors.Join(append(append(errs, checkCallbackURL(f.callbackURL)), f.callbacks.check()...)...)
 }
 
+// lacksCallback reports whether a service requires a callback address, and no flag sets it.
+func (f *runFlags) lacksCallback(op resolution.Operation) bool {
+	if f.remote.several && !slices.ContainsFunc(f.items, func(s *resolverSettings) bool { return s.address != "" }) {
+		return false
+	}
+	return f.remote.lacksCallback(op)
+}
+
+// checkCallback refuses a run whose service could not answer. A plan says so instead.
+func (f *runFlags) checkCallback(op resolution.Operation) error {
+	if f.planning || !f.lacksCallback(op) {
+		return nil
+	}
+	return fmt.Errorf("%s needs an address for callbacks: name one with --callback-url, or listen with --callback-listen", op)
+}
+
 // openOrder opens the resolvers of an order, and all that a run needs of them.
 func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersOf) (closeOrder func() error, err error) {
 	var opened wire.Closers
@@ -120,6 +136,9 @@ func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersO
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
+	shared := &callbackSwitch{ready: make(chan struct{})}
+	defer close(shared.ready)
+	f.remote.callbacks.shared = shared
 	for _, s := range f.items {
 		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
 		if err := f.openStep(ctx, step, s, entries, run, stored, &opened); err != nil {

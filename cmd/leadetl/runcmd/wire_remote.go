@@ -128,9 +128,8 @@ var onlyRemote = []string{
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }
 
-// check joins the problems of the flags for an operation, before anything is
-// opened. With planning, what only calls need may be missing.
-func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, planning bool) error {
+// check joins the problems of the flags, before anything is opened.
+func (f *remoteFlags) check(flags *pflag.FlagSet) error {
 	var errs []error
 	if !f.isRemote() {
 		for _, name := range onlyRemote {
@@ -172,9 +171,6 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, op resolution.Operation, plann
 	}
 	if flags.Changed("directory") {
 		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))
-	}
-	if !planning && f.lacksCallback(op) {
-		errs = append(errs, fmt.Errorf("%s needs an address for callbacks: name one with --callback-url, or listen with --callback-listen", op))
 	}
 	return errors.Join(append(errs, f.callbacks.check()...)...)
 }

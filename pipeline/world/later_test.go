@@ -176,6 +176,7 @@ func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *histo
 	}
 	tries := d.tries
 	s.mu.Unlock()
+	s.world.Pause("post", d.ID, tries) // many may be due when a life begins
 	if s.world.Below(4, "posted too early", d.ID, tries) == 0 {
 		early := posted
 		early.Body = fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, d.ID)

@@ -128,7 +128,8 @@ func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
 
 // SpentOfAllowance is what all jobs of the state have spent in the days of the allowance; 0
 // without one. A call without an answer counts whenever it was sent, with its price; so does an
-// answer whose price the service did not say.
+// answer whose price the service did not say. Such a call to a provider that this job does not ask
+// counts as one credit, since its price is not known here.
 func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, now time.Time) (credits int64, err error) {
 	if r.Budget.Allowance.Days == 0 || r.Answers == nil {
 		return 0, nil
@@ -142,7 +143,11 @@ func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, 
 				return price
 			}
 		}
-		return Prices[of.Operation]
+		price, known := Prices[of.Operation]
+		if !known { // a question to a provider of another job, whose entry is not here
+			price.Match = 1
+		}
+		return price
 	}
 	// Open calls come first: an answer that comes meanwhile counts twice, and not never.
 	for c, err := range r.Answers.OpenAnywhere(ctx) {

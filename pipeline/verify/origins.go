@@ -256,7 +256,7 @@ func (a *asked) compare(c *checker, p *sinks.Part) {
 		for _, totals := range []map[string]sinks.ResolverTotals{got, want} {
 			maps.DeleteFunc(totals, func(_ string, n sinks.ResolverTotals) bool { return n.Asked == 0 })
 			for name, n := range totals {
-				n.Added, n.Passed = 0, 0
+				n.Added, n.Passed, n.Unknown = 0, 0, 0
 				totals[name] = n
 			}
 		}

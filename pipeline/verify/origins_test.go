@@ -83,7 +83,7 @@ func TestOrigins(t *testing.T) {
 					t.Fatal(err)
 				}
 				p.Asked = &f
-				p.Totals.Resolvers = map[string]sinks.ResolverTotals{"pdl": {Asked: 3, Matched: 1, Credits: 2}, "hunter": {Asked: 2, Matched: 1, Credits: 2, Added: 1}}
+				p.Totals.Resolvers = map[string]sinks.ResolverTotals{"pdl": {Asked: 3, Matched: 1, Credits: 2}, "hunter": {Asked: 2, Matched: 1, Credits: 2, Added: 1, Unknown: 1}}
 			})
 			o := Options{Workers: 2, Rules: func(*sinks.Manifest) (Rules, bool) { return Rules{Own: originRows, Asked: askedRows}, true }}
 			requireFound(t, dir, o, c.want)

@@ -148,6 +148,7 @@ func (c *WorkingCopy) Renew(ctx context.Context) error {
 			return x.log.ended
 		}
 		if err := x.seal(context.WithoutCancel(ctx)); err != nil {
+			x.failed = err // its manifest may be there: with another one of its number, this process would seem replaced
 			return err
 		}
 	}

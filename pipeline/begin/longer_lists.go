@@ -108,16 +108,17 @@ type listChecker struct {
 func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err error) {
 	c.listed = map[int]string{}
 	run := c.decision.Run
-	if run.Order != nil {
-		return c.openOrder(ctx)
+	for _, remote := range run.Remotes() { // the rows of recorded parts are not asked about otherwise
+		if err := remote.Load(ctx, nil); err != nil {
+			return nil, err
+		}
 	}
-	if run.Remote == nil {
+	switch {
+	case run.Order != nil:
+		return c.openOrder(ctx)
+	case run.Remote == nil:
 		c.answers = c.decision.NewEngine(semaphore.NewWeighted(int64(run.Workers)))
 		return func() {}, nil
-	}
-	// The rows of recorded parts are not asked about otherwise.
-	if err := run.Remote.Load(ctx, nil); err != nil {
-		return nil, err
 	}
 	remote := c.decision.Remote().AtRest()
 	buyer, _, err := purchase.Open(ctx, remote, run.Job.Operation, c.decision.Header.Run, run.Log)
@@ -131,11 +132,6 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 // openOrder is openAnswers for several resolvers.
 func (c *listChecker) openOrder(ctx context.Context) (closeAnswers func(), err error) {
 	run := c.decision.Run
-	for _, remote := range run.Remotes() {
-		if err := remote.Load(ctx, nil); err != nil {
-			return nil, err
-		}
-	}
 	options := c.decision.OrderOptions(semaphore.NewWeighted(int64(run.Workers)))
 	options.KeepJudged = nil // what is not stored counts as no match here
 	chain, err := run.Order.AtRest().Open(ctx, options)

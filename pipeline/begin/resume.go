@@ -157,16 +157,16 @@ func (d *Decision) knows(run string, paid int64) (bool, error) {
 		return false, nil
 	}
 	sum, known := int64(0), false
-	for i, remote := range d.Run.Remotes() {
-		if remote.Answers == nil {
+	for _, s := range d.Run.Paid() {
+		if s.Remote.Answers == nil {
 			continue
 		}
 		known = true
 		payer := run
-		if d.Run.Order != nil {
-			payer = order.RunOf(run, d.Run.Order.RemoteNames()[i])
+		if s.Name != "" {
+			payer = order.RunOf(run, s.Name)
 		}
-		spent, err := remote.Spent(context.Background(), payer)
+		spent, err := s.Remote.Spent(context.Background(), payer)
 		if err != nil {
 			return false, err
 		}

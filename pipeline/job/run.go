@@ -16,15 +16,24 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// Remotes are the resolvers of the run that cost something.
-func (r *Run) Remotes() []*purchase.Remote {
+// Paid are the resolvers of the run that cost something. The one of a run without an order has no
+// name.
+func (r *Run) Paid() []*order.Step {
 	switch {
 	case r.Order != nil:
-		return r.Order.Remotes()
+		return r.Order.Paid()
 	case r.Remote != nil:
-		return []*purchase.Remote{r.Remote}
+		return []*order.Step{{Remote: r.Remote}}
 	}
 	return nil
+}
+
+// Remotes are those of Paid.
+func (r *Run) Remotes() (remotes []*purchase.Remote) {
+	for _, s := range r.Paid() {
+		remotes = append(remotes, s.Remote)
+	}
+	return remotes
 }
 
 // AsksAny reports whether a resolver that costs something may be asked.
@@ -35,16 +44,19 @@ func (r *Run) AsksAny() bool {
 // UnknownWait returns the reasons of rows whose calls are unknown and may not be sent again,
 // because none of their resolver may.
 func (r *Run) UnknownWait(ctx context.Context) (reasons []string, err error) {
-	for i, remote := range r.Remotes() {
-		wait, err := remote.UnknownWait(ctx, r.Job.Operation)
+	for _, s := range r.Paid() {
+		wait, err := s.Remote.UnknownWait(ctx, r.Job.Operation)
 		if err != nil {
 			return nil, err
 		}
-		if reason := outcome.ReasonUnknownCall; wait && r.Order == nil {
-			reasons = append(reasons, reason)
-		} else if wait {
-			reasons = append(reasons, reason+":"+r.Order.RemoteNames()[i])
+		if !wait {
+			continue
 		}
+		reason := outcome.ReasonUnknownCall
+		if s.Name != "" {
+			reason += ":" + s.Name
+		}
+		reasons = append(reasons, reason)
 	}
 	return reasons, nil
 }

@@ -32,34 +32,30 @@ type bought struct {
 
 func (b *bought) look(_ context.Context, keys []string, says func(int, purchase.Looked)) error {
 	return b.buyer.Look(keys, func(from int, looked []purchase.Looked) {
-		keepFound(b.layout, looked)
+		keepFound(b.layout, len(looked), func(i int) *resolution.AnswerRow { return &looked[i].Found })
 		for i, l := range looked {
 			says(from+i, l)
 		}
 	})
 }
 
-// keepFound copies what was found out of memory that is used again, with phones in their canonical form.
-func keepFound(layout *columns.Layout, looked []purchase.Looked) {
+// keepFound copies what was found of n answers out of memory that is used again, with phones in
+// their canonical form.
+func keepFound(layout *columns.Layout, n int, found func(i int) *resolution.AnswerRow) {
 	kept := resolution.NewAnswers()
-	for _, l := range looked {
-		kept.AddRow(l.Found)
+	for i := range n {
+		kept.AddRow(*found(i))
 	}
 	layout.CleanPhones(kept)
-	for i := range looked {
-		looked[i].Found = rowOf(kept, i)
+	for i := range n {
+		*found(i) = rowOf(kept, i)
 	}
 }
 
 func (b *bought) ask(ctx context.Context, keys []string, says func(int, purchase.Answer)) error {
 	return b.buyer.Answer(ctx, keys, len(keys), func(got []purchase.Answer) {
-		kept := resolution.NewAnswers()
-		for _, a := range got {
-			kept.AddRow(a.Found)
-		}
-		b.layout.CleanPhones(kept)
+		keepFound(b.layout, len(got), func(i int) *resolution.AnswerRow { return &got[i].Found })
 		for i, a := range got {
-			a.Found = rowOf(kept, i)
 			says(i, a)
 		}
 	})
@@ -81,7 +77,7 @@ func (p *planned) look(ctx context.Context, keys []string, says func(int, purcha
 		if err != nil {
 			return err
 		}
-		keepFound(p.layout, looked)
+		keepFound(p.layout, len(looked), func(i int) *resolution.AnswerRow { return &looked[i].Found })
 		for i, l := range looked {
 			says(from+i, l)
 		}

@@ -65,8 +65,8 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 	c.total = purchase.NewTotal(o.Budget, o.prices(with.Operation), allowed)
 	c.total.PaidBefore(with.PaidBefore)
 	var counted []stats.Resolver
-	for i, r := range o.Remotes() {
-		counted = append(counted, stats.Resolver{Name: o.RemoteNames()[i], Counters: r.Counters})
+	for _, s := range o.Paid() {
+		counted = append(counted, stats.Resolver{Name: s.Name, Counters: s.Remote.Counters})
 	}
 	o.Counters.Sum(counted)
 	for _, s := range o.Steps {
@@ -86,21 +86,21 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 	return c, nil
 }
 
-// Account is a Remote with the budget and the prices of all; nil without Remotes.
+// Account is a Remote with the budget and the prices of all; nil if none costs something.
 func (o *Order) Account(op resolution.Operation) *purchase.Remote {
-	remotes := o.Remotes()
-	if len(remotes) == 0 {
+	paid := o.Paid()
+	if len(paid) == 0 {
 		return nil
 	}
-	all := *remotes[0]
+	all := *paid[0].Remote
 	all.Budget, all.Total = o.Budget, purchase.NewTotal(o.Budget, o.prices(op), 0)
 	return &all
 }
 
 func (o *Order) prices(op resolution.Operation) map[answers.Scope]purchase.Price {
 	prices := map[answers.Scope]purchase.Price{}
-	for _, r := range o.Remotes() {
-		prices[r.Scope(op)] = r.Price
+	for _, s := range o.Paid() {
+		prices[s.Remote.Scope(op)] = s.Remote.Price
 	}
 	return prices
 }
@@ -122,7 +122,7 @@ func (c *Chain) Stop(cause error) {
 	}
 }
 
-// Buyers are those of Order.Remotes, in the same order.
+// Buyers are those of Order.Paid, in the same order.
 func (c *Chain) Buyers() []*purchase.Buyer { return c.buyers }
 
 // Total are the calls and credits of all resolvers.
@@ -132,13 +132,13 @@ func (c *Chain) Total() *purchase.Total { return c.total }
 // skipped and wait for one that may not be asked any more. It comes after the last Answer.
 func (c *Chain) End(skipped bool) error {
 	var errs []error
-	for i, r := range c.order.RemoteNames() {
+	for i, s := range c.order.Paid() {
 		err := c.buyers[i].Refused()
 		if skipped {
 			err = cmp.Or(err, c.buyers[i].Ended())
 		}
 		if err != nil {
-			errs = append(errs, &StepError{r, err})
+			errs = append(errs, &StepError{s.Name, err})
 		}
 	}
 	return errors.Join(errs...)

@@ -9,6 +9,7 @@ package order
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,7 +87,7 @@ const (
 	maxSteps = 32
 )
 
-// Check joins all problems of an order, and prepares it.
+// Check joins all problems of an order, and prepares it. It may be called again.
 func (o *Order) Check(op resolution.Operation) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -96,6 +97,7 @@ func (o *Order) Check(op resolution.Operation) error {
 	if len(o.Want) > maxWanted {
 		fail("want names %d columns; %d are possible", len(o.Want), maxWanted)
 	}
+	o.all, o.wanted = 0, [resolution.Groups]bits{}
 	for i, column := range o.Want {
 		v, known := values[column]
 		switch {
@@ -147,6 +149,7 @@ func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
 	if s.MinMatch < 0 || s.MinMatch > 1 {
 		fail("min_match is %g; it is a share such as 10%%", s.MinMatch)
 	}
+	s.fors, s.conditions = 0, nil
 	for i, column := range o.Want {
 		if i < maxWanted && (s.For == nil || slices.Contains(s.For, column)) && (s.Fills == nil || slices.Contains(s.Fills, column)) {
 			s.fors |= 1 << i
@@ -163,8 +166,8 @@ func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
 	if s.Verifies != "" && len(s.Accept) == 0 {
 		fail("it verifies %s; say with accept which results are taken", s.Verifies)
 	}
-	for column, accepts := range s.Accept {
-		c, err := s.newCondition(column, accepts)
+	for _, column := range slices.Sorted(maps.Keys(s.Accept)) {
+		c, err := s.newCondition(column, s.Accept[column])
 		if err != nil {
 			fail("%v", err)
 		}
@@ -234,22 +237,12 @@ func (o *Order) Verifies() bool {
 	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.Verifies != "" })
 }
 
-// RemoteNames are the names of Remotes.
-func (o *Order) RemoteNames() (names []string) {
+// Paid are the resolvers that cost something.
+func (o *Order) Paid() (paid []*Step) {
 	for _, s := range o.Steps {
 		if s.Remote != nil {
-			names = append(names, s.Name)
+			paid = append(paid, s)
 		}
 	}
-	return names
-}
-
-// Remotes are the resolvers that cost something.
-func (o *Order) Remotes() (remotes []*purchase.Remote) {
-	for _, s := range o.Steps {
-		if s.Remote != nil {
-			remotes = append(remotes, s.Remote)
-		}
-	}
-	return remotes
+	return paid
 }

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -77,7 +78,7 @@ func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
 func (p *Planner) Close() (err error) {
 	for _, v := range p.values {
 		if v != nil {
-			err = v.Close()
+			err = errors.Join(err, v.Close())
 		}
 	}
 	return err

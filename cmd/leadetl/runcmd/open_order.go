@@ -9,7 +9,6 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -171,7 +170,7 @@ func (k *orderKeys) entries(ctx context.Context) (provider.Entries, error) {
 		if text, read := k.texts[path]; read {
 			return []byte(text), nil
 		}
-		return ProviderFile.Read(ctx, path)
+		return providerFile.Read(ctx, path)
 	})
 }
 
@@ -193,8 +192,8 @@ func (k *orderKeys) providerFiles() (files []string, err error) {
 	return files, nil
 }
 
-// ProviderFile is a file of entries of providers.
-var ProviderFile = wholefile.Kind{Name: "a file of providers", Bytes: 256 << 10}
+// providerFile is a file of entries of providers.
+var providerFile = wholefile.Kind{Name: "a file of providers", Bytes: 256 << 10}
 
 // openStep opens a resolver.
 func (f *runFlags) openStep(ctx context.Context, step *order.Step, s *resolverSettings, entries provider.Entries, run *job.Run, stored *answersOf, opened *wire.Closers) (err error) {
@@ -341,17 +340,14 @@ var verifies = map[resolution.Identifier]string{resolution.Email: "email", resol
 // key reads the key of a provider.
 func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread func() (secret.Text, error), err error) {
 	variable := keyVariable(s.name)
-	key, err = secret.Read(ctx, variable, s.keyFile)
+	key, reread, err = readKey(ctx, variable, s.keyFile)
 	switch {
 	case errors.Is(err, secret.ErrNotGiven):
-		return key, nil, cli.UsageError(s.at.Errorf("no key of resolver %s; name its file with key_file, or put the key in the environment variable %s", s.name, variable))
+		err = cli.UsageError(s.at.Errorf("no key of resolver %s; name its file with key_file, or put the key in the environment variable %s", s.name, variable))
 	case err != nil:
-		return key, nil, cli.UsageError(s.at.Errorf("the key of resolver %s: %v; key_file names its file", s.name, err))
+		err = cli.UsageError(s.at.Errorf("the key of resolver %s: %v; key_file names its file", s.name, err))
 	}
-	if info, err := os.Stat(s.keyFile); err == nil && info.Mode().IsRegular() { // a pipe gives its key once
-		reread = func() (secret.Text, error) { return secret.Read(ctx, variable, s.keyFile) }
-	}
-	return key, reread, nil
+	return key, reread, err
 }
 
 // client makes the client of a provider.

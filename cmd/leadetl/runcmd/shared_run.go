@@ -62,7 +62,7 @@ func (f *runFlags) settings(ctx context.Context, operation string, flags *pflag.
 	files, err := f.order.providerFiles()
 	for _, path := range files {
 		var text []byte
-		if text, err = ProviderFile.Read(ctx, path); err != nil {
+		if text, err = providerFile.Read(ctx, path); err != nil {
 			break
 		}
 		if s.Providers == nil {

@@ -305,7 +305,7 @@ func (f *remoteFlags) clientOptions() (client.Options, error) {
 
 // readSecrets reads the key and the trusted certificates.
 func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) (err error) {
-	options.Key, err = secret.Read(ctx, f.variable, f.apiKeyFile)
+	options.Key, options.Reread, err = readKey(ctx, f.variable, f.apiKeyFile)
 	switch {
 	case errors.Is(err, secret.ErrNotGiven) && f.apiKeyFile == "":
 		return cli.UsageError(fmt.Errorf("no API key for the service; put it in the environment variable %s, or name its file with %s", f.variable, f.keySetting()))
@@ -314,11 +314,17 @@ func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) 
 	case err != nil:
 		return cli.UsageError(fmt.Errorf("the service's API key: %w; %s names its file", err, f.keySetting()))
 	}
-	if info, err := os.Stat(f.apiKeyFile); err == nil && info.Mode().IsRegular() { // a pipe gives its key once
-		options.Reread = func() (secret.Text, error) { return secret.Read(ctx, f.variable, f.apiKeyFile) }
-	}
 	options.RootCAs, err = f.authorities(ctx)
 	return cli.UsageError(err)
+}
+
+// readKey reads an API key. reread reads it again; it is nil for a pipe, which gives its key once.
+func readKey(ctx context.Context, variable, file string) (key secret.Text, reread func() (secret.Text, error), err error) {
+	key, err = secret.Read(ctx, variable, file)
+	if info, e := os.Stat(file); err == nil && e == nil && info.Mode().IsRegular() {
+		reread = func() (secret.Text, error) { return secret.Read(ctx, variable, file) }
+	}
+	return key, reread, err
 }
 
 // keySetting is the setting with the file of the API key.

@@ -76,8 +76,8 @@ type Plan struct {
 // PlannedCalls counts the calls of a run. A call that is repeated because the
 // service fails counts once.
 type PlannedCalls struct {
-	// Stored counts keys with a valid stored answer, Stale keys whose stored
-	// answer is too old or was a refusal. If a search was begun, its later
+	// Stored counts keys with a valid stored answer, or of several resolvers those answered
+	// without a call, Stale keys whose stored answer is too old or was a refusal. If a search was begun, its later
 	// pages that are stale, unknown or parked count as keys, here and below.
 	Stored int64 `json:"stored"`
 	Stale  int64 `json:"stale"`

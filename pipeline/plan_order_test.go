@@ -259,6 +259,9 @@ func TestPlanOfSeveral(t *testing.T) {
 				t.Errorf("planned %s of %d keys and %d duplicates\nwant    %s", got, p.Keys, p.Duplicates, c.plan)
 			}
 			calls, spent := s.runs(t)
+			if stored := s.order.Counters.Snapshot().Stored; p.Calls.Stored != stored {
+				t.Errorf("%d keys are planned to need no call; %d needed none", p.Calls.Stored, stored)
+			}
 			for _, r := range p.Resolvers {
 				if r.Calls == nil {
 					continue

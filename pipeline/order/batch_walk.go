@@ -174,12 +174,18 @@ func (w *batchWalk) finish(q int, r result) {
 	counters := w.chain.order.Counters
 	switch {
 	case k.calls > 0:
-	case got == outcome.Skipped || got == outcome.Failed:
-		counters.Withheld(1)
-	default:
+	case r.answered(w.chain.order, k):
 		counters.Stored(1)
+	default:
+		counters.Withheld(1)
 	}
 	counters.Closed(got == outcome.Matched)
+}
+
+// answered reports whether nothing that the row needs is missing.
+func (r *result) answered(o *Order, k *key) bool {
+	got, _ := r.outcome(o, k)
+	return got != outcome.Skipped && got != outcome.Failed
 }
 
 // fill makes the rows of the batch.

@@ -33,6 +33,7 @@ type Planner struct {
 type route struct {
 	visits []visit // by step
 	got    bits    // what stored answers fill; without Order.Want, the first bit is a match
+	free   bool    // it is answered without a call
 }
 
 // visit is what a key has to do with one resolver, or a value with a verifier.
@@ -127,7 +128,7 @@ func (p *Planner) addValues(w *batchWalk) error {
 
 // routeOf is the route that a key took.
 func (p *Planner) routeOf(k *key, r *result) route {
-	w := route{visits: make([]visit, len(p.chain.order.Steps)), got: r.got}
+	w := route{visits: make([]visit, len(p.chain.order.Steps)), got: r.got, free: k.calls == 0 && r.answered(p.chain.order, k)}
 	if p.chain.order.all == 0 && r.matched {
 		w.got = 1
 	}
@@ -176,7 +177,11 @@ var verifiable = []string{"email", "phone"}
 
 // code is the number of a route. There are few of them.
 func (p *Planner) code(w route) int32 {
-	text := binary.AppendUvarint(nil, uint64(w.got))
+	text := []byte{0}
+	if w.free {
+		text[0] = 1
+	}
+	text = binary.AppendUvarint(text, uint64(w.got))
 	for _, v := range w.visits {
 		flags := byte(0)
 		for n, is := range []bool{v.comes, v.sure, v.asks, v.stored, v.answered, v.good} {
@@ -277,14 +282,12 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 // Known says of a route whether its keys come to a resolver that costs something, whether anything
 // is stored of them, and whether they are answered without a call.
 func (p *Planner) Known(code int32) (comes, known, free bool) {
-	asks := false
 	for i, v := range p.routes[code].visits {
 		paid := v.comes && p.chain.order.Steps[i].Remote != nil
 		comes = comes || paid
 		known = known || paid && (v.stored || v.open != "")
-		free, asks = free || paid && v.stored, asks || v.asks
 	}
-	return comes, known, free && !asks
+	return comes, known, p.routes[code].free
 }
 
 // found is how many values the calls before a verifier find at most.

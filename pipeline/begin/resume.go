@@ -66,7 +66,7 @@ func (e *previousRun) isBegun(jobID string, inputs []sinks.Input) bool {
 // newHeader returns the journal header of a run that begins a dataset.
 func (d *Decision) newHeader() journal.Header {
 	return journal.Header{
-		JobID: d.JobID, Job: d.Settings, Run: cmp.Or(d.Run.ID, uuid.NewString()), BegunAt: time.Now().UTC().Truncate(time.Second), AsOf: formatDay(d.AsOf),
+		JobID: d.JobID, Job: d.Settings, Run: cmp.Or(d.Run.ID, uuid.NewString()), BegunAt: time.Now().UTC().Truncate(time.Millisecond), AsOf: formatDay(d.AsOf),
 		Out: d.Run.Output.Dir(), Inputs: d.Inputs,
 	}
 }

@@ -248,7 +248,7 @@ func (p *Provider) batchKeys(body []byte) (keys []string) {
 		}
 	}
 	if p.options.By == ByName {
-		_ = json.Unmarshal(named.People, &keys) // what is none has no keys
+		_ = json.Unmarshal(named.People, &keys) // without an object, keys stays empty
 	} else if json.Unmarshal(named.People, &list) == nil {
 		for i, item := range list {
 			if p.options.By == ByRef && item.Ref != fmt.Sprint(i+1) {

@@ -15,8 +15,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Value is a JSON value: its own node first, then the nodes of what it
-// contains. A missing value is empty.
+// Value is a JSON value. The first node is the value itself; the nodes of its
+// members or items follow. A missing value is empty.
 type Value []node
 
 type node struct {

@@ -165,7 +165,7 @@ func (p *Provider) Entry(url string) string {
 	}
 	if o.Batch > 0 {
 		say("  batch: {size: %d, ask: \"POST /v1/bulk\", status: status, %s}", o.Batch, map[By]string{
-			ByPosition: `each: {profile: "{network_url}"}, in: ".", answers: "."`,
+			ByPosition: `each: {profile: "{network_url}"}, in: ".", answers: ".", echo: person.profile`,
 			ByRef:      `each: {ref: "{ref}", profile: "{network_url}"}, in: people, answers: answers, id: {send: ref, back: ref}`,
 			ByName:     `each: "{network_url}", in: people, answers: answers, id: {send: "."}`,
 		}[o.By])

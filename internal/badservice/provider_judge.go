@@ -3,6 +3,7 @@ package badservice
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -202,7 +203,8 @@ func (p *Provider) render(all []element, whole func(Fate, float64) bool) (kind F
 	return kind, r
 }
 
-// renderBatch writes the answer to a batch, whose elements have a status each.
+// renderBatch writes the answer to a batch, whose elements have a status each. In one by position that
+// lacks an element none is there twice: nobody could tell then whose the elements are.
 func (p *Provider) renderBatch(all []element, whole func(Fate, float64) bool) (kind Fate, r *reply) {
 	kind = Answered
 	var list []any
@@ -214,22 +216,24 @@ func (p *Provider) renderBatch(all []element, whole func(Fate, float64) bool) (k
 		}
 		list, named[key] = append(list, e.body), e.body
 	}
+	isShort := len(all) > 1 && whole(Short, p.faults.Short)
+	lacks := isShort || slices.ContainsFunc(all, func(e element) bool { return e.Fate == Missing })
 	for i := range all {
-		switch e := &all[i]; e.Fate {
-		case Missing:
-		case Twice:
+		e := &all[i]
+		if e.Fate != Missing {
 			add(i+1, e.Key, e)
-			add(i+1, e.Key, e)
-		default:
+		}
+		if e.Fate == Twice && !(lacks && p.options.By == ByPosition) {
 			add(i+1, e.Key, e)
 		}
 	}
 	if whole(Foreign, p.faults.Foreign) {
 		stranger := p.elementOf("network.example/in/stranger")
+		stranger.status, stranger.body["person"] = http.StatusOK, p.options.person(stranger.Key, func(string, float64) bool { return true })
 		add(len(all)+1, stranger.Key, &stranger)
 		kind = Foreign
 	}
-	if len(list) > 1 && whole(Short, p.faults.Short) {
+	if isShort && len(list) > 1 {
 		kind, list = Short, list[1:]
 		delete(named, all[0].Key)
 	}

@@ -36,6 +36,7 @@ func batchOf(more string) string {
 
 const (
 	byPosition = `each: {e: "{email}"}, answers: out`
+	byEcho     = `each: {e: "{email}"}, answers: out, echo: me`
 	byRef      = `each: {e: "{email}", r: "{ref}"}, answers: out, id: {send: r, back: r}`
 	byName     = `each: "{email}", answers: out, id: {send: "."}`
 	byStatus   = `each: {e: "{email}"}, answers: out, status: s`
@@ -59,6 +60,10 @@ func TestBatch(t *testing.T) {
 		{"one more", byPosition, 200, "", "[" + hit("a", "") + "," + hit("b", "") + "," + hit("c", "") + "," + hit("d", "") + "]", unknown + "|" + unknown + "|" + unknown},
 		{"in another order", byPosition, 200, "", "[" + hit("a", "") + "," + hit("c", "") + "," + hit("b", "") + "]", unknown + "|" + unknown + "|" + unknown},
 		{"one that names two keys", byPosition, 200, "", "[" + hit("a", `,"colleague":"b@x.example"`) + "," + hit("b", "") + "," + hit("c", "") + "]", "match a@x.example 2|match b@x.example 2|match c@x.example 2"},
+		{"in order, each with its key", byEcho, 200, "", "[" + hit("d", `,"me":"A@x.example "`) + `,{"email":null},` + hit("c", `,"me":"c@x.example"`) + "]", "match d@x.example 2|no_match 1|match c@x.example 2"},
+		{"one missing, and one of nobody", byEcho, 200, "", "[" + hit("a", `,"me":"a@x.example"`) + `,{"email":null},` + hit("d", `,"me":"d@x.example"`) + "]", unknown + "|" + unknown + "|" + unknown},
+		{"one with the key of another", byEcho, 200, "", "[" + hit("a", `,"me":"a@x.example"`) + `,{"email":null},` + hit("c", `,"me":"b@x.example"`) + "]", unknown + "|" + unknown + "|" + unknown},
+		{"matches without a key", byEcho, 200, "", "[" + hit("a", "") + `,{"email":null},` + hit("b", "") + "]", "match a@x.example 2|no_match 1|match b@x.example 2"},
 		{"207 without a place for the status", byPosition, 207, "", "[" + hit("a", "") + "," + hit("b", "") + "," + hit("c", "") + "]", unknown + "|" + unknown + "|" + unknown},
 		{"by ref, in another order", byRef, 200, "", "[" + hit("c", `,"r":3`) + "," + hit("a", `,"r":"1"`) + `,{"email":"","r":"2"}]`, "match a@x.example 2|no_match 1|match c@x.example 2"},
 		{"by ref, one missing", byRef, 200, "", "[" + hit("c", `,"r":"3"`) + "," + hit("a", `,"r":"1"`) + "]", "match a@x.example 2|" + unknown + "|match c@x.example 2"},
@@ -140,14 +145,14 @@ func TestBatchOfOne(t *testing.T) {
 // answer of another.
 func TestEveryOrder(t *testing.T) {
 	keys := []string{"a@x.example", "b@x.example", "c@x.example"}
-	for _, form := range []string{byPosition, byRef, byName} {
+	for _, form := range []string{byPosition, byEcho, byRef, byName} {
 		e := parsed(t, batchOf(form))
 		r, _ := e.Request(resolution.Email)
 		for n := range 4 * 4 * 4 * 4 { // each element is that of a, b, c or a foreign key
 			var elements []string
 			for i, left := 0, n; i < n%5; i, left = i+1, left/4 {
 				who := string(rune('a' + left%4))
-				element := fmt.Sprintf(`{"email":"%s@x.example","r":"%d"}`, who, left%4+1)
+				element := fmt.Sprintf(`{"email":"%[1]s@x.example","me":"%[1]s@x.example","r":"%[2]d"}`, who, left%4+1)
 				if form == byName {
 					element = fmt.Sprintf(`"%s@x.example":%s`, who, element)
 				}
@@ -173,7 +178,7 @@ func TestEveryOrder(t *testing.T) {
 func FuzzJudge(f *testing.F) {
 	var entries []*Entry
 	for _, text := range []string{
-		batchOf(byPosition), batchOf(byRef), batchOf(byName), batchOf(byStatus), batchOf(asPerson), everyOutcome,
+		batchOf(byPosition), batchOf(byEcho), batchOf(byRef), batchOf(byName), batchOf(byStatus), batchOf(asPerson), everyOutcome,
 		laterBy(`"GET /{task.id}"`, byRef, `, answers: [{later: 200 wait}]`),
 	} {
 		all, err := Parse("p.yaml", []byte(text))

@@ -10,10 +10,11 @@ import (
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
-// checkEchoes makes a batch without ids unknown if one of its elements names the key of another
-// and not its own: their order is not that of the request. A key that is "" is not known.
+// checkEchoes makes a batch without ids unknown if its elements are not in the order of the request:
+// one has the key of another, or of nobody, where echo says that it has its own; without echo, one
+// names the key of another anywhere and not its own. A key that is "" is not known.
 func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []string) {
-	if b.id != nil || len(keys) < 2 {
+	if b.id != nil || b.echo == nil && len(keys) < 2 {
 		return
 	}
 	of := make(map[string]int, len(keys))
@@ -23,21 +24,34 @@ func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []st
 		}
 	}
 	for i := range all {
-		own, other := false, false
-		reading(all[i].Body, func(v jsontree.Value) {
-			texts(v, func(text string) {
-				if at, is := of[keyIn(kind, text)]; is {
-					own, other = own || at == i, other || at != i
-				}
-			})
-		})
-		if other && !own {
+		if own, other := b.names(&all[i], i, kind, keys[i] != "", of); other && !own {
 			for j := range all {
 				all[j] = Verdict{Status: all[j].Status, Fault: "the answer to a batch has the keys in another order", Swapped: true}
 			}
 			return
 		}
 	}
+}
+
+// names says whether the element at a place has the key of that place, and whether it has another;
+// isKnown says whether it is known which key that place has.
+func (b *batch) names(v *Verdict, place int, kind resolution.Identifier, isKnown bool, of map[string]int) (own, other bool) {
+	reading(v.Body, func(v jsontree.Value) {
+		if b.echo != nil {
+			if text := jsontree.Text(b.echo.one(v)); text != "" {
+				at, is := of[keyIn(kind, text)]
+				own = is && at == place
+				other = is || isKnown
+			}
+			return
+		}
+		texts(v, func(text string) {
+			if at, is := of[keyIn(kind, text)]; is {
+				own, other = own || at == place, other || at != place
+			}
+		})
+	})
+	return own, other
 }
 
 // texts calls yield with each text in a value.

@@ -139,7 +139,7 @@ func (r *reader) requests(ask, batch, entry *plainyaml.Node, e *Entry) {
 	}
 }
 
-var batchKeys = []string{"size", "ask", "each", "in", "with", "answers", "status", "id", "as", "rules", "fields", "same_answer"}
+var batchKeys = []string{"size", "ask", "each", "in", "with", "answers", "status", "id", "echo", "as", "rules", "fields", "same_answer"}
 
 // batch reads how many keys are asked about in one request. Their kind follows from each.
 func (r *reader) batch(n *plainyaml.Node, e *Entry) {
@@ -172,11 +172,14 @@ func (r *reader) batch(n *plainyaml.Node, e *Entry) {
 	if answers := r.path(m["answers"]); answers != nil {
 		b.answers = *answers
 	}
-	b.status, b.rules = r.path(m["status"]), e.rules
+	b.status, b.echo, b.rules = r.path(m["status"]), r.path(m["echo"]), e.rules
 	if m["rules"] != nil {
 		b.rules = r.rules(m["rules"])
 	}
 	r.id(m["id"], b)
+	if b.id != nil && b.echo != nil {
+		r.fail(m["echo"], "with id the elements find their keys; leave out echo, which is for a list in the order of the request")
+	}
 	r.ofKind(n, m, b, e)
 }
 

@@ -54,6 +54,7 @@ type batch struct {
 	answers    path
 	status     *path // of an element, nil if it has the answer's
 	id         *identity
+	echo       *path  // where a match without id says its key, nil if it does not
 	as         string // the name that each element is put under, "" for none
 	rules      []rule
 	sameAnswer bool

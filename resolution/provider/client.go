@@ -201,8 +201,8 @@ func (g got) body() []byte {
 	return g.Body
 }
 
-// send sends a request with the key. A caller calls got.watch.Done when it has judged the answer. If a token was refused that is not new, it is renewed, and the
-// request sent again: a refusal bills nothing.
+// send sends a request with the key. A caller calls got.watch.Done when it has judged the answer. If a
+// token was refused that is not new, it is renewed, and the request sent again: a refusal bills nothing.
 func (c *Client) send(ctx context.Context, op resolution.Operation, m Message, renewed bool) (got, error) {
 	key := c.key.Load()
 	token, err := c.token(ctx, op, renewed)

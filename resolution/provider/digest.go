@@ -88,6 +88,9 @@ func (d *description) request(r *Request) {
 		if b.id != nil {
 			d.add("id", fmt.Sprint(b.id.send, b.id.back != nil, b.id.back))
 		}
+		if b.echo != nil {
+			d.add("echo", b.echo)
+		}
 		d.add("as", b.as)
 		d.add("same", b.sameAnswer)
 		d.rules("element", b.rules)

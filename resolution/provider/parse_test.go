@@ -115,6 +115,9 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%s for %s: %s and %s, %x and %x", f.new, f.old, name(other), name(e), other.Digest(), e.Digest())
 		}
 	}
+	if a, b := parsed(t, batchOf(byPosition)), parsed(t, batchOf(byEcho)); name(a) != name(b) || a.Digest() == b.Digest() {
+		t.Error("an echo is another question, or means nothing")
+	}
 }
 
 func TestRefused(t *testing.T) {

@@ -65,6 +65,10 @@ type Link struct {
 // From is the way to the store from a machine.
 func (b *Bucket) From(machine *World) Link { return Link{b, machine} }
 
+// MachineHeader is the header of a request to the store that says which machine sent it: the
+// number of its life.
+const MachineHeader = "Machine"
+
 var errBroken = errors.New("connection reset")
 
 // Do is that of aws.HTTPClient. A machine that crashes or falls asleep with a request does so
@@ -79,6 +83,7 @@ func (l Link) Do(r *http.Request) (*http.Response, error) {
 		body, _ = io.ReadAll(r.Body)
 		r.Body.Close()
 	}
+	r.Header.Set(MachineHeader, fmt.Sprint(m.life))
 	name, attempt := b.next(r)
 	m.Pause("request", name, attempt)
 	_, ours, err := m.step(fmt.Sprint(name, " ", attempt))

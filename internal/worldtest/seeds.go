@@ -25,6 +25,9 @@ type Suite struct {
 	// Live lets a world live, in a bubble of synctest and with an empty folder of its own. It
 	// returns what broke a promise, and the number of lives.
 	Live func(t *testing.T, w *World, dir string, l Limits) (wrong []string, lives int)
+	// Again are seeds that broke a promise, or seemed to, before the code or the world was mended:
+	// they are tried whenever no seeds are asked for.
+	Again []uint64
 	// Prepare is called before each world, outside of its bubble. It may be nil.
 	Prepare func()
 	Planted Bugs
@@ -107,6 +110,11 @@ func (s Suite) World(t *testing.T, some int) {
 		s.report(t, seed, r)
 		return r.lives, len(r.wrong) > 0
 	})
+	if !found {
+		for _, seed := range s.Again {
+			s.report(t, seed, s.run(t, seed, whole, nil))
+		}
+	}
 	t.Logf("%d seeds from %d, %d lives in %s", p.seeds, p.first, lives, time.Since(began).Round(time.Millisecond))
 }
 

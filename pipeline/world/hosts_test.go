@@ -1,9 +1,13 @@
 package world
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +28,7 @@ import (
 // takes over from nothing but the objects. One that fell asleep wakes later, and goes on.
 func (h *history) liveOnS3(ctx context.Context) {
 	h.world.Begin(ctx, 0)
-	h.bucket = worldtest.NewBucket(h.world, s3test.NewMemory(nil))
+	h.bucket = worldtest.NewBucket(h.world, fences{s3test.NewMemory(nil), h.known})
 	h.bucket.Failing, h.bucket.Away, h.bucket.Slow, h.bucket.Stale = h.plan.bucketFails, h.plan.bucketAway, h.plan.bucketSlow, h.plan.bucketStale
 	var machines sync.WaitGroup
 	for range h.plan.crashes {
@@ -74,10 +78,40 @@ func (h *history) liveOnS3(ctx context.Context) {
 	}
 }
 
+// fences is a store that notes which machine was the last one to take over the log.
+type fences struct {
+	http.Handler
+	known *knowledge
+}
+
+// ServeHTTP is that of http.Handler.
+func (f fences) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	f.Handler.ServeHTTP(w, r)
+	if r.Method == http.MethodPut && w.(*httptest.ResponseRecorder).Code == http.StatusOK && bytes.Contains(body, []byte(`"fence":true`)) {
+		f.known.takesOver(r.Header.Get(worldtest.MachineHeader))
+	}
+}
+
+func (k *knowledge) takesOver(machine string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.writer = machine
+}
+
+// isReplaced reports whether another machine may have gone on where this one was: it slept, or
+// one that slept took over the log after it.
+func (h *history) isReplaced() bool {
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	return h.world.Slept() || h.bucket != nil && h.known.writer != fmt.Sprint(h.lives)
+}
+
 // pauseOnS3 is the time between two machines. If they follow each other with rising terms, the
 // next one starts when the last one has long been silent.
 func (h *history) pauseOnS3() {
-	pause := []time.Duration{time.Second, objects.LockExpires, 10 * time.Minute, 30 * time.Hour}[h.world.Below(4, "pause", h.lives)]
+	pause := h.pauseOf(time.Second, objects.LockExpires, 10*time.Minute, 30*time.Hour)
 	if h.plan.terms {
 		pause = max(pause, lostAfter)
 	}
@@ -127,6 +161,7 @@ var warmUp = sync.OnceFunc(func() {
 
 // openOnS3 opens the state on S3 as a run does, or as who looks.
 func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
+	h.known.takesOver(fmt.Sprint(h.lives))
 	copied := filepath.Join(h.dir, "copy")
 	if err := errors.Join(os.MkdirAll(copied, 0o700), os.WriteFile(filepath.Join(copied, databaseName), template(), 0o600)); err != nil {
 		return opened{}, err
@@ -191,6 +226,6 @@ func (h *history) questions() objectstate.Hashes {
 // isExpectedOnS3 reports whether the store or another machine explains an error.
 func (h *history) isExpectedOnS3(what string, err error) bool {
 	return errors.Is(err, objects.ErrUnavailable) && (h.world.Faults() > 0 || h.world.Slept()) ||
-		(errors.Is(err, objects.ErrLockLost) || errors.Is(err, errCutOff) || errors.Is(err, context.Canceled)) && h.world.Slept() ||
+		(errors.Is(err, objects.ErrLockLost) || errors.Is(err, errCutOff) || errors.Is(err, context.Canceled)) && h.isReplaced() ||
 		what == "open" && (errors.Is(err, filelock.ErrLocked) || h.bucket.Stale > 0 || h.world.Slept()) // it asks to try again
 }

@@ -65,6 +65,8 @@ type knowledge struct {
 	mu        sync.Mutex
 	told      map[int]bool // keys whose answers somebody relies on
 	late      map[int]bool // keys whose answers came to a machine that has been replaced
+	writer    string       // the machine that took over the log last
+	calm      bool         // the last lives: the service has no faults, and the user waits for all answers
 	disturbed bool         // a crash or a bad disk may have left more open calls than were sent
 	poor      bool         // a life ended with its budget
 	wrong     []string
@@ -110,12 +112,18 @@ func (h *history) quiet(ctx context.Context, life func(ctx context.Context, retr
 	h.service.credits, h.service.calls, h.service.allowance = -1, -1, -1
 	for i := range quietLives {
 		if i >= quietLives/2 {
-			h.service.plan.faulty, h.service.plan.later = 0, 0
+			h.calmDown()
 		}
 		if life(ctx, h.plan.retry && i > 0); h.isWrong() || h.settled() {
 			return
 		}
 	}
+}
+
+// calmDown ends the faults of the service, and the user interrupts no more.
+func (h *history) calmDown() {
+	h.service.plan.faulty, h.service.plan.later = 0, 0
+	h.known.calm = true
 }
 
 // settled reports whether all keys have the last word of the service.
@@ -136,7 +144,16 @@ func (h *history) life(ctx context.Context, last int, retry bool) {
 	ctx = h.world.Begin(ctx, last)
 	h.process(ctx, retry)
 	h.disk.Restart(h.world.Below(3, "power cut", h.lives) > 0)
-	h.world.Rest([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[h.world.Below(4, "pause", h.lives)])
+	h.world.Rest(h.pauseOf(time.Second, 10*time.Minute, 2*time.Hour, 30*time.Hour))
+}
+
+// pauseOf draws the time to the next life. At last it is long enough for promised answers to come.
+func (h *history) pauseOf(some ...time.Duration) time.Duration {
+	pause := some[h.world.Below(len(some), "pause", h.lives)]
+	if h.known.calm {
+		pause = max(pause, 10*time.Minute)
+	}
+	return pause
 }
 
 // process is what a process does until it ends or the machine crashes.
@@ -224,7 +241,7 @@ func (h *history) use(ctx context.Context, s opened, retry bool) {
 	b, buying, err := purchase.Open(ctx, r, h.plan.operation, runName(h.world.Below(h.plan.runs, "run", h.lives)), slog.New(slog.DiscardHandler))
 	h.unexpected("open the buyer", err)
 	if err == nil {
-		if h.world.Below(5, "interrupt", h.lives) == 0 {
+		if !h.known.calm && h.world.Below(5, "interrupt", h.lives) == 0 {
 			after := time.Duration(h.world.Draw("interrupted", h.lives) % uint64(20*time.Second))
 			defer time.AfterFunc(after, func() { b.Stop(errInterrupted) }).Stop()
 		}
@@ -239,7 +256,7 @@ func (h *history) use(ctx context.Context, s opened, retry bool) {
 	}
 	stopPosting()
 	post.Wait()
-	if err == nil && h.world.Alive() == nil && h.world.Faults() == 0 && !h.world.Slept() { // a call whose end was not stored is still under way
+	if err == nil && h.world.Alive() == nil && h.world.Faults() == 0 && !h.isReplaced() { // a call whose end was not stored is still under way
 		h.checkBuyer(b)
 		h.check(ctx, s)
 	}

@@ -43,8 +43,8 @@ func (h *history) check(ctx context.Context, s purchase.Store) {
 	for i, f := range found {
 		h.open[h.plan.keys[i]] = f.Open != ""
 	}
-	if h.world.Slept() {
-		return // another machine may have gone on meanwhile
+	if h.isReplaced() {
+		return
 	}
 	for i, f := range found {
 		r := h.service.records[h.plan.keys[i]]

@@ -183,7 +183,7 @@ func (o *several) live(ctx context.Context) {
 		for _, h := range o.of {
 			h.service.credits, h.service.calls = -1, -1
 			if i >= quietLives/2 {
-				h.service.plan.faulty, h.service.plan.later = 0, 0
+				h.calmDown()
 			}
 		}
 		o.life(ctx, 0, o.plan.retry && i > 0)
@@ -205,7 +205,7 @@ func (o *several) life(ctx context.Context, last int, retry bool) {
 	ctx = o.world.Begin(ctx, last)
 	o.process(ctx, retry)
 	first.disk.Restart(o.world.Below(3, "power cut", first.lives) > 0)
-	o.world.Rest([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour, 30 * time.Hour}[o.world.Below(4, "pause", first.lives)])
+	o.world.Rest(first.pauseOf(time.Second, 10*time.Minute, 2*time.Hour, 30*time.Hour))
 }
 
 func (o *several) process(ctx context.Context, retry bool) {
@@ -266,7 +266,7 @@ func (o *several) use(ctx context.Context, s opened, retry bool) {
 	if err != nil {
 		return
 	}
-	if o.world.Below(5, "interrupt", first.lives) == 0 {
+	if !o.known.calm && o.world.Below(5, "interrupt", first.lives) == 0 {
 		after := time.Duration(o.world.Draw("interrupted", first.lives) % uint64(20*time.Second))
 		defer time.AfterFunc(after, func() { chain.Stop(errInterrupted) }).Stop()
 	}

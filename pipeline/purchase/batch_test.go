@@ -77,8 +77,8 @@ func people(names string) (keys []string) {
 	return keys
 }
 
-// TestBatchMembersEndApart: each call of a batch ends with its own result, and only the calls
-// that have to be are sent again.
+// TestBatchMembersEndApart: a batch that is full leaves at once. Each of its calls ends with its own
+// result, and only the calls that have to be are sent again.
 func TestBatchMembersEndApart(t *testing.T) {
 	alone := resolution.Result{Err: resolution.ErrAskAlone}
 	for _, f := range []struct {
@@ -113,7 +113,11 @@ func TestBatchMembersEndApart(t *testing.T) {
 				return f.b[before]
 			}}
 			b := buyerFrom(t, resolution.NetworkToPhone, store, s, nil)
+			began := time.Now()
 			got, err := askAll(t, b, people("a b c")...)
+			if waited := s.left[0].Sub(began); waited >= linger {
+				t.Errorf("%s: a full batch waits for %s", f.name, waited)
+			}
 			if err != nil || got[0].Outcome != outcome.Matched || got[1].Outcome != f.outcome || got[1].Reason != f.reason || got[2].Outcome != outcome.NoMatch {
 				t.Errorf("%s: %+v, %v; want b to be %s %s", f.name, got, err, f.outcome, f.reason)
 			}

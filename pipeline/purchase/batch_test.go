@@ -243,15 +243,17 @@ func TestBatchesUseTheWholeLimit(t *testing.T) {
 		name  string
 		rate  float64 // a second
 		keys  bool    // it counts keys
-		limit int     // keys a minute, in batches of 100
+		size  int     // of a batch
+		limit int     // keys a minute
 	}{
-		{"100 requests a minute", 100. / 60, false, 10_000},
-		{"6,000 keys a minute", 100, true, 6_000},
-		{"50 keys a minute", 50. / 60, true, 50},
+		{"100 requests a minute", 100. / 60, false, 100, 10_000},
+		{"6,000 keys a minute", 100, true, 100, 6_000},
+		{"50 keys a minute", 50. / 60, true, 100, 50},
+		{"120 keys a minute, two at a time", 2, true, 2, 120},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store, _ := openIn(t)
-			s := &batching{size: 100, says: func(string, int) resolution.Result { return miss() }}
+			s := &batching{size: f.size, says: func(string, int) resolution.Result { return miss() }}
 			b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
 				o := pace.DefaultOptions()
 				o.Concurrency, o.Rate, o.Keys = 8, f.rate, f.keys
@@ -277,13 +279,13 @@ func TestBatchesUseTheWholeLimit(t *testing.T) {
 					minutes[minute] += len(keys)
 				}
 			}
-			if f.limit < 100 { // less than a batch
+			if f.limit < f.size { // less than a batch
 				minutes[0] = (minutes[0] + minutes[1]) / 2
 				minutes[1] = minutes[0]
 			}
 			for _, keys := range minutes {
-				if least := f.limit * 95 / 100; keys < least || keys > f.limit+100 {
-					t.Errorf("%s: keys by minute %v; want %d to %d", f.name, minutes, least, f.limit+100)
+				if least := f.limit * 95 / 100; keys < least || keys > f.limit+f.size {
+					t.Errorf("%s: keys by minute %v; want %d to %d", f.name, minutes, least, f.limit+f.size)
 				}
 			}
 		})

@@ -11,26 +11,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/leadetl/leadetl/internal/checksum"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 // On disk, a record follows its length and its checksum, four bytes each and
 // little endian. The checksum is the CRC-32C of the length's bytes and the
 // record, so that zeros are not a record.
 const headerSize = 8
-
-// Storage is where a log is kept: a file. Its Sync may skip metadata that is not
-// needed to read the file. A Log calls it in the goroutine of its owner, WriteAt and Sync
-// once for each record, and Close at the end; it reads nothing.
-type Storage interface {
-	io.WriterAt
-	io.Closer
-	Sync() error
-	Truncate(size int64) error
-}
 
 // maxGrowth is how many bytes of zeros the file grows by at most; a small file
 // doubles. A record that is written over zeros does not change the file's size,
@@ -45,15 +35,15 @@ const maxGrowth = 1 << 20
 
 // Log is a log under construction. It is not safe from several goroutines.
 type Log struct {
-	to     Storage
+	to     disk.File
 	size   int64 // of the records
 	grown  int64 // of the file; zeros follow the records
 	torn   bool  // a failed Append may have left something behind
 	buffer []byte
 }
 
-// New makes a log in empty storage.
-func New(to Storage) *Log { return &Log{to: to} }
+// New makes a log in an empty file, which it uses in the goroutine of its owner.
+func New(to disk.File) *Log { return &Log{to: to} }
 
 // Size is the size of the records on disk, in bytes.
 func (l *Log) Size() int64 { return l.size }
@@ -110,7 +100,7 @@ var ErrDamaged = errors.New("a record is damaged")
 // Read calls use for each record, in order; use may keep it. An incomplete last
 // record is skipped, because its Append never returned. If another record
 // follows an incomplete one, the error is ErrDamaged.
-func Read(from Folder, name string, use func(record []byte) error) error {
+func Read(from disk.Folder, name string, use func(record []byte) error) error {
 	text, err := from.ReadFile(name)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 func must(t *testing.T, errs ...error) {
@@ -20,9 +21,15 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
+// create makes an empty log.
+func create(path string) (*appendlog.Log, error) {
+	f, err := disk.Dir(filepath.Dir(path)).Create(filepath.Base(path), 0o600)
+	return appendlog.New(f), err
+}
+
 func read(t *testing.T, path string) (records []string) {
 	t.Helper()
-	err := appendlog.Read(appendlog.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error {
+	err := appendlog.Read(disk.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error {
 		records = append(records, string(r))
 		return nil
 	})
@@ -34,7 +41,7 @@ func read(t *testing.T, path string) (records []string) {
 
 func TestReadBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := appendlog.Dir(filepath.Dir(path)).Create(filepath.Base(path))
+	l, err := create(path)
 	must(t, err)
 	want := []string{"one", "", string(bytes.Repeat([]byte{0}, 3<<20)), "four"}
 	for _, r := range want {
@@ -49,7 +56,7 @@ func TestReadBack(t *testing.T) {
 		t.Errorf("%d records read, or others than were written", len(got))
 	}
 	stop := errors.New("stop")
-	if err := appendlog.Read(appendlog.Dir(filepath.Dir(path)), filepath.Base(path), func([]byte) error { return stop }); !errors.Is(err, stop) {
+	if err := appendlog.Read(disk.Dir(filepath.Dir(path)), filepath.Base(path), func([]byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the reader's own error became %v", err)
 	}
 }
@@ -58,7 +65,7 @@ func TestReadBack(t *testing.T) {
 // is damaged, unless that may be what a crash left of the last record.
 func TestCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := appendlog.Dir(filepath.Dir(path)).Create(filepath.Base(path))
+	l, err := create(path)
 	must(t, err)
 	const headed = 8 + len("record 0")
 	var want []string
@@ -79,7 +86,7 @@ func TestCut(t *testing.T) {
 			n++
 		}
 		var got []string
-		err := appendlog.Read(appendlog.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error { got = append(got, string(r)); return nil })
+		err := appendlog.Read(disk.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error { got = append(got, string(r)); return nil })
 		last := n == len(ends)-1
 		damage := what == "another byte" && !last
 		sure := at%headed >= 4 // where the record ends can be told
@@ -99,7 +106,7 @@ func TestCut(t *testing.T) {
 
 // small is a file on a disk with so much space.
 type small struct {
-	appendlog.File
+	disk.File
 	space int64
 	dead  bool // takes nothing off either
 }
@@ -121,18 +128,18 @@ func (s *small) Truncate(size int64) error {
 
 func TestFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	f, err := os.Create(path)
+	f, err := disk.Dir(filepath.Dir(path)).Create("log", 0o600)
 	must(t, err)
-	disk := &small{File: appendlog.File{File: f}, space: 1_100_000}
-	l := appendlog.New(disk)
+	small := &small{File: f, space: 1_100_000}
+	l := appendlog.New(small)
 	must(t, l.Append([]byte("first")))
 	for _, dead := range []bool{false, true, true} {
-		disk.dead = dead
+		small.dead = dead
 		if err := l.Append(bytes.Repeat([]byte("x"), 1_100_000)); !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EIO) {
 			t.Errorf("got %v", err)
 		}
 	}
-	disk.dead, disk.space = false, 10_000_000
+	small.dead, small.space = false, 10_000_000
 	must(t, l.Append([]byte("second")), l.Close())
 	if got := read(t, path); !slices.Equal(got, []string{"first", "second"}) {
 		t.Errorf("%q", got)
@@ -141,7 +148,7 @@ func TestFull(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "log")
-	l, err := appendlog.Dir(filepath.Dir(path)).Create(filepath.Base(path))
+	l, err := create(path)
 	if err == nil {
 		err = errors.Join(l.Append([]byte("one")), l.Append([]byte("two")), l.Close())
 	}
@@ -155,7 +162,7 @@ func FuzzRead(f *testing.F) {
 		path, again := filepath.Join(dir, "log"), filepath.Join(dir, "again")
 		must(t, os.WriteFile(path, text, 0o600))
 		records := read(t, path)
-		l, err := appendlog.Dir(dir).Create("again")
+		l, err := create(again)
 		must(t, err)
 		for _, r := range records {
 			must(t, l.Append([]byte(r)))

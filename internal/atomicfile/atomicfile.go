@@ -1,6 +1,6 @@
 // Package atomicfile replaces files as a whole: after a crash there is either
 // the old content or the new. It writes a temporary file in the same folder,
-// syncs it, renames it, and syncs the folder. It also makes durable folders.
+// syncs it, renames it, and syncs the folder.
 //
 // The temporary name is derived from the final one, so the next attempt
 // overwrites what a killed process left behind.
@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 const tempSuffix = ".tmp"
@@ -51,16 +53,18 @@ func FinalName(temp string) string { return temp[1 : len(temp)-len(tempSuffix)] 
 // fsync of the folder, fails, the new file already has the name. After a power
 // cut either file may be there; it is complete in any case.
 func (f *File) Commit() error {
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Abort())
+	return commit(disk.Dir(filepath.Dir(f.path)), f.File, filepath.Base(f.path))
+}
+
+func commit(in disk.Folder, f disk.File, name string) error {
+	err := errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = in.Rename(TempName(name), name)
 	}
-	if err := f.Close(); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if err != nil {
+		return errors.Join(err, in.Remove(TempName(name)))
 	}
-	if err := os.Rename(f.Name(), f.path); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return SyncDir(filepath.Dir(f.path))
+	return in.Sync()
 }
 
 // Abort deletes the file. After Commit it does nothing.
@@ -73,21 +77,17 @@ func (f *File) Abort() error {
 
 // Write puts data at path in one durable step.
 func Write(path string, data []byte) error {
-	f, err := Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return f.Commit()
+	return WriteIn(disk.Dir(filepath.Dir(path)), filepath.Base(path), data)
 }
 
-// SyncDir makes creations, renames and removals in dir durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
+// WriteIn is Write of a file in a folder.
+func WriteIn(in disk.Folder, name string, data []byte) error {
+	f, err := in.Create(TempName(name), 0o644)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return errors.Join(err, f.Close(), in.Remove(TempName(name)))
+	}
+	return commit(in, f, name)
 }

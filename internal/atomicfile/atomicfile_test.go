@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 func TestCommitReplacesWhole(t *testing.T) {
@@ -85,7 +86,7 @@ func TestIsTemp(t *testing.T) {
 // What is not there cannot be made durable.
 func TestMissingFolder(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
-	if err := atomicfile.SyncDir(gone); !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.Dir(gone).Sync(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("synced: %v", err)
 	}
 	if err := atomicfile.Write(filepath.Join(gone, "a.json"), nil); !errors.Is(err, fs.ErrNotExist) {

@@ -4,21 +4,26 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 // blockSize is how many bytes a disk writes at once. After a crash each block that was not
 // synced has its old content or the new one.
 const blockSize = 512
 
-// Disk is a folder on a disk, an appendlog.Folder. It is safe from many goroutines.
+// Disk is a folder on a disk, a disk.Folder. It is safe from many goroutines.
 type Disk struct {
 	world *World
+	// Name tells the folder from others of its world.
+	Name string
+	// Missing says that the folder is not there until Make.
+	Missing bool
 	// Failing is the probability that a write or a sync fails.
 	Failing float64
 	// Slow is the longest time that a sync takes.
@@ -43,18 +48,49 @@ func NewDisk(w *World) *Disk {
 	return &Disk{world: w, names: map[string]*file{}, durable: map[string]*file{}}
 }
 
-var _ appendlog.Folder = (*Disk)(nil)
+var _ disk.Folder = (*Disk)(nil)
 
-// Create is that of appendlog.Folder.
-func (d *Disk) Create(name string) (*appendlog.Log, error) {
+// Make is that of disk.Folder.
+func (d *Disk) Make() error {
+	if err := d.operate("make folder"); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.Missing {
+		d.Missing = false
+		clear(d.durable) // that the folder was removed is durable with its successor
+	}
+	return nil
+}
+
+// Create is that of disk.Folder.
+func (d *Disk) Create(name string, _ fs.FileMode) (disk.File, error) {
 	if err := d.operate("create " + name); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.Missing {
+		return nil, fs.ErrNotExist
+	}
 	f := d.file(name)
 	f.truncate(0)
-	return appendlog.New(handle{d, f, name}), nil
+	return handle{d, f, name}, nil
+}
+
+// Open is that of disk.Folder.
+func (d *Disk) Open(name string) (disk.File, error) {
+	if err := d.world.Alive(); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.names[name]
+	if f == nil {
+		return nil, fs.ErrNotExist
+	}
+	return handle{d, f, name}, nil
 }
 
 // file is the file of a name, which it makes if there is none.
@@ -68,7 +104,7 @@ func (d *Disk) file(name string) *file {
 	return f
 }
 
-// ReadFile is that of appendlog.Folder.
+// ReadFile is that of disk.Folder.
 func (d *Disk) ReadFile(name string) ([]byte, error) {
 	if err := d.world.Alive(); err != nil {
 		return nil, err
@@ -82,17 +118,20 @@ func (d *Disk) ReadFile(name string) ([]byte, error) {
 	return slices.Clone(f.text), nil
 }
 
-// Names is that of appendlog.Folder.
+// Names is that of disk.Folder.
 func (d *Disk) Names() ([]string, error) {
 	if err := d.world.Alive(); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.Missing {
+		return nil, fs.ErrNotExist
+	}
 	return slices.Sorted(maps.Keys(d.names)), nil
 }
 
-// Remove is that of appendlog.Folder.
+// Remove is that of disk.Folder.
 func (d *Disk) Remove(name string) error {
 	if err := d.operate("remove " + name); err != nil {
 		return err
@@ -106,7 +145,48 @@ func (d *Disk) Remove(name string) error {
 	return nil
 }
 
-// Sync is that of appendlog.Folder.
+// Rename is that of disk.Folder.
+func (d *Disk) Rename(from, to string) error {
+	if err := d.operate("rename " + from); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.names[from] == nil {
+		return fs.ErrNotExist
+	}
+	d.names[to] = d.names[from]
+	delete(d.names, from)
+	return nil
+}
+
+// RemoveAll is that of disk.Folder. A crash may come between two of its files.
+func (d *Disk) RemoveAll() error {
+	names, err := d.Names()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := d.Remove(name); err != nil {
+			return err
+		}
+	}
+	if err := d.operate("remove folder"); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Missing = true
+	return nil
+}
+
+// Path is that of disk.Folder.
+func (d *Disk) Path(name string) string { return path.Join(d.Name, name) }
+
+// Sync is that of disk.Folder.
 func (d *Disk) Sync() error {
 	if err := d.operate("sync folder"); err != nil {
 		return err
@@ -141,22 +221,37 @@ func (d *Disk) Restart(powerCut bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := d.world
-	for _, name := range slices.Sorted(maps.Keys(d.durable)) {
-		if was := d.durable[name]; powerCut && d.names[name] != was && w.Draw("name", w.life, name)%2 == 0 {
-			d.names[name] = was
+	lost := func(what string, of ...any) bool {
+		return powerCut && w.Draw(append([]any{what + d.Name, w.life}, of...)...)%2 == 0
+	}
+	if d.Missing && len(d.durable) > 0 && lost("removal") {
+		d.Missing = false
+	}
+	is := map[string]*file{}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(d.durable)), slices.Collect(maps.Keys(d.names))) {
+		is[name] = d.names[name]
+		if was := d.durable[name]; was != is[name] && !d.Missing && lost("name", d.renamed(name)) {
+			is[name] = was
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.names)) {
-		if powerCut && d.durable[name] == nil && w.Draw("name", w.life, name)%2 == 0 {
-			delete(d.names, name)
-		}
-	}
-	for _, f := range d.names {
+	maps.DeleteFunc(is, func(_ string, f *file) bool { return f == nil })
+	for _, f := range is {
 		if powerCut {
-			f.restart(func(block int) bool { return w.Draw("block", w.life, f.number, block)%2 == 0 })
+			f.restart(func(block int) bool { return !lost("block", f.number, block) })
 		}
 	}
-	d.durable = maps.Clone(d.names)
+	d.names, d.durable = is, maps.Clone(is)
+}
+
+// renamed is the name that the durable file of a name was given since, or else the name: both are
+// one change of the folder.
+func (d *Disk) renamed(name string) string {
+	for to, f := range d.names {
+		if d.names[name] == nil && f == d.durable[name] {
+			return to
+		}
+	}
+	return name
 }
 
 // handle is an open file.
@@ -166,7 +261,7 @@ type handle struct {
 	name string
 }
 
-var _ appendlog.Storage = handle{}
+var _ disk.File = handle{}
 
 // WriteAt writes to memory. If it fails, the disk is full, and a part is written.
 func (h handle) WriteAt(p []byte, at int64) (int, error) {
@@ -176,7 +271,7 @@ func (h handle) WriteAt(p []byte, at int64) (int, error) {
 	}
 	fits := len(p)
 	if w := h.disk.world; w.Chance(h.disk.Failing, "full", w.life, step) {
-		fits, err = w.Below(len(p), "fits", w.life, step), w.fault("write "+h.name, syscall.ENOSPC)
+		fits, err = w.Below(max(len(p), 1), "fits", w.life, step), w.fault("write "+h.name, syscall.ENOSPC)
 	}
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()

@@ -18,14 +18,15 @@ func TestPowerCut(t *testing.T) {
 		w := New(seed, nil)
 		d := NewDisk(w)
 		w.Begin(t.Context(), 6) // create, sync folder, write, sync, write; the crash comes with the second sync
-		l, err := d.Create("log")
+		f, err := d.Create("log", 0o600)
+		l := appendlog.New(f)
 		if err = errors.Join(err, d.Sync(), l.Append([]byte("synced"))); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Append(record); !errors.Is(err, ErrCrashed) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if _, err := d.Create("other"); !errors.Is(err, ErrCrashed) {
+		if _, err := d.Create("other", 0o600); !errors.Is(err, ErrCrashed) {
 			t.Fatalf("seed %d: after the crash %v", seed, err)
 		}
 		d.Restart(true)
@@ -38,7 +39,7 @@ func TestPowerCut(t *testing.T) {
 		if len(records) == 2 {
 			kept["an unsynced record"]++
 		}
-		if _, err := d.Create("unsynced"); err != nil {
+		if _, err := d.Create("unsynced", 0o600); err != nil {
 			t.Fatal(err)
 		}
 		d.Restart(true)

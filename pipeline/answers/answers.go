@@ -41,8 +41,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
@@ -76,7 +75,7 @@ type Options struct {
 	// per processor, at least 2 and at most 8.
 	Readers int
 	// Logs is where the log is kept; nil means in the folder of the answers.
-	Logs appendlog.Folder
+	Logs disk.Folder
 	// LogBytes is the size at which a file of the log is full; 0 means 8 MiB. The answers
 	// in memory that are not in the database take at most about twice this size.
 	LogBytes int64
@@ -94,7 +93,7 @@ type Store struct {
 	known   map[scopeAndRun]rowIDs // that changes were made for
 
 	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
-	logs        appendlog.Folder
+	logs        disk.Folder
 	maxLogBytes int64
 	mem         *memtable
 	logMu       lock                          // held while the log and mem change
@@ -123,12 +122,12 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 		}
-	} else if _, err := atomicfile.MakeFolders(dir, 0o700); err != nil {
+	} else if _, err := disk.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
 	s := &Store{known: map[scopeAndRun]rowIDs{}, logMu: make(lock, 1), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
 	if s.logs == nil {
-		s.logs = appendlog.Dir(filepath.Dir(path))
+		s.logs = disk.Dir(filepath.Dir(path))
 	}
 	defer func() {
 		if err != nil {
@@ -139,7 +138,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, fmt.Errorf("stored answers: %w", err)
 	}
 	// Without the sync a power failure could remove the database file.
-	if err := errors.Join(groupcommit.Create(path), atomicfile.SyncDir(dir)); err != nil {
+	if err := errors.Join(groupcommit.Create(path), disk.Dir(dir).Sync()); err != nil {
 		return nil, err
 	}
 	s.writer, err = groupcommit.Open(groupcommit.Options{

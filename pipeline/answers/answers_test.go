@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -22,6 +23,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -774,24 +776,24 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// disk is a folder whose logs have so much space each.
-type disk struct {
-	appendlog.Dir
+// small is a folder whose logs have so much space each.
+type small struct {
+	disk.Folder
 	space int64
 }
 
-func (d *disk) Create(name string) (*appendlog.Log, error) {
-	f, err := os.OpenFile(filepath.Join(string(d.Dir), name), os.O_CREATE|os.O_WRONLY, 0o600)
-	return appendlog.New(&onDisk{appendlog.File{File: f}, d}), err
+func (s *small) Create(name string, perm fs.FileMode) (disk.File, error) {
+	f, err := s.Folder.Create(name, perm)
+	return &inSmall{f, s}, err
 }
 
-type onDisk struct {
-	appendlog.File
-	disk *disk
+type inSmall struct {
+	disk.File
+	in *small
 }
 
-func (o *onDisk) WriteAt(p []byte, at int64) (int, error) {
-	fit := min(int64(len(p)), max(o.disk.space-at, 0))
+func (o *inSmall) WriteAt(p []byte, at int64) (int, error) {
+	fit := min(int64(len(p)), max(o.in.space-at, 0))
 	n, err := o.File.WriteAt(p[:fit], at)
 	if n < len(p) {
 		err = errors.Join(err, syscall.ENOSPC)
@@ -804,7 +806,7 @@ func (o *onDisk) WriteAt(p []byte, at int64) (int, error) {
 // has no space, and where the log has none.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
-	small := &disk{appendlog.Dir(dir), 1_100_000}
+	small := &small{disk.Dir(dir), 1_100_000}
 	s, err := Open(dir, Options{Logs: small, LogBytes: 100})
 	must(t, err)
 	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
@@ -849,7 +851,7 @@ func TestFull(t *testing.T) {
 	if p, _, err := s.SumSpent(t.Context(), "night"); p != (Spending{Answers: 5, Unpriced: 5}) || err != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if logs, err := logsIn(appendlog.Dir(dir)); len(logs) != 0 || err != nil {
+	if logs, err := logsIn(disk.Dir(dir)); len(logs) != 0 || err != nil {
 		t.Errorf("logs %v are left, %v", logs, err)
 	}
 }
@@ -860,7 +862,9 @@ func TestErrorsAreDiscreet(t *testing.T) {
 	q := person("canary")
 	_, first := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
 	_, second := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
-	s.mem.current.log = appendlog.New(&onDisk{appendlog.File{}, &disk{}})
+	file, broken := os.Create(filepath.Join(t.TempDir(), "closed"))
+	must(t, broken, file.Close())
+	s.mem.current.log = appendlog.New(file)
 	must(t, first)
 	put := s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: []byte("canary"), Received: noon})
 	for _, err := range []error{second, put, s.Put(t.Context(), q, Answer{Outcome: "odd"}), s.Fail(t.Context(), person("canary2"), Failure{})} {

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
@@ -65,7 +65,7 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 	for range maxLooks {
 		// Read the logs first: what moves after that is found in the database.
 		var logs []*generation
-		if logs, err = readLogs(appendlog.Dir(filepath.Dir(path))); err != nil {
+		if logs, err = readLogs(disk.Dir(filepath.Dir(path))); err != nil {
 			continue
 		}
 		c, err = openContents(ctx, path, logs)
@@ -86,7 +86,7 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 }
 
 // readLogs reads the existing logs.
-func readLogs(dir appendlog.Folder) (logs []*generation, err error) {
+func readLogs(dir disk.Folder) (logs []*generation, err error) {
 	numbers, err := logsIn(dir)
 	for _, number := range numbers {
 		g, err := readLog(dir, number)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
 
@@ -92,14 +93,14 @@ func (s *Store) append(record []byte) error {
 	}
 	g := s.mem.current
 	if g.log == nil {
-		log, err := s.logs.Create(logName(g.number))
+		file, err := s.logs.Create(logName(g.number), 0o600)
 		if err == nil {
 			err = s.logs.Sync() // otherwise a power failure could remove the file
 		}
 		if err != nil {
 			return err
 		}
-		g.log = log
+		g.log = appendlog.New(file)
 	}
 	return g.log.Append(record)
 }
@@ -196,7 +197,7 @@ func (s *Store) replayLogs(ctx context.Context) (next int64, err error) {
 }
 
 // logsIn returns the numbers of the log files in a folder, in order.
-func logsIn(dir appendlog.Folder) (numbers []int64, err error) {
+func logsIn(dir disk.Folder) (numbers []int64, err error) {
 	names, err := dir.Names()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

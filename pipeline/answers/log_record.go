@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/fields"
 )
 
@@ -64,7 +65,7 @@ var errRecord = errors.New("a record of the log cannot be read")
 
 // readLog reads a log file into a generation. Its calls have no Run, Service
 // and Operation, only the ids of their rows.
-func readLog(from appendlog.Folder, number int64) (*generation, error) {
+func readLog(from disk.Folder, number int64) (*generation, error) {
 	g := newGeneration(number)
 	err := appendlog.Read(from, logName(number), func(record []byte) error {
 		for r := (fields.Reader{Rest: record}); len(r.Rest) > 0; {

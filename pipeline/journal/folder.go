@@ -4,18 +4,19 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
-// Folder is a Storage on this disk.
+// Folder is a Storage in a folder on a disk.
 type Folder struct {
-	dir  string
-	file *os.File
+	In   disk.Folder
+	file disk.File // after Begin
+	size int64
 }
 
 // NewFolder names the folder of the dataset at out, in a state folder; it
@@ -26,7 +27,7 @@ func NewFolder(stateDir, out string) (*Folder, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(name))
-	return &Folder{dir: filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))}, nil
+	return &Folder{In: disk.Dir(filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8])))}, nil
 }
 
 // DatasetName is what tells a dataset from others: the URI of one on S3, else
@@ -38,64 +39,63 @@ func DatasetName(out string) (string, error) {
 	return filepath.Abs(out)
 }
 
+const linesName = "journal.jsonl"
+
 // String is the path of the journal.
-func (f *Folder) String() string { return filepath.Join(f.dir, "journal.jsonl") }
+func (f *Folder) String() string { return f.In.Path(linesName) }
 
 // Read is Storage's.
-func (f *Folder) Read() ([]byte, error) { return os.ReadFile(f.String()) }
+func (f *Folder) Read() ([]byte, error) { return f.In.ReadFile(linesName) }
 
 // Begin is Storage's.
 func (f *Folder) Begin(lines []byte) error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return err
+	err := f.In.Make()
+	if err == nil {
+		err = atomicfile.WriteIn(f.In, linesName, lines)
 	}
-	if err := atomicfile.Write(f.String(), lines); err != nil {
-		return err
+	if err == nil {
+		f.file, err = f.In.Open(linesName)
+		f.size = int64(len(lines))
 	}
-	if err := atomicfile.SyncDir(filepath.Dir(f.dir)); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(f.String(), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	f.file = file
-	return nil
+	return err
 }
 
 // Append is Storage's.
 func (f *Folder) Append(lines []byte) error {
-	if _, err := f.file.Write(lines); err != nil {
+	if _, err := f.file.WriteAt(lines, f.size); err != nil {
 		return err
 	}
+	f.size += int64(len(lines))
 	return f.file.Sync()
 }
 
 // Put is Storage's.
 func (f *Folder) Put(name string, data []byte) error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return err
+	if f.file == nil {
+		if err := f.In.Make(); err != nil {
+			return err
+		}
 	}
-	return atomicfile.Write(filepath.Join(f.dir, name), data)
+	return atomicfile.WriteIn(f.In, name, data)
 }
 
 // Get is Storage's.
-func (f *Folder) Get(name string) ([]byte, error) { return os.ReadFile(filepath.Join(f.dir, name)) }
+func (f *Folder) Get(name string) ([]byte, error) { return f.In.ReadFile(name) }
 
 // Drop is Storage's.
 func (f *Folder) Drop(prefix, keep string) error {
-	files, err := os.ReadDir(f.dir)
+	names, err := f.In.Names()
 	errs := []error{err}
-	for _, file := range files {
-		if strings.HasPrefix(file.Name(), prefix) && !strings.HasPrefix(file.Name(), keep) {
-			errs = append(errs, os.Remove(filepath.Join(f.dir, file.Name())))
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, keep) {
+			errs = append(errs, f.In.Remove(name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // Remove is Storage's.
-func (f *Folder) Remove() error { return os.RemoveAll(f.dir) }
+func (f *Folder) Remove() error { return f.In.RemoveAll() }
 
 // Close is Storage's.
 func (f *Folder) Close() error {

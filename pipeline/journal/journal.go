@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -112,8 +114,8 @@ func (j *Journal) Begin(header Header, parts map[int]sinks.Part) error {
 	if err := encoder.Encode(header); err != nil {
 		return err
 	}
-	for number, p := range parts {
-		if err := encoder.Encode(part{number, p}); err != nil {
+	for _, number := range slices.Sorted(maps.Keys(parts)) {
+		if err := encoder.Encode(part{number, parts[number]}); err != nil {
 			return err
 		}
 	}

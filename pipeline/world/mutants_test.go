@@ -4,7 +4,7 @@ import "github.com/leadetl/leadetl/internal/worldtest"
 
 // mutated is the code that holds the promise on money.
 var mutated = worldtest.Mutated{
-	Folders: []string{"pipeline/purchase", "pipeline/answers", "pipeline/pace", "pipeline/journal", "internal/groupcommit", "internal/atomicfile"},
+	Folders: []string{"pipeline/purchase", "pipeline/answers", "pipeline/pace", "pipeline/journal", "internal/groupcommit", "internal/atomicfile", "internal/disk"},
 	Equivalent: [][4]string{
 		{"internal/groupcommit/connection.go", "Connect", "db.SetMaxOpenConns(1) becomes db.SetMaxOpenConns(2)", "One connection is taken, and kept."},
 		{"internal/groupcommit/groupcommit.go", "Writer[G].commit", "return is left out", "The callers have their results; another one stays unread."},

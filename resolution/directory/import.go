@@ -14,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
@@ -36,7 +37,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	if files == (Files{}) {
 		return report, fmt.Errorf("%w: no file to import", resolution.ErrInvalid)
 	}
-	made, err := atomicfile.MakeFolders(dir, 0o755)
+	made, err := disk.MakeFolders(dir, 0o755)
 	if err != nil {
 		return report, err
 	}
@@ -165,7 +166,7 @@ func seal(path string) (entry, error) {
 	if err := os.Rename(temp, path); err != nil {
 		return entry{}, err
 	}
-	if err := atomicfile.SyncDir(filepath.Dir(path)); err != nil {
+	if err := disk.Dir(filepath.Dir(path)).Sync(); err != nil {
 		return entry{}, err
 	}
 	return entry{File: filepath.Base(path), Bytes: size, SHA256: hex.EncodeToString(h.Sum(nil))}, nil

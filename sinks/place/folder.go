@@ -21,6 +21,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/directio"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/hashlanes"
 )
@@ -28,7 +29,7 @@ import (
 // folder is a local folder.
 type folder struct {
 	dir  string
-	made atomicfile.NewFolders
+	made disk.NewFolders
 	lock *filelock.Lock // nil for a reader
 	// below is held while folders are made or removed, so that none is removed
 	// between its making and its first file.
@@ -42,7 +43,7 @@ func openFolder(dir string) (*folder, error) {
 	if err := checkLocal(dir); err != nil {
 		return nil, err
 	}
-	made, err := atomicfile.MakeFolders(dir, 0o755)
+	made, err := disk.MakeFolders(dir, 0o755)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (f *folder) Remove(names ...string) error {
 			return err
 		}
 	}
-	return atomicfile.SyncDir(f.dir)
+	return disk.Dir(f.dir).Sync()
 }
 
 // removeEmpty removes a folder if it is empty.
@@ -149,7 +150,7 @@ func (f *folder) removeEmpty(name string) error {
 	if err := os.Remove(dir); err == nil || isMissing(err) {
 		return nil
 	}
-	return atomicfile.SyncDir(dir)
+	return disk.Dir(dir).Sync()
 }
 
 func (f *folder) Create(name string) (Unfinished, error) {
@@ -180,7 +181,7 @@ func (f *folder) Create(name string) (Unfinished, error) {
 func (f *folder) makeFolder(name string) error {
 	err := os.Mkdir(f.Path(name), 0o755)
 	if err == nil {
-		return atomicfile.SyncDir(f.dir)
+		return disk.Dir(f.dir).Sync()
 	}
 	if !errors.Is(err, fs.ErrExist) {
 		return err

@@ -20,7 +20,7 @@ import (
 
 	driversqlite "modernc.org/sqlite"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
@@ -69,7 +69,7 @@ func Write(ctx context.Context, dir, file string) (size int64, err error) {
 	if err := os.Rename(f.Name(), file); err != nil {
 		return 0, err
 	}
-	return info.Size(), atomicfile.SyncDir(filepath.Dir(file))
+	return info.Size(), disk.Dir(filepath.Dir(file)).Sync()
 }
 
 // Name is the file name of a backup in a folder of backups.

@@ -12,7 +12,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
@@ -79,7 +79,7 @@ func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, 
 	if err := os.Rename(fresh, path); err != nil {
 		return Restored{}, err
 	}
-	return r, atomicfile.SyncDir(dir)
+	return r, disk.Dir(dir).Sync()
 }
 
 // readable returns why a file cannot be read, in more detail than SQLite.

@@ -14,7 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/secret"
 )
 
@@ -82,7 +82,7 @@ func createPepper(path string) error {
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return atomicfile.SyncDir(filepath.Dir(path))
+	return disk.Dir(filepath.Dir(path)).Sync()
 }
 
 // newPepper derives the keys. Source: RFC 5869.

@@ -42,7 +42,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
@@ -182,7 +182,7 @@ func create(dir string) (_ *Store, err error) {
 	if err := os.Link(made, path); err != nil && !errors.Is(err, fs.ErrExist) { // another process may have made it
 		return nil, err
 	}
-	if err := atomicfile.SyncDir(dir); err != nil {
+	if err := disk.Dir(dir).Sync(); err != nil {
 		return nil, err
 	}
 	return open(dir)

@@ -1,4 +1,4 @@
-package atomicfile
+package disk
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ type NewFolders []string
 // them durable. Otherwise a power cut could remove a folder with the synced
 // files in it. On error it removes what it created.
 func MakeFolders(dir string, perm fs.FileMode) (NewFolders, error) {
-	return makeFolders(SyncDir, dir, perm)
+	return makeFolders(func(dir string) error { return Dir(dir).Sync() }, dir, perm)
 }
 
 func makeFolders(syncDir func(dir string) error, dir string, perm fs.FileMode) (NewFolders, error) {

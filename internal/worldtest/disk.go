@@ -193,6 +193,9 @@ func (d *Disk) Sync() error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.Missing {
+		return fs.ErrNotExist
+	}
 	d.durable = maps.Clone(d.names)
 	return nil
 }

@@ -43,6 +43,7 @@ func TestNights(t *testing.T) {
 		{"null and an empty list", "1 a matched - Oslo - 5", "1 a matched - Oslo , 5", "changed a 1 matched_keywords Oslo"},
 		{"a value that goes", "1 a matched - Oslo x 5", "1 a matched - - x 5", "changed a 1 company_city Oslo"},
 		{"a row that fails keeps its answer", "1 a matched - Oslo x 5", "1 a failed unavailable - - -", "changed a 1 outcome,reason Oslo"},
+		{"a row that fails with what another resolver found", "1 a matched - Oslo x 5", "1 a failed unavailable Rome - -", "changed a 1 outcome,reason,company_city Oslo"},
 		{"it fails again", "1 a failed unavailable - - -", "1 a failed unavailable - - -", ""},
 		{"it heals", "1 a failed unavailable - - -", "1 a matched - Oslo x 5", "changed a 1 outcome,reason,company_city,matched_keywords -"},
 		{"a duplicate more", "1 a matched - Oslo x 5", "1 a matched - Oslo x 5\n1 a matched - Oslo x 5", "added a 2 - -"},

@@ -83,6 +83,7 @@ func Comparable(before *sinks.Manifest, after Shape) error {
 		return err
 	}
 	var differences []string
+	same := "--keep, --columns, --hem-types and --hem-profiles"
 	for _, c := range []struct {
 		word       string
 		some, less Shape
@@ -96,9 +97,12 @@ func Comparable(before *sinks.Manifest, after Shape) error {
 		if len(names) > 0 {
 			differences = append(differences, c.word+" "+strings.Join(names, ", "))
 		}
+		if slices.ContainsFunc(names, columns.IsOrigin) || slices.Contains(names, columns.SkippedColumn) {
+			same += ", and of resolvers the same want, else and min_match"
+		}
 	}
 	if len(differences) > 0 {
-		return fmt.Errorf("%w: %s; give both runs the same --keep, --columns, --hem-types and --hem-profiles", ErrIncomparable, strings.Join(differences, "; "))
+		return fmt.Errorf("%w: %s; give both runs the same %s", ErrIncomparable, strings.Join(differences, "; "), same)
 	}
 	return nil
 }
@@ -120,8 +124,8 @@ func (s Settings) Column() string {
 }
 
 // NotCompared are the columns of every operation that say where a row is from, who answered,
-// when, and for how much. They are compared only if they are named.
-var NotCompared = []string{"source", "source_row", "source_part", "resolution_id", "resolved_at", "answered_by", "credits"}
+// when, and for how much. They are compared only if they are named, as are those of columns.IsOrigin.
+var NotCompared = []string{"source", "source_row", "source_part", "resolution_id", "resolved_at", "answered_by", "credits", columns.SkippedColumn}
 
 // Check refuses settings that a shape contradicts.
 func (s Shape) Check(with Settings) error {
@@ -166,7 +170,7 @@ func (s Shape) compared(with Settings, asks bool) (places []int) {
 		if hashesKey && i >= s.own && strings.HasPrefix(c.Name, "hem_") {
 			continue // they follow from the key, which is the same: half of the time
 		}
-		if i < s.own || !slices.Contains(NotCompared, c.Name) || slices.Contains(with.Compare, c.Name) {
+		if i < s.own || !slices.Contains(NotCompared, c.Name) && !columns.IsOrigin(c.Name) || slices.Contains(with.Compare, c.Name) {
 			places = append(places, i)
 		}
 	}
@@ -174,8 +178,8 @@ func (s Shape) compared(with Settings, asks bool) (places []int) {
 	return places
 }
 
-// IsAnswer reports whether a column is of the operation's own block. It is empty in a row
-// that failed: there, the value of the earlier row is still the best one known.
+// IsAnswer reports whether a column is of the operation's own block, or names who one of these is
+// from. Where it is empty in a row that failed, the value of the earlier row is still the best one known.
 func (s Shape) IsAnswer(i int) bool {
 	name := s.columns[i].Name
 	return i >= s.own && name != keyColumn && name != "outcome" && name != "reason" && !slices.Contains(NotCompared, name)

@@ -218,10 +218,10 @@ func (w *writer) about() ([]arrow.Array, error) {
 	return arrays, nil
 }
 
-// isUnknown reports whether a column of a new row says nothing, because the row has no answer:
-// it failed, or was skipped.
+// isUnknown reports whether a column of a new row says nothing, because the row has no answer to
+// it: it failed, or was skipped.
 func (w *writer) isUnknown(place, row int) bool {
-	if !w.shape.IsAnswer(place) {
+	if !w.shape.IsAnswer(place) || !w.picked[place].IsNull(row) {
 		return false
 	}
 	outcome := w.picked[w.shape.place("outcome")].(*array.String).Value(row)

@@ -12,8 +12,11 @@ import (
 // originSuffix ends the name of the column with the resolver that a wanted column is from.
 const originSuffix = "_answered_by"
 
-// skippedColumn is the column with the resolvers that were passed over.
-const skippedColumn = "resolvers_skipped"
+// SkippedColumn is the column with the resolvers that were passed over.
+const SkippedColumn = "resolvers_skipped"
+
+// IsOrigin reports whether one of a dataset's own columns names the resolver that another is from.
+func IsOrigin(column string) bool { return strings.HasSuffix(column, originSuffix) }
 
 // originColumns is the last block of a job with several resolvers.
 func originColumns(s Settings) (columns []schema.Column) {
@@ -21,7 +24,7 @@ func originColumns(s Settings) (columns []schema.Column) {
 		columns = append(columns, repeating(wanted+originSuffix))
 	}
 	if s.NotesSkipped {
-		columns = append(columns, repeating(skippedColumn))
+		columns = append(columns, repeating(SkippedColumn))
 	}
 	return columns
 }
@@ -32,12 +35,12 @@ func (s *Settings) noteOrigins(own []schema.Column) {
 		if of, is := strings.CutSuffix(c.Name, originSuffix); is && CanWant(*s, of) {
 			s.Want = append(s.Want, of)
 		}
-		s.NotesSkipped = s.NotesSkipped || c.Name == skippedColumn
+		s.NotesSkipped = s.NotesSkipped || c.Name == SkippedColumn
 	}
 }
 
 func originMeaning(column string) (m meaning, known bool) {
-	if column == skippedColumn {
+	if column == SkippedColumn {
 		return meaning{Text: "resolvers that were passed over, and why: NAME:reason, separated by ;", Null: "none", From: "the run", Form: "text, never empty"}, true
 	}
 	of, known := strings.CutSuffix(column, originSuffix)

@@ -212,8 +212,12 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 
 // passesOver reports whether a step without an answer is passed over, because the stored answers of
 // later ones leave nothing missing that it is for; but not because of answers that were bought since it was passed
-// over by else: next. missing says that a is needed to know.
+// over by else: next, nor if it has one that is too old: that serves a run without calls, whose row is to be the same.
+// missing says that a is needed to know.
 func (w *walk) passesOver(i int) (a action, passes, missing bool) {
+	if l := w.key.answers[i].looked; l != nil && l.Stale {
+		return action{}, false, false
+	}
 	kept := w.result
 	defer func() { w.result = kept }()
 	w.used = slices.Clone(w.used)

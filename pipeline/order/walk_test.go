@@ -53,7 +53,7 @@ func (s *scripted) look(_ context.Context, keys []string, says func(int, purchas
 		case s.stored == nil && s.offline:
 			l = purchase.Looked{Answer: purchase.Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, Decision: purchase.Skip}
 		case s.stored == nil, !s.offline && (has("stale") || has("parked") || has("refused") && !has("mine")):
-			l = purchase.Looked{Decision: purchase.Ask, Stored: s.stored != nil}
+			l = purchase.Looked{Decision: purchase.Ask, Stored: s.stored != nil, Stale: has("stale")}
 		case l.Answer.Open:
 			l.Decision = purchase.GiveUp
 		}

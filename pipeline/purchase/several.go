@@ -37,6 +37,7 @@ type Looked struct {
 	Answer   // zero if the question needs a call
 	Decision Decision
 	Stored   bool          // an answer, which may be too old
+	Stale    bool          // it is a match or a miss, and too old
 	Open     answers.State // of its call; "" without one
 	Payer    string        // of the call or the answer that is stored
 }
@@ -82,7 +83,9 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 		if err != nil {
 			return nil, err
 		}
-		looked[i] = Looked{Answer: e.answer, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: found[i].Answer.Run}
+		stored := &found[i].Answer
+		looked[i] = Looked{Answer: e.answer, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: stored.Run}
+		looked[i].Stale = found[i].Stored && !found[i].Fresh && stored.Outcome != answers.Refused
 		if found[i].Open != "" {
 			looked[i].Payer = found[i].Run
 		}

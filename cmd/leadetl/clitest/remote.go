@@ -218,16 +218,16 @@ type Dataset struct {
 func ReadDataset(t testing.TB, folder string) *Dataset {
 	t.Helper()
 	RequireWhole(t, folder)
-	return readParts(t, folder)
+	return ReadParts(t, folder)
 }
 
 // ReadAsked reads what the resolvers of a dataset say.
 func ReadAsked(t testing.TB, folder string) *Dataset {
 	t.Helper()
-	return readParts(t, filepath.Join(folder, sinks.AskedFolder))
+	return ReadParts(t, filepath.Join(folder, sinks.AskedFolder))
 }
 
-func readParts(t testing.TB, folder string) *Dataset {
+func ReadParts(t testing.TB, folder string) *Dataset {
 	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(folder, "part-*.parquet"))
 	if err != nil {

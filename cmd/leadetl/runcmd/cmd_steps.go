@@ -136,7 +136,7 @@ func (f *stepFlags) registerIndex(c *cobra.Command, one, all string) {
 func (f *stepFlags) checkStep(flags *pflag.FlagSet) error {
 	var errs []error
 	if f.remote.isRemote() {
-		errs = append(errs, fmt.Errorf("%s makes no calls to a service; leave out --resolver, or use leadetl run with --state %s, which any machine can resume", f.step, orExample(f.state)))
+		errs = append(errs, fmt.Errorf("%s makes no calls to a service; leave out --resolver and resolvers, or use leadetl run with --state %s, which any machine can resume", f.step, orExample(f.state)))
 	}
 	if !objects.Is(f.state) {
 		errs = append(errs, fmt.Errorf("--state %s: machines share a state on S3; give --state s3://bucket/prefix/, or use leadetl run", f.state))

@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/s3test"
 )
 
 // order is a job of several resolvers and everything it leaves: a user who gives the same command
@@ -21,8 +22,9 @@ import (
 type order struct {
 	testing.TB
 	folder    string
-	job       string   // keys of the job file beside in, out, state and providers
-	resolvers []string // items of the job file; the name of a provider alone has a key
+	job       string         // keys of the job file beside in, out, state and providers
+	resolvers []string       // items of the job file; the name of a provider alone has a key
+	server    *s3test.Server // has datasets and state; nil has them in the folder
 }
 
 // profiles is a list of so many profiles.
@@ -101,8 +103,32 @@ func (x *order) args(command string, flags ...string) []string {
 		}
 		items += "  - " + item + "\n"
 	}
-	x.write("job.yaml", x.job+"in: ./in.csv\nout: ./out\nstate: ./state\nproviders: ./providers.yaml\nresolvers:\n"+items)
-	return slices.Concat([]string{command, "--job", x.path("job.yaml")}, flags)
+	x.write("job.yaml", x.job+"in: ./in.csv\nout: "+x.at("out")+"\nstate: "+x.at("state")+"\nproviders: ./providers.yaml\nresolvers:\n"+items)
+	return slices.Concat([]string{command, "--job", x.path("job.yaml")}, x.s3(), flags)
+}
+
+// at is the address of out or state.
+func (x *order) at(name string) string {
+	if x.server == nil {
+		return x.path(name)
+	}
+	return "s3://" + clitest.S3Bucket + "/" + name + "/"
+}
+
+// dataset is the folder of a dataset on the disk, in out.
+func (x *order) dataset(name string) string {
+	if x.server == nil {
+		return filepath.Join(x.path("out"), name)
+	}
+	return filepath.Join(x.server.Dir, clitest.S3Bucket, "out", name)
+}
+
+// s3 are the flags for the store.
+func (x *order) s3() []string {
+	if x.server == nil {
+		return nil
+	}
+	return []string{"--s3-endpoint", x.server.URL, "--s3-path-style"}
 }
 
 // run runs the job in this process, to its end.

@@ -88,7 +88,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 	wait := c.pollIn // a look too early is one to be told to come back much later
 	for looks, failures, denials := 1, 0, 0; ; looks++ {
 		if wait > 0 {
-			if err := sleep(b.ctx, wait, news); err != nil {
+			if err := sleep(b.looks, wait, news); err != nil {
 				return Answer{}, err
 			}
 		}
@@ -162,7 +162,7 @@ func (c *call) keep(f *resolution.CallError) error {
 func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-chan struct{}) (Answer, error) {
 	if f.Over && (!open.MaybeBilled || c.keyTies()) { // the next run asks again
 		if d := c.buyer.remote.Deliveries; d != nil {
-			if err := sleep(c.buyer.ctx, secondThought, news); err != nil {
+			if err := sleep(c.buyer.looks, secondThought, news); err != nil {
 				return Answer{}, err
 			}
 			d.fail(open)
@@ -211,7 +211,7 @@ func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
 				return a, nil
 			}
 		}
-		if err := sleep(b.ctx, secondThought, news); err != nil {
+		if err := sleep(b.looks, secondThought, news); err != nil {
 			return Answer{}, err
 		}
 		f, err = b.lookUp(c.question.Key)
@@ -235,12 +235,12 @@ func (c *call) poll(id string) (resolution.Reply, error) {
 	task, size := id, 1
 	if p, shared := b.remote.Service.(Poller); shared && b.places == nil {
 		task, size = p.Task(id), math.MaxInt
-		if err := sleep(b.ctx, b.boarding.early(task, b.remote.Later.Every), nil); err != nil {
+		if err := sleep(b.looks, b.boarding.early(task, b.remote.Later.Every), nil); err != nil {
 			return resolution.Reply{}, err
 		}
 	}
 	if err := c.board(task, size); err != nil {
-		return resolution.Reply{}, EndOf(b.ctx, err)
+		return resolution.Reply{}, EndOf(b.looks, err)
 	}
 	left := c.request.leave(c)
 	c.releaseSlot()
@@ -248,7 +248,7 @@ func (c *call) poll(id string) (resolution.Reply, error) {
 	case errors.Is(left, pace.ErrHeld):
 		return c.poll(id)
 	case left != nil:
-		return resolution.Reply{}, EndOf(b.ctx, left)
+		return resolution.Reply{}, EndOf(b.looks, left)
 	}
 	return c.result.Reply, c.result.Err
 }

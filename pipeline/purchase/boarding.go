@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -63,6 +64,14 @@ func (b *boarding) early(task string, every time.Duration) time.Duration {
 	return time.Until(b.looked[task].Add(every))
 }
 
+// until ends when no request of a task may leave any more.
+func (b *Buyer) until(task string) context.Context {
+	if task == "" {
+		return b.ctx
+	}
+	return b.looks
+}
+
 // size is how many calls share the request of this one at most.
 func (c *call) size() int {
 	if c.alone {
@@ -76,7 +85,7 @@ func (c *call) size() int {
 func (c *call) board(task string, size int) error {
 	b := c.buyer
 	if size == 1 {
-		permit, err := b.remote.Pace.Acquire(b.ctx)
+		permit, err := b.remote.Pace.Acquire(b.until(task))
 		if err != nil {
 			return err
 		}
@@ -98,15 +107,15 @@ func (c *call) board(task string, size int) error {
 // seeOff ends the boarding when the request may leave. To a service that is down it takes one
 // call: the request may be billed and lost. The others board again.
 func (r *request) seeOff() {
-	b := r.buyer
+	b, until := r.buyer, r.buyer.until(r.task)
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
 	select {
 	case <-r.full:
 	case <-timer.C:
-	case <-b.ctx.Done():
+	case <-until.Done():
 	}
-	r.permit, r.err = b.remote.Pace.Acquire(b.ctx)
+	r.permit, r.err = b.remote.Pace.Acquire(until)
 	b.boarding.close(r)
 	if r.task == "" && b.outage.isDown() {
 		r.calls = r.calls[:1]

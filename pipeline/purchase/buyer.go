@@ -54,9 +54,10 @@ type Buyer struct {
 	reading chan struct{}  // bounds the stored pages that are read
 	places  *places        // bounds the pages that the service makes; nil for single records
 	working sync.WaitGroup // the calls
-	// ctx ends when no request may leave any more; its cause says why.
-	ctx  context.Context
-	stop context.CancelCauseFunc
+	// ctx ends when no request may leave any more that may cost something, and looks when no look
+	// at a promised answer may either; their causes say why.
+	ctx, looks    context.Context
+	end, endLooks context.CancelCauseFunc
 }
 
 // Open makes the Buyer of a run and counts what the run has spent before. No
@@ -89,17 +90,18 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	if d := r.Budget.MaxDuration; d > 0 && !r.Offline {
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &BudgetError{Flag: "--max-duration", Limit: d.String()})
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	b.ctx, b.stop = ctx, func(cause error) { stop(cause); cancel() }
-	return b, ctx, nil
+	looks, stop := context.WithCancelCause(ctx)
+	b.looks, b.endLooks = looks, func(cause error) { stop(cause); cancel() }
+	b.ctx, b.end = context.WithCancelCause(looks)
+	return b, b.ctx, nil
 }
 
 // Stop lets no request leave any more, and says why. The first cause counts.
-func (b *Buyer) Stop(cause error) { b.stop(cause) }
+func (b *Buyer) Stop(cause error) { b.endLooks(cause) }
 
 // Close waits for the calls at work.
 func (b *Buyer) Close() {
-	b.stop(context.Canceled)
+	b.Stop(context.Canceled)
 	b.working.Wait()
 }
 

@@ -2,7 +2,9 @@ package purchase
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +21,7 @@ type tasking struct {
 	batching
 	tasks int
 	finds func(key string, before int) resolution.Result
+	now   func(key string) (result resolution.Result, is bool) // the answer that does not come later; may be nil
 
 	looks  map[string]int
 	polled []string // how many calls each look has, its number, and when it came
@@ -34,6 +37,12 @@ func newTasking(finds func(key string, before int) resolution.Result) *tasking {
 func (s *tasking) DoBatch(_ context.Context, calls []resolution.Call) (results []resolution.Result) {
 	s.tasks++
 	for _, c := range calls {
+		if s.now != nil {
+			if result, is := s.now(c.Key); is {
+				results = append(results, result)
+				continue
+			}
+		}
 		results = append(results, resolution.Result{Reply: resolution.Reply{About: resolution.About{ID: fmt.Sprintf("task%d#%s", s.tasks, c.Key), Pending: true}}})
 	}
 	return results
@@ -184,6 +193,49 @@ func TestLaterRunLooksOn(t *testing.T) {
 			// A look each 30 s, though c came 7 s after the others.
 			if most := map[bool]int{true: 2, false: 22}[f.there]; s.tasks != 1 || len(s.polled) > most {
 				t.Errorf("%s: %d tasks, looks %v; want 1, and at most %d", f.name, s.tasks, s.polled, most)
+			}
+		})
+	}
+}
+
+// TestPromisedIsPaidFor: of several resolvers, one whose budget or credits are used up is still
+// looked at for what it has promised to an earlier process.
+func TestPromisedIsPaidFor(t *testing.T) {
+	for _, f := range []struct {
+		name      string
+		budget    int64
+		d         resolution.Result // what a call about another key gets
+		reason    string
+		noCredits bool
+	}{
+		{"a budget", 9, hit(), outcome.ReasonBudget, false},
+		{"credits", 99, failing(resolution.NoCredits, 402), outcome.ReasonNoCredits, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			s := newTasking(func(string, int) resolution.Result { return hit() })
+			first := buyerFrom(t, resolution.NetworkToPhone, store, s, asksLater)
+			time.AfterFunc(10*time.Second, func() { first.Stop(context.Canceled) })
+			if _, err := askAll(t, first, people("a b c")...); err == nil {
+				t.Fatal("the first run was not stopped")
+			}
+			first.Close()
+			s.now = func(key string) (resolution.Result, bool) { return f.d, key == people("d")[0] }
+			b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
+				asksLater(r)
+				r.Budget.MaxCredits, r.Total = f.budget, NewTotal(NoBudget, nil, 0)
+			})
+			if d, err := ask(t, b, people("d")[0]); err != nil || d.Outcome != outcome.Skipped || d.Reason != f.reason {
+				t.Errorf("%s: d is %s %s, %v", f.name, d.Outcome, d.Reason, err)
+			}
+			for range 2 { // the second time they are stored
+				got, err := askAll(t, b, people("c a b")...)
+				if err != nil || slices.ContainsFunc(got, func(a Answer) bool { return a.Outcome != outcome.Matched }) {
+					t.Errorf("%s: %+v, %v", f.name, got, err)
+				}
+			}
+			if _, credits := b.Spent(); credits != 9 || len(s.polled) != 1 || errors.Is(b.Ended(), ErrNoCredits) != f.noCredits {
+				t.Errorf("%s: %d credits, looks %v, ended for %v", f.name, credits, s.polled, b.Ended())
 			}
 		})
 	}

@@ -211,10 +211,17 @@ var (
 	ErrUnreachable = errors.New("the service is out of reach")
 )
 
-// stopFor ends the run with an error, and returns why the run ended: the first cause counts.
+// stopFor ends the run with an error, and returns why the run ended: the first cause counts. Of a
+// run with several resolvers, what says that nothing can be paid any more ends what may cost
+// something: answers that are promised are paid for.
 func (b *Buyer) stopFor(err error) error {
-	b.stop(b.outage.explain(stopOf(err)))
-	return context.Cause(b.ctx)
+	why := b.outage.explain(stopOf(err))
+	if b.remote.Total != nil && (errors.Is(why, ErrBudget) || errors.Is(why, ErrNoCredits)) {
+		b.end(why)
+		return context.Cause(b.ctx)
+	}
+	b.endLooks(why)
+	return context.Cause(b.looks)
 }
 
 // stopOf returns why an error of a call ends the run; nil if it concerns only the call.

@@ -116,7 +116,7 @@ func (r *request) depart(ready []*call) {
 	if r.task == "" && r.buyer.batch > 1 {
 		r.permit.Carry(len(ready))
 	}
-	left := r.permit.Leave(r.buyer.ctx)
+	left := r.permit.Leave(r.buyer.until(r.task))
 	going := ready[:0]
 	for _, c := range ready {
 		switch {

@@ -111,6 +111,26 @@ func Files(t testing.TB, folder string) map[string]string {
 	return found
 }
 
+// RequireNowhere looks for a text in the bytes of all files of a folder.
+func RequireNowhere(t testing.TB, folder, text string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), text) {
+			t.Errorf("%q is in %s", text, path)
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
 // RequireFiles compares the files of two folders.
 func RequireFiles(t testing.TB, what string, got, want map[string]string) {
 	t.Helper()

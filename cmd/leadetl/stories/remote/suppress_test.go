@@ -89,30 +89,10 @@ func TestRemoteSuppressed(t *testing.T) {
 	for _, i := range []int{byRow, byEmail, byPhone} {
 		for _, column := range []string{"id", "key", "email", "hem_sha256"} {
 			value := cell(all, i, column)
-			requireNowhere(t, j.Path("out"), value)
+			clitest.RequireNowhere(t, j.Path("out"), value)
 			if text := p.Said.String() + p.Printed.String(); strings.Contains(text, value) {
 				t.Errorf("%s of a suppressed row was said", column)
 			}
 		}
-	}
-}
-
-// requireNowhere looks for a text in the bytes of all files of a folder.
-func requireNowhere(t *testing.T, folder, text string) {
-	t.Helper()
-	files := 0
-	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		files++
-		data, err := os.ReadFile(path)
-		if strings.Contains(string(data), text) {
-			t.Errorf("%q is in %s", text, path)
-		}
-		return err
-	})
-	if err != nil || files == 0 {
-		t.Errorf("%d files, %v", files, err)
 	}
 }

@@ -26,6 +26,7 @@ type expected struct {
 	answeredBy, emailBy, phoneBy, email, phone string
 	credits                                    int64
 	asked                                      []string // NAME outcome
+	suppressed                                 string   // the kind of a listed value
 }
 
 func provides(name string, p *badservice.Provider, match, miss int64) known {
@@ -64,8 +65,9 @@ func ownsSome(numbers ...int) known {
 }
 
 // asks is the rule of an order that wants an email and a phone: the next resolver is asked while one
-// of them is missing, and a value is that of the first that has it.
-func asks(key string, of []known) (row expected) {
+// of them is missing, and a value is that of the first that has it. An answer with a listed value ends
+// the order, and nothing is known of the row.
+func asks(key string, of []known, listed ...string) (row expected) {
 	for _, r := range of {
 		if row.email != "" && row.phone != "" {
 			break
@@ -77,6 +79,11 @@ func asks(key string, of []known) (row expected) {
 			outcome = "matched"
 		}
 		row.asked = append(row.asked, r.name+" "+outcome)
+		for kind, value := range map[string]string{"email": email, "phone": phone} {
+			if slices.Contains(listed, value) && value != "" {
+				return expected{credits: row.credits, asked: row.asked, suppressed: kind}
+			}
+		}
 		if matched && row.answeredBy == "" {
 			row.answeredBy = r.name
 		}

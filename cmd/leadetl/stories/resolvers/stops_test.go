@@ -98,6 +98,35 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// TestCreditsOfDays: what all resolvers cost in so many days counts over the jobs of a state.
+func TestCreditsOfDays(t *testing.T) {
+	t.Parallel()
+	x := newFour(t, profiles(40), func(_, slow *badservice.ProviderOptions, _ *badservice.Options) { slow.Polls = 0 })
+	spent := func() (all int64) {
+		for _, ledger := range x.ledgers() {
+			all += badservice.SpentOf(ledger)
+		}
+		return all
+	}
+	x.run(cli.ExitDone)
+	limit := spent() + 60
+	x.write("in.csv", profiles(100))
+	flags := []string{"--out", x.path("more"), "--max-credits-per", fmt.Sprintf("30d=%d", limit)}
+	if said := x.run(cli.ExitBudget, flags...); spent() > limit || spent() < limit-5 || !strings.Contains(said, fmt.Sprint("--max-credits-per 30d=", limit)) {
+		t.Errorf("%d credits are spent of %d; it says\n%s", spent(), limit, said)
+	}
+	before := spent()
+	x.run(cli.ExitBudget, flags...)
+	if spent() != before {
+		t.Errorf("%d credits more are spent", spent()-before)
+	}
+	x.run(cli.ExitDone, "--out", x.path("more"), "--max-credits-per", "30d=100000")
+	requireRows(t, x.path("more"), x.all)
+	for name, ledger := range x.ledgers() {
+		requireOnce(t, name, ledger)
+	}
+}
+
 // TestNoCredits: an account that is empty stops its resolver alone.
 func TestNoCredits(t *testing.T) {
 	t.Parallel()

@@ -94,3 +94,28 @@ func TestJournal(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgedOfAnotherRun: a run that takes the place of another does not go by its verdicts, and one
+// that goes on goes by its own.
+func TestJudgedOfAnotherRun(t *testing.T) {
+	f, err := journal.NewFolder(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		run  string
+		want map[string]bool
+	}{{"one", nil}, {"one", map[string]bool{"one": true}}, {"two", nil}, {"two", map[string]bool{"two": true}}} {
+		j := journal.New(f)
+		_, _, err := j.Read()
+		if err = errors.Join(err, j.Begin(journal.Header{JobID: "job", Run: c.run}, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := j.Judged(); err != nil || !maps.Equal(got, c.want) {
+			t.Errorf("%s has the verdicts %v, %v; want %v", c.run, got, err, c.want)
+		}
+		if err := errors.Join(j.KeepJudged(map[string]bool{c.run: true}), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

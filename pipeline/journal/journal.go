@@ -24,6 +24,7 @@ import (
 type Journal struct {
 	storage Storage
 	mu      sync.Mutex
+	run     string // that Read found
 	begun   bool
 	failed  error // of a write that may have left half a line: nothing may follow it
 }
@@ -96,6 +97,7 @@ func (j *Journal) Read() (header Header, parts map[int]sinks.Part, err error) {
 	if err := json.Unmarshal(lines[0], &header); err != nil {
 		return header, nil, fmt.Errorf("%s: %w; remove it to begin again", j.storage, err)
 	}
+	j.run = header.Run
 	parts = map[int]sinks.Part{}
 	for _, line := range lines[1:] {
 		var p part
@@ -107,8 +109,16 @@ func (j *Journal) Read() (header Header, parts map[int]sinks.Part, err error) {
 	return header, parts, nil
 }
 
-// Begin replaces the journal by one that holds parts and takes more.
+// Begin replaces the journal by one that holds parts and takes more. What was kept as judged
+// stays with its run.
 func (j *Journal) Begin(header Header, parts map[int]sinks.Part) error {
+	if header.Run != j.run {
+		if judged, err := j.Judged(); judged != nil || err != nil {
+			if err := j.KeepJudged(nil); err != nil {
+				return err
+			}
+		}
+	}
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	if err := encoder.Encode(header); err != nil {

@@ -36,8 +36,14 @@ func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
 // TestMutants tries small changes of the code that pays.
 func TestMutants(t *testing.T) { suite.Mutants(t) }
 
-// live lets a world live.
+// live lets a world live, and then a machine of it that keeps a journal.
 func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
+	wrong, lives = livePaying(t, w, dir, l)
+	also, more := liveRecording(w.Another(firstRecorder), l)
+	return append(wrong, also...), lives + more
+}
+
+func livePaying(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
 	p := newPlan(w, l, "")
 	if p.migrated && !p.onS3 {
 		if err := os.WriteFile(filepath.Join(dir, databaseName), template(), 0o600); err != nil {

@@ -179,7 +179,7 @@ func (w *batchWalk) finish(q int, r result) {
 	default:
 		counters.Withheld(1)
 	}
-	counters.Closed(got == outcome.Matched)
+	counters.Closed(got)
 }
 
 // answered reports whether nothing that the row needs is missing.

@@ -349,7 +349,7 @@ func (b *Buyer) finish(e *entry, a Answer, err error) {
 		a, err = withheld(a, err)
 	}
 	if err == nil {
-		b.counters.Closed(a.Outcome == outcome.Matched)
+		b.counters.Closed(a.Outcome)
 	}
 	b.inFlight.remove(e, a, err)
 }

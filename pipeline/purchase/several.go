@@ -110,7 +110,7 @@ func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []st
 func (b *Buyer) Use(l Looked) {
 	b.counters.Asked(1)
 	b.countLooked(l.Decision == UseStored)
-	b.counters.Closed(l.Outcome == outcome.Matched)
+	b.counters.Closed(l.Outcome)
 }
 
 // countLooked counts a question that needs no call: its answer is stored, or it gets none.

@@ -115,8 +115,9 @@ func ways(r *Report) []tally {
 func questionsFlow(r *Report) *flow {
 	c := r.Asked().Calls
 	open := c.Asked - c.Closed
-	f := drawFlow(c.Asked, present([]tally{{"called", "called", c.Closed - c.Stored}, {"stored", "stored", c.Stored}}),
-		[]tally{{"matched", "matched", c.Matched}, {"no-match", "no match", c.Closed - c.Matched}}, []tally{{"open", "open", open}})
+	f := drawFlow(c.Asked, present([]tally{{"called", "called", c.Closed - c.Skipped - c.Stored}, {"stored", "stored", c.Stored}}),
+		[]tally{{"matched", "matched", c.Matched}, {"no-match", "no match", c.Closed - c.Matched - c.Failed - c.Skipped}, {"failed", "failed", c.Failed}},
+		[]tally{{"skipped", "skipped", c.Skipped}, {"open", "open", open}})
 	f.Head = count(c.Asked, "identifier") + " so far"
 	f.Text = f.Head + ": " + f.Text
 	return f

@@ -83,9 +83,10 @@ func NewResolver(name string, t sinks.ResolverTotals) Resolver {
 // are in no part. It is not known what these rows get of it.
 func (r *Resolver) CountCalls() {
 	calls := r.Service.Calls
-	if paid := calls.EarlierCredits + calls.Credits; calls.Closed > r.Asked || paid > r.Credits {
+	asked := calls.Closed - calls.Skipped
+	if paid := calls.EarlierCredits + calls.Credits; asked > r.Asked || paid > r.Credits {
 		r.CreditsPerAdded = nil
-		r.Asked, r.Matched, r.Credits = max(r.Asked, calls.Closed), max(r.Matched, calls.Matched), max(r.Credits, paid)
+		r.Asked, r.Matched, r.Credits = max(r.Asked, asked), max(r.Matched, calls.Matched), max(r.Credits, paid)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 )
 
@@ -19,6 +20,7 @@ const (
 // Its methods are safe from any goroutine and hold no lock that a call waits for.
 type CallCounters struct {
 	asked, closed, matched        atomic.Int64
+	failed, skipped               atomic.Int64
 	stored, withheld              atomic.Int64
 	duplicates, unasked           atomic.Int64
 	credits                       atomic.Int64
@@ -42,11 +44,13 @@ type Resolver struct {
 // writers choose the unit.
 type CallSnapshot struct {
 	// Asked are the distinct questions of the rows so far. Closed of them need no
-	// more work: Matched of those have a match, and Stored were answered from the
-	// store. Duplicates are rows with the question of another row.
+	// more work: Matched of those have a match, Failed and Skipped have no answer, and
+	// Stored were answered from the store. Duplicates are rows with the question of another row.
 	Asked      int64 `json:"asked"`
 	Closed     int64 `json:"closed"`
 	Matched    int64 `json:"matched"`
+	Failed     int64 `json:"failed"`
+	Skipped    int64 `json:"skipped"`
 	Stored     int64 `json:"stored"`
 	Duplicates int64 `json:"duplicates"`
 	// Calls are the requests that left, ByClass by how they ended.
@@ -115,10 +119,15 @@ func (m *CallCounters) Asked(n int64) { m.asked.Add(n) }
 
 // Closed counts a question that needs no more work in this run: answered,
 // failed or given up.
-func (m *CallCounters) Closed(matched bool) {
+func (m *CallCounters) Closed(as outcome.Outcome) {
 	m.closed.Add(1)
-	if matched {
+	switch as {
+	case outcome.Matched:
 		m.matched.Add(1)
+	case outcome.Failed:
+		m.failed.Add(1)
+	case outcome.Skipped:
+		m.skipped.Add(1)
 	}
 }
 
@@ -218,7 +227,7 @@ func (s *CallSnapshot) addResolvers(of []Resolver) {
 func (m *CallCounters) Snapshot() CallSnapshot {
 	duplicates := m.duplicates.Load() // before asked
 	s := CallSnapshot{
-		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Stored: m.stored.Load(), Duplicates: duplicates,
+		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Failed: m.failed.Load(), Skipped: m.skipped.Load(), Stored: m.stored.Load(), Duplicates: duplicates,
 		Credits: m.credits.Load(), EarlierCalls: m.earlierCalls.Load(), EarlierCredits: m.earlierCredits.Load(),
 		Unknown: m.unknown.Load(), Parked: m.parked.Load(), Refused: m.refused.Load(), Quarantined: m.quarantined.Load(),
 		OtherAddress: m.otherAddress.Load(), OverPrice: m.overPrice.Load(),

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 )
 
@@ -94,8 +95,10 @@ func TestCallCountersCountsFromManyGoroutines(t *testing.T) {
 		working.Go(func() {
 			for i := range each {
 				m.Asked(3)
-				m.Closed(true)
-				m.Closed(false)
+				m.Closed(outcome.Matched)
+				m.Closed(outcome.NoMatch)
+				m.Closed(outcome.Failed)
+				m.Closed(outcome.Skipped)
 				m.Stored(1)
 				m.Duplicates(2)
 				m.Called(20*time.Millisecond, CallAnswered)
@@ -114,8 +117,8 @@ func TestCallCountersCountsFromManyGoroutines(t *testing.T) {
 	working.Wait()
 	const n = goroutines * each
 	s := m.Snapshot()
-	got := fmt.Sprint(s.Asked, s.Closed, s.Matched, s.Stored, s.Duplicates, s.Calls, s.ByClass, s.Retries, s.Credits, s.EarlierCalls, s.EarlierCredits, s.Unknown, s.Refused, s.Quarantined, s.Parked)
-	want := fmt.Sprint(3*n, 2*n, n, n, 2*n, 2*n, map[string]int64{CallAnswered: n, "limited": n},
+	got := fmt.Sprint(s.Asked, s.Closed, s.Matched, s.Failed, s.Skipped, s.Stored, s.Duplicates, s.Calls, s.ByClass, s.Retries, s.Credits, s.EarlierCalls, s.EarlierCredits, s.Unknown, s.Refused, s.Quarantined, s.Parked)
+	want := fmt.Sprint(3*n, 4*n, n, n, n, n, 2*n, 2*n, map[string]int64{CallAnswered: n, "limited": n},
 		map[string]int64{"limited": n / 2, "unavailable": n / 2}, 2*n, 7, 9, n, n, 4*n, 0)
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -170,7 +173,7 @@ func BenchmarkCallCountersCalled(b *testing.B) {
 func TestSumOfResolvers(t *testing.T) {
 	var all, a, b CallCounters
 	all.Asked(3)
-	all.Closed(true)
+	all.Closed(outcome.Matched)
 	all.Sum([]Resolver{{"a", &a}, {"b", &b}})
 	a.Asked(3)
 	a.Called(time.Second, CallAnswered)

@@ -3,6 +3,7 @@ package stats
 import (
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -29,7 +30,7 @@ func TestShareNeverShrinks(t *testing.T) {
 	p.CountRead(100, 200, 1000)
 	p.Calls.Asked(80)
 	for range 40 {
-		p.Calls.Closed(true)
+		p.Calls.Closed(outcome.Matched)
 	}
 	look("half of the questions are closed", 140, 1000, 14)
 	p.Calls.Duplicates(20)
@@ -66,7 +67,7 @@ func TestCallsLeft(t *testing.T) {
 	p.Count(sinks.Totals{SourceRows: 80, NotSelected: 80})
 	p.Calls.Asked(20)
 	for range 20 {
-		p.Calls.Closed(true)
+		p.Calls.Closed(outcome.Matched)
 	}
 	if left := p.Snapshot().CallsLeft(1); left != 20 {
 		t.Errorf("%v calls are left of the other half, want 20", left)
@@ -76,7 +77,7 @@ func TestCallsLeft(t *testing.T) {
 	p.Count(sinks.Totals{SourceRows: 100, NotSelected: 80, Rows: 20})
 	p.Calls.Asked(20)
 	for range 20 {
-		p.Calls.Closed(true)
+		p.Calls.Closed(outcome.Matched)
 	}
 	if left := p.Snapshot().CallsLeft(1); left != 0 {
 		t.Errorf("%v calls are left at the end", left)

@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cluster"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -402,7 +403,11 @@ func (s *submitted) show(now cluster.Status) {
 	if c, was := s.progress.Calls, s.called; c != nil && now.Calls.Asked >= was.Asked && now.Calls.Closed >= was.Closed {
 		c.Asked(now.Calls.Asked - was.Asked)
 		for n := range now.Calls.Closed - was.Closed {
-			c.Closed(n < now.Calls.Matched-was.Matched)
+			as := outcome.NoMatch
+			if n < now.Calls.Matched-was.Matched {
+				as = outcome.Matched
+			}
+			c.Closed(as)
 		}
 		for range now.Calls.Calls - was.Calls {
 			c.Called(0, stats.CallAnswered)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -57,7 +58,7 @@ func TestMetricsOfSeveral(t *testing.T) {
 		return pace.Snapshot{Reason: pace.Rate, Waited: map[pace.Reason]time.Duration{pace.Rate: time.Second}}
 	})
 	a.Asked(3)
-	a.Closed(true)
+	a.Closed(outcome.Matched)
 	a.Called(time.Second, stats.CallAnswered)
 	a.Settled(2)
 	b.Called(time.Second, stats.CallAnswered)

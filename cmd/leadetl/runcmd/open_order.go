@@ -276,6 +276,9 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 		Counters: &stats.CallCounters{},
 		Read:     e.Read,
 	}
+	if e.Later != nil {
+		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}
+	}
 	step.Remote = r
 	paced, o, err := s.newPace(remote, e.Rate, e.BatchSize(kind))
 	if err != nil {
@@ -298,9 +301,6 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	}
 	if remote.offline || f.planning {
 		return nil
-	}
-	if e.Later != nil {
-		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}
 	}
 	c, err := s.client(ctx, e, r.Concurrency, remote)
 	if err != nil {

@@ -168,21 +168,25 @@ func (x *four) night(t *testing.T, i int, n night, before *clitest.Dataset) *cli
 // planned are the calls to each resolver that a plan names.
 func (x *order) planned(flags ...string) map[string]int64 {
 	x.Helper()
-	var out, problems bytes.Buffer
-	if code := program.Execute(x.Context(), x.args("plan", append(flags, "--json")...), strings.NewReader(""), &out, &problems); code != cli.ExitDone && code != cli.ExitRejects {
-		x.Fatalf("leadetl plan ended with exit code %d:\n%s", code, problems.String())
-	}
-	var plan pipeline.Plan
-	if err := json.Unmarshal(out.Bytes(), &plan); err != nil {
-		x.Fatal(err)
-	}
 	calls := map[string]int64{}
-	for _, r := range plan.Resolvers {
+	for _, r := range x.plan(flags...).Resolvers {
 		if r.Calls != nil {
 			calls[r.Name] = r.Calls.Calls
 		}
 	}
 	return calls
+}
+
+func (x *order) plan(flags ...string) (plan pipeline.Plan) {
+	x.Helper()
+	var out, problems bytes.Buffer
+	if code := program.Execute(x.Context(), x.args("plan", append(flags, "--json")...), strings.NewReader(""), &out, &problems); code != cli.ExitDone && code != cli.ExitRejects {
+		x.Fatalf("leadetl plan ended with exit code %d:\n%s", code, problems.String())
+	}
+	if err := json.Unmarshal(out.Bytes(), &plan); err != nil {
+		x.Fatal(err)
+	}
+	return plan
 }
 
 // notCompared: of these columns no change tells.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
@@ -292,6 +293,33 @@ func TestLaterInPart(t *testing.T) {
 	x.slow.SetFaults(badservice.ProviderFaults{})
 	x.run(cli.ExitDone, "--retry-unknown")
 	requireRows(t, out, x.all)
+}
+
+// TestPromisedInABudget: a plan awaits what a killed run was promised, and a run gets it although
+// its budget is used up.
+func TestPromisedInABudget(t *testing.T) {
+	t.Parallel()
+	slow := badservice.DefaultProvider("slow")
+	slow.Polls, slow.Match, slow.NoMatch = 1, 3, 3
+	x := newOrder(t, profiles(40))
+	p := x.starts(slow)
+	x.resolvers = []string{"slow: {key_file: ./key, max_credits: 12}"}
+	killed := clitest.StartProgram(t, x.args("run")...)
+	for parked := 0; parked < 4 && !killed.Ended(); time.Sleep(5 * time.Millisecond) {
+		parked = len(p.Ledger())
+	}
+	time.Sleep(200 * time.Millisecond) // the promise comes, and the first look is a second later
+	killed.Kill()
+	if calls := x.plan().Resolvers[0].Calls; calls.Awaited != calls.Parked || calls.Awaited == 0 || calls.Failed > 0 {
+		t.Errorf("of %d parked calls %d are awaited, %d keys fail", calls.Parked, calls.Awaited, calls.Failed)
+	}
+	x.run(cli.ExitBudget)
+	if listed := strings.Count(clitest.Run(t, "answers", "list", "--parked", "--json", "--state", x.path("state")), "\n"); listed > 0 || len(p.Ledger()) != 4 {
+		t.Errorf("%d calls are parked, %d keys were asked about", listed, len(p.Ledger()))
+	}
+	if d := clitest.ReadParts(t, x.path("out")); d.Count(t, "reason", "budget:slow") != 36 {
+		t.Errorf("%d of 40 rows are skipped", d.Count(t, "reason", "budget:slow"))
+	}
 }
 
 // TestWrongKey: the run stops, and names the resolver.

@@ -114,9 +114,10 @@ type PlannedCalls struct {
 	// only. The number of further pages is known when the first page arrives.
 	MorePages bool `json:"more_pages,omitempty"`
 	// Seconds is how long the calls take at Rate calls a second. Both are 0 if
-	// no rate is set.
+	// no rate is set. Looks for answers that come later take longer: Seconds has one for each.
 	Rate    float64 `json:"rate,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
+	Later   bool    `json:"later,omitempty"`
 	// Short names the limits that may be too small (max_calls, max_credits, max_credits_per,
 	// max_new_keys): a run would stop there at the maximum cost. NotEnough names those of them
 	// that are too small in any case.

@@ -126,7 +126,11 @@ func (p *PlannedCalls) takes(remote *purchase.Remote) {
 	if remote.Pace == nil {
 		return
 	}
-	if p.Rate = remote.Pace.Snapshot().Rate; p.Rate > 0 {
+	p.Rate = remote.Pace.Snapshot().Rate * float64(max(remote.CallsAtOnce, 1))
+	if p.Later = remote.Later.Wait > 0; p.Later { // looks take places, too
+		p.Rate /= 2
+	}
+	if p.Rate > 0 {
 		p.Seconds = float64(p.Calls) / p.Rate
 	}
 }

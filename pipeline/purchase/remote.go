@@ -60,6 +60,8 @@ type Remote struct {
 	Pace *pace.Controller
 	// Concurrency is how many calls Pace lets be in flight.
 	Concurrency int
+	// CallsAtOnce is how many calls Pace may count as one, for a plan; 0 is one.
+	CallsAtOnce int
 	// RefreshMatch and RefreshNoMatch are the ages at which a stored answer is
 	// asked for again; 0 is never.
 	RefreshMatch, RefreshNoMatch time.Duration

@@ -285,6 +285,9 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 		return err
 	}
 	r.Pace, r.Concurrency = paced, o.Concurrency
+	if !o.Keys {
+		r.CallsAtOnce = e.BatchSize(kind)
+	}
 	r.Counters.Paced(r.Pace.Snapshot)
 	for _, warning := range e.Warnings() {
 		run.Log.Warn("the entry of a provider may not say what is meant", "provider", e.Name, "warning", warning)

@@ -133,7 +133,11 @@ func planTime(p *pipeline.Plan, rate string) string {
 		if slowest == nil {
 			return "unknown without a rate for each resolver: as fast as they answer"
 		}
-		return fmt.Sprintf("about %s at most, at the rate of %s, the slowest", took(slowest.Calls), slowest.Name)
+		most := "at most"
+		if slowest.Calls.Later {
+			most = "or more"
+		}
+		return fmt.Sprintf("about %s %s, at the rate of %s, the slowest", took(slowest.Calls), most, slowest.Name)
 	}
 	if p.Calls.Rate == 0 {
 		return "unknown without --rate: as fast as the service answers"

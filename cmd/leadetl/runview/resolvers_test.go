@@ -113,6 +113,10 @@ func TestPlanTableOfSeveral(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
+	p.Plan.Resolvers[1].Calls.Later = true
+	if out.Reset(); p.Print(&out) != nil || !strings.Contains(out.String(), "about 35s or more, at the rate of pdl, the slowest") {
+		t.Errorf("a resolver whose answers come later:\n%s", &out)
+	}
 	p.Plan.Resolvers[2].Calls.Rate = 0
 	if out.Reset(); p.Print(&out) != nil || !strings.Contains(out.String(), "unknown without a rate for each resolver") {
 		t.Errorf("a resolver without a rate:\n%s", &out)

@@ -3,6 +3,7 @@
 package resolvers
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -48,5 +49,31 @@ func TestRateOfDay(t *testing.T) {
 	x.resolvers = []string{"bulk: {key_file: ./key, rate: 9 keys/day}"}
 	if said := x.run(cli.ExitUsage); !strings.Contains(said, "rate is 9 keys, and a request to bulk has up to 10; ask for a higher limit") {
 		t.Errorf("it says %s", said)
+	}
+}
+
+// TestPlannedTime: the time of a plan counts requests, as the limit does, and looks for answers that
+// come later.
+func TestPlannedTime(t *testing.T) {
+	t.Parallel()
+	for _, f := range []struct {
+		batch, polls int
+		rate         string
+		seconds      float64 // for 40 keys
+	}{
+		{0, 0, "4/s", 10},
+		{5, 0, "4/s", 2},
+		{5, 0, "10 keys/s", 4},
+		{0, 1, "4/s", 20},
+		{5, 1, "4/s", 4},
+	} {
+		o := badservice.DefaultProvider("one")
+		o.Batch, o.Polls = f.batch, f.polls
+		x := newOrder(t, profiles(40))
+		x.starts(o)
+		x.resolvers = []string{"one: {key_file: ./key, rate: " + f.rate + "}"}
+		if c := x.plan().Resolvers[0].Calls; math.Abs(c.Seconds/f.seconds-1) > 0.01 || c.Later != (f.polls > 0) {
+			t.Errorf("%+v: %g s, later %t", f, c.Seconds, c.Later)
+		}
 	}
 }

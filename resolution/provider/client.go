@@ -140,7 +140,7 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 	results := make([]resolution.Result, len(calls))
 	c.renew(verdicts)
 	for i, v := range verdicts {
-		results[i] = c.result(op, got, v, func() string { return r.ticket(v.Next, keys, i) })
+		results[i] = c.result(op, keys[i], got, v, func() string { return r.ticket(v.Next, keys, i) })
 	}
 	return results
 }

@@ -369,3 +369,22 @@ func TestSentOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestElsewhere: an answer about a profile may be of another address, as it says.
+func TestElsewhere(t *testing.T) {
+	for said, want := range map[string]bool{
+		"": false, "https://www.linkedin.com/in/Ada/": false, "linkedin.com/in/ada-example": true, "https://www.linkedin.com/company/north": false,
+	} {
+		c := clientOf(t, `p:
+  base: "https://api.example"
+  key: none
+  ask: {network_url: "GET /p?u={network_url}"}
+  answers: [{match: 200 name}]
+  fields: {full_name: name, network_url: url}
+`, "", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"name": "Ada", "url": %q}`, said) })
+		r, err := c.Do(t.Context(), resolution.Call{Request: resolution.Request{Operation: resolution.Enrichment, Key: "linkedin.com/in/ada"}})
+		if err != nil || !r.Found.Matched() || r.OtherAddress != want {
+			t.Errorf("%s: of another address: %t, %v", said, r.OtherAddress, err)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func (r *reader) wanted(m map[string]*plainyaml.Node, i, n int) wanted {
 	if outcome := r.forKey(m["outcome"], i, n); r.text(outcome) != "unknown" {
 		w.outcome = Outcome(r.text(outcome))
 		if !slices.Contains(outcomes, string(w.outcome)) {
-			r.fail(m["outcome"], "%s is no outcome%s", quoted(string(w.outcome)), suggest(string(w.outcome), outcomes))
+			r.fail(m["outcome"], "%s is no outcome%s", quoted(string(w.outcome)), suggest(string(w.outcome), append([]string{"unknown"}, outcomes...)))
 		}
 	}
 	w.credits = r.count(r.forKey(m["credits"], i, n), 0, 0, maxPrice)
@@ -182,7 +182,11 @@ func (e *Entry) saysCost(a Answer, v Verdict) (says bool) {
 // compare calls differ for what a verdict is otherwise than wanted.
 func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format string, args ...any)) {
 	if v.Outcome != want.outcome {
-		differ("is %s by rule %d, want %s", named(v.Outcome), v.Rule, named(want.outcome))
+		why := "by rule " + strconv.Itoa(v.Rule)
+		if v.Rule == 0 {
+			why = "because " + cmp.Or(v.Fault, "no rule fits")
+		}
+		differ("is %s %s, want %s", named(v.Outcome), why, named(want.outcome))
 		return
 	}
 	cost := int64(0)
@@ -190,7 +194,11 @@ func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format
 		cost = *v.Credits
 	}
 	if cost != want.credits {
-		differ("costs %d, want %d", cost, want.credits)
+		hint := ""
+		if want.credits == 0 {
+			hint = ": write it as credits"
+		}
+		differ("costs %d, want %d%s", cost, want.credits, hint)
 	}
 	if highest := e.Price.Max(); want.credits > highest {
 		differ("costs %d, and the highest price of the entry is %d: write the documented maximum under price", want.credits, highest)

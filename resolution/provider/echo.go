@@ -25,8 +25,12 @@ func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []st
 	}
 	for i := range all {
 		if own, other := b.names(&all[i], i, kind, keys[i] != "", of); other && !own {
+			fault := "the answer to a batch has the keys in another order"
+			if b.echo != nil {
+				fault = "an element of a batch has the key of another one where echo looks for its own"
+			}
 			for j := range all {
-				all[j] = Verdict{Status: all[j].Status, Fault: "the answer to a batch has the keys in another order", Swapped: true}
+				all[j] = Verdict{Status: all[j].Status, Fault: fault, Swapped: true}
 			}
 			return
 		}
@@ -52,6 +56,16 @@ func (b *batch) names(v *Verdict, place int, kind resolution.Identifier, isKnown
 		})
 	})
 	return own, other
+}
+
+// isElsewhere reports whether an answer about a profile is of another address, which may be another
+// one of the same person.
+func isElsewhere(kind resolution.Identifier, key string, found resolution.AnswerRow) bool {
+	if kind != resolution.NetworkURL || key == "" || !found.Matched() {
+		return false
+	}
+	said := keyIn(kind, found.Lead().NetworkURL)
+	return said != "" && said != key
 }
 
 // texts calls yield with each text in a value.

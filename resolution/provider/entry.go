@@ -106,6 +106,17 @@ type poll struct {
 	fields *fields // nil are those of the request
 }
 
+// TrustsOrder reports whether answers to a batch belong to keys by their order alone, which nothing in
+// them confirms.
+func (e *Entry) TrustsOrder() bool {
+	for _, r := range e.requests {
+		if b := r.batch; b != nil && b.id == nil && b.echo == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Digest is that of the meaning of an entry: of all that decides on what is asked, what answers
 // mean, and what is read from them. It is the same for another spelling, other comments and
 // another default rate.

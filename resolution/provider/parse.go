@@ -41,7 +41,7 @@ func readFile(file string, content []byte, read func(*reader, *plainyaml.Node)) 
 	}
 	slices.SortStableFunc(r.problems, func(a, b problem) int { return int(a.line - b.line) })
 	var all []error
-	for _, p := range r.problems {
+	for _, p := range slices.Compact(r.problems) { // a value for several keys has one for each
 		all = append(all, fmt.Errorf("%s:%d: %s", file, p.line, p.what))
 	}
 	return errors.Join(all...)

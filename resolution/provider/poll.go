@@ -135,12 +135,13 @@ func (c *Client) poll(ctx context.Context, op resolution.Operation, ids, keys []
 	}
 	defer got.watch.Done()
 	n := max(tickets[0].Keys, 1)
-	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), keysAt(n, tickets, keys))
+	known := keysAt(n, tickets, keys)
+	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), known)
 	got.shared = len(ids) > 1
 	c.renew(verdicts)
 	results := make([]resolution.Result, len(ids))
 	for i, t := range tickets {
-		results[i] = c.result(op, got, verdicts[t.Place], func() string { return ids[i] })
+		results[i] = c.result(op, known[t.Place], got, verdicts[t.Place], func() string { return ids[i] })
 	}
 	return results
 }

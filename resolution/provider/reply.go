@@ -9,8 +9,9 @@ import (
 	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
-// result is what a verdict means for a call. later makes the id of an answer that is pending.
-func (c *Client) result(op resolution.Operation, g got, v Verdict, later func() string) resolution.Result {
+// result is what a verdict means for a call about a key; "" is not known. later makes the id of an
+// answer that is pending.
+func (c *Client) result(op resolution.Operation, key string, g got, v Verdict, later func() string) resolution.Result {
 	about := resolution.About{RequestID: exchange.RequestID(g.Header), Status: v.Status, Spent: v.Credits, Pace: c.pace(g), Body: v.Body}
 	if g.doubtful {
 		v = Verdict{Status: g.Status, Swapped: true, Fault: "more than one answer came, and nothing says to which request this one belongs"}
@@ -18,7 +19,7 @@ func (c *Client) result(op resolution.Operation, g got, v Verdict, later func() 
 	switch v.Outcome {
 	case Match:
 		reply, err := c.entry.Read(op, v.Status, v.Body, nil)
-		about.Quarantined = reply.Quarantined
+		about.Quarantined, about.OtherAddress = reply.Quarantined, isElsewhere(c.kind(op), key, reply.Found)
 		reply.About = about
 		return resolution.Result{Reply: reply, Err: err}
 	case NoMatch:

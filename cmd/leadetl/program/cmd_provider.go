@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/provider"
 )
 
@@ -112,7 +113,7 @@ It connects to nothing, and needs no key.`,
 				wrong += n
 			}
 			if wrong > 0 {
-				return cli.UsageError(fmt.Errorf("%s reads %d answers otherwise than they say", args[0], wrong))
+				return cli.UsageError(fmt.Errorf("%s reads %s otherwise than documented", args[0], figures.Plural(int64(wrong), "answer")))
 			}
 			return nil
 		},
@@ -123,6 +124,9 @@ It connects to nothing, and needs no key.`,
 func checkEntry(e *provider.Entry, file string, std cli.Streams) (wrong int, err error) {
 	asked, keys := askedAbout(e)
 	fmt.Fprintf(std.Out, "%s: asked about %s, keys in a request: %d, credits of an answer at most: %d\n", e.Name, asked, keys, e.Price.Max())
+	if e.TrustsOrder() {
+		fmt.Fprintf(std.Out, "%s: an answer to a batch belongs to a key by its order alone; name with id or echo where it says its key, if it does\n", e.Name)
+	}
 	for _, warning := range e.Warnings() {
 		fmt.Fprintf(std.Out, "%s: warning: %s\n", e.Name, warning)
 	}

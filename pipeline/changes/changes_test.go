@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v17/arrow"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -291,4 +294,22 @@ func (m made) applyTo(rows, fresh map[string]string, hides bool) map[string]stri
 		return map[string]string{"more or less rejected rows are gone by": fmt.Sprint(hidden)}
 	}
 	return rows
+}
+
+// TestOrigins: who a value is from is no change of it, and stays with the value where a row fails.
+func TestOrigins(t *testing.T) {
+	text := func(name string) schema.Column { return schema.New(name, arrow.BinaryTypes.String, true) }
+	s := NewShape(resolution.Enrichment, []schema.Column{text("lead_answered_by"), text("key"), text("email"), text("answered_by"), text("email_answered_by"), text("resolvers_skipped")}, 1, "", false)
+	var compared, answers []string
+	for _, i := range s.compared(Settings{}, true) {
+		compared = append(compared, s.columns[i].Name)
+	}
+	for i, c := range s.columns {
+		if s.IsAnswer(i) {
+			answers = append(answers, c.Name)
+		}
+	}
+	if got, want := fmt.Sprint(compared, answers), "[email key lead_answered_by] [email email_answered_by]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }

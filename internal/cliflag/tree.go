@@ -34,7 +34,7 @@ func (t Tree) Errorf(format string, args ...any) error {
 	if t.File == "" {
 		return fmt.Errorf(format, args...)
 	}
-	return fmt.Errorf("%s:%d: %s", t.File, t.Line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s:%d: "+format, append([]any{t.File, t.Line}, args...)...)
 }
 
 // Path is the text as a path: one that begins with ./ is relative to the file's folder.

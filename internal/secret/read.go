@@ -41,7 +41,7 @@ func Read(ctx context.Context, env, file string) (Text, error) {
 	}
 	value := strings.TrimSpace(content)
 	if value == "" {
-		return Text{}, notGiven(place)
+		return Text{}, notGiven(env, file)
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
 		return Text{}, fmt.Errorf("%s holds more than one line, or control characters: it must hold the secret alone", place)
@@ -64,13 +64,16 @@ func ReadWords(ctx context.Context, env, file string) ([]Text, error) {
 		words = append(words, New(word))
 	}
 	if len(words) == 0 {
-		return nil, notGiven(place)
+		return nil, notGiven(env, file)
 	}
 	return words, nil
 }
 
-func notGiven(place string) error {
-	return fmt.Errorf("%w: %s is empty or not set, put the secret there", ErrNotGiven, place)
+func notGiven(env, file string) error {
+	if file != "" {
+		return fmt.Errorf("%w: %s is empty, write the secret to it", ErrNotGiven, file)
+	}
+	return fmt.Errorf("%w: the environment variable %s is empty or not set, put the secret there", ErrNotGiven, env)
 }
 
 // load returns what a file or, if file is "", an environment variable holds,

@@ -43,7 +43,7 @@ func TestReadFile(t *testing.T) {
 		{"before the variable", hidden, 0o600, hidden, ""},
 		{"line end at its end", hidden + "\n", 0o600, hidden, ""},
 		{"only readable", hidden, 0o400, hidden, ""},
-		{"empty", "", 0o600, "", "is empty or not set, put the secret there"},
+		{"empty", "", 0o600, "", "key is empty, write the secret to it"},
 		{"blank", "\n", 0o600, "", "is empty"},
 		{"two lines", "a\nb", 0o600, "", "more than one line"},
 		{"a NUL", hidden + "\x00x", 0o600, "", "control characters"},
@@ -120,7 +120,7 @@ func TestReadWords(t *testing.T) {
 		{"one", hidden, 1, ""},
 		{"two lines", hidden + "\n" + hidden + "\n", 2, ""},
 		{"side by side", " " + hidden + "\t" + hidden, 2, ""},
-		{"none", " \r\n", 0, "is empty or not set"},
+		{"none", " \r\n", 0, "keys is empty, write the secret to it"},
 		{"a NUL", hidden + "\x00", 0, "control characters"},
 	} {
 		file := filepath.Join(t.TempDir(), "keys")

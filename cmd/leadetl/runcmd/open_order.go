@@ -343,12 +343,8 @@ var verifies = map[resolution.Identifier]string{resolution.Email: "email", resol
 // key reads the key of a provider.
 func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread func() (secret.Text, error), err error) {
 	variable := keyVariable(s.name)
-	key, reread, err = readKey(ctx, variable, s.keyFile)
-	switch {
-	case errors.Is(err, secret.ErrNotGiven):
-		err = cli.UsageError(s.at.Errorf("no key of resolver %s; name its file with key_file, or put the key in the environment variable %s", s.name, variable))
-	case err != nil:
-		err = cli.UsageError(s.at.Errorf("the key of resolver %s: %v; key_file names its file", s.name, err))
+	if key, reread, err = readKey(ctx, variable, s.keyFile); err != nil {
+		err = cli.UsageError(s.at.Errorf("%w", KeyProblem(err, "resolver "+s.name, variable, s.keyFile, "key_file")))
 	}
 	return key, reread, err
 }

@@ -306,13 +306,8 @@ func (f *remoteFlags) clientOptions() (client.Options, error) {
 // readSecrets reads the key and the trusted certificates.
 func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) (err error) {
 	options.Key, options.Reread, err = readKey(ctx, f.variable, f.apiKeyFile)
-	switch {
-	case errors.Is(err, secret.ErrNotGiven) && f.apiKeyFile == "":
-		return cli.UsageError(fmt.Errorf("no API key for the service; put it in the environment variable %s, or name its file with %s", f.variable, f.keySetting()))
-	case errors.Is(err, secret.ErrNotGiven):
-		return cli.UsageError(fmt.Errorf("%s: %s is empty; write the service's API key to it", f.keySetting(), f.apiKeyFile))
-	case err != nil:
-		return cli.UsageError(fmt.Errorf("the service's API key: %w; %s names its file", err, f.keySetting()))
+	if err != nil {
+		return cli.UsageError(KeyProblem(err, "the service", f.variable, f.apiKeyFile, f.keySetting()))
 	}
 	options.RootCAs, err = f.authorities(ctx)
 	return cli.UsageError(err)
@@ -325,6 +320,18 @@ func readKey(ctx context.Context, variable, file string) (key secret.Text, rerea
 		reread = func() (secret.Text, error) { return secret.Read(ctx, variable, file) }
 	}
 	return key, reread, err
+}
+
+// KeyProblem says what to do about an API key that cannot be read: it is for somebody, and comes from a
+// file, which a setting names, or without one from a variable.
+func KeyProblem(err error, of, variable, file, setting string) error {
+	switch {
+	case errors.Is(err, secret.ErrNotGiven) && file == "":
+		return fmt.Errorf("no API key for %s; put it in the environment variable %s, or name its file with %s", of, variable, setting)
+	case errors.Is(err, secret.ErrNotGiven):
+		return fmt.Errorf("%s: %s is empty; write the API key for %s to it", setting, file, of)
+	}
+	return fmt.Errorf("the API key for %s: %w; %s names its file", of, err, setting)
 }
 
 // keySetting is the setting with the file of the API key.

@@ -168,7 +168,7 @@ func (f *workerFlags) work(ctx context.Context, std cli.Streams) (err error) {
 	}
 	if f.asksOne() {
 		if _, err := secret.Read(ctx, runcmd.APIKeyVariable, f.keyFile); err != nil {
-			return cli.UsageError(fmt.Errorf("the service's API key: %w; put it in the environment variable %s, or name its file with --api-key-file", err, runcmd.APIKeyVariable))
+			return cli.UsageError(runcmd.KeyProblem(err, "the service", runcmd.APIKeyVariable, f.keyFile, "--api-key-file"))
 		}
 	}
 	about := newHealth()

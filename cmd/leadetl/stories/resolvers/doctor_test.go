@@ -31,7 +31,7 @@ func TestDoctor(t *testing.T) {
 	}
 	says(cli.ExitUsage, "embedded ok "+x.path("own"), "acme ok http://127.0.0.1:", "API key of acme - given; not checked", "leads failed "+url+" answers, but does not look like a Lead Resolution Service; check its address", "clock ok as acme has it")
 	x.write("key", "")
-	says(cli.ExitUsage, "API key of acme failed", "no key of resolver acme; name its file with key_file, or put the key in the environment variable LEADETL_KEY_ACME",
+	says(cli.ExitUsage, "API key of acme failed", x.path("key")+" is empty; write the API key for resolver acme to it",
 		"leads - is not asked without an API key", "API key of leads failed key_file: ")
 	x.write("key", clitest.RemoteKey)
 	x.resolvers = x.resolvers[:2]

@@ -4,10 +4,12 @@ package resolvers
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/badservice"
 )
 
@@ -46,8 +48,6 @@ func TestWrongOrders(t *testing.T) {
 		{"accept of neither", want, "  - acme: {key_file: ./key, accept: {job: [x]}}", nil, []string{`resolver acme: accept names "job"; it takes columns with one value, and helpers`}},
 		{"accept of nothing", want, "  - acme: {key_file: ./key, accept: {email: []}}", nil, []string{"resolver acme: accept of email has no value"}},
 		{"a verifier that takes all", want, "  - acme: {key_file: ./key}\n  - checker: {key_file: ./key}", nil, []string{"resolver checker: it verifies email; say with accept which results are taken"}},
-		{"no key", want, "  - acme", nil, []string{"job.yaml:8: no key of resolver acme; name its file with key_file, or put the key in the environment variable LEADETL_KEY_ACME"}},
-		{"a key file that is missing", want, "  - acme: {key_file: ./nokey}", nil, []string{"job.yaml:8: the key of resolver acme:", "no such file"}},
 		{"no entry", want, "  - acne: {key_file: ./key}", nil, []string{`job.yaml:8: there is no provider acne; did you mean "acme"?`}},
 		{"no file of entries", want + "providers: ./none.yaml\n", "  - acme: {key_file: ./key}", nil, []string{"none.yaml does not exist; check its name"}},
 		{"another identifier", want, "  - mail: {key_file: ./key}", nil, []string{"job.yaml:8: provider mail cannot be asked about network_url, as enrichment needs; it can be asked about email"}},
@@ -94,5 +94,63 @@ func TestWrongOrders(t *testing.T) {
 				t.Error("there is a dataset")
 			}
 		})
+	}
+}
+
+// TestKeys: whatever is wrong with a key, its file is named and what to do, of a provider, of a service
+// among several and of one alone. Nothing of the key is shown.
+func TestKeys(t *testing.T) {
+	t.Setenv("LEADETL_KEY_ACME", "")
+	t.Setenv("LEADETL_KEY_LEADS", " ")
+	t.Setenv("LEADETL_API_KEY", "")
+	const canary = "CanaryOfTheKey"
+	x := newOrder(t, profiles(3))
+	acme := x.starts(badservice.DefaultProvider("acme"))
+	service, url := clitest.StartService(t, badservice.DefaultOptions())
+	for _, c := range []struct {
+		name, file, text string // of the file "key"; "" names none
+		mode             os.FileMode
+		says             string // FILE is the file, WHOSE whose key it is, SETTING what names the file, VARIABLE where else it may be
+	}{
+		{"not named", "", "", 0, "no API key for WHOSE; put it in the environment variable VARIABLE, or name its file with SETTING"},
+		{"missing", "nokey", "", 0, "the API key for WHOSE: FILE does not exist; check its name; SETTING names its file"},
+		{"a folder", ".", "", 0, "the API key for WHOSE: FILE is a folder; name a file in it; SETTING names its file"},
+		{"empty", "key", "", 0o600, "SETTING: FILE is empty; write the API key for WHOSE to it"},
+		{"a line end alone", "key", "\n", 0o600, "SETTING: FILE is empty; write the API key for WHOSE to it"},
+		{"two lines", "key", canary + "\n" + canary + "\n", 0o600, "the API key for WHOSE: FILE holds more than one line, or control characters: it must hold the secret alone; SETTING names its file"},
+		{"open to others", "key", canary, 0o644, "the API key for WHOSE: FILE has mode 0644 and is open to other users: chmod 600 it"},
+		{"not readable", "key", canary, 0o200, "the API key for WHOSE: FILE: permission denied; check who may use it; SETTING names its file"},
+	} {
+		if c.mode == 0o200 && os.Geteuid() == 0 {
+			continue // root may read it
+		}
+		file := filepath.Join(x.folder, c.file)
+		if c.file == "key" {
+			x.write("key", c.text)
+			if err := os.Chmod(file, c.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		setting, flags := "", []string{"run", "enrichment", "--in", x.path("in.csv"), "--out", x.path("out"), "--state", x.path("state"), "--resolver", url}
+		if c.file != "" {
+			setting, flags = "key_file: "+file, append(flags, "--api-key-file", file)
+		}
+		says := func(whose, variable, setting string, args ...string) {
+			t.Helper()
+			want := strings.NewReplacer("FILE", file, "WHOSE", whose, "VARIABLE", variable, "SETTING", setting).Replace(c.says)
+			for _, args := range [][]string{args, append([]string{"doctor"}, args[1:]...)} {
+				if said := x.executes(cli.ExitUsage, args...); !strings.Contains(said, want) || strings.Contains(said, canary) {
+					t.Errorf("%s: %s says\n%s\nwant %s", c.name, args[0], said, want)
+				}
+			}
+		}
+		x.resolvers = []string{"acme: {" + setting + "}"}
+		says("resolver acme", "LEADETL_KEY_ACME", "key_file", x.args("run")...)
+		x.resolvers = []string{url + ": {name: leads, " + setting + "}"}
+		says("the service", "LEADETL_KEY_LEADS", "key_file", x.args("run")...)
+		says("the service", "LEADETL_API_KEY", "--api-key-file", flags...)
+	}
+	if asked := len(acme.Ledger()) + service.Seen(); asked > 0 {
+		t.Errorf("%d calls", asked)
 	}
 }

@@ -76,7 +76,7 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 		}
 		remote := *s.Remote
 		remote.Total, remote.PassOver, remote.RunBegan = c.total, s.ElseNext, with.Began
-		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, RunOf(with.Run, s.Name), with.Log)
+		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, RunOf(with.Run, s.Name), with.Log.With("resolver", s.Name))
 		if err != nil {
 			return nil, err
 		}

@@ -105,9 +105,11 @@ func (r *refusals) deny(h answers.Hash, f *resolution.CallError, plain404 bool) 
 }
 
 // allBad is the refusal of a provider that calls the first rows bad, all of them.
-var allBad = &resolution.CallError{
-	Class: resolution.Denied, General: true, Sent: true,
-	Detail: fmt.Sprintf("each of the first %d rows is a bad one for it; check the request of its entry", badRows),
+func allBad(op resolution.Operation) *resolution.CallError {
+	return &resolution.CallError{
+		Operation: op, Class: resolution.Denied, General: true, Sent: true,
+		Detail: fmt.Sprintf("each of the first %d rows is a bad one for it; check the request of its entry", badRows),
+	}
 }
 
 // areBad notes that a question is a bad row for a provider, and reports whether all are.
@@ -124,10 +126,14 @@ func (r *refusals) areBad(h answers.Hash) bool {
 	return len(r.bad) >= badRows
 }
 
-// all returns the last refusal if the service has refused all questions of the run.
+// all returns the last refusal if the service has refused all questions of the run. It warns if all
+// were bad rows, too few to stop for.
 func (r *refusals) all() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if n := len(r.bad); n > 1 && !r.answered {
+		r.log.Warn("each row that the provider was asked about is a bad one for it; check the request of its entry", "rows", n)
+	}
 	if r.answered || !r.rows {
 		return nil
 	}

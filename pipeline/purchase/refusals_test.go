@@ -308,16 +308,19 @@ func TestWrongKeyStopsAnOrder(t *testing.T) {
 	}
 }
 
-// A provider to which every row is a bad one stops the run, unless it has answered before. A service
-// of the interface does not: its callers' rows may be bad.
+// A provider to which every row is a bad one stops the run, unless it has answered before. If these are
+// few rows it warns. A service of the interface does not: its callers' rows may be bad.
 func TestAllRowsAreBad(t *testing.T) {
 	for _, f := range []struct {
 		name   string
 		judged bool
 		good   int64 // the first questions, which it answers
+		rows   int
 		stops  bool
+		warns  bool
 	}{
-		{"a provider", true, 0, true}, {"a provider that has answered", true, 1, false}, {"a service", false, 0, false},
+		{"a provider", true, 0, badRows + 5, true, true}, {"a provider that has answered", true, 1, badRows + 5, false, false}, {"a service", false, 0, badRows + 5, false, false},
+		{"a few rows", true, 0, 7, false, true}, {"one row", true, 0, 1, false, false},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			_, store := laterOf(t)
@@ -328,13 +331,18 @@ func TestAllRowsAreBad(t *testing.T) {
 				}
 				return 0, "", &resolution.CallError{Class: resolution.Invalid, Status: 400, Sent: true}
 			}), func(r *Remote) { r.Judged = f.judged })
+			var log bytes.Buffer
+			b.refusals.log = slog.New(slog.NewTextHandler(&log, nil))
 			var keys []string
-			for n := range badRows + 5 {
+			for n := range f.rows {
 				keys = append(keys, fmt.Sprint("network.example/in/", n))
 			}
 			_, err := askAll(t, b, keys...)
 			if errors.Is(err, ErrRefused) != f.stops || f.stops && asked.Load() < badRows || err != nil && !strings.Contains(err.Error(), "check the request of its entry") {
 				t.Errorf("%d asked, %v", asked.Load(), err)
+			}
+			if err := b.Refused(); err != nil || strings.Contains(log.String(), "each row that the provider") != f.warns {
+				t.Errorf("%v, and the log is %q", err, &log)
 			}
 		})
 	}

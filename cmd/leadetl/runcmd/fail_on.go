@@ -169,6 +169,8 @@ func failedRows(t sinks.Totals) error {
 	case t.Failed == 0:
 		return nil
 	case unknown == 0:
+	case t.Failed == 1 && unknown == 1:
+		text += " because its call may have been billed" + next
 	case unknown == t.Failed:
 		text += " because their calls may have been billed" + next
 	default:

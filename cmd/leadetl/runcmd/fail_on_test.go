@@ -47,7 +47,8 @@ func TestFailedRows(t *testing.T) {
 		want    string
 	}{
 		{map[string]int64{"http_400": 1}, "1 row failed"},
-		{map[string]int64{"unknown_call": 1}, "1 row failed because their calls may have been billed; " + list},
+		{map[string]int64{"unknown_call": 1}, "1 row failed because its call may have been billed; " + list},
+		{map[string]int64{"unknown_call": 2}, "2 rows failed because their calls may have been billed; " + list},
 		{map[string]int64{"unknown_call:a": 1100, "http_400": 100}, "1,200 rows failed; the calls of 1,100 of them may have been billed; " + list},
 		{map[string]int64{"no_callback:a": 1, "no_callback:b": 1}, "2 rows failed; the answers to 2 rows" + later},
 		{map[string]int64{"no_callback:a": 1, "unknown_call:a": 1}, "2 rows failed; the calls of 1 of them may have been billed; " + list + "; the answers to 1 row" + later},

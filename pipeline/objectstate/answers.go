@@ -312,7 +312,7 @@ func (s *State) addToManifest(ctx context.Context, of answers.Scope, next *manif
 		return taken, false, nil
 	}
 	next.Files = append(next.Files, files...)
-	if next.Calls, err = s.writeCalls(ctx, of, now); err != nil {
+	if next.Calls, err = s.writeCalls(ctx, of, next.Number, now); err != nil {
 		return taken, true, err
 	}
 	err = s.mergeGenerations(ctx, of, next, mergeFrom(next.generations()))

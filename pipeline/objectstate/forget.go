@@ -80,7 +80,7 @@ func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Fo
 			return Forgotten{}, err
 		}
 		if len(left) < len(calls) || bodies > 0 {
-			if next.Calls, err = s.writeCalls(ctx, of, left); err != nil {
+			if next.Calls, err = s.writeCalls(ctx, of, next.Number, left); err != nil {
 				return Forgotten{}, err
 			}
 		}

@@ -245,9 +245,10 @@ type callLine struct {
 	Body           []byte    `json:"body_gzip,omitempty"`
 }
 
-// writeCalls writes the file of all open calls of a scope. It returns nil if
-// there are none.
-func (s *State) writeCalls(ctx context.Context, of answers.Scope, calls []answers.OpenCall) (*callsFile, error) {
+// writeCalls writes the file of all open calls of a scope for a manifest. It returns nil if
+// there are none. No other manifest's file has its name, even if the same calls are open
+// again: a request that removes that file may still be on its way.
+func (s *State) writeCalls(ctx context.Context, of answers.Scope, number int64, calls []answers.OpenCall) (*callsFile, error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
@@ -264,7 +265,7 @@ func (s *State) writeCalls(ctx context.Context, of answers.Scope, calls []answer
 	}
 	content := objects.ContentOf(lines.Bytes(), "application/x-ndjson")
 	sum := fmt.Sprintf("%x", content.SHA256)
-	f := &callsFile{Name: "c/" + sum[:32] + ".jsonl", Calls: int64(len(calls)), SHA256: sum}
+	f := &callsFile{Name: fmt.Sprintf("c/%010d-%s.jsonl", number, sum[:16]), Calls: int64(len(calls)), SHA256: sum}
 	_, err := s.store.Put(ctx, s.folder(of).Below(f.Name), content)
 	return f, err
 }

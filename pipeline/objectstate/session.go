@@ -309,7 +309,7 @@ func (x *Session) seal(ctx context.Context) error {
 		return err
 	}
 	next.Files = append(next.Files, files...)
-	if next.Calls, err = x.state.writeCalls(ctx, x.of, shot.Calls); err != nil {
+	if next.Calls, err = x.state.writeCalls(ctx, x.of, next.Number, shot.Calls); err != nil {
 		return err
 	}
 	if err := x.state.mergeGenerations(ctx, x.of, next, mergeFrom(next.generations())); err != nil {

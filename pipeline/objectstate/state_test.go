@@ -432,6 +432,23 @@ func TestConditionalWritesAreNeeded(t *testing.T) {
 	}
 }
 
+// The same open calls have another file in each manifest: the removal of an earlier one that had
+// them may still be on its way.
+func TestFilesOfCallsHaveNewNames(t *testing.T) {
+	s := newBench(t).state(t, "calls")
+	names := map[string]bool{}
+	for _, key := range []string{"one", "two"} {
+		_, err := s.Take(t.Context(), people, inOrder(answerTo(people, key, "{}", noon)), []answers.OpenCall{callTo(people, "open", answers.Unknown, noon)})
+		must(t, err)
+		m, err := s.latest(t.Context(), people)
+		must(t, err)
+		names[m.Calls.Name] = true
+	}
+	if len(names) != 2 {
+		t.Errorf("two manifests with an open call have the files %v", names)
+	}
+}
+
 // What is damaged is said to be.
 func TestDamage(t *testing.T) {
 	b := newBench(t)

@@ -121,7 +121,7 @@ var planted = worldtest.Bugs{
 	{"on S3, calls of a dead machine stay under way", "pipeline/objectstate/session.go",
 		"return x.Answers.AbandonCalls(ctx)", "return nil"},
 	{"on S3, open calls are not in the manifest", "pipeline/objectstate/session.go",
-		"x.of, shot.Calls)", "x.of, shot.Calls[:0])"},
+		"next.Number, shot.Calls)", "next.Number, shot.Calls[:0])"},
 	{"on S3, what is spent is not in the manifest", "pipeline/objectstate/session.go",
 		"\tnext.Spent = shot.Spent\n", ""},
 	{"on S3, a manifest has one segment less than it says", "pipeline/objectstate/session.go",

@@ -21,13 +21,15 @@ type store struct {
 
 var _ purchase.Store = store{}
 
-// change makes a change of a question, which takes its time.
+// change makes a change of a question, which takes its time. Changes that are stored together end
+// at two moments: timers that are set at one moment would fire in an order of chance.
 func (s store) change(what string, q answers.Question, do func() error) error {
 	h := s.history
 	if h.plan.storeSlow > 0 {
 		time.Sleep(time.Duration(h.world.Draw("slow"+h.name, what, q.Key, h.nextUse(q.Key)) % uint64(h.plan.storeSlow)))
 	}
 	h.pause(what + q.Key)
+	defer h.world.Pause(what, q.Key, h.name, h.nextUse("end of "+what+q.Key))
 	return alive(h.world, do)
 }
 

@@ -36,7 +36,7 @@ type Bucket struct {
 	attempts map[string]int
 	names    map[string]map[string]int // numbers of the objects in a folder whose names are random
 	away     map[string]time.Time      // until when
-	pending  []arrival
+	pending  []*arrival
 	written  map[string]time.Time // when an object was created
 	careless int
 }
@@ -46,6 +46,9 @@ type arrival struct {
 	at      time.Time
 	request *http.Request
 	body    []byte
+	// behind is how many requests about its object arrive before it, the first of which writes the
+	// object, if they do so before its time; 0 for any number.
+	behind, seen int
 }
 
 // Outage is longer than a machine waits for the store.
@@ -110,12 +113,12 @@ func (l Link) Do(r *http.Request) (*http.Response, error) {
 	case fault == broken:
 		return nil, errBroken
 	case gone != nil:
-		b.later(arrives, r, body)
+		b.later(arrives, r, body, 0)
 		return nil, gone
 	case dead != nil && draw("on its way", 3) == 0:
 		return nil, dead
 	case dead != nil && draw("much later", 2) == 0:
-		b.later(arrives.Add(time.Duration(draw("later", uint64(10*time.Minute)))), r, body)
+		b.later(arrives.Add(time.Duration(draw("later", uint64(10*time.Minute)))), r, body, int(draw("behind", 4)))
 		return nil, dead
 	}
 	response := b.serve(r, body, b.hides(name, attempt))
@@ -206,11 +209,11 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// later lets a request arrive at a time.
-func (b *Bucket) later(at time.Time, r *http.Request, body []byte) {
+// later lets a request arrive at a time, or behind some others.
+func (b *Bucket) later(at time.Time, r *http.Request, body []byte, behind int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pending = append(b.pending, arrival{at, r.Clone(context.Background()), body})
+	b.pending = append(b.pending, &arrival{at: at, request: r.Clone(context.Background()), body: body, behind: behind})
 }
 
 // Careless is how many requests would have replaced any object, whoever wrote it.
@@ -228,17 +231,33 @@ func (b *Bucket) hides(name string, attempt int) time.Duration {
 	return time.Duration(b.world.Draw("hides", name, attempt) % uint64(2*time.Minute))
 }
 
-// serve answers a request, after all that arrive before it. A list is as it was some time ago.
+// serve answers a request, after all that arrive before it, and before those that arrive behind
+// it. A list is as it was some time ago.
 func (b *Bucket) serve(r *http.Request, body []byte, ago time.Duration) *http.Response {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	slices.SortStableFunc(b.pending, func(x, y arrival) int { return x.at.Compare(y.at) })
+	slices.SortStableFunc(b.pending, func(x, y *arrival) int { return x.at.Compare(y.at) })
 	for len(b.pending) > 0 && !b.pending[0].at.After(time.Now()) {
 		late := b.pending[0]
 		b.pending = b.pending[1:]
 		b.apply(late.request, late.body, 0)
 	}
+	defer b.follow(r)
 	return b.apply(r, body, ago)
+}
+
+// follow lets requests arrive that come right behind one.
+func (b *Bucket) follow(r *http.Request) {
+	b.pending = slices.DeleteFunc(b.pending, func(late *arrival) bool {
+		if late.behind == 0 || late.request.URL.Path != r.URL.Path || late.seen == 0 && r.Method != http.MethodPut {
+			return false
+		}
+		if late.seen++; late.seen < late.behind {
+			return false
+		}
+		b.apply(late.request, late.body, 0)
+		return true
+	})
 }
 
 // listed is an object in a list.

@@ -28,7 +28,9 @@ type World struct {
 	mu      sync.Mutex
 	life    int
 	steps   int
-	last    int // the step at which the life ends; 0 means never
+	last    int                    // the step at which the life ends, of those that may end it; 0 means never
+	ending  func(what string) bool // says which may end it; nil means all
+	endings int                    // steps of the life that may end it
 	end     context.CancelCauseFunc
 	dead    bool
 	faults  int     // of this life
@@ -69,7 +71,7 @@ func (w *World) Begin(ctx context.Context, last int) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ctx, w.end = context.WithCancelCause(ctx)
-	w.life, w.steps, w.last, w.dead, w.faults, w.commits = w.life+1, 0, last, false, 0, 0
+	w.life, w.steps, w.endings, w.last, w.dead, w.faults, w.commits = w.life+1, 0, 0, last, false, 0, 0
 	return ctx
 }
 
@@ -81,6 +83,10 @@ func (w *World) Another(life int) *World {
 // SleepsFor makes the machine fall asleep at the last step of the life, for some time, in the
 // place of the crash. Its clock goes on, and it neither sends nor gets anything.
 func (w *World) SleepsFor(nap time.Duration) { w.nap = nap }
+
+// EndsAt says which steps may end a life of the machine, by what they do. All others are not
+// counted for its end.
+func (w *World) EndsAt(ending func(what string) bool) { w.ending = ending }
 
 // FellAsleep is closed when the machine falls asleep.
 func (w *World) FellAsleep() <-chan struct{} { return w.fell }
@@ -186,11 +192,15 @@ func (w *World) step(what string) (at int, ours bool, err error) {
 	}
 	w.steps++
 	w.note(what)
+	if w.ending != nil && !w.ending(what) {
+		return w.steps, false, nil
+	}
+	w.endings++
 	switch {
-	case w.steps == w.last && w.nap > 0:
+	case w.endings == w.last && w.nap > 0:
 		w.sleep()
 		return w.steps, true, nil
-	case w.steps == w.last:
+	case w.endings == w.last:
 		w.crash()
 		return w.steps, true, ErrCrashed
 	}

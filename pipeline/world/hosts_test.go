@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ func (h *history) liveOnS3(ctx context.Context) {
 	var machines sync.WaitGroup
 	for range h.plan.crashes {
 		m := h.machine()
-		last := 1 + h.world.Below(4*h.plan.span, "last step", h.lives)
+		last := h.lastStepOf(m)
 		nap := time.Duration(0)
 		if h.world.Below(2, "sleeps", h.lives) == 0 {
 			longest := []time.Duration{30 * time.Second, 5 * time.Minute, time.Hour, 3 * time.Hour}[h.world.Below(4, "nap", h.lives)]
@@ -62,6 +63,12 @@ func (h *history) liveOnS3(ctx context.Context) {
 		}
 	}
 	machines.Wait()
+	if len(h.known.late) > 0 && !h.isWrong() { // who takes over what came too late dies when all is in files, and in no manifest
+		m := h.machine()
+		m.world.EndsAt(publishes.MatchString)
+		m.run(ctx, 1, func(ctx context.Context) { m.process(ctx, false) })
+		h.pauseOnS3()
+	}
 	h.bucket.Failing, h.bucket.Away, h.bucket.Slow, h.bucket.Stale = 0, 0, 0, 0
 	time.Sleep(worldtest.Outage)
 	if h.isWrong() {
@@ -77,6 +84,31 @@ func (h *history) liveOnS3(ctx context.Context) {
 		m.run(ctx, 0, m.offline)
 	}
 }
+
+// lastStepOf says at which step a machine ends: at any, or at a request that many others come
+// before.
+func (h *history) lastStepOf(m *history) int {
+	if h.world.Below(2, "fateful", h.lives) > 0 {
+		return 1 + h.world.Below(4*h.plan.span, "last step", h.lives)
+	}
+	f := fateful[h.world.Below(len(fateful), "which is fateful", h.lives)]
+	m.world.EndsAt(f.request.MatchString)
+	return 1 + h.world.Below(f.most, "last fateful step", h.lives)
+}
+
+// fate is one of the first requests of a kind.
+type fate struct {
+	request *regexp.Regexp
+	most    int
+}
+
+var (
+	appends, publishes = regexp.MustCompile("^PUT .*/log/"), regexp.MustCompile("^PUT .*/v/")
+	fateful            = []fate{
+		{appends, 4}, {appends, 4}, {appends, 8}, {publishes, 3}, {regexp.MustCompile("/late/"), 3},
+		{regexp.MustCompile("^PUT .*/lease/"), 3}, {regexp.MustCompile("^DELETE .*/lease/"), 1},
+	}
+)
 
 // fences is a store that notes which machine was the last one to take over the log.
 type fences struct {
@@ -124,8 +156,9 @@ const lostAfter = 20 * time.Minute
 
 var errCutOff = errors.New("the machine is believed dead")
 
-// maxRequests is more than any machine needs of the store.
-const maxRequests = 3000
+// maxRequests is more than any machine needs of the store, even if it is told for minutes that it
+// may not send.
+const maxRequests = 1000
 
 // machine is the next machine, which knows nothing.
 func (h *history) machine() *history {
@@ -162,6 +195,7 @@ var warmUp = sync.OnceFunc(func() {
 // openOnS3 opens the state on S3 as a run does, or as who looks.
 func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 	h.known.takesOver(fmt.Sprint(h.lives))
+	h.began = time.Now()
 	copied := filepath.Join(h.dir, "copy")
 	if err := errors.Join(os.MkdirAll(copied, 0o700), os.WriteFile(filepath.Join(copied, databaseName), template(), 0o600)); err != nil {
 		return opened{}, err
@@ -225,7 +259,8 @@ func (h *history) questions() objectstate.Hashes {
 
 // isExpectedOnS3 reports whether the store or another machine explains an error.
 func (h *history) isExpectedOnS3(what string, err error) bool {
+	_, refused := errors.AsType[*objects.RefusedError](err)
 	return errors.Is(err, objects.ErrUnavailable) && (h.world.Faults() > 0 || h.world.Slept()) ||
 		(errors.Is(err, objects.ErrLockLost) || errors.Is(err, errCutOff) || errors.Is(err, context.Canceled)) && h.isReplaced() ||
-		what == "open" && (errors.Is(err, filelock.ErrLocked) || h.bucket.Stale > 0 || h.world.Slept()) // it asks to try again
+		what == "open" && (errors.Is(err, filelock.ErrLocked) || !refused && (h.bucket.Stale > 0 || h.world.Slept())) // it asks to try again
 }

@@ -54,6 +54,7 @@ type history struct {
 	scope   answers.Scope
 	lives   int
 	known   *knowledge
+	began   time.Time // to open a state on S3
 
 	mu   sync.Mutex
 	uses map[string]int  // of the store
@@ -63,12 +64,12 @@ type history struct {
 // knowledge is what is known of a world, whichever machine lives.
 type knowledge struct {
 	mu        sync.Mutex
-	told      map[int]bool // keys whose answers somebody relies on
-	late      map[int]bool // keys whose answers came to a machine that has been replaced
-	writer    string       // the machine that took over the log last
-	calm      bool         // the last lives: the service has no faults, and the user waits for all answers
-	disturbed bool         // a crash or a bad disk may have left more open calls than were sent
-	poor      bool         // a life ended with its budget
+	told      map[int]bool      // keys whose answers somebody relies on
+	late      map[int]time.Time // when answers to keys came to a machine that had been replaced
+	writer    string            // the machine that took over the log last
+	calm      bool              // the last lives: the service has no faults, and the user waits for all answers
+	disturbed bool              // a crash or a bad disk may have left more open calls than were sent
+	poor      bool              // a life ended with its budget
 	wrong     []string
 }
 
@@ -334,7 +335,7 @@ func (h *history) offline(ctx context.Context) {
 		for i, a := range got {
 			n := h.service.records[keys[i]].number
 			h.compare(n, a)
-			if h.known.late[n] && a.Outcome != outcome.Matched && a.Outcome != outcome.NoMatch {
+			if !h.known.late[n].IsZero() && a.Outcome != outcome.Matched && a.Outcome != outcome.NoMatch {
 				h.wrongly("the answer of key %d came to a machine that was replaced, and is gone: %s %s", n, a.Outcome, a.Reason)
 			}
 			unsettled := a.Outcome == outcome.Skipped || a.Outcome == outcome.Failed && a.Reason == outcome.ReasonUnknownCall

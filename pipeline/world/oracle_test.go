@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -61,6 +62,8 @@ func (h *history) check(ctx context.Context, s purchase.Store) {
 			h.wrongly("the call of key %d is %q, and listed as %q", r.number, f.Open, listed[h.plan.keys[i]])
 		case r.billed > 0 && !has && f.Open == "":
 			h.wrongly("key %d is billed, has no answer, and is not listed", r.number)
+		case h.cameTooLate(r.number) && !has:
+			h.wrongly("the answer of key %d came to a machine that was replaced, and is gone", r.number)
 		case h.known.told[r.number] && !has:
 			h.wrongly("the answer of key %d was acknowledged, and is gone", r.number)
 		case f.Open != "" && !h.known.disturbed && !r.doubtful:
@@ -183,11 +186,20 @@ func (h *history) acknowledge(n int) {
 	h.known.told[n] = true
 }
 
+// cameTooLate reports whether the answer to a key came to a machine that had been replaced, before
+// this one opened the state. A list may lack it for a time.
+func (h *history) cameTooLate(n int) bool {
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	at := h.known.late[n]
+	return !at.IsZero() && h.began.Sub(at) > 2*time.Minute
+}
+
 // tooLate notes that the answer to a key is kept for the next machine.
 func (h *history) tooLate(n int) {
 	h.known.mu.Lock()
 	defer h.known.mu.Unlock()
-	h.known.late[n] = true
+	h.known.late[n] = time.Now()
 }
 
 // unexpected notes an error that nothing in the world explains.

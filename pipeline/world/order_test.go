@@ -68,7 +68,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 	}
 	o := &several{
 		world: w, plan: p, judge: in("judge", 1, 4), judged: map[string]bool{}, job: &job{credits: p.credits, calls: p.calls},
-		known: &knowledge{told: map[int]bool{}, late: map[int]bool{}},
+		known: &knowledge{told: map[int]bool{}, late: map[int]time.Time{}},
 	}
 	if often("want", 2) {
 		o.want = []string{"email", "phone"}

@@ -130,6 +130,9 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 		if often("stale lists", 4) {
 			p.bucketStale = 0.2
 		}
+		if !p.billsRetries && often("short window", 2) { // shorter than many a nap
+			p.honours, p.window, p.said = true, 20*time.Minute, 0
+		}
 	}
 	p.several = !p.onS3 && often("several", 2)
 	return p

@@ -211,7 +211,7 @@ func (h *history) unexpected(what string, err error) {
 	case errors.Is(err, purchase.ErrNoCredits), errors.Is(err, purchase.ErrRefused):
 	case errors.Is(err, worldtest.ErrCrashed):
 		h.wrongly("%s: the error of a crash before the crash: %v", what, err)
-	case h.world.Faults() > 0 && (errors.Is(err, resolution.ErrUnavailable) || what == "open"):
+	case h.world.Faults() > 0 && (errors.Is(err, resolution.ErrUnavailable) || errors.Is(err, errJournal) || what == "open"):
 	default:
 		h.wrongly("%s: %v", what, err)
 	}

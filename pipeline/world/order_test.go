@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,11 +16,13 @@ import (
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // several is a world whose keys are asked of three services in an order: one that is asked about a
@@ -37,6 +40,9 @@ type several struct {
 	few     int          // the step with a MinMatch, if there is one
 	batches [][]string   // keys
 
+	recorded *worldtest.Disk  // of the journal
+	journal  *journal.Journal // of the present life
+
 	mu     sync.Mutex
 	judged map[string]bool // what is kept of verdicts
 	last   []made          // by batch
@@ -49,11 +55,14 @@ type made struct {
 	done bool // it is recorded: a later life makes it no more
 }
 
+// errJournal is the error of what the journal cannot store.
+var errJournal = errors.New("the journal fails")
+
 // liveInOrder lets a world of several services live.
 func liveInOrder(w *worldtest.World, dir string, p plan, l worldtest.Limits) (wrong []string, lives int) {
 	o := newSeveral(w, dir, p, l)
 	disk := o.of[0].disk
-	disk.Failing, disk.Slow = p.diskFails, p.diskSlow
+	disk.Failing, disk.Slow, o.recorded.Failing = p.diskFails, p.diskSlow, p.diskFails
 	defer w.GuardSQLite(dir, p.commitFails)()
 	o.live(context.Background())
 	return o.known.wrong, o.of[0].lives
@@ -67,7 +76,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		p.keys[i] = p.key(i)
 	}
 	o := &several{
-		world: w, plan: p, judge: in("judge", 1, 4), judged: map[string]bool{}, job: &job{credits: p.credits, calls: p.calls},
+		world: w, plan: p, judge: in("judge", 1, 4), recorded: worldtest.NewDisk(w), job: &job{credits: p.credits, calls: p.calls},
 		known: &knowledge{told: map[int]bool{}, late: map[int]time.Time{}},
 	}
 	if often("want", 2) {
@@ -78,6 +87,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		panic(err)
 	}
 	disk := worldtest.NewDisk(w)
+	o.recorded.Name, o.recorded.Missing = "journal", true
 	o.few = in("which has few", 0, 3)
 	for i := range 3 {
 		kind := (i + in("first kind", 0, 2)) % 3
@@ -176,7 +186,7 @@ func (o *several) live(ctx context.Context) {
 			return
 		}
 	}
-	first.disk.Failing = 0
+	first.disk.Failing, o.recorded.Failing = 0, 0
 	o.world.GuardSQLite(first.dir, 0)
 	o.job.credits, o.job.calls = -1, -1
 	for i := range quietLives {
@@ -204,7 +214,9 @@ func (o *several) life(ctx context.Context, last int, retry bool) {
 	defer stop()
 	ctx = o.world.Begin(ctx, last)
 	o.process(ctx, retry)
-	first.disk.Restart(o.world.Below(3, "power cut", first.lives) > 0)
+	powerCut := o.world.Below(3, "power cut", first.lives) > 0
+	first.disk.Restart(powerCut)
+	o.recorded.Restart(powerCut)
 	o.world.Rest(first.pauseOf(time.Second, 10*time.Minute, 2*time.Hour, 30*time.Hour))
 }
 
@@ -258,9 +270,13 @@ func (o *several) use(ctx context.Context, s opened, retry bool) {
 			}
 		}
 	}
-	kept := maps.Clone(o.judged)
+	err := o.resume()
+	defer o.journal.Close()
+	if first.unexpected("resume", err); err != nil {
+		return
+	}
 	chain, err := o.order(s, retry).Open(ctx, order.Options{
-		Operation: o.plan.operation, Run: runName(0), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: kept, KeepJudged: o.keep,
+		Operation: o.plan.operation, Run: runName(0), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: maps.Clone(o.judged), KeepJudged: o.keep,
 	})
 	first.unexpected("open the chain", err)
 	if err != nil {
@@ -305,6 +321,51 @@ func (o *several) allowMore() {
 	}
 }
 
+// resume begins the journal with what is recorded in it: what was acknowledged has to be. While a
+// verdict is missing no batch counts.
+func (o *several) resume() error {
+	o.journal = journal.New(&journal.Folder{In: o.recorded})
+	_, parts, err := o.journal.Read()
+	if err != nil {
+		return err
+	}
+	judged, err := o.journal.Judged()
+	if err != nil {
+		return err
+	}
+	o.compareVerdicts(judged)
+	for i := range o.last {
+		_, recorded := parts[i]
+		if o.last[i].done && !recorded {
+			o.of[0].wrongly("batch %d was recorded, and is not", i)
+		}
+	}
+	if o.judges() && len(judged) == 0 {
+		parts = nil
+		for i := range o.last {
+			o.last[i].done = false
+		}
+	}
+	if err := o.journal.Begin(journal.Header{Run: runName(0)}, parts); err != nil {
+		return fmt.Errorf("%w: %w", errJournal, err)
+	}
+	o.doubt = o.doubt || len(judged) > len(o.judged) // kept as the machine crashed
+	o.judged = judged
+	for i := range parts {
+		o.last[i].done = true
+	}
+	return nil
+}
+
+// compareVerdicts compares verdicts with those that are kept.
+func (o *several) compareVerdicts(judged map[string]bool) {
+	for name, before := range o.judged {
+		if now, known := judged[name]; !known || now != before {
+			o.of[0].wrongly("the verdict on %s was %t, and is not kept", name, before)
+		}
+	}
+}
+
 // keep keeps verdicts.
 func (o *several) keep(judged map[string]bool) error {
 	if err := o.world.Awake(); err != nil {
@@ -312,25 +373,24 @@ func (o *several) keep(judged map[string]bool) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for name, before := range o.judged {
-		if judged[name] != before {
-			o.of[0].wrongly("the verdict on %s was %t", name, before)
-		}
+	o.compareVerdicts(judged)
+	if err := o.journal.KeepJudged(judged); err != nil {
+		return fmt.Errorf("%w: %w", errJournal, err)
 	}
 	o.judged = maps.Clone(judged)
 	return nil
 }
 
-// makeAll makes the batches that are not recorded, in their order, some at a time. While a verdict
-// is missing none counts as recorded.
+// makeAll makes the batches that are not recorded, in their order, some at a time.
 func (o *several) makeAll(ctx context.Context, chain *order.Chain) (skipped, stopped bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var making sync.WaitGroup
 	var skips, stops atomic.Bool
+	verdicts := len(o.judged)
 	places := make(chan struct{}, o.plan.askers)
 	for i, keys := range o.batches {
-		if o.last[i].done && !o.judges() || o.last[i].done && len(o.judged) > 0 {
+		if o.last[i].done {
 			continue
 		}
 		turn := chain.Turn()
@@ -339,20 +399,23 @@ func (o *several) makeAll(ctx context.Context, chain *order.Chain) (skipped, sto
 			defer func() { <-places }()
 			o.world.Pause("make", o.of[0].lives, i)
 			b := newBatch(keys)
-			if err := chain.Answer(ctx, turn, b, nil); err != nil {
+			err := chain.Answer(ctx, turn, b, nil)
+			if o.world.Pause("take", o.of[0].lives, i); err == nil && o.world.Awake() == nil {
+				var skipped bool
+				skipped, err = o.take(i, b)
+				skips.Store(skipped || skips.Load())
+			}
+			if err != nil {
 				if ctx.Err() == nil {
 					o.of[0].unexpected("make a batch", err)
 				}
 				stops.Store(true)
 				cancel()
-				return
-			}
-			if o.world.Awake() == nil {
-				skips.Store(o.take(i, b) || skips.Load())
 			}
 		})
 	}
 	making.Wait()
+	o.doubt = o.doubt || len(o.judged) > verdicts && (stops.Load() || o.world.Alive() != nil) // the rows of the verdict were not seen
 	if !o.judges() || !stops.Load() && o.world.Alive() == nil {
 		o.compareAll()
 	}
@@ -372,11 +435,12 @@ func newBatch(keys []string) *columns.Batch {
 	return b
 }
 
-// take looks at a batch that is made, and reports whether rows are skipped.
-func (o *several) take(number int, b *columns.Batch) (skipped bool) {
+// take looks at a batch that is made, and records it if no row waits. It reports whether rows are
+// skipped.
+func (o *several) take(number int, b *columns.Batch) (skipped bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	keys, m := o.batches[number], made{done: true}
+	keys, m, whole := o.batches[number], made{}, true
 	for i, key := range keys {
 		text := o.row(b, i)
 		o.world.Note("batch %d: %s: %s", number, key, text)
@@ -386,7 +450,7 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool) {
 		}
 		skipped = skipped || b.Outcomes[i] == outcome.Skipped
 		o.doubt = o.doubt || o.lacksAnswer(b, i)
-		m.done = m.done && !later && b.Outcomes[i] != outcome.Skipped && b.Outcomes[i] != outcome.Failed
+		whole = whole && !later && b.Outcomes[i] != outcome.Skipped && b.Outcomes[i] != outcome.Failed
 		m.rows = append(m.rows, text)
 	}
 	for _, a := range b.Asked {
@@ -401,8 +465,13 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool) {
 			h.acknowledge(n)
 		}
 	}
-	o.last[number] = m
-	return skipped
+	if o.last[number] = m; whole {
+		if err := o.journal.Record(number, sinks.Part{}); err != nil {
+			return skipped, fmt.Errorf("%w: %w", errJournal, err)
+		}
+		o.last[number].done = true
+	}
+	return skipped, nil
 }
 
 // lacksAnswer reports whether a row went on, or failed, without an answer that counts for the verdict.

@@ -378,3 +378,21 @@ func TestContentsOfAnOlderVersion(t *testing.T) {
 		t.Errorf("%+v, %v; want what the answer cost", spent, err)
 	}
 }
+
+// TestReadThatFails: a look-up that cannot read all of an answer fails, and nothing of it is kept.
+func TestReadThatFails(t *testing.T) {
+	s := open(t, t.TempDir())
+	must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}), s.flush())
+	rename := func(from, to string) {
+		_, err := s.writer.Conn().ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
+		must(t, err)
+	}
+	rename("runs", "gone")
+	if found, err := s.Lookup(t.Context(), people, []string{person("one").Key}, Freshness{}, true, nil); err == nil {
+		t.Errorf("without runs: %+v", found)
+	}
+	rename("gone", "runs")
+	if f := look(t, s, person("one"), Freshness{}); f.Answer.Run != "night" {
+		t.Errorf("read again: %+v", f)
+	}
+}

@@ -189,7 +189,9 @@ func (r *reader) runOf(id int64) (string, error) {
 	}
 	r.run.BindInt64(1, id)
 	err := readRow(r.run, func() { name = r.run.ColumnText(0) })
-	r.runs[id] = name
+	if err == nil {
+		r.runs[id] = name
+	}
 	return name, err
 }
 

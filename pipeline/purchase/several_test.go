@@ -47,7 +47,14 @@ func TestLookAtACallInFlight(t *testing.T) {
 	if a, other := <-first, <-second; a.Outcome != other.Outcome || !a.Found.Matched() || !other.Found.Matched() {
 		t.Errorf("%+v and %+v", a, other)
 	}
+	before := b.counters.Snapshot()
 	if l := look(); l.Decision != UseStored {
 		t.Errorf("after it: %+v", l)
+	} else {
+		b.Use(l)
+	}
+	after := b.counters.Snapshot()
+	if asked, closed, stored := after.Asked-before.Asked, after.Closed-before.Closed, after.Stored-before.Stored; asked != 1 || closed != 1 || stored != 1 {
+		t.Errorf("a stored answer counts as %d asked, %d closed and %d stored", asked, closed, stored)
 	}
 }

@@ -19,6 +19,7 @@ var mutated = worldtest.Mutated{
 		{"pipeline/pace/bucket.go", "bucket.wait", "return 0 is left out", "A bucket without a limit has any number of tokens after a pause, and calls wait for the pause anyway."},
 		{"pipeline/pace/controller.go", "Controller.obstacle", "wait > 0 becomes wait > 1", "Nothing waits for a nanosecond."},
 		{"pipeline/pace/leave.go", "leaving.lead", "l.takes/8 becomes l.takes/9", "It is the weight of an average, which settles at the same value."},
+		{"pipeline/pace/lookahead.go", "forecast.learn", "rise >= float64(f.maxLeft)/2 becomes rise > float64(f.maxLeft)/2", "It is a guess, as good of exactly half as of a little more."},
 		{"pipeline/pace/lookahead.go", "history.sure", "return 0 becomes return 1", "There is a sample whenever it is asked."},
 		{"pipeline/pace/spacing.go", "spacing.wait", "early > 0 becomes early > 1", "Nothing waits for a nanosecond."},
 		{"pipeline/purchase/await.go", "call.lookIn", "every > 0 becomes every > 1", "Nothing looks every nanosecond."},

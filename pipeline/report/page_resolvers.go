@@ -24,7 +24,7 @@ type resolverRow struct {
 
 // Heads are those of the figures.
 func (resolverTable) Heads() []string {
-	return []string{"Asked", "Matched", "Added", "Credits", "Each added row", "Calls", "Unknown calls"}
+	return []string{"Asked", "Matched", "Added", "Credits", "Each added row", "Calls of this run", "Unknown calls"}
 }
 
 func newResolverTable(r *Report) *resolverTable {

@@ -248,7 +248,10 @@ func tiles(r *Report) []tile {
 			note = "of the budget below"
 		}
 		if !unfinished(r) && t.Matched > 0 {
-			note = perMatch(s.Calls.EarlierCredits+s.Calls.Credits, t.Matched)
+			paid := s.Calls.EarlierCredits + s.Calls.Credits
+			if note = perMatch(paid, t.Matched); paid > s.Calls.Credits {
+				note = figures.Grouped(paid) + " in all, " + note
+			}
 		}
 		add("Credits", figures.Grouped(s.Calls.Credits), note, "")
 	}

@@ -169,18 +169,22 @@ func (p *parser) singleQuoted() string {
 func (p *parser) doubleQuoted() string {
 	var all strings.Builder
 	for p.at++; ; p.at++ {
-		p.checkLength()
-		switch c := p.peek(0); {
-		case isEnd(c):
-			p.fail(`a " is missing; text is written in one line`)
-		case c == '"':
+		from := p.at
+		for c := p.peek(0); c != '"' && c != '\\' && !isEnd(c); c = p.peek(0) {
 			p.at++
-			return all.String()
-		case c == '\\':
+		}
+		p.checkLength()
+		text := p.text[from:p.at]
+		switch p.peek(0) {
+		case '"':
+			p.at++
+			return all.String() + text
+		case '\\':
+			all.WriteString(text)
 			p.at++
 			p.escaped(&all)
 		default:
-			all.WriteByte(c)
+			p.fail(`a " is missing; text is written in one line`)
 		}
 	}
 }

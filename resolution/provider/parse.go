@@ -37,6 +37,9 @@ func readFile(file string, content []byte, read func(*reader, *plainyaml.Node)) 
 	}
 	r := &reader{file: file}
 	for _, n := range root.Items {
+		if len(r.problems) == maxProblems {
+			break
+		}
 		read(r, n)
 	}
 	slices.SortStableFunc(r.problems, func(a, b problem) int { return int(a.line - b.line) })
@@ -135,7 +138,7 @@ func (r *reader) texts(n *plainyaml.Node) []*plainyaml.Node {
 }
 
 // maxLanguage bounds the rules and paths of a file, in bytes. They take 30 times as much memory.
-const maxLanguage = 24 << 10
+const maxLanguage = 16 << 10
 
 // isBounded reports whether the rules and paths of a file are within their bound with another one.
 func (r *reader) isBounded(n *plainyaml.Node, text string) bool {

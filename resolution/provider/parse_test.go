@@ -172,10 +172,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHostile: an entry that is made to take memory is refused in less than a megabyte.
-func TestHostile(t *testing.T) {
+// hostile are files that are made to take time and memory.
+func hostile() map[string]string {
 	long := strings.Repeat("x", 4000)
-	for name, text := range map[string]string{
+	return map[string]string{
 		"unknown keys":   "p:\n" + lines("  %[1]d"+strings.Repeat("y", 300)+": x\n", 120),
 		"entries":        lines("p%d: {base: x, key: y, ask: z, answers: a, fields: b}\n", 128),
 		"rules":          strings.Replace(plain, "    - match: 200 data\n", strings.Repeat("    - match: 200"+strings.Repeat(" a | 200", 60)+"\n", 65), 1),
@@ -188,7 +188,12 @@ func TestHostile(t *testing.T) {
 		"a long outcome": strings.Replace(plain, "match: 404", long+": 404", 1),
 		"placeholders":   strings.Replace(plain, "{email}", strings.Repeat("{x}", 1300), 1),
 		"a deep tree":    strings.Replace(plain, `"GET /v1/find?email={email}"`, `{send: "POST /", json: `+strings.Repeat("[", 14), 1),
-	} {
+	}
+}
+
+// TestHostile: an entry that is made to take memory is refused in less than a megabyte.
+func TestHostile(t *testing.T) {
+	for name, text := range hostile() {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Parse("p.yaml", []byte(text))
@@ -196,6 +201,20 @@ func TestHostile(t *testing.T) {
 		if bytes := after.TotalAlloc - before.TotalAlloc; err == nil || bytes > 1<<20 {
 			t.Errorf("%s: %d bytes, %v", name, bytes, err)
 		}
+	}
+}
+
+// BenchmarkHostile: each is refused in less than a millisecond.
+func BenchmarkHostile(b *testing.B) {
+	for name, text := range hostile() {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse("p.yaml", []byte(text)); err == nil {
+					b.Fatal("it is taken")
+				}
+			}
+		})
 	}
 }
 

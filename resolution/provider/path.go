@@ -55,8 +55,10 @@ func parseStep(text string) (s step, after string, err error) {
 		return s, "", err
 	}
 	s.name = name
-	if n, err := strconv.ParseUint(name, 10, 31); err == nil && !escaped && strconv.FormatUint(n, 10) == name {
-		s.index = int(n)
+	if !escaped && isDigits(name) { // the error for another name takes time
+		if n, err := strconv.ParseUint(name, 10, 31); err == nil && strconv.FormatUint(n, 10) == name {
+			s.index = int(n)
+		}
 	}
 	s.each = name == "*" && !escaped
 	if strings.HasPrefix(rest, "[") {
@@ -189,7 +191,9 @@ func (p path) String() string {
 
 var escapedName = strings.NewReplacer(`\`, `\\`, ".", `\.`, "[", `\[`, "]", `\]`, " ", `\ `, `"`, `\"`, "|", `\|`, "=", `\=`)
 
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+func isDigits(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+}
 
 // in calls yield with each value that the path leads to, until yield returns false.
 func (p path) in(v jsontree.Value, yield func(jsontree.Value) bool) bool {

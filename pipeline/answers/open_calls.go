@@ -58,6 +58,14 @@ func (c *OpenCall) Asked() string { return resolution.WithAddress(c.Key, c.Addre
 // SetAsked undoes Asked.
 func (c *OpenCall) SetAsked(asked string) { c.Key, c.Address = resolution.CutAddress(asked) }
 
+// SentKey is the idempotency key that was sent; "" to a provider, which is sent none.
+func (c *OpenCall) SentKey() string {
+	if c.IsProvider() {
+		return ""
+	}
+	return c.IdempotencyKey
+}
+
 // FirstSent returns when the call was first sent under its idempotency key, at
 // the earliest; zero if that is not known. The key has the time of its intent.
 func (c *OpenCall) FirstSent() time.Time {

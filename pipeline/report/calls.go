@@ -59,7 +59,7 @@ func listUnknown(ctx context.Context, store OpenCalls, scope answers.Scope, run 
 
 func unknownCall(c answers.OpenCall, thisRun bool) UnknownCall {
 	return UnknownCall{
-		KeyHash: c.Hash.String(), IdempotencyKey: c.IdempotencyKey, RequestID: c.Request, SentAt: c.Sent.UTC(),
+		KeyHash: c.Hash.String(), IdempotencyKey: c.SentKey(), RequestID: c.Request, SentAt: c.Sent.UTC(),
 		Attempts: c.Attempts, ThisRun: thisRun, Reason: c.Reason, Status: c.Status,
 	}
 }

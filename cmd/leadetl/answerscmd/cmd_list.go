@@ -29,7 +29,7 @@ without an answer. The list has no personal data: questions are shown by their
 key hash, the SHA-256 of service, operation and key, as in reports.
 
 An unknown call may have been billed. The service's support can look it up by
-its idempotency key and request id. A run sends it again only with --retry-unknown,
+its idempotency key and request id, a provider's by the latter. A run sends it again only with --retry-unknown,
 or with --idempotent while its key, by the time it was first sent, is young enough.`,
 		Example: `  leadetl answers list --unknown
   leadetl answers list --operation enrichment --json | jq -r .key_hash`,
@@ -164,12 +164,15 @@ func (l *lister) open(ctx context.Context, s source, f answers.Filter, unknown, 
 			if !f.Selects(c.Scope) {
 				continue
 			}
-			line := callJSON{c.Hash.String(), c.Service, string(c.Operation), c.State, c.Reason, c.Status, c.IdempotencyKey, c.Attempts, c.FirstSent(), c.Sent, nil, c.Run, c.Resolution, c.Request}
+			if c.IsProvider() { // what it has promised is a request, which may have the identifier
+				c.Resolution = ""
+			}
+			line := callJSON{c.Hash.String(), c.Service, string(c.Operation), c.State, c.Reason, c.Status, c.SentKey(), c.Attempts, c.FirstSent(), c.Sent, nil, c.Run, c.Resolution, c.Request}
 			if !c.Deadline.IsZero() {
 				line.Deadline = &c.Deadline
 			}
 			err = l.row(line, line.KeyHash, c.Service, line.Operation, string(c.State), c.Reason, httpStatus(c.Status), strconv.Itoa(c.Attempts), cli.Timestamp(c.FirstSent()), cli.Timestamp(c.Sent), cli.Timestamp(c.Deadline),
-				c.IdempotencyKey, c.Resolution, c.Request)
+				c.SentKey(), c.Resolution, c.Request)
 			if err != nil {
 				return err
 			}

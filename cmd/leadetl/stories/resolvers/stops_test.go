@@ -313,6 +313,9 @@ func TestPromisedInABudget(t *testing.T) {
 	if calls := x.plan().Resolvers[0].Calls; calls.Awaited != calls.Parked || calls.Awaited == 0 || calls.Failed > 0 {
 		t.Errorf("of %d parked calls %d are awaited, %d keys fail", calls.Parked, calls.Awaited, calls.Failed)
 	}
+	if list := clitest.Run(t, "answers", "list", "--parked", "--json", "--state", x.path("state")); strings.Contains(list, "resolution_id") || !strings.Contains(list, `"idempotency_key":""`) {
+		t.Errorf("the list has what no provider is sent, or says: %s", list)
+	}
 	x.run(cli.ExitBudget)
 	if listed := strings.Count(clitest.Run(t, "answers", "list", "--parked", "--json", "--state", x.path("state")), "\n"); listed > 0 || len(p.Ledger()) != 4 {
 		t.Errorf("%d calls are parked, %d keys were asked about", listed, len(p.Ledger()))

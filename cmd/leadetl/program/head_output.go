@@ -49,8 +49,8 @@ const (
 	columnGap = "  "
 )
 
-// printTable prints the rows as a table of lineWidth columns, and the rows and cost of
-// the dataset.
+// printTable prints the rows as a table, and the rows and cost of the dataset. Columns that were
+// not asked for by name have to fit into lineWidth characters.
 func (h *head) printTable(to io.Writer, lineWidth int, m *sinks.Manifest) error {
 	var shown, empty, more []string // names
 	var widths, places []int
@@ -68,7 +68,7 @@ func (h *head) printTable(to io.Writer, lineWidth int, m *sinks.Manifest) error 
 		case !hasValue && !h.asked:
 			empty = append(empty, printable(c.Name))
 			continue
-		case len(more) > 0 || len(shown) > 0 && need+len(columnGap) > left:
+		case !h.asked && (len(more) > 0 || len(shown) > 0 && need+len(columnGap) > left):
 			more = append(more, printable(c.Name))
 			continue
 		case len(shown) > 0:

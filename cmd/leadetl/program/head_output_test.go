@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 func TestHeadSaysTheCost(t *testing.T) {
@@ -22,6 +23,21 @@ func TestHeadSaysTheCost(t *testing.T) {
 		err := (&head{}).printTable(&out, 80, &sinks.Manifest{Totals: sinks.Totals{Rows: 3}, CreditsTotal: c.credits})
 		if err != nil || out.String() != c.want {
 			t.Errorf("%q, %v; want %q", &out, err, c.want)
+		}
+	}
+}
+
+// TestHeadShowsWhatWasAskedFor: columns that the user names need not fit.
+func TestHeadShowsWhatWasAskedFor(t *testing.T) {
+	value := "12345678"
+	for asked, want := range map[bool]string{
+		true:  "a         b         c\n12345678  12345678  12345678\n1 of 3 rows\n",
+		false: "a         b\n12345678  12345678\n1 of 3 rows\ndo not fit; see --columns and --json: c\n",
+	} {
+		h := &head{columns: []schema.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}, rows: [][]cell{{&value, &value, &value}}, asked: asked}
+		var out bytes.Buffer
+		if err := h.printTable(&out, 20, &sinks.Manifest{Totals: sinks.Totals{Rows: 3}}); err != nil || out.String() != want {
+			t.Errorf("asked for by name: %t, %v:\n%s", asked, err, &out)
 		}
 	}
 }

@@ -7,6 +7,7 @@
 package order
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -102,7 +103,7 @@ func (o *Order) Check(op resolution.Operation) error {
 		v, known := values[column]
 		switch {
 		case !known, !columns.CanWant(columns.Settings{Operation: op, Remote: true, HEMTypes: columns.HEMTypes}, column):
-			fail("want names %q, which is no column that a resolver of %s finds%s", column, op, cliflag.Suggest(column, wantable(op)))
+			fail("want names %q, which is no column that a resolver of %s finds%s", column, op, cmp.Or(cliflag.Suggest(column, wantable(op)), "; it is one of "+strings.Join(wantable(op), ", ")))
 			continue
 		case op == resolution.EmailToHEM && v.group == resolution.GroupHashes:
 			fail("want names %q, which follows from the email and needs no resolver", column)

@@ -41,6 +41,7 @@ func TestWrongOrders(t *testing.T) {
 		{"for of what is not wanted", want, "  - acme: {key_file: ./key, for: [emial]}", nil, []string{`resolver acme: for names "emial", which is not among want; did you mean "email"?`}},
 		{"for of what an entry lacks", "want: [email, seniority]\n", "  - acme: {key_file: ./key, for: [seniority]}", nil, []string{`resolver acme: for names "seniority", which its entry does not fill; it fills company_name, email`}},
 		{"want of no column", "want: [emial]\n", "  - acme: {key_file: ./key}", nil, []string{`want names "emial", which is no column that a resolver of enrichment finds; did you mean "email"?`}},
+		{"want of nothing like a column", "want: [hobby]\n", "  - acme: {key_file: ./key}", nil, []string{`want names "hobby", which is no column that a resolver of enrichment finds; it is one of city, company_about,`}},
 		{"want twice", "want: [email, email]\n", "  - acme: {key_file: ./key}", nil, []string{`want names "email" twice`}},
 		{"want without resolvers", "want: [email]\n", "", nil, []string{"job.yaml:5: want names columns for whose sake resolvers are asked; name them under resolvers"}},
 		{"accept of no helper", want, "  - acme: {key_file: ./key, accept: {email_status: [valid]}}", nil, []string{`resolver acme: accept names "email_status", which is no helper of it: every value would be refused`}},

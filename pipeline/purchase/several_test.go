@@ -58,3 +58,15 @@ func TestLookAtACallInFlight(t *testing.T) {
 		t.Errorf("a stored answer counts as %d asked, %d closed and %d stored", asked, closed, stored)
 	}
 }
+
+// TestMemoryIsUsedAgain: the memory of stored answers that were handed over begins empty again.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	_, store := laterOf(t)
+	b := buyerFrom(t, resolution.NetworkToPhone, store, judging{}, nil)
+	used := resolution.NewAnswers()
+	used.AddMiss("")
+	b.memory.Put(used) // the pool may drop it
+	if again := b.newMemory(); again.Len() != 0 {
+		t.Errorf("%d answers are in it", again.Len())
+	}
+}

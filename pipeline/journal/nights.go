@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
@@ -153,7 +154,7 @@ func (f NightFile) Get() ([]byte, error) {
 // Update is NightStorage's. It waits for other processes that do the same.
 func (f NightFile) Update(change func(data []byte) ([]byte, error)) (err error) {
 	dir := filepath.Dir(f.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := disk.Dir(dir).Make(); err != nil {
 		return err
 	}
 	lock, err := filelock.Folder(dir)

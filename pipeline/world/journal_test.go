@@ -28,6 +28,7 @@ const firstRecorder = 1000
 type recorder struct {
 	world   *worldtest.World
 	disk    *worldtest.Disk
+	listed  *worldtest.Disk // has the nights
 	crashes int
 	span    int // steps of a life before its crash, at most
 	parts   int // of a dataset
@@ -38,6 +39,7 @@ type recorder struct {
 	runs   []*run // that may have the journal
 	found  map[int]*register
 	judged map[string]*register // by run
+	night  register             // the run that is listed last
 	wrong  []string
 }
 
@@ -77,10 +79,11 @@ func (r *register) mayBe(text string) bool {
 func liveRecording(w *worldtest.World, l worldtest.Limits) (wrong []string, lives int) {
 	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "journal", what) }
 	r := &recorder{
-		world: w, disk: worldtest.NewDisk(w), crashes: min(in("crashes", 1, 8), l.Crashes), span: []int{10, 40, 120}[in("span", 0, 2)],
+		world: w, disk: worldtest.NewDisk(w), listed: worldtest.NewDisk(w), crashes: min(in("crashes", 1, 8), l.Crashes), span: []int{10, 40, 120}[in("span", 0, 2)],
 		parts: min(in("parts", 1, 6), l.Keys), workers: in("workers", 1, 3), runs: []*run{{}}, found: map[int]*register{}, judged: map[string]*register{},
 	}
 	r.disk.Name, r.disk.Missing = "journal", true
+	r.listed.Name, r.listed.Missing = "nights", true
 	if in("bad disk", 0, 2) == 0 {
 		r.disk.Failing = float64(in("disk fails", 1, 20)) / 100
 	}
@@ -89,11 +92,14 @@ func liveRecording(w *worldtest.World, l worldtest.Limits) (wrong []string, live
 		if i >= r.crashes {
 			last, r.disk.Failing = 0, 0
 		}
+		r.listed.Failing = r.disk.Failing
 		r.lives++
 		ctx := w.Begin(context.Background(), last)
 		r.unexpected(r.process(ctx, w.Below(4, "journal", "remove", i) == 0))
 		w.Crash()
-		r.disk.Restart(w.Below(3, "journal", "power cut", i) > 0)
+		powerCut := w.Below(3, "journal", "power cut", i) > 0
+		r.disk.Restart(powerCut)
+		r.listed.Restart(powerCut)
 		if w.Rest(time.Second); len(r.wrong) > 0 {
 			break
 		}
@@ -126,7 +132,7 @@ func (r *recorder) unexpected(err error) {
 func (r *recorder) process(ctx context.Context, remove bool) (err error) {
 	j := journal.New(&journal.Folder{In: r.disk})
 	now, judged, err := r.resume(j)
-	if err != nil {
+	if err = errors.Join(err, r.checkNights()); err != nil {
 		return err
 	}
 	remove = remove || now.removing // it is removed again
@@ -146,7 +152,9 @@ func (r *recorder) process(ctx context.Context, remove bool) (err error) {
 	r.judged[now.header.Run] = &register{stored: judged}
 	err = r.record(ctx, j, now, judged == "")
 	if err == nil && r.world.Alive() == nil && r.draw(2, "finish") == 0 {
-		err = r.remove(j)
+		if err = r.finish(now); err == nil {
+			err = r.remove(j)
+		}
 	}
 	return errors.Join(err, j.Close())
 }

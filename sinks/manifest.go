@@ -270,6 +270,8 @@ type Totals struct {
 	// Unusual counts the rows whose email address RFC 5321 forbids. They are among the
 	// others.
 	Unusual int64 `json:"unusual_addresses,omitempty"`
+	// Complete counts the rows that have all columns a job wants of its resolvers.
+	Complete int64 `json:"complete,omitempty"`
 	// Reasons counts rows by outcome and reason, and malformed lines under
 	// "malformed".
 	Reasons map[string]map[string]int64 `json:"reasons,omitempty"`
@@ -414,6 +416,7 @@ func (t *Totals) Add(o Totals) {
 	t.NotSelected += o.NotSelected
 	t.Malformed += o.Malformed
 	t.Unusual += o.Unusual
+	t.Complete += o.Complete
 	for outcome, reasons := range o.Reasons {
 		for reason, n := range reasons {
 			t.CountReason(outcome, reason, n)

@@ -336,11 +336,13 @@ func Count(b *columns.Batch) sinks.Totals {
 }
 
 // countOrigin counts the resolvers that a row has values from, and those that were passed over and
-// may be asked later.
+// may be asked later, and whether it has all that is wanted.
 func countOrigin(o columns.Origin, t *sinks.Totals) {
 	added := o.Wanted
 	if len(added) == 0 {
 		added = []string{o.AnsweredBy}
+	} else if !slices.Contains(added, "") {
+		t.Complete++
 	}
 	for i, name := range added {
 		if name != "" && !slices.Contains(added[:i], name) {

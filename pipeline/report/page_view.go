@@ -213,6 +213,9 @@ func tiles(r *Report) []tile {
 		if t.Rows > 0 {
 			add("Matched", percent(t.Matched, t.Rows), "of the rows", "matched")
 		}
+		if t.Complete > 0 {
+			add("Complete", percent(t.Complete, t.Rows), "with all that is wanted", "matched")
+		}
 	}
 	if t.NotSelected > 0 {
 		add("Not selected", figures.Grouped(t.NotSelected), "by --where", "")

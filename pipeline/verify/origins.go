@@ -237,14 +237,20 @@ func (a *asked) checkUnknown(g *groupFacts, i int, k askedKey, ended, reason, no
 	}
 }
 
-// count counts the resolvers that a row has wanted values of.
+// count counts the resolvers that a row has wanted values of, and whether it has all these.
 func (a *asked) count(columns map[string][]string, i int) {
 	var names []string
+	complete := len(columns) > 1
 	for column, values := range columns {
-		if name := values[i]; name != "" && (column != byColumn || len(columns) == 1) && !slices.Contains(names, name) {
+		name := values[i]
+		complete = complete && name != ""
+		if name != "" && (column != byColumn || len(columns) == 1) && !slices.Contains(names, name) {
 			names = append(names, name)
 			a.totals.CountResolver(name, sinks.ResolverTotals{Added: 1})
 		}
+	}
+	if complete {
+		a.totals.Complete++
 	}
 }
 
@@ -263,6 +269,9 @@ func (a *asked) compare(c *checker, p *sinks.Part) {
 	}
 	if !maps.Equal(got, want) {
 		c.found.report(Failure{File: p.Asked.Name, Column: "resolver", Problem: "the counts by resolver differ from the manifest"})
+	}
+	if got, want := a.totals.Complete, p.Totals.Complete; got != want && !a.chosen {
+		c.found.report(Failure{File: p.Asked.Name, Problem: fmt.Sprintf("%d rows have all that is wanted, and the manifest says %d", got, want)})
 	}
 	strange := 0
 	for _, k := range a.keys {

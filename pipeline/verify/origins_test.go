@@ -34,6 +34,7 @@ func TestOrigins(t *testing.T) {
 		{"another answered", 1, 0, change{"answered_by": "clearbit"}, "column answered_by, row 1: the resolver has no match for the key in _asked"},
 		{"a value of one without a match", 2, 0, change{"email_answered_by": "pdl"}, "column email_answered_by, row 2: the resolver has no match for the key in _asked"},
 		{"a match that was none", 0, 2, change{"outcome": "no_match", "reason": "no_match"}, "column email_answered_by, row 1: the resolver has no match"},
+		{"a row that lacks what is wanted", 1, 0, change{"email_answered_by": nil}, "0 rows have all that is wanted, and the manifest says 1"},
 		{"a price too high", 1, 0, change{"credits": int32(4)}, "column credits, row 1: it is not the sum of the answers in _asked"},
 		{"no price", 1, 0, change{"credits": nil}, "column credits, row 1: it is not the sum"},
 		{"a price of an answer without one", 0, 1, change{"credits": nil}, "column credits, row 1: it is not the sum"},
@@ -82,7 +83,7 @@ func TestOrigins(t *testing.T) {
 				if err := d.Sum(t.Context(), []*sinks.File{&f}); err != nil {
 					t.Fatal(err)
 				}
-				p.Asked = &f
+				p.Asked, p.Totals.Complete = &f, 1
 				p.Totals.Resolvers = map[string]sinks.ResolverTotals{"pdl": {Asked: 3, Matched: 1, Credits: 2}, "hunter": {Asked: 2, Matched: 1, Credits: 2, Added: 1, Unknown: 1}}
 			})
 			o := Options{Workers: 2, Rules: func(*sinks.Manifest) (Rules, bool) { return Rules{Own: originRows, Asked: askedRows}, true }}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestClosingTableOfSeveral(t *testing.T) {
-	totals := sinks.Totals{Rows: 1_000, Matched: 800, NoMatch: 200, Reasons: map[string]map[string]int64{"no_match": {"no_match": 200}}}
+	totals := sinks.Totals{Rows: 1_000, Matched: 800, NoMatch: 200, Complete: 370, Reasons: map[string]map[string]int64{"no_match": {"no_match": 200}}}
 	totals.CountResolver("dir", sinks.ResolverTotals{Asked: 950, Matched: 400, Added: 420})
 	totals.CountResolver("pdl", sinks.ResolverTotals{Asked: 550, Matched: 380, Credits: 380, Added: 390, Passed: 3})
 	totals.CountResolver("hunter", sinks.ResolverTotals{Asked: 170, Credits: 12})
@@ -41,6 +41,7 @@ func TestClosingTableOfSeveral(t *testing.T) {
 	const want = `enrichment
   rows         1,000  from people.csv
   matched        800  80.0%
+  complete       370  37.0%, with all that is wanted
   no match       200  no_match 200
   rejected         0
   passed over  3 rows without pdl; the same command asks again

@@ -39,6 +39,7 @@ func (s Summary) Print(to io.Writer) error {
 	t := Table{Title: string(s.Operation)}
 	t.Count("rows", totals.Rows, s.source(totals)+s.duplicates())
 	t.Count("matched", totals.Matched, figures.Share(totals.Matched, totals.Rows))
+	t.CountIfAny("complete", totals.Complete, figures.Share(totals.Complete, totals.Rows)+", with all that is wanted")
 	t.Count("no match", totals.NoMatch, figures.Counts(totals.Reasons["no_match"]))
 	t.Count("rejected", totals.Rejected, figures.Counts(totals.Reasons["rejected"]))
 	t.CountIfAny("failed", totals.Failed, figures.Counts(totals.Reasons["failed"]))

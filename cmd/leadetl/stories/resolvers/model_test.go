@@ -114,7 +114,7 @@ func requireRows(t *testing.T, out string, of func(key string) []known) {
 	d := clitest.ReadDataset(t, out)
 	cell := func(row []string, name string) string { return row[d.Column(t, name)] }
 	var listed []string
-	seen := map[string]bool{}
+	seen, complete := map[string]bool{}, int64(0)
 	for i, row := range d.Rows {
 		key := cell(row, "key")
 		if cell(row, "outcome") == "rejected" {
@@ -130,6 +130,9 @@ func requireRows(t *testing.T, out string, of func(key string) []known) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("row %d: %+v, want %+v", i+1, got, want)
 		}
+		if want.emailBy != "" && want.phoneBy != "" {
+			complete++
+		}
 		paid := slices.ContainsFunc(want.asked, func(said string) bool { return !strings.HasPrefix(said, "embedded ") })
 		if credits := cell(row, "credits"); credits != strconv.FormatInt(want.credits, 10) && (paid || credits != "null" && credits != "0") {
 			t.Errorf("row %d costs %s, want %d", i+1, credits, want.credits)
@@ -140,6 +143,9 @@ func requireRows(t *testing.T, out string, of func(key string) []known) {
 				listed = append(listed, key+" "+said)
 			}
 		}
+	}
+	if counted := clitest.LastReport(t, out).Totals.Complete; counted != complete {
+		t.Errorf("%d rows are counted as complete, want %d", counted, complete)
 	}
 	var asked []string
 	a := clitest.ReadAsked(t, out)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -239,4 +240,26 @@ func TestPromisedIsPaidFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForgottenIsNotDown: a service that has forgotten what it promised is not down.
+func TestForgottenIsNotDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, _ := openIn(t)
+		var b *Buyer
+		s := newTasking(func(_ string, before int) resolution.Result {
+			if reason := b.remote.Pace.Snapshot().Reason; reason == pace.Dead {
+				t.Errorf("after %d looks it is %s", before, reason)
+			}
+			return failing(resolution.Protocol, 404)
+		})
+		b = buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
+			asksLater(r)
+			r.Later.Every = 5 * time.Second
+		})
+		got, err := askAll(t, b, people("a b c")...)
+		if err != nil || slices.ContainsFunc(got, func(a Answer) bool { return a.Reason != outcome.ReasonUnknownCall }) || len(s.polled) <= pace.DefaultOptions().DeadAfter {
+			t.Errorf("%+v after %d looks, %v", got, len(s.polled), err)
+		}
+	})
 }

@@ -173,8 +173,8 @@ func (r *request) observe(c *call, took time.Duration) (o pace.Outcome, failure 
 	case r.task == "":
 	case failure == nil:
 		o.LookAhead = pace.LookAhead{}
-	case failure.Over:
-		o.Kind = pace.Answered // the search failed, not the service
+	case failure.Over, isGone(failure):
+		o.Kind = pace.Answered // the search failed, or is not known, not the service
 	}
 	return o, failure
 }

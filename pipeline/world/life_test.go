@@ -103,8 +103,12 @@ func (h *history) live(ctx context.Context) {
 	h.disk.Failing = 0
 	h.world.GuardSQLite(h.dir, 0)
 	h.quiet(ctx, func(ctx context.Context, retry bool) { h.life(ctx, 0, retry) })
-	if !h.isWrong() {
-		h.offline(h.world.Begin(ctx, 0))
+	if h.isWrong() {
+		return
+	}
+	atRest := h.world.Begin(ctx, 0)
+	if h.offline(atRest); !h.isWrong() {
+		h.show(atRest)
 	}
 }
 
@@ -198,6 +202,9 @@ func (h *history) openStore(ctx context.Context, look bool) (opened, error) {
 func (h *history) remote(s opened, retry bool) *purchase.Remote {
 	o := pace.DefaultOptions()
 	o.Concurrency = h.plan.concurrency
+	if !h.known.calm && h.world.Below(4, "gives up"+h.name, h.lives) == 0 {
+		o.GiveUp = time.Duration(1+h.world.Below(60, "give up"+h.name, h.lives)) * time.Second
+	}
 	draws := 0
 	o.Random = func() float64 {
 		draws++
@@ -209,6 +216,10 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 		Budget: purchase.Budget{MaxCredits: h.service.credits, MaxCalls: h.service.calls}, Patience: h.plan.patience, Counters: &stats.CallCounters{},
 	}
 	s.delay(r.Pace.Crowded)
+	if !h.known.calm && h.world.Below(8, "deadline"+h.name, h.lives) == 0 {
+		r.Budget.MaxDuration = time.Duration(1+h.world.Below(60, "duration"+h.name, h.lives)) * time.Second
+	}
+	r.Strict = h.plan.dear && !h.known.calm && h.world.Below(3, "strict", h.lives) == 0
 	if h.plan.misses {
 		r.Plain404 = purchase.Plain404Miss
 	}
@@ -331,10 +342,14 @@ func (h *history) offline(ctx context.Context) {
 		return
 	}
 	defer b.Close()
+	plan := h.foresee(ctx, r)
 	h.unexpected("ask offline", h.answer(ctx, b, h.plan.keys, func(keys []string, got []purchase.Answer) {
 		for i, a := range got {
 			n := h.service.records[keys[i]].number
 			h.compare(n, a)
+			if p, planned := plan[keys[i]]; planned && (p.Outcome != a.Outcome || p.Reason != a.Reason) {
+				h.wrongly("key %d is planned as %s %s, and is %s %s", n, p.Outcome, p.Reason, a.Outcome, a.Reason)
+			}
 			if !h.known.late[n].IsZero() && a.Outcome != outcome.Matched && a.Outcome != outcome.NoMatch {
 				h.wrongly("the answer of key %d came to a machine that was replaced, and is gone: %s %s", n, a.Outcome, a.Reason)
 			}
@@ -347,4 +362,21 @@ func (h *history) offline(ctx context.Context) {
 			}
 		}
 	}))
+}
+
+// foresee is what a plan says of the keys.
+func (h *history) foresee(ctx context.Context, r *purchase.Remote) map[string]purchase.Looked {
+	plan := map[string]purchase.Looked{}
+	looked, err := r.Foresee(ctx, h.plan.operation, h.plan.keys, time.Now())
+	h.unexpected("plan", err)
+	unknown := false
+	for i, l := range looked {
+		plan[h.plan.keys[i]] = l
+		unknown = unknown || l.Open == answers.Unknown
+	}
+	waits, err := r.UnknownWait(ctx, h.plan.operation)
+	if h.unexpected("list the unknown calls", err); waits && !unknown || unknown && !waits && r.Keys == nil {
+		h.wrongly("that rows wait for the user is %t, and that calls are unknown is %t", waits, unknown)
+	}
+	return plan
 }

@@ -126,7 +126,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 // inOrder is the plan of a service among those of a world.
 func (p plan) inOrder(of plan, kind, first int) plan {
 	p.several, p.first, p.operation, p.keys = true, first, of.operation, of.keys
-	p.runs, p.allowance, p.misses, p.fails, p.spoils = 1, -1, false, 0, 0
+	p.runs, p.allowance, p.misses, p.dear, p.fails, p.spoils = 1, -1, false, false, 0, 0
 	p.retry, p.newKey, p.concurrency, p.logBytes, p.storeSlow = of.retry, of.newKey, of.concurrency, of.logBytes, of.storeSlow
 	batch, later := max(p.batch, 2), max(p.later, 0.3)
 	if p.batch, p.later = 0, 0; kind > 0 {

@@ -24,6 +24,7 @@ type plan struct {
 	window  time.Duration // for how long; 0 is for ever
 	said    time.Duration // for how long it says; 0 says nothing
 	prices  bool          // it says what an answer cost
+	dear    bool          // that is more than the user says
 	faulty  float64       // the share of requests that it fails
 	later   float64       // the share of answers that it posts
 	fails   float64       // the share of those that it gives up, and does not bill
@@ -135,6 +136,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 		}
 	}
 	p.several = !p.onS3 && often("several", 2)
+	p.dear = !p.several && p.batch == 0 && p.later == 0 && p.prices && p.credits < 0 && p.allowance < 0 && often("dear", 4)
 	return p
 }
 
@@ -153,8 +155,11 @@ func (p plan) key(number int) string {
 
 // price is what the user says that a call costs.
 func (p plan) price() purchase.Price {
-	if p.operation.IsKeyword() {
+	switch {
+	case p.operation.IsKeyword():
 		return purchase.Price{Match: 1}
+	case p.dear:
+		return purchase.Price{Match: price - 1}
 	}
 	return purchase.Price{Match: price}
 }

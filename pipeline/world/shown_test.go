@@ -1,0 +1,138 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// show compares what users are shown of a store at rest with what runs find in it. Then it forgets
+// an answer, and removes the others for their age: each is gone, and what was paid for it is not.
+func (h *history) show(ctx context.Context) {
+	s, found := h.find(ctx)
+	if s == nil {
+		return
+	}
+	days, err := s.SpentSince(ctx, "")
+	if h.unexpected("show", err); err == nil && s.Close() == nil {
+		h.compareShown(ctx, found, days)
+	}
+	if s, found = h.find(ctx); s != nil {
+		h.forget(ctx, s, found)
+		h.unexpected("close", s.Close())
+	}
+}
+
+// find opens the store, and looks up all keys; nil if it fails.
+func (h *history) find(ctx context.Context) (s *answers.Store, found []answers.Found) {
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, Readers: 1})
+	if h.unexpected("open", err); err != nil {
+		return nil, nil
+	}
+	found, err = s.Lookup(ctx, h.scope, h.plan.keys, answers.Freshness{}, true, nil)
+	h.unexpected("look up all keys", err)
+	for i := range found {
+		found[i].Answer.Body = bytes.Clone(found[i].Answer.Body)
+	}
+	return s, found
+}
+
+// compareShown compares lists, sums and an export with what was found.
+func (h *history) compareShown(ctx context.Context, found []answers.Found, days []answers.DaySpending) {
+	c, err := answers.OpenContents(ctx, h.dir)
+	if h.unexpected("open for reading", err); err != nil {
+		return
+	}
+	defer c.Close()
+	listed, open := map[string]answers.Answer{}, map[string]answers.State{}
+	all := c.List(ctx, answers.Filter{Service: h.scope.Service, Operation: h.scope.Operation, Bodies: true})
+	for item, err := range all {
+		h.unexpected("list", err)
+		listed[item.Key] = item.Answer
+	}
+	for call, err := range c.Unknown(ctx) {
+		h.unexpected("list unknown calls", err)
+		open[call.Key] = call.State
+	}
+	for call, err := range c.Parked(ctx) {
+		h.unexpected("list parked calls", err)
+		open[call.Key] = call.State
+	}
+	for i, f := range found {
+		a, is := listed[h.plan.keys[i]]
+		if is != f.Stored || is && (a.Outcome != f.Answer.Outcome || !bytes.Equal(a.Body, f.Answer.Body)) || open[h.plan.keys[i]] != f.Open {
+			h.wrongly("key %d is found as %q and %q, and listed as %q and %q", i, f.Answer.Outcome, f.Open, a.Outcome, open[h.plan.keys[i]])
+		}
+	}
+	st, err := c.Stat(ctx)
+	h.unexpected("count", err)
+	held, failed := c.Held(ctx, func(of answers.Scope) bool { return of == h.scope })
+	h.unexpected("count what is held", failed)
+	counted := int64(0)
+	for _, t := range st.Tallies {
+		counted += t.Answers
+	}
+	want := answers.Held{Answers: int64(len(listed)), Calls: int64(len(open))}
+	if got := (answers.Held{Answers: counted, Calls: st.Unknown + st.Parked + st.UnderWay}); got != want || held[h.scope] != want {
+		h.wrongly("%+v are listed, %+v counted, and %+v held", want, got, held[h.scope])
+	}
+	spent, err := c.SpentSince(ctx, "")
+	if h.unexpected("sum days", err); !slices.Equal(spent, days) {
+		h.wrongly("%v was spent by days, and is shown as %v", days, spent)
+	}
+	var exported bytes.Buffer
+	if h.unexpected("export", answers.Export(&exported, all)); bytes.Count(exported.Bytes(), []byte("\n")) != len(listed) {
+		h.wrongly("%d answers are listed, and exported as %q", len(listed), exported.String())
+	}
+}
+
+// forget forgets one key, and then all answers.
+func (h *history) forget(ctx context.Context, s *answers.Store, before []answers.Found) {
+	one := h.world.Below(len(h.plan.keys), "forget", h.lives)
+	paid := h.paid(ctx, s)
+	n, err := s.Forget(ctx, []answers.Hash{answers.Question{Scope: h.scope, Key: h.plan.keys[one]}.Hash()})
+	if h.unexpected("forget", err); err == nil && n == 1 != (before[one].Stored || before[one].Open != "") {
+		h.wrongly("%d questions are forgotten, of key %d", n, one)
+	}
+	before[one] = answers.Found{}
+	h.compareFound(ctx, s, before)
+	stored := 0
+	for i, f := range before {
+		if f.Stored {
+			stored++
+		}
+		before[i].Stored = false
+	}
+	n, err = s.Prune(ctx, time.Now().Add(time.Hour))
+	if h.unexpected("prune", err); err == nil && n != stored {
+		h.wrongly("%d answers of %d are pruned", n, stored)
+	}
+	h.compareFound(ctx, s, before)
+	if now := h.paid(ctx, s); now != paid {
+		h.wrongly("%+v is paid, and was %+v before answers were removed", now, paid)
+	}
+}
+
+// paid is what all runs have paid.
+func (h *history) paid(ctx context.Context, s *answers.Store) (all answers.Spending) {
+	for run := range h.plan.runs {
+		paid, _, err := s.SumSpent(ctx, h.payer(runName(run)))
+		h.unexpected("sum what is spent", err)
+		all = all.Plus(paid)
+	}
+	return all
+}
+
+// compareFound compares what is found now with what has to be.
+func (h *history) compareFound(ctx context.Context, s *answers.Store, want []answers.Found) {
+	found, err := s.Lookup(ctx, h.scope, h.plan.keys, answers.Freshness{}, true, nil)
+	h.unexpected("look up all keys", err)
+	for i, f := range found {
+		if f.Stored != want[i].Stored || f.Open != want[i].Open {
+			h.wrongly("key %d is found as %t and %q, and not as %t and %q", i, f.Stored, f.Open, want[i].Stored, want[i].Open)
+		}
+	}
+}

@@ -141,9 +141,9 @@ func (s Suite) report(t *testing.T, seed uint64, r result) {
 // maxTries is how often Replay tries a seed, until a trace comes again.
 const maxTries = 5
 
-// Replay shows that a seed that is tried twice has the same trace. The system may take the
-// processor away in the midst of a turn, which changes the next ones: one seed in thirty, and one
-// more, may need further tries. It is called by TestReplay.
+// Replay shows that a seed that is tried twice has the same trace. Where keepTurns can do nothing
+// the system may take the processor away in the midst of a turn, which changes the next ones: one
+// seed in thirty, and one more, may need further tries. It is called by TestReplay.
 func (s Suite) Replay(t *testing.T) {
 	p, found := ownPart(t)
 	if !found {

@@ -139,6 +139,7 @@ func (s batcher) PollBatch(_ context.Context, _ []resolution.Call, ids []string)
 	}
 	s.mu.Lock()
 	var looked []*delivery
+	first := slices.Min(ids) // all calls of a task board at one moment
 	for _, id := range ids {
 		d := s.pages[id]
 		d.polls++
@@ -147,16 +148,16 @@ func (s batcher) PollBatch(_ context.Context, _ []resolution.Call, ids []string)
 			s.wrong = append(s.wrong, "a look is for two tasks")
 		}
 	}
-	n := looked[0].polls
+	n := s.pages[first].polls
 	s.mu.Unlock()
-	time.Sleep(time.Duration(w.Draw("poll", ids[0], n) % uint64(20*time.Millisecond)))
+	time.Sleep(time.Duration(w.Draw("poll", first, n) % uint64(20*time.Millisecond)))
 	if err := s.machine.Awake(); err != nil {
 		return all(ids, err)
 	}
-	w.Note("poll %s for %d", ids[0], len(ids))
-	if n <= patient && w.Chance(s.plan.faulty/2, "poll fails", ids[0], n) {
+	w.Note("poll %s for %d", first, len(ids))
+	if n <= patient && w.Chance(s.plan.faulty/2, "poll fails", first, n) {
 		e := &resolution.CallError{Operation: s.plan.operation, Class: resolution.Unavailable, Status: 500, Sent: true}
-		if w.Below(2, "poll is limited", ids[0], n) == 0 {
+		if w.Below(2, "poll is limited", first, n) == 0 {
 			e.Class, e.Status = resolution.Limited, 429
 		}
 		return all(ids, e)

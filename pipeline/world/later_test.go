@@ -131,7 +131,7 @@ func (s *service) post(ctx context.Context, to *purchase.Deliveries, h *history)
 	var posts sync.WaitGroup
 	defer posts.Wait()
 	for ctx.Err() == nil {
-		d, wait := s.next()
+		d, wait := s.next(h)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -139,30 +139,47 @@ func (s *service) post(ctx context.Context, to *purchase.Deliveries, h *history)
 		case <-ctx.Done():
 		}
 		timer.Stop()
-		if d != nil && ctx.Err() == nil && !time.Now().Before(d.due) {
-			s.mu.Lock()
-			d.tries++
-			d.due = time.Now().Add(time.Duration(d.tries) * 30 * time.Second)
-			d.done = d.tries == maxPosts
-			s.mu.Unlock()
+		if d != nil && ctx.Err() == nil && s.takeUp(h, d) {
 			posts.Go(func() { s.postOne(ctx, to, h, d) })
 		}
 	}
 }
 
-// next is the delivery that is due first, and when.
-func (s *service) next() (first *delivery, wait time.Duration) {
+// takeUp begins a try to post a delivery, if it is due.
+func (s *service) takeUp(h *history, d *delivery) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if time.Now().Before(s.dueAt(h, d)) {
+		return false
+	}
+	d.tries++
+	d.due = time.Now().Add(time.Duration(d.tries) * 30 * time.Second)
+	d.done = d.tries == maxPosts
+	return true
+}
+
+// dueAt is when a delivery is due at a machine. Of several that are at work, each may be the first.
+func (s *service) dueAt(h *history, d *delivery) time.Time {
+	if h.bucket == nil {
+		return d.due
+	}
+	return d.due.Add(time.Duration(s.world.Below(1_000_000, "due at", d.ID, d.tries, h.lives)))
+}
+
+// next is the delivery that is due first, and when.
+func (s *service) next(h *history) (first *delivery, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var due time.Time
 	for _, d := range s.later {
-		if !d.done && (first == nil || d.due.Before(first.due)) {
-			first = d
+		if at := s.dueAt(h, d); !d.done && (first == nil || at.Before(due)) {
+			first, due = d, at
 		}
 	}
 	if first == nil {
 		return nil, time.Hour
 	}
-	return first, time.Until(first.due)
+	return first, time.Until(due)
 }
 
 func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *history, d *delivery) {

@@ -118,7 +118,11 @@ func (l Link) Do(r *http.Request) (*http.Response, error) {
 	case dead != nil && draw("on its way", 3) == 0:
 		return nil, dead
 	case dead != nil && draw("much later", 2) == 0:
-		b.later(arrives.Add(time.Duration(draw("later", uint64(10*time.Minute)))), r, body, int(draw("behind", 4)))
+		arrives, behind := arrives.Add(time.Duration(draw("later", uint64(10*time.Minute)))), int(draw("behind", 4))
+		if behind > 0 {
+			arrives = arrives.Add(Outage) // at the latest
+		}
+		b.later(arrives, r, body, behind)
 		return nil, dead
 	}
 	response := b.serve(r, body, b.hides(name, attempt))

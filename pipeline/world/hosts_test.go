@@ -103,10 +103,12 @@ type fate struct {
 }
 
 var (
-	appends, publishes = regexp.MustCompile("^PUT .*/log/"), regexp.MustCompile("^PUT .*/v/")
-	fateful            = []fate{
+	appends   = regexp.MustCompile("^PUT .*/log/")
+	publishes = regexp.MustCompile("^PUT .*/v/")
+	releases  = regexp.MustCompile("^DELETE .*/lease/")
+	fateful   = []fate{
 		{appends, 4}, {appends, 4}, {appends, 8}, {publishes, 3}, {regexp.MustCompile("/late/"), 3},
-		{regexp.MustCompile("^PUT .*/lease/"), 3}, {regexp.MustCompile("^DELETE .*/lease/"), 1},
+		{regexp.MustCompile("^PUT .*/lease/"), 3}, {releases, 1}, {releases, 1},
 	}
 )
 
@@ -158,7 +160,7 @@ var errCutOff = errors.New("the machine is believed dead")
 
 // maxRequests is more than any machine needs of the store, even if it is told for minutes that it
 // may not send.
-const maxRequests = 1000
+const maxRequests = 1500
 
 // machine is the next machine, which knows nothing.
 func (h *history) machine() *history {

@@ -156,3 +156,29 @@ func TestIs(t *testing.T) {
 		}
 	}
 }
+
+// TestCancelled: what its caller no longer waits for is not done.
+func TestCancelled(t *testing.T) {
+	w, _ := openList(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	held, free := make(chan struct{}), make(chan struct{})
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		_ = w.Write(t.Context(), func(*list) error { close(held); <-free; return nil })
+	})
+	<-held
+	done := make(chan error)
+	go func() { done <- w.Write(ctx, func(l *list) error { return l.add("a") }) }()
+	for w.Waiting() == 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller gets %v", err)
+	}
+	close(free)
+	callers.Wait()
+	if err := w.Write(t.Context(), func(l *list) error { return l.add("b") }); err != nil || names(t, w) != "b" {
+		t.Errorf("%q, %v", names(t, w), err)
+	}
+}

@@ -699,6 +699,10 @@ func TestKeptBody(t *testing.T) {
 		{"followed by nothing", func(s *Store) error { return s.Keep(ctx, q, nil) }, body, false},
 		{"answered", put, "", true},
 		{"answered and asked again", func(s *Store) error { must(t, put(s)); intent(t, s, q, Send{Run: "night", At: noon}); return nil }, "", false},
+		{"answered, and read again as none", func(s *Store) error {
+			must(t, put(s))
+			return s.Reopen(ctx, q, Answer{Body: []byte("other"), Received: noon})
+		}, "other", false},
 		{"forgotten", func(s *Store) error { _, err := s.Forget(ctx, []Hash{q.Hash()}); return err }, "", true},
 		{"older than is kept", func(s *Store) error { _, err := s.Prune(ctx, noon.Add(time.Hour)); return err }, "", false},
 		{"not so old", func(s *Store) error { _, err := s.Prune(ctx, noon); return err }, body, false},

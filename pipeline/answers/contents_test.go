@@ -15,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 func contents(t *testing.T, s *Store) *Contents {
@@ -394,5 +397,36 @@ func TestReadThatFails(t *testing.T) {
 	rename("gone", "runs")
 	if f := look(t, s, person("one"), Freshness{}); f.Answer.Run != "night" {
 		t.Errorf("read again: %+v", f)
+	}
+}
+
+// TestFlushThatFails: what cannot be written into the database stays in the log.
+func TestFlushThatFails(t *testing.T) {
+	s := open(t, t.TempDir())
+	must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}))
+	rename := func(from, to string) {
+		_, err := s.writer.Conn().ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
+		must(t, err)
+	}
+	rename("keys", "gone")
+	if err := s.flush(); err == nil {
+		t.Error("it was written into no table")
+	}
+	rename("gone", "keys")
+	must(t, s.flush())
+	if f := look(t, s, person("one"), Freshness{}); !f.Stored {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestOddRecord: a log whose record ends with what is no change cannot be read.
+func TestOddRecord(t *testing.T) {
+	dir := t.TempDir()
+	file, err := os.Create(filepath.Join(dir, logName(1)))
+	must(t, err)
+	log := appendlog.New(file)
+	must(t, log.Append([]byte("?")), file.Close())
+	if _, err := readLog(disk.Dir(dir), 1); !errors.Is(err, errRecord) {
+		t.Errorf("%v", err)
 	}
 }

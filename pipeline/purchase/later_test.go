@@ -263,3 +263,28 @@ func TestForgottenIsNotDown(t *testing.T) {
 		}
 	})
 }
+
+// TestLookIn: the first look at a page comes soon, unless the service asks for more, and the next ones
+// later and later. All looks at a task are as far apart as its entry says.
+func TestLookIn(t *testing.T) {
+	_, store := laterOf(t)
+	c := &call{question: answers.Question{Key: "k"}}
+	c.buyer = buyerFrom(t, resolution.NetworkToPhone, store, judging{}, nil)
+	for _, f := range []struct {
+		looks                     int
+		every, asked, least, most time.Duration
+	}{
+		{0, 0, 0, initialWait, initialWait},
+		{0, 0, 7 * time.Second, 7 * time.Second, 7 * time.Second},
+		{0, 0, time.Hour, maxWait, maxWait},
+		{8, 0, 0, time.Second, maxPollWait},
+		{0, 30 * time.Second, 0, 30 * time.Second, 30 * time.Second},
+		{8, 30 * time.Second, time.Minute, time.Minute, time.Minute},
+		{8, 30 * time.Second, 100 * time.Hour, pace.LongestPause, pace.LongestPause},
+	} {
+		c.buyer.remote.Later.Every = f.every
+		if got := c.lookIn(f.looks, f.asked); got < f.least || got > f.most {
+			t.Errorf("%+v: %s", f, got)
+		}
+	}
+}

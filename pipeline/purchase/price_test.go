@@ -173,3 +173,11 @@ func TestLeftOutIsPaid(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxCostOfAnOddKey: a search that another program has asked costs a full page of the dearest leads.
+func TestMaxCostOfAnOddKey(t *testing.T) {
+	q := answers.Question{Scope: answers.Scope{Operation: resolution.KeywordToLead}, Key: "odd"}
+	if got, want := (Price{Match: 2, Extra: 3}).MaxCost(q), int64(search.DefaultLimits().PageLimit)*8; got != want {
+		t.Errorf("%d, want %d", got, want)
+	}
+}

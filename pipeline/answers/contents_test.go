@@ -400,21 +400,21 @@ func TestReadThatFails(t *testing.T) {
 	}
 }
 
-// TestFlushThatFails: what cannot be written into the database stays in the log.
+// TestFlushThatFails: a call that cannot be written into the database stays in the log.
 func TestFlushThatFails(t *testing.T) {
 	s := open(t, t.TempDir())
-	must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}))
+	intent(t, s, person("one"), Send{Run: "night", At: noon})
 	rename := func(from, to string) {
 		_, err := s.writer.Conn().ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
 		must(t, err)
 	}
-	rename("keys", "gone")
+	rename("calls", "gone")
 	if err := s.flush(); err == nil {
 		t.Error("it was written into no table")
 	}
-	rename("gone", "keys")
+	rename("gone", "calls")
 	must(t, s.flush())
-	if f := look(t, s, person("one"), Freshness{}); !f.Stored {
+	if f := look(t, s, person("one"), Freshness{}); f.Open == "" {
 		t.Errorf("%+v", f)
 	}
 }

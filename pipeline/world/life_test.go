@@ -102,13 +102,17 @@ func (h *history) live(ctx context.Context) {
 	}
 	h.disk.Failing = 0
 	h.world.GuardSQLite(h.dir, 0)
+	if answers.Exist(h.dir) {
+		h.show(h.world.Begin(ctx, 0), false)
+		h.disk.Restart(false)
+	}
 	h.quiet(ctx, func(ctx context.Context, retry bool) { h.life(ctx, 0, retry) })
 	if h.isWrong() {
 		return
 	}
 	atRest := h.world.Begin(ctx, 0)
 	if h.offline(atRest); !h.isWrong() {
-		h.show(atRest)
+		h.show(atRest, true)
 	}
 }
 

@@ -3,27 +3,52 @@ package world
 import (
 	"bytes"
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// show compares what users are shown of a store at rest with what runs find in it. Then it forgets
-// an answer, and removes the others for their age: each is gone, and what was paid for it is not.
-func (h *history) show(ctx context.Context) {
+// show compares what users are shown of a store with what runs find in it, after a process was killed
+// and at rest. Then it forgets an answer, and removes the others for their age: each is gone, and what
+// was paid for it is not.
+func (h *history) show(ctx context.Context, rested bool) {
+	shown, err := h.openContents(ctx)
+	if h.unexpected("open for reading", err); err != nil {
+		return
+	}
+	defer shown.Close()
 	s, found := h.find(ctx)
 	if s == nil {
 		return
 	}
 	days, err := s.SpentSince(ctx, "")
-	if h.unexpected("show", err); err == nil && s.Close() == nil {
-		h.compareShown(ctx, found, days)
-	}
-	if s, found = h.find(ctx); s != nil {
+	h.unexpected("sum days", err)
+	h.compareShown(ctx, shown, found, days)
+	if rested {
+		h.unexpected("close", shown.Close()) // it keeps what is forgotten from being overwritten
 		h.forget(ctx, s, found)
-		h.unexpected("close", s.Close())
 	}
+	h.unexpected("close", s.Close())
+}
+
+// openContents opens the store for reading, with the logs that a process may have left. A look reads
+// them beside the database.
+func (h *history) openContents(ctx context.Context) (*answers.Contents, error) {
+	names, err := h.disk.Names()
+	for _, name := range names {
+		text, read := h.disk.ReadFile(name)
+		path := filepath.Join(h.dir, name)
+		err = errors.Join(err, read, os.WriteFile(path, text, 0o600))
+		defer os.Remove(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answers.OpenContents(ctx, h.dir)
 }
 
 // find opens the store, and looks up all keys; nil if it fails.
@@ -41,12 +66,7 @@ func (h *history) find(ctx context.Context) (s *answers.Store, found []answers.F
 }
 
 // compareShown compares lists, sums and an export with what was found.
-func (h *history) compareShown(ctx context.Context, found []answers.Found, days []answers.DaySpending) {
-	c, err := answers.OpenContents(ctx, h.dir)
-	if h.unexpected("open for reading", err); err != nil {
-		return
-	}
-	defer c.Close()
+func (h *history) compareShown(ctx context.Context, c *answers.Contents, found []answers.Found, days []answers.DaySpending) {
 	listed, open := map[string]answers.Answer{}, map[string]answers.State{}
 	all := c.List(ctx, answers.Filter{Service: h.scope.Service, Operation: h.scope.Operation, Bodies: true})
 	for item, err := range all {
@@ -61,8 +81,13 @@ func (h *history) compareShown(ctx context.Context, found []answers.Found, days 
 		h.unexpected("list parked calls", err)
 		open[call.Key] = call.State
 	}
+	underWay := int64(0)
 	for i, f := range found {
 		a, is := listed[h.plan.keys[i]]
+		if open[h.plan.keys[i]] == "" && f.Open == answers.Unknown { // it was under way when its process died
+			f.Open = ""
+			underWay++
+		}
 		if is != f.Stored || is && (a.Outcome != f.Answer.Outcome || !bytes.Equal(a.Body, f.Answer.Body)) || open[h.plan.keys[i]] != f.Open {
 			h.wrongly("key %d is found as %q and %q, and listed as %q and %q", i, f.Answer.Outcome, f.Open, a.Outcome, open[h.plan.keys[i]])
 		}
@@ -75,8 +100,8 @@ func (h *history) compareShown(ctx context.Context, found []answers.Found, days 
 	for _, t := range st.Tallies {
 		counted += t.Answers
 	}
-	want := answers.Held{Answers: int64(len(listed)), Calls: int64(len(open))}
-	if got := (answers.Held{Answers: counted, Calls: st.Unknown + st.Parked + st.UnderWay}); got != want || held[h.scope] != want {
+	want := answers.Held{Answers: int64(len(listed)), Calls: int64(len(open)) + underWay}
+	if got := (answers.Held{Answers: counted, Calls: st.Unknown + st.Parked + st.UnderWay}); got != want || st.UnderWay != underWay || held[h.scope] != want && want != (answers.Held{}) {
 		h.wrongly("%+v are listed, %+v counted, and %+v held", want, got, held[h.scope])
 	}
 	spent, err := c.SpentSince(ctx, "")

@@ -184,8 +184,8 @@ func (r *rowPlanner) work(ctx context.Context) error {
 	case r.order != nil:
 		w.suppress = rows.SuppressBy(d.NewSuppressor())
 	case d.Run.Order != nil:
-		for _, remote := range d.Run.Remotes() {
-			w.hashes = append(w.hashes, remote.Scope(d.Run.Job.Operation).Hasher())
+		for _, step := range d.Run.Order.Paid() {
+			w.hashes = append(w.hashes, step.Hasher(d.Run.Job.Operation))
 		}
 	case d.Run.Remote != nil:
 		w.price = int32(d.Run.Remote.Price.Max())
@@ -216,7 +216,7 @@ type rowWorker struct {
 	reader   keys.SearchReader
 	hash     func(key []byte) answers.Hash
 	price    int32
-	hashes   []func(key []byte) answers.Hash // of several resolvers
+	hashes   []func(key string) answers.Hash // of several resolvers
 	suppress order.Suppress
 	batch    columns.Batch
 	asked    []distinct.Key
@@ -295,7 +295,7 @@ func (w *rowWorker) ways(ctx context.Context, b *columns.Batch) error {
 			w.asked = append(w.asked, distinct.Key{Hash: w.hash([]byte(key)), Cost: codes[i]})
 		}
 		for _, hash := range w.hashes {
-			w.asked = append(w.asked, distinct.Key{Hash: hash([]byte(key))})
+			w.asked = append(w.asked, distinct.Key{Hash: hash(key)})
 		}
 	}
 	return nil

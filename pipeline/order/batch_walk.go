@@ -79,7 +79,8 @@ func (w *batchWalk) advance(ctx context.Context, some []int) error {
 	return working.Wait()
 }
 
-// do looks up or asks about some keys at one step. Keys with the same value to verify share a question.
+// do looks up or asks about some keys at one step. Keys may share a question, as those with the same
+// value to verify do.
 func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]string) error {
 	step, c := w.chain.order.Steps[a.step], w.chain
 	var questions []string
@@ -91,9 +92,12 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 		if verifies {
 			question = value
 		}
-		if a.kind == look {
+		if a.kind == look || step.Question != nil {
 			question, _ = resolution.CutAddress(question)
-			if step.Askable != nil && !step.Askable(question) {
+		}
+		if step.Question != nil {
+			var askable bool
+			if question, askable = step.Question(question); !askable {
 				w.record(a.step, q, value, step.classify(c.order, purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotAskable}, resolution.AnswerRow{}))
 				continue
 			}

@@ -2,9 +2,13 @@ package order_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // TestDifferences: whatever makes other rows is named, with its resolver; and what makes the same is
@@ -47,5 +51,15 @@ func TestDifferences(t *testing.T) {
 	}
 	if _, known := order.Differences(same, "service https://leads.example"); known {
 		t.Error("a service is taken for an order")
+	}
+}
+
+// TestHasher: keys that share a question have the hash under which it is stored.
+func TestHasher(t *testing.T) {
+	shares := func(key string) (string, bool) { return strings.ToLower(key), true }
+	s := &order.Step{Remote: &purchase.Remote{Name: "p", Question: "email:1"}, Question: shares}
+	hash := s.Hasher(resolution.EmailToHEM)
+	if stored := (answers.Question{Scope: s.Remote.Scope(resolution.EmailToHEM), Key: "a"}).Hash(); hash("A") != stored || hash("a") != stored || hash("b") == stored {
+		t.Error("keys of one question have other hashes")
 	}
 }

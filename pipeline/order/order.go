@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -48,8 +49,9 @@ type Step struct {
 	Entry string
 	// Fills are the columns that it may have; nil may be all.
 	Fills []string
-	// Askable reports whether it has a request for a key; nil has one for all.
-	Askable func(key string) bool
+	// Question is the key that a key, or a value to verify, is asked about under: some may share one. It
+	// is false if there is no request for it. nil asks about each as it is.
+	Question func(key string) (question string, askable bool)
 	// For are those of Order.Want for whose sake it is asked; nil is all that it fills.
 	For []string
 	// Accept are the values of columns, and of its own helpers, that are taken. A condition on a
@@ -204,6 +206,21 @@ func (s *Step) newCondition(column string, accepts []string) (c condition, err e
 	}
 	c.guards = g.group
 	return c, nil
+}
+
+// Hasher returns what hashes the question about a key as it is stored.
+func (s *Step) Hasher(op resolution.Operation) func(key string) answers.Hash {
+	scope := s.Remote.Scope(op)
+	return func(key string) answers.Hash {
+		return answers.Question{Scope: scope, Key: s.question(key)}.Hash()
+	}
+}
+
+func (s *Step) question(key string) string {
+	if s.Question != nil {
+		key, _ = s.Question(key)
+	}
+	return key
 }
 
 // AtRest returns an order that gives stored answers alone, and counts apart.

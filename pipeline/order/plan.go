@@ -94,7 +94,8 @@ func (p *Planner) Walk(ctx context.Context, keys []string, suppress Suppress) ([
 	}
 	codes := make([]int32, len(keys))
 	for q := range keys {
-		codes[q] = p.code(p.routeOf(&w.keys[q], &w.results[q]))
+		key, _ := resolution.CutAddress(keys[q])
+		codes[q] = p.code(p.routeOf(key, &w.keys[q], &w.results[q]))
 	}
 	return codes, p.addValues(w)
 }
@@ -108,10 +109,9 @@ func (p *Planner) addValues(w *batchWalk) error {
 				if s.looked == nil {
 					continue
 				}
-				scope := p.chain.order.Steps[step].Remote.Scope(p.operation)
 				v := p.visitOf(step, &s)
 				added[step] = append(added[step], distinct.Key{
-					Hash: answers.Question{Scope: scope, Key: value}.Hash(), Cost: p.code(route{visits: []visit{v}}),
+					Hash: p.chain.order.Steps[step].Hasher(p.operation)(value), Cost: p.code(route{visits: []visit{v}}),
 				})
 			}
 		}
@@ -126,8 +126,8 @@ func (p *Planner) addValues(w *batchWalk) error {
 	return nil
 }
 
-// routeOf is the route that a key took.
-func (p *Planner) routeOf(k *key, r *result) route {
+// routeOf is the route that a key took. Whether it pays for a question that others may share is not sure.
+func (p *Planner) routeOf(text string, k *key, r *result) route {
 	w := route{visits: make([]visit, len(p.chain.order.Steps)), got: r.got, free: k.calls == 0 && r.answered(p.chain.order, k)}
 	if p.chain.order.all == 0 && r.matched {
 		w.got = 1
@@ -140,7 +140,7 @@ func (p *Planner) routeOf(k *key, r *result) route {
 			continue
 		}
 		v := p.visitOf(i, answer)
-		v.sure = v.asks && answer.call == 1 || !v.asks && !asked
+		v.sure = v.asks && answer.call == 1 && s.question(text) == text || !v.asks && !asked
 		w.visits[i] = v
 		asked = asked || v.asks
 	}

@@ -108,7 +108,7 @@ func (f fact) play(t *testing.T) (asked, row, said string) {
 			case "fills":
 				s.Fills = strings.Split(value, ",")
 			case "askable":
-				s.Askable = func(string) bool { return false }
+				s.Question = func(string) (string, bool) { return "", false }
 			}
 		}
 		is := &scripted{order: o, step: s, offline: offline, calls: &calls}

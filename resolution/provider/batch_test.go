@@ -249,3 +249,18 @@ func TestOneQuestion(t *testing.T) {
 		}
 	}
 }
+
+// TestHashedEcho: an element says whose it is by the address or by the hash that was sent.
+func TestHashedEcho(t *testing.T) {
+	r, _ := parsed(t, batchOf(`each: {h: "{email_md5}"}, answers: out, echo: me`)).Request("email")
+	ann, bob := emailForm("email_md5", "ann@x.example"), emailForm("email_md5", "bob@x.example")
+	for _, f := range []struct{ first, second, want string }{
+		{"ann@x.example", bob, "match match"}, {ann, "Bob@X.example", "match match"}, {bob, "ann@x.example", " "}, {ann, "cy@x.example", " "},
+	} {
+		body := fmt.Sprintf(`{"out":[{"email":"a","me":%q},{"email":"b","me":%q}]}`, f.first, f.second)
+		all := r.Judge(Answer{Status: 200, Body: []byte(body)}, "ann@x.example", bob)
+		if got := string(all[0].Outcome + " " + all[1].Outcome); got != f.want {
+			t.Errorf("%s: %q, want %q", body, got, f.want)
+		}
+	}
+}

@@ -13,18 +13,19 @@ import (
 // checkEchoes makes a batch without ids unknown if its elements are not in the order of the request:
 // one has the key of another, or of nobody, where echo says that it has its own; without echo, one
 // names the key of another anywhere and not its own. A key that is "" is not known.
-func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []string) {
+func (r *Request) checkEchoes(all []Verdict, keys []string) {
+	b := r.batch
 	if b.id != nil || b.echo == nil && len(keys) < 2 {
 		return
 	}
 	of := make(map[string]int, len(keys))
 	for i, key := range keys {
 		if key != "" {
-			of[key] = i
+			of[r.question(key)] = i
 		}
 	}
 	for i := range all {
-		if own, other := b.names(&all[i], i, kind, keys[i] != "", of); other && !own {
+		if own, other := r.names(&all[i], i, keys[i] != "", of); other && !own {
 			fault := "the answer to a batch has the keys in another order"
 			if b.echo != nil {
 				fault = "an element of a batch has the key of another one where echo looks for its own"
@@ -39,18 +40,18 @@ func (b *batch) checkEchoes(all []Verdict, kind resolution.Identifier, keys []st
 
 // names says whether the element at a place has the key of that place, and whether it has another;
 // isKnown says whether it is known which key that place has.
-func (b *batch) names(v *Verdict, place int, kind resolution.Identifier, isKnown bool, of map[string]int) (own, other bool) {
+func (r *Request) names(v *Verdict, place int, isKnown bool, of map[string]int) (own, other bool) {
 	reading(v.Body, func(v jsontree.Value) {
-		if b.echo != nil {
-			if text := jsontree.Text(b.echo.one(v)); text != "" {
-				at, is := of[keyIn(kind, text)]
+		if echo := r.batch.echo; echo != nil {
+			if text := jsontree.Text(echo.one(v)); text != "" {
+				at, is := of[r.question(keyIn(r.kind, text))]
 				own = is && at == place
 				other = is || isKnown
 			}
 			return
 		}
 		texts(v, func(text string) {
-			if at, is := of[keyIn(kind, text)]; is {
+			if at, is := of[r.question(keyIn(r.kind, text))]; is {
 				own, other = own || at == place, other || at != place
 			}
 		})

@@ -60,7 +60,7 @@ func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
 		if r.batch != nil {
 			if list, is := r.batch.list(got); is {
 				all = r.batch.judge(list, got, n, ids)
-				r.batch.checkEchoes(all, r.kind, keys)
+				r.checkEchoes(all, keys)
 				if a.Polled {
 					waitOn(all)
 				}

@@ -350,7 +350,7 @@ func (r *Request) ask() *send {
 // finish adds what follows from the rest.
 func (e *Entry) finish() {
 	for _, request := range e.requests {
-		request.name = nameOf(request)
+		request.name, request.hash = nameOf(request), hashOf(request)
 	}
 	e.digest = sum(e.describe())
 	slices.Sort(e.warnings)

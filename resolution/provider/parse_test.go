@@ -79,7 +79,7 @@ func TestEntry(t *testing.T) {
 		{"ip", []string{"192.0.2.1", "2001:db8::1"}, `POST /bulk {"a":{"b":1,"list":[{"ip":"192.0.2.1","ref":"1"},{"ip":"2001:db8::1","ref":"2"}]},"z":"y"}`},
 	} {
 		r, _ := e.Request(f.kind)
-		_, askable := r.Key(f.keys[0])
+		_, askable := r.Question(f.keys[0])
 		m, is := r.Message(f.keys...)
 		got := strings.TrimSpace(m.Method + " " + m.Target + " " + m.Body)
 		if want := strings.Replace(f.want, "c04d4bd9b3bc0b0f5ab6d2f0c4e9ea1f", emailForm("email_md5", f.keys[0]), 1); is != (f.want != "") || askable != is || is && got != want {
@@ -191,6 +191,41 @@ func hostile() map[string]string {
 	}
 }
 
+// TestHashedQuestion: an address and its hash are one question where nothing but the hash is sent, and
+// keys of other forms have no question.
+func TestHashedQuestion(t *testing.T) {
+	const address, md5 = "ann@x.example", "b41b6e6ae2c3b7b7c2f5a9a2ba45b1b9"
+	hash := emailForm("email_md5", address)
+	for _, f := range []struct{ ask, more, address, md5 string }{
+		{`ask: {email: "GET /p?u={email}"}`, "", address, ""},
+		{`ask: {email: "GET /p?u={email_md5}"}`, "", hash, md5},
+		{`ask: {email: "GET /{email_md5}?u={email_md5}"}`, "", hash, md5},
+		{`ask: {email: "GET /p?u={email_md5}&e={email}"}`, "", address, ""},
+		{`ask: {email: "GET /p?u={email_md5}&s={email_sha256}"}`, "", address, ""},
+		{`batch: {size: 2, ask: "POST /b", each: {h: "{email_md5}", r: "{ref}"}, in: l, answers: l, id: {send: r, back: r}}`, "", hash, md5},
+		{`ask: {email: "GET /p?u={email}"}` + "\n" + `  batch: {size: 2, ask: "POST /b", each: "{email_md5}", in: ".", answers: "."}`, "", hash, md5},
+		{`ask: {email: "GET /p?u={email}"}` + "\n" + `  batch: {size: 2, ask: "POST /b", each: "{email_md5}", in: ".", answers: ".", same_answer: true}`, "", address, md5},
+		{`ask: {email: "GET /p?u={email_md5}"}`, "  later: {ask: \"GET /l/{id}?e={email}\", every: 1s, wait: 1m}\n", address, md5},
+		{`ask: {email: "GET /p?u={email_md5}"}`, "  later: {ask: \"GET /l/{email_md5}/{id}\", every: 1s, wait: 1m}\n", hash, md5},
+	} {
+		text := strings.Replace(plain, "ask:\n    email: \"GET /v1/find?email={email}\"", f.ask+"\n"+f.more, 1)
+		if f.more != "" {
+			text = strings.Replace(text, "answers:", "answers:\n    - later: 202", 1)
+		}
+		e, err := Parse("p.yaml", []byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", f.ask, err)
+			continue
+		}
+		r, _ := e["p"].Request("email")
+		for key, want := range map[string]string{address: f.address, md5: f.md5} {
+			if got, is := r.Question(key); is != (want != "") || is && got != want {
+				t.Errorf("%s, %s: %s %v, want %s", f.ask, key, got, is, want)
+			}
+		}
+	}
+}
+
 // TestHostile: an entry that is made to take memory is refused in less than a megabyte.
 func TestHostile(t *testing.T) {
 	for name, text := range hostile() {
@@ -240,7 +275,7 @@ func FuzzParse(f *testing.F) {
 			for _, kind := range e.Kinds() {
 				r, _ := e.Request(kind)
 				m, is := r.Message(key)
-				if _, askable := r.Key(key); is != askable || is && (strings.ContainsAny(m.Target, " \r\n#") || m.Target[0] != '/') {
+				if _, askable := r.Question(key); is != askable || is && (strings.ContainsAny(m.Target, " \r\n#") || m.Target[0] != '/') {
 					t.Errorf("%q, %v, but askable %v", m, is, askable)
 				}
 			}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/hex"
 	"net/netip"
 	"slices"
@@ -42,6 +43,7 @@ type Request struct {
 	batch  *batch // nil without one; else it is used
 	fields *fields
 	name   string
+	hash   string // email_md5 or email_sha256, if it sends nothing else of a key; else ""
 }
 
 // batch is how many keys are asked about in one request.
@@ -72,15 +74,21 @@ func (r *Request) Name() string { return r.name }
 // Kind is what is asked about.
 func (r *Request) Kind() resolution.Identifier { return r.kind }
 
-// Key is what tells the question about a key from others at this provider: keys with the same
-// text are one question. A key that lacks the form which the provider asks for is not askable.
-func (r *Request) Key(key string) (rendered string, askable bool) {
+// Question is the key of the question about a key: an address and its hash are one question to who is
+// asked about the hash alone. A key that lacks the form which the provider asks for is not askable.
+func (r *Request) Question(key string) (question string, askable bool) {
 	if r.batch != nil {
-		element, is := r.batch.each.render(nil, withRef(formOf(key), 0))
-		return string(element), is && r.batch.askable(key)
+		return r.question(key), r.batch.askable(key)
 	}
-	m, is := r.one.render(formOf(key))
-	return strings.TrimSuffix(m.Method+" "+m.Target+"\n"+m.Body, "\n"), is
+	_, askable = r.one.render(formOf(key))
+	return r.question(key), askable
+}
+
+func (r *Request) question(key string) string {
+	if r.hash == "" {
+		return key
+	}
+	return cmp.Or(emailForm(r.hash, key), key)
 }
 
 // Message is the request about some keys, all of which are askable; one without a batch.
@@ -199,6 +207,30 @@ func nameOf(r *Request) string {
 	d.headers(r.entry.headers)
 	digest := sum(d.String())
 	return string(r.kind) + ":" + hex.EncodeToString(digest[:8])
+}
+
+// hashOf is the hash of addresses that a request and its polls send, if they send nothing else of a
+// key; else "".
+func hashOf(r *Request) string {
+	var places []string
+	add := func(name string) {
+		if kindOf(name) == r.kind {
+			places = append(places, name)
+		}
+	}
+	if r.batch != nil {
+		r.batch.each.places(add)
+	}
+	if r.one != nil && (r.batch == nil || r.batch.sameAnswer) {
+		r.one.places(add)
+	}
+	if later := r.entry.later; later != nil && later.ask != nil {
+		later.ask.places(add)
+	}
+	if places = slices.Compact(places); len(places) == 1 && strings.HasPrefix(places[0], "email_") {
+		return places[0]
+	}
+	return ""
 }
 
 // sameID is the spelling of an id that is compared. Addresses have several.

@@ -266,7 +266,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	digest := e.Digest()
 	step.Entry, step.Fills, step.Verifies = hex.EncodeToString(digest[:8]), e.Columns(), verifies[e.Check]
 	step.Helpers = append(step.Helpers, e.HelperNames()...)
-	step.Askable = func(key string) bool { _, can := request.Key(key); return can }
+	step.Question = request.Question
 	remote := f.remote
 	r := &purchase.Remote{
 		Name: e.Name, Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,

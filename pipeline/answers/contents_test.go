@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"os"
@@ -428,5 +429,13 @@ func TestOddRecord(t *testing.T) {
 	must(t, log.Append([]byte("?")), file.Close())
 	if _, err := readLog(disk.Dir(dir), 1); !errors.Is(err, errRecord) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestExportThatFails: an export of answers that cannot all be read is none.
+func TestExportThatFails(t *testing.T) {
+	broken := errors.New("broken")
+	if err := Export(io.Discard, func(yield func(Item, error) bool) { _ = yield(Item{}, nil) && yield(Item{}, broken) }); !errors.Is(err, broken) {
+		t.Errorf("%v, want %v", err, broken)
 	}
 }

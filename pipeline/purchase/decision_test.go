@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -122,6 +123,23 @@ func TestAgesOfARun(t *testing.T) {
 		r := &Remote{RefreshMatch: 2 * time.Hour, RunBegan: f.runBegan}
 		if got := r.Freshness(now).Of(answers.Matched, f.bought); got != f.fresh {
 			t.Errorf("%s: fresh %t, want %t", f.name, got, f.fresh)
+		}
+	}
+}
+
+// TestOpenReason: what the rows of an open call say, which may not be sent again.
+func TestOpenReason(t *testing.T) {
+	for _, f := range []struct {
+		op   resolution.Operation
+		open answers.State
+		want string
+	}{
+		{resolution.Enrichment, answers.Unknown, outcome.ReasonUnknownCall}, {resolution.Enrichment, answers.UnderWay, outcome.ReasonUnknownCall},
+		{resolution.Enrichment, answers.Parked, outcome.ReasonNoCallback},
+		{resolution.KeywordToLead, answers.Parked, outcome.ReasonUnfinished}, {resolution.KeywordToLead, answers.Unknown, outcome.ReasonUnknownCall},
+	} {
+		if got := openReason(f.op, answers.Found{Open: f.open}); got != f.want {
+			t.Errorf("%s, %s: %s, want %s", f.op, f.open, got, f.want)
 		}
 	}
 }

@@ -124,3 +124,24 @@ func TestMostPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestNoPlace: a page is refused for others that the service makes if these are too many, or if their
+// credits are reserved.
+func TestNoPlace(t *testing.T) {
+	for _, f := range []struct {
+		err    error
+		others bool
+		want   bool
+	}{
+		{&resolution.CallError{Class: resolution.Limited, Code: tooManyActive}, false, true},
+		{&resolution.CallError{Class: resolution.Limited}, true, false},
+		{&resolution.CallError{Class: resolution.NoCredits}, true, true},
+		{&resolution.CallError{Class: resolution.NoCredits}, false, false},
+		{&resolution.CallError{Class: resolution.Unavailable}, true, false},
+		{errors.New("odd"), true, false}, {nil, true, false},
+	} {
+		if got := noPlace(f.err, f.others) != nil; got != f.want {
+			t.Errorf("%v, with others %t: %t", f.err, f.others, got)
+		}
+	}
+}

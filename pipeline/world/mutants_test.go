@@ -24,6 +24,7 @@ var mutated = worldtest.Mutated{
 		{"pipeline/pace/lookahead.go", "forecast.learn", "rise >= float64(f.maxLeft)/2 becomes rise > float64(f.maxLeft)/2", "It is a guess, as good of exactly half as of a little more."},
 		{"pipeline/pace/lookahead.go", "history.sure", "return 0 becomes return 1", "There is a sample whenever it is asked."},
 		{"pipeline/pace/spacing.go", "spacing.wait", "early > 0 becomes early > 1", "Nothing waits for a nanosecond."},
+		{"pipeline/purchase/await.go", "package", "5 * time.Second becomes 6 * time.Second", "It says how seldom a page is looked for."},
 		{"pipeline/purchase/await.go", "call.lookIn", "every > 0 becomes every > 1", "Nothing looks every nanosecond."},
 		{"pipeline/purchase/codec.go", "codec.forPages", "return resolution.Reply{}, err is left out", "All keys of pages can be read: Query.Key has made them."},
 		{"pipeline/purchase/request.go", "request.ask", "o.Kind < r.outcome.Kind becomes o.Kind <= r.outcome.Kind", "Of equal outcomes any may be told."},

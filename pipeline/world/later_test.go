@@ -16,6 +16,7 @@ import (
 type delivery struct {
 	resolution.Delivery
 	number, tries   int
+	copy            int // of one that is posted more than once
 	polls           int
 	failed, spoiled bool
 	made, due       time.Time
@@ -41,6 +42,7 @@ func (s *service) promise(r *record, call resolution.Call, d *delivery) {
 	s.send(d)
 	if s.world.Below(4, "posted twice", r.number, r.requests) == 0 {
 		again, most := *d, time.Second
+		again.copy = 1
 		if s.world.Below(2, "again much later", r.number, r.requests) == 0 {
 			most = time.Minute
 		}
@@ -65,6 +67,7 @@ func (s *service) postAgain(r *record, request int) {
 	defer s.mu.Unlock()
 	if r.givenUp != nil && s.world.Below(2, "given up again", r.number, request) == 0 {
 		again := *r.givenUp
+		again.copy = 1 + request
 		again.tries, again.due, again.done = 0, time.Now(), false
 		again.spoiled = s.world.Chance(s.plan.spoils, "spoils again", r.number, request)
 		s.send(&again)
@@ -193,7 +196,7 @@ func (s *service) postOne(ctx context.Context, to *purchase.Deliveries, h *histo
 	}
 	tries := d.tries
 	s.mu.Unlock()
-	s.world.Pause("post", d.ID, tries) // many may be due when a life begins
+	s.world.Pause("post", d.ID, d.copy, tries) // many may be due when a life begins
 	if s.world.Below(4, "posted too early", d.ID, tries) == 0 {
 		early := posted
 		early.Body = fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, d.ID)

@@ -29,8 +29,9 @@ without an answer. The list has no personal data: questions are shown by their
 key hash, the SHA-256 of service, operation and key, as in reports.
 
 An unknown call may have been billed. The service's support can look it up by
-its idempotency key and request id, a provider's by the latter. A run sends it again only with --retry-unknown,
-or with --idempotent while its key, by the time it was first sent, is young enough.`,
+its idempotency key and request id, a provider's by the latter. A run sends it
+again only with --retry-unknown, or with --idempotent while its key, by the time
+it was first sent, is young enough.`,
 		Example: `  leadetl answers list --unknown
   leadetl answers list --operation enrichment --json | jq -r .key_hash`,
 		Args: cli.NoArguments,

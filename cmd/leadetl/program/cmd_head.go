@@ -41,9 +41,9 @@ func newHeadCommand(std cli.Streams) *cobra.Command {
 
 The table fits the terminal: long values are cut, columns that say where a row
 comes from are last, and columns that do not fit, or have no value in these
-rows, are named below it; --columns shows all that it names. So are the rows of the dataset and what all runs have
-paid for it. JSON Lines have every column, in the order of the
-files, with numbers and lists as such.
+rows, are named below it; --columns shows all that it names. So are the rows of
+the dataset and what all runs have paid for it. JSON Lines have every column, in
+the order of the files, with numbers and lists as such.
 
 DATASET may also be the _changes, _rejects, _suppressed or _asked of a dataset,
 or what leadetl changes has written.

@@ -409,6 +409,11 @@ func TestFlushThatFails(t *testing.T) {
 		_, err := s.writer.Conn().ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
 		must(t, err)
 	}
+	rename("log", "gone")
+	if calls, err := s.OpenCalls(t.Context(), people); err == nil {
+		t.Errorf("calls of which it is not known how far the database has them: %+v", calls)
+	}
+	rename("gone", "log")
 	rename("calls", "gone")
 	if err := s.flush(); err == nil {
 		t.Error("it was written into no table")

@@ -27,6 +27,7 @@ var mutated = worldtest.Mutated{
 		{"pipeline/purchase/await.go", "package", "5 * time.Second becomes 6 * time.Second", "It says how seldom a page is looked for."},
 		{"pipeline/purchase/await.go", "call.lookIn", "every > 0 becomes every > 1", "Nothing looks every nanosecond."},
 		{"pipeline/purchase/codec.go", "codec.forPages", "return resolution.Reply{}, err is left out", "All keys of pages can be read: Query.Key has made them."},
+		{"pipeline/purchase/retry.go", "sleep", "defer timer.Stop() is left out", "The timer ends by itself."},
 		{"pipeline/purchase/request.go", "request.ask", "o.Kind < r.outcome.Kind becomes o.Kind <= r.outcome.Kind", "Of equal outcomes any may be told."},
 	},
 }

@@ -85,7 +85,7 @@ func newKilled(t *testing.T, seed uint64) *killed {
 		o.Key, o.Seed, o.Ledger, o.Faults, o.Latency = clitest.RemoteKey, seed, x.path(o.Name+".ledger"), badservice.ProviderStorm(), time.Duration(i+1)*2*time.Millisecond
 		o.Faults.Limited /= 4 // takes time alone
 		if o.Polls > 0 {      // what a poll cannot read is polled for again
-			o.Faults.Missing, o.Faults.Twice, o.Faults.Foreign, o.Faults.Short = 0, 0, 0, 0
+			o.Faults.Missing, o.Faults.Twice, o.Faults.Foreign, o.Faults.Short, o.Faults.Waits = 0, 0, 0, 0, 0
 		}
 		model, err := badservice.NewProvider(badservice.ProviderOptions{Name: o.Name, Matched: o.Matched, Email: o.Email, Phone: o.Phone})
 		if err != nil {

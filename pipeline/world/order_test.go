@@ -474,7 +474,8 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool, err error) {
 	return skipped, nil
 }
 
-// lacksAnswer reports whether a row went on, or failed, without an answer that counts for the verdict.
+// lacksAnswer reports whether a row went on, failed or waits without an answer that counts for the
+// verdict.
 func (o *several) lacksAnswer(b *columns.Batch, i int) bool {
 	counts := func(name string) bool {
 		return slices.ContainsFunc(o.steps[:min(o.few+1, len(o.steps))], func(s order.Step) bool { return s.Name == name })
@@ -485,7 +486,7 @@ func (o *several) lacksAnswer(b *columns.Batch, i int) bool {
 		}
 	}
 	badRow := strings.HasPrefix(b.Reasons[i], "refused:refused:")
-	return b.Outcomes[i] == outcome.Failed && !badRow && counts(b.Reasons[i][strings.LastIndex(b.Reasons[i], ":")+1:])
+	return (b.Outcomes[i] == outcome.Failed || b.Outcomes[i] == outcome.Skipped) && !badRow && counts(b.Reasons[i][strings.LastIndex(b.Reasons[i], ":")+1:])
 }
 
 // compareAll compares the rows of a life. Whether the verdict is in doubt is known when all are made.

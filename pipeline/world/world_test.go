@@ -24,6 +24,7 @@ var again = []uint64{
 	3793,  // the removal of a file of open calls arrives when the same calls are open again
 	4577,  // the user interrupts the last life, before an unknown call is sent again
 	10710, // a machine that slept while it opened the state takes the log over from its successor
+	27701, // the credits of one resolver end, and a later one is judged by other keys
 }
 
 // TestWorld tries seeds.

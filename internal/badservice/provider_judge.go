@@ -203,8 +203,8 @@ func (p *Provider) render(all []element, whole func(Fate, float64) bool) (kind F
 	return kind, r
 }
 
-// renderBatch writes the answer to a batch, whose elements have a status each. In one by position that
-// lacks an element none is there twice: nobody could tell then whose the elements are.
+// renderBatch writes the answer to a batch, whose elements have a status each. If elements go by
+// position and one is missing, no other comes twice: then nobody could tell whose they are.
 func (p *Provider) renderBatch(all []element, whole func(Fate, float64) bool) (kind Fate, r *reply) {
 	kind = Answered
 	var list []any

@@ -81,16 +81,24 @@ func (d *Disk) Create(name string, _ fs.FileMode) (disk.File, error) {
 
 // Open is that of disk.Folder.
 func (d *Disk) Open(name string) (disk.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.existing(name)
+	if err != nil {
+		return nil, err
+	}
+	return handle{d, f, name}, nil
+}
+
+// existing is the file of a name that is there. The caller holds the lock.
+func (d *Disk) existing(name string) (*file, error) {
 	if err := d.world.Alive(); err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f := d.names[name]
-	if f == nil {
-		return nil, fs.ErrNotExist
+	if f := d.names[name]; f != nil {
+		return f, nil
 	}
-	return handle{d, f, name}, nil
+	return nil, fs.ErrNotExist
 }
 
 // file is the file of a name, which it makes if there is none.
@@ -106,14 +114,11 @@ func (d *Disk) file(name string) *file {
 
 // ReadFile is that of disk.Folder.
 func (d *Disk) ReadFile(name string) ([]byte, error) {
-	if err := d.world.Alive(); err != nil {
-		return nil, err
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.names[name]
-	if f == nil {
-		return nil, fs.ErrNotExist
+	f, err := d.existing(name)
+	if err != nil {
+		return nil, err
 	}
 	return slices.Clone(f.text), nil
 }

@@ -437,7 +437,7 @@ func TestOddRecord(t *testing.T) {
 	}
 }
 
-// TestExportThatFails: an export of answers that cannot all be read is none.
+// TestExportThatFails: an export ends with the error of the first answer that cannot be read.
 func TestExportThatFails(t *testing.T) {
 	broken := errors.New("broken")
 	if err := Export(io.Discard, func(yield func(Item, error) bool) { _ = yield(Item{}, nil) && yield(Item{}, broken) }); !errors.Is(err, broken) {

@@ -227,6 +227,7 @@ func ReadAsked(t testing.TB, folder string) *Dataset {
 	return ReadParts(t, filepath.Join(folder, sinks.AskedFolder))
 }
 
+// ReadParts reads the parts in a folder, which may be one of a dataset's.
 func ReadParts(t testing.TB, folder string) *Dataset {
 	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(folder, "part-*.parquet"))

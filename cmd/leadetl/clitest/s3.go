@@ -93,6 +93,14 @@ func (j *S3Job) Rows(key string) int64 {
 // Files are the files of a folder by name, without what tells of a run.
 func Files(t testing.TB, folder string) map[string]string {
 	t.Helper()
+	found := allFiles(t, folder)
+	maps.DeleteFunc(found, func(name, _ string) bool { return strings.HasPrefix(name, "_report") || name == "_manifest.json" })
+	return found
+}
+
+// allFiles are the files of a folder and of those in it, by name.
+func allFiles(t testing.TB, folder string) map[string]string {
+	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -100,9 +108,7 @@ func Files(t testing.TB, folder string) map[string]string {
 		}
 		name, _ := filepath.Rel(folder, path)
 		data, err := os.ReadFile(path)
-		if !strings.HasPrefix(name, "_report") && name != "_manifest.json" {
-			found[name] = string(data)
-		}
+		found[name] = string(data)
 		return err
 	})
 	if err != nil {
@@ -114,20 +120,14 @@ func Files(t testing.TB, folder string) map[string]string {
 // RequireNowhere looks for a text in the bytes of all files of a folder.
 func RequireNowhere(t testing.TB, folder, text string) {
 	t.Helper()
-	files := 0
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	files := allFiles(t, folder)
+	for name, content := range files {
+		if strings.Contains(content, text) {
+			t.Errorf("%q is in %s", text, name)
 		}
-		files++
-		data, err := os.ReadFile(path)
-		if strings.Contains(string(data), text) {
-			t.Errorf("%q is in %s", text, path)
-		}
-		return err
-	})
-	if err != nil || files == 0 {
-		t.Errorf("%d files, %v", files, err)
+	}
+	if len(files) == 0 {
+		t.Errorf("%s has no files", folder)
 	}
 }
 

@@ -169,10 +169,12 @@ func failedRows(t sinks.Totals) error {
 	case t.Failed == 0:
 		return nil
 	case unknown == 0:
-	case t.Failed == 1 && unknown == 1:
-		text += " because its call may have been billed" + next
 	case unknown == t.Failed:
-		text += " because their calls may have been billed" + next
+		calls := "their calls"
+		if unknown == 1 {
+			calls = "its call"
+		}
+		text += " because " + calls + " may have been billed" + next
 	default:
 		text += fmt.Sprintf("; the calls of %s of them may have been billed%s", figures.Grouped(unknown), next)
 	}

@@ -49,7 +49,7 @@ type exitMeaning struct {
 }
 
 // exitTable explains the exit codes. Help texts are made from it, and the
-// table of README.md repeats it.
+// table of docs/reference/exit-codes.md repeats it.
 var exitTable = []exitMeaning{
 	{ExitDone, "done", "nothing needs to be done"},
 	{ExitFailure, "internal failure, such as a full disk", "a person repairs it"},

@@ -384,9 +384,9 @@ func TestReportOfAnUnfinishedRunListsItsFiles(t *testing.T) {
 	}
 }
 
-// TestPageOfTheReport: docs/report.md explains every member, and no other.
+// TestPageOfTheReport: docs/reference/report.md explains every member, and no other.
 func TestPageOfTheReport(t *testing.T) {
-	page, err := os.ReadFile("../docs/report.md")
+	page, err := os.ReadFile("../docs/reference/report.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestPageOfTheReport(t *testing.T) {
 		}
 	}
 	if want := members(reflect.TypeFor[report.Report](), ""); !slices.Equal(shown, want) {
-		t.Errorf("docs/report.md lists\n%s\nwant\n%s", strings.Join(shown, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/reference/report.md lists\n%s\nwant\n%s", strings.Join(shown, "\n"), strings.Join(want, "\n"))
 	}
 }
 

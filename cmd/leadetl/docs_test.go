@@ -185,20 +185,22 @@ func headings(page string) (names []string) {
 	return names
 }
 
-// TestShownProvider: the job, the entry and its documented answers that docs/resolvers.md shows are
-// those that its commands use.
+// TestShownProvider: the job, the entry and its documented answers that pages show are those that
+// their commands use.
 func TestShownProvider(t *testing.T) {
-	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/resolvers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"providers/acme.yaml", "providers/acme.answers.yaml", "resolvers.yaml"} {
+	for name, on := range map[string]string{
+		"providers/acme.yaml": "docs/reference/entries.md", "providers/acme.answers.yaml": "docs/reference/entries.md", "resolvers.yaml": "docs/resolvers.md",
+	} {
+		page, err := os.ReadFile(filepath.Join(clitest.ModuleRoot, on))
+		if err != nil {
+			t.Fatal(err)
+		}
 		file, err := os.ReadFile(clitest.ModuleRoot + "/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), "```yaml\n"+string(file)+"```\n") {
-			t.Errorf("docs/resolvers.md does not show testdata/%s as it is", name)
+			t.Errorf("%s does not show testdata/%s as it is", on, name)
 		}
 	}
 }

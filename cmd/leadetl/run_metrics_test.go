@@ -111,13 +111,13 @@ func TestMetricsOfARun(t *testing.T) {
 			t.Errorf("no %s", want)
 		}
 	}
-	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/report.md")
+	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range regexp.MustCompile(`(?m)^# TYPE (leadetl_\S+)`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(string(page), "`"+name[1]+"`") {
-			t.Errorf("docs/report.md does not name %s", name[1])
+			t.Errorf("docs/reference/metrics.md does not name %s", name[1])
 		}
 	}
 	if strings.Contains(strings.ToLower(text), "canary") {

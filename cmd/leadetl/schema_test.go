@@ -18,7 +18,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/schema and the tables of docs/dataset.md")
+var update = flag.Bool("update", false, "rewrite testdata/schema and the tables of docs/reference/columns.md")
 
 // requireFile compares a text with a file, or rewrites it.
 func requireFile(t *testing.T, path, got string) {
@@ -46,10 +46,10 @@ func TestSchemaGolden(t *testing.T) {
 	}
 }
 
-// TestSchemaColumns keeps the end of docs/dataset.md what the program says of the columns
+// TestSchemaColumns keeps the end of docs/reference/columns.md what the program says of the columns
 // that its writer uses. The page has each line once, under the operations that have it.
 func TestSchemaColumns(t *testing.T) {
-	path := filepath.Join(clitest.ModuleRoot, "docs/dataset.md")
+	path := filepath.Join(clitest.ModuleRoot, "docs/reference/columns.md")
 	written, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

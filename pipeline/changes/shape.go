@@ -215,7 +215,7 @@ func (s Shape) added(with Settings) []schema.Column {
 }
 
 func describe(c schema.Column, text, null string) schema.Column {
-	c.Meaning = schema.Meaning{Text: text, Null: null, From: "docs/nightly.md"}
+	c.Meaning = schema.Meaning{Text: text, Null: null, From: "docs/reference/columns.md"}
 	return c
 }
 

@@ -57,7 +57,7 @@ var contactMeanings = map[string]meaning{
 	"state":        {Text: "the person's state"},
 	"last_seen_at": {Text: "when the person was last seen", Unit: "microseconds, UTC"},
 
-	"phone":        {Text: "phone number", Unit: "E.164", Null: "none, or it cannot be read", From: "docs/input.md, phone", Form: "E.164"},
+	"phone":        {Text: "phone number", Unit: "E.164", Null: "none, or it cannot be read", From: "docs/reference/identifiers.md, phone", Form: "E.164"},
 	"phone_raw":    {Text: "phone number as answered, or as the reference data has it", Null: "none"},
 	"phone_region": {Text: "region of the number, 001 for none", Unit: "ISO 3166-1 alpha-2", Null: "there is no phone, or its plan serves several regions", From: "the numbering plans", Form: "region"},
 	"phone_type":   {Text: "what the number is for: mobile, fixed_line and so on", Null: "there is no phone", From: "the numbering plans"},

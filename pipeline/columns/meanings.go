@@ -100,14 +100,14 @@ const (
 var meanings = map[string]meaning{
 	"source":        {Text: "input file, as it was given", Null: always, From: "the run", Form: "text, never empty"},
 	"source_row":    {Text: "data row of that file, malformed lines counted", Unit: "rows, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
-	"key":           {Text: "the identifier in canonical form: rows with one key are asked once", Null: "the row is rejected or suppressed", From: "docs/input.md", Form: "text, never empty"},
-	"outcome":       {Text: "what became of the row", Null: always, From: "docs/dataset.md", Form: "one of: matched no_match rejected failed suppressed skipped"},
-	"reason":        {Text: "why the row is not matched", Null: "it is matched", From: "docs/input.md, docs/dataset.md", Form: "text, never empty"},
+	"key":           {Text: "the identifier in canonical form: rows with one key are asked once", Null: "the row is rejected or suppressed", From: "docs/reference/identifiers.md", Form: "text, never empty"},
+	"outcome":       {Text: "what became of the row", Null: always, From: "docs/reference/reasons.md", Form: "one of: matched no_match rejected failed suppressed skipped"},
+	"reason":        {Text: "why the row is not matched", Null: "it is matched", From: "docs/reference/reasons.md", Form: "text, never empty"},
 	"resolution_id": {Text: "the service's id of the answer", Null: "none, or the embedded engine answered"},
 	"resolved_at":   {Text: "when the service's answer was received", Unit: "microseconds, UTC", Null: "the embedded engine answered, or there is no answer", From: "the run"},
 	"answered_by":   {Text: "who answered: service or embedded; of several resolvers the name of the first with a match", Null: "no answer", From: "the run", Form: "text, never empty"},
 	"credits":       {Text: "cost of the key's answer, which rows with one key share: what was paid is credits_total in _manifest.json, not a sum over rows", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
-	"source_part":   {Text: "which identifier of its cell the row has, with --multiple each", Unit: "identifiers, from 1", Null: always, From: "docs/input.md", Form: "from 1"},
+	"source_part":   {Text: "which identifier of its cell the row has, with --multiple each", Unit: "identifiers, from 1", Null: always, From: "docs/reference/identifiers.md", Form: "from 1"},
 
 	"hem_md5":                {Text: "first MD5 among hashed_emails", Unit: "32 hex digits, lower case", Null: "none", Form: hexMD5},
 	"hem_sha1":               {Text: "first SHA-1 among hashed_emails", Unit: "40 hex digits, lower case", Null: "none", Form: hexSHA1},
@@ -115,22 +115,22 @@ var meanings = map[string]meaning{
 	"hem_uid2_sha256_base64": {Text: "SHA-256 of the address in profile uid2", Unit: "44 base64 characters", Null: "the address has no such form, or only its hash is known", From: "unifiedid.com, normalization", Form: "sha256 in base64"},
 	"hem_google_sha256":      {Text: "SHA-256 of the address in profile google, by its rule of 2026-08", Unit: "64 hex digits, lower case", Null: "the address has no such form, or only its hash is known", From: "Google Data Manager, formatters", Form: hexSHA256},
 	"hashed_emails":          {Text: "every hash known: email is the hash, type its algorithm", Null: "none"},
-	"network_url":            {Text: "the person's profile address, without scheme", From: "docs/input.md, profile address"},
+	"network_url":            {Text: "the person's profile address, without scheme", From: "docs/reference/identifiers.md, profile address"},
 
 	"ip_class": {Text: "what the address is for; only public ones are looked up", Null: "the row is rejected", From: "IANA special-purpose registries"},
 	"org_type": {Text: "kind of organization behind the address: business, isp, hosting and so on"},
 
 	"company_name":           {Text: "name of the company"},
-	"company_domain":         {Text: "its domain, lower case and ASCII", From: "docs/input.md, companies"},
+	"company_domain":         {Text: "its domain, lower case and ASCII", From: "docs/reference/identifiers.md, companies"},
 	"company_website_url":    {Text: "its web site"},
-	"company_network_url":    {Text: "its profile address, without scheme", From: "docs/input.md, companies"},
+	"company_network_url":    {Text: "its profile address, without scheme", From: "docs/reference/identifiers.md, companies"},
 	"company_industry":       {Text: "its industry"},
 	"company_revenue":        {Text: "its revenue a year, a range in words"},
-	"company_revenue_min":    {Text: "lower bound of that range", Unit: "US dollars", Null: "none, another currency, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
-	"company_revenue_max":    {Text: "upper bound of that range", Unit: "US dollars", Null: "none, another currency, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
+	"company_revenue_min":    {Text: "lower bound of that range", Unit: "US dollars", Null: "none, another currency, or the words are ambiguous", From: "docs/reference/identifiers.md, companies", Form: "from 0"},
+	"company_revenue_max":    {Text: "upper bound of that range", Unit: "US dollars", Null: "none, another currency, or the words are ambiguous", From: "docs/reference/identifiers.md, companies", Form: "from 0"},
 	"company_employee_count": {Text: "its employees, a range in words"},
-	"company_employee_min":   {Text: "lower bound of that range", Unit: "people", Null: "none, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
-	"company_employee_max":   {Text: "upper bound of that range", Unit: "people", Null: "none, or the words are ambiguous", From: "docs/input.md, companies", Form: "from 0"},
+	"company_employee_min":   {Text: "lower bound of that range", Unit: "people", Null: "none, or the words are ambiguous", From: "docs/reference/identifiers.md, companies", Form: "from 0"},
+	"company_employee_max":   {Text: "upper bound of that range", Unit: "people", Null: "none, or the words are ambiguous", From: "docs/reference/identifiers.md, companies", Form: "from 0"},
 	"company_year_founded":   {Text: "year it was founded", Unit: "year", Form: "year"},
 	"company_street":         {Text: "its street and number"},
 	"company_zip_code":       {Text: "its postal code, text: leading zeros stay"},
@@ -139,7 +139,7 @@ var meanings = map[string]meaning{
 	"company_about":          {Text: "what it says of itself"},
 
 	"match_level": {Text: "what the visit was matched with: person or company", Null: "not matched"},
-	"confidence":  {Text: "how sure the match is", Unit: "0 to 1", From: "docs/input.md, confidence of a visit", Form: "from 0 to 1"},
+	"confidence":  {Text: "how sure the match is", Unit: "0 to 1", From: "docs/reference/identifiers.md, confidence of a visit", Form: "from 0 to 1"},
 
 	"search_row":       {Text: "row of the search in its file, as source_row", Unit: "rows, from 1", Null: "the search has no leads", From: "the run", Form: "from 1"},
 	"page":             {Text: "page of the search that the lead was on", Unit: "pages, from 1", Null: "the search has no leads", Form: "from 1"},
@@ -156,13 +156,13 @@ var meanings = map[string]meaning{
 // meaningsOf are those of columns with another meaning in one operation.
 var meaningsOf = map[resolution.Operation]map[string]meaning{
 	resolution.EmailToHEM: {
-		"hem_md5":       {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexMD5},
-		"hem_sha1":      {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA1},
-		"hem_sha256":    {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/input.md, profile plain", Form: hexSHA256},
-		"network_url":   {Text: "profile address of the person with this email, without scheme", From: "docs/input.md, profile address"},
+		"hem_md5":       {Text: "MD5 of the key, or the input where it is one", Unit: "32 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/reference/identifiers.md, profile plain", Form: hexMD5},
+		"hem_sha1":      {Text: "SHA-1 of the key, or the input where it is one", Unit: "40 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/reference/identifiers.md, profile plain", Form: hexSHA1},
+		"hem_sha256":    {Text: "SHA-256 of the key, or the input where it is one", Unit: "64 hex digits, lower case", Null: "the row is rejected, or only another hash is known", From: "docs/reference/identifiers.md, profile plain", Form: hexSHA256},
+		"network_url":   {Text: "profile address of the person with this email, without scheme", From: "docs/reference/identifiers.md, profile address"},
 		"hashed_emails": {Text: "every hash in the answer: email is the hash, type its algorithm", Null: "none"},
 	},
 	resolution.NetworkToHEM: {
-		"network_url": {Text: "the profile's address in canonical form, without scheme", From: "docs/input.md, profile address"},
+		"network_url": {Text: "the profile's address in canonical form, without scheme", From: "docs/reference/identifiers.md, profile address"},
 	},
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// shown is the name of a column in the table of operations in docs/dataset.md, or that of
+// shown is the name of a column in the table of operations in docs/reference/columns.md, or that of
 // a block of columns.
 var shown = regexp.MustCompile("`([a-z0-9_]+)`|\\[(\\w+)\\]")
 
-// TestPageOfColumns: docs/dataset.md shows every operation's columns as they
+// TestPageOfColumns: docs/reference/columns.md shows every operation's columns as they
 // are, in their order and with their types.
 func TestPageOfColumns(t *testing.T) {
-	page, err := os.ReadFile("../../docs/dataset.md")
+	page, err := os.ReadFile("../../docs/reference/columns.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ const Format = 2
 // Report says how the last run on a dataset went. It contains the same numbers
 // as the summary and the metrics. It is stored as _report.json in the dataset's
 // folder; _report.html is made from it. It contains no data of any row.
-// docs/report.md explains each member.
+// docs/reference/report.md explains each member.
 //
 // A run that is killed leaves the report of the run before it.
 type Report struct {

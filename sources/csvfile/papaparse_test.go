@@ -8,7 +8,7 @@ import (
 )
 
 // deviations are the cases of Papa Parse that are read otherwise here, with
-// what becomes of them. docs/input.md has the rules: a malformed line is a
+// what becomes of them. docs/reference/reasons.md has the rules: a malformed line is a
 // reject, blank lines are none, and only line feeds end a line.
 var deviations = map[string]string{
 	"Quoted field has no closing quote":                                                         `reject 2:1 unclosed_quote "a,\"b,c"|reject 3:2 ragged_row "d,e,f"`,

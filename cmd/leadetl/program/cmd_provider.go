@@ -22,7 +22,7 @@ func newProviderCommand(std cli.Streams) *cobra.Command {
 		Short: "Show and check the entries of providers",
 		Long: `Show the entries of providers that the program brings along, and check entries of
 your own. An entry says how an HTTP API of others is asked, and what its answers
-mean: docs/resolvers.md.`,
+mean: docs/reference/entries.md.`,
 	}
 	c.AddCommand(newProviderListCommand(std), newProviderShowCommand(std), newProviderCheckCommand(std))
 	return c

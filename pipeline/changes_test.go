@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,6 +172,53 @@ func TestChangesOfListedPerson(t *testing.T) {
 	}
 	if strings.Contains(content(t, filepath.Join(dir, "tuesday"))["_changes/part-00000.parquet"], "listed@x.example") {
 		t.Error("the changes have the address of a listed person")
+	}
+}
+
+// lateNights calls do when all files of a dataset are made, before it is published.
+type lateNights struct {
+	noNights
+	do func()
+}
+
+func (l lateNights) Update(func([]byte) ([]byte, error)) error { l.do(); return nil }
+
+// TestPublishesWhatIsThere: a dataset is not finished when a file of it was changed after the run
+// recorded it. The same run makes that file again.
+func TestPublishesWhatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	whole := setup{dir: dir, rowsPerPart: 10, out: "whole", changes: &job.Changes{}}
+	whole.input(t, "a.csv", emails(0, 25)+"ragged\n")
+	whole.mustDo(t)
+	want := content(t, whole.outDir())
+	for name := range want {
+		for kind, change := range map[string]func(path string) error{
+			"removed": os.Remove,
+			"cut":     func(path string) error { return os.Truncate(path, 100) },
+			"replaced": func(path string) error {
+				return os.WriteFile(path, []byte(strings.Repeat("x", len(want[name]))), 0o644)
+			},
+		} {
+			night := setup{dir: dir, rowsPerPart: 10, changes: whole.changes}
+			err := night.open(t.Context(), func(run *job.Run) (err error) {
+				storage := lateNights{do: func() { err = change(filepath.Join(night.outDir(), name)) }}
+				if run.Nights, err = journal.ReadNights(storage, "monday"); err == nil {
+					_, failed := pipeline.Do(t.Context(), run)
+					err = errors.Join(err, failed)
+				}
+				return err
+			})
+			if _, missing := os.Stat(filepath.Join(night.outDir(), sinks.SuccessName)); !errors.Is(err, sinks.ErrCorrupt) || !errors.Is(missing, os.ErrNotExist) {
+				t.Errorf("%s %s: the error is %v; the dataset: %v", name, kind, err, missing)
+			}
+			night.mustDo(t)
+			if got := content(t, night.outDir()); !maps.Equal(got, want) {
+				t.Errorf("%s %s: other files afterwards", name, kind)
+			}
+			if err := os.RemoveAll(night.outDir()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

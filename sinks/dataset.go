@@ -177,8 +177,14 @@ func (d *Dataset) Table(number int, t Table) (*Writer, error) {
 	return newWriter(d.place, partFile(number), t, &d.pages)
 }
 
-// EndTable writes _SUCCESS, after all files of Table.
-func (d *Dataset) EndTable() error { return d.place.Write(SuccessName, nil) }
+// EndTable checks all files of Table, and writes _SUCCESS.
+func (d *Dataset) EndTable(files []File) error {
+	d.Refresh()
+	if err := d.CheckFiles(files); err != nil {
+		return err
+	}
+	return d.place.Write(SuccessName, nil)
+}
 
 // Open opens a file of the dataset for reading; fs.ErrNotExist without it.
 func (d *Dataset) Open(name string) (*OpenFile, error) { return d.place.Open(name) }
@@ -216,8 +222,28 @@ func (d *Dataset) CheckPart(p Part) error {
 	return nil
 }
 
+// CheckFiles checks files that this run has recorded or found whole.
+func (d *Dataset) CheckFiles(files []File) error {
+	for _, f := range files {
+		if err := d.Check(f); err != nil {
+			return d.changedMeanwhile(err)
+		}
+	}
+	return nil
+}
+
+// changedMeanwhile explains ErrCorrupt of a file that this run has recorded or found whole.
+func (d *Dataset) changedMeanwhile(err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		err = fmt.Errorf("%s: %w; something else changed the dataset during the run; run the same command to make the file again", d.Dir(), err)
+	}
+	return err
+}
+
 // SumLanes is how many files Sum reads side by side at most.
 const SumLanes = place.SumLanes
 
 // Sum takes the SHA-256 of published files.
-func (d *Dataset) Sum(ctx context.Context, files []*File) error { return d.place.Sum(ctx, files) }
+func (d *Dataset) Sum(ctx context.Context, files []*File) error {
+	return d.changedMeanwhile(d.place.Sum(ctx, files))
+}

@@ -429,8 +429,28 @@ func TestSum(t *testing.T) {
 	if err := d.Sum(t.Context(), nil); err != nil {
 		t.Errorf("of no file: %v", err)
 	}
-	if err := d.Sum(t.Context(), []*File{{Name: "part-99999.parquet"}}); !errors.Is(err, os.ErrNotExist) {
+	if err := d.Sum(t.Context(), []*File{{Name: "part-99999.parquet"}}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("of a missing file: %v", err)
+	}
+}
+
+// TestEndTable: rows that are no dataset are not ended while a file of them is gone.
+func TestEndTable(t *testing.T) {
+	d := open(t, t.TempDir())
+	w, err := d.Table(0, everyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []File{commit(t, w)}
+	lost := File{Name: "part-00001.parquet"}
+	if err := d.EndTable(append(files, lost)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("without a file: %v", err)
+	}
+	if _, err := d.ReadFile(SuccessName); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v", SuccessName, err)
+	}
+	if err := d.EndTable(files); err != nil {
+		t.Error(err)
 	}
 }
 

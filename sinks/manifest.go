@@ -214,6 +214,17 @@ func (p *Part) All() []File {
 	return all
 }
 
+// Files are all files with rows that the manifest lists.
+func (m *Manifest) Files() (all []File) {
+	for i := range m.Parts {
+		all = append(all, m.Parts[i].All()...)
+	}
+	if m.Changes != nil {
+		all = append(all, m.Changes.Files...)
+	}
+	return all
+}
+
 // Unsummed makes p independent of the part it was copied from, and returns its
 // files for Dataset.Sum to fill in.
 func (p *Part) Unsummed() (files []*File) {

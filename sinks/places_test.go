@@ -93,11 +93,32 @@ func testPlace(t *testing.T, uri, folder string, o Options) {
 		t.Errorf("Empty with parts: %v, %v", empty, err)
 	}
 
-	// What is not of the manifest goes.
-	must(d.WriteReport([]byte(`{"format":1}`), []byte("page")))
+	// What was changed since it was recorded is not published.
 	m := &Manifest{Format: ManifestFormat, Parts: []Part{first, second}}
 	m.Totals.Add(first.Totals)
 	m.Totals.Add(second.Totals)
+	for _, name := range []string{"part-00001.parquet", "_rejects/part-00001.parquet", "_asked/part-00000.parquet"} {
+		path := filepath.Join(folder, name)
+		data, err := os.ReadFile(path)
+		must(err)
+		for _, change := range []func() error{
+			func() error { return os.Remove(path) },
+			func() error { return replace(path, data[:20]) },
+			func() error { return replace(path, slices.Concat(data[:10], []byte("xx"), data[12:])) },
+		} {
+			must(change())
+			if err := d.Publish(m); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s was changed: %v, want %v", name, err, ErrCorrupt)
+			}
+			if m, err := d.Manifest(); m != nil || err != nil {
+				t.Errorf("%s was changed: the manifest is %v, %v", name, m, err)
+			}
+			must(os.WriteFile(path, data, 0o644))
+		}
+	}
+
+	// What is not of the manifest goes.
+	must(d.WriteReport([]byte(`{"format":1}`), []byte("page")))
 	must(d.Publish(m))
 	whole := []string{"_SUCCESS", "_asked/part-00000.parquet", "_asked/part-00001.parquet", "_manifest.json", "_rejects/part-00000.parquet", "_rejects/part-00001.parquet", "_report.html", "_report.json", "part-00000.parquet", "part-00001.parquet"}
 	there(whole...)

@@ -43,13 +43,18 @@ func (d *Dataset) UnfinishedManifest() (*Manifest, error) {
 	return m, nil
 }
 
-// Publish removes files that are not in the manifest (Tidy), writes the manifest and, at
-// the end, _SUCCESS.
+// Publish removes files that are not in the manifest (Tidy), checks those that are, and writes
+// the manifest and, at the end, _SUCCESS. A file that was removed, cut or replaced since it
+// was recorded is ErrCorrupt; the dataset stays unfinished.
 func (d *Dataset) Publish(m *Manifest) error {
 	if err := m.Reconcile(); err != nil {
 		return fmt.Errorf("totals do not add up: %w", err)
 	}
+	d.Refresh()
 	if err := d.Tidy(m); err != nil {
+		return err
+	}
+	if err := d.CheckFiles(m.Files()); err != nil {
 		return err
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
@@ -67,15 +72,8 @@ func (d *Dataset) Publish(m *Manifest) error {
 // folders of other columns alone.
 func (d *Dataset) Tidy(m *Manifest) error {
 	listed := map[string]bool{}
-	for _, p := range m.Parts {
-		for _, f := range p.All() {
-			listed[f.Name] = true
-		}
-	}
-	if m.Changes != nil {
-		for _, f := range m.Changes.Files {
-			listed[f.Name] = true
-		}
+	for _, f := range m.Files() {
+		listed[f.Name] = true
 	}
 	names, _, err := d.place.Files()
 	if err != nil {

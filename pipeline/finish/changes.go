@@ -27,9 +27,15 @@ func changesOf(ctx context.Context, w *parts.Work, m *sinks.Manifest) (*sinks.Ch
 		}
 	}
 	after := changes.Dataset{Dir: run.Output.Dir(), Files: run.Output, Manifest: m}
-	return changes.Make(ctx, run.Changes.Before, after, run.Changes.Settings, changes.Target{
+	made, err := changes.Make(ctx, run.Changes.Before, after, run.Changes.Settings, changes.Target{
 		Create: run.Output.Beside(sinks.ChangesFolder), Sum: run.Output.Sum, Compression: run.Job.Compression, Scratch: run.StateDir,
 	})
+	if err != nil && ctx.Err() == nil {
+		if damage := run.Output.CheckFiles(m.Files()); damage != nil { // the cause
+			err = damage
+		}
+	}
+	return made, err
 }
 
 // countsOf returns the counts of changes; nil without any.

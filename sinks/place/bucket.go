@@ -240,7 +240,8 @@ func (b *bucket) Create(name string) (Unfinished, error) {
 	return &upload{directio.NewSmall(file, sum), b, name, file, sum}, nil
 }
 
-// Check uses the listing, so that one request checks a thousand parts.
+// Check uses the listing, so that one request checks a thousand parts. It asks for a file
+// that is not listed, because listings may be late.
 func (b *bucket) Check(f File) error {
 	own, _, err := b.listing()
 	if err != nil {
@@ -248,12 +249,15 @@ func (b *bucket) Check(f File) error {
 	}
 	info, found := own[f.Name]
 	if !found {
-		return f.missing()
+		info.Location = b.at.Below(f.Name)
 	}
 	if info.Size == f.Bytes && f.ETag != "" && info.ETag == f.ETag {
 		return nil
 	}
 	object, err := b.store.Open(b.ctx, info) // the listed size may be another than that of the bytes
+	if isMissing(err) {
+		return f.missing()
+	}
 	if err != nil {
 		return err
 	}

@@ -282,20 +282,26 @@ func (f *folder) Sum(ctx context.Context, files []*File) error {
 }
 
 func (f *folder) sumTogether(ctx context.Context, files []*File) error {
-	readers := make([]io.Reader, len(files))
+	opened, readers := make([]*os.File, len(files)), make([]io.Reader, len(files))
 	for i, published := range files {
 		file, err := os.Open(f.Path(published.Name))
+		if isMissing(err) {
+			return published.missing()
+		}
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		readers[i] = file
+		opened[i], readers[i] = file, file
 	}
 	sums, err := hashlanes.SHA256Streams(ctx, readers)
 	if err != nil {
 		return fmt.Errorf("checksums of %s: %w", f.dir, err)
 	}
 	for i, published := range files {
+		if err := published.isUnchanged(opened[i]); err != nil {
+			return err
+		}
 		published.SHA256 = hex.EncodeToString(sums[i][:])
 	}
 	return nil

@@ -3,6 +3,7 @@ package place
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -62,6 +63,42 @@ func TestFolderFile(t *testing.T) {
 					t.Error(err)
 				}
 			}
+		}
+	}
+}
+
+// TestFolderSumOfChangedFile: a checksum is never that of other bytes than were written.
+func TestFolderSumOfChangedFile(t *testing.T) {
+	defer func(was bool) { sumTogether = was }(sumTogether)
+	sumTogether = true
+	for name, change := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"cut":     func(path string) error { return os.Truncate(path, 3) },
+		"replaced": func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("other"), 0o644))
+		},
+	} {
+		p, err := Open(t.Context(), t.TempDir(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := begin(t, p, "part-00000.parquet", "bytes")
+		if err := u.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := u.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Name, f.Bytes = "part-00000.parquet", 5
+		if err := change(p.Path(f.Name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Sum(t.Context(), []*File{&f}); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: Sum says %v", name, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

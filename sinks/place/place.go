@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -53,7 +54,8 @@ type Place interface {
 	// compares the checksum. A file that differs, is missing, or has no recorded
 	// checksum is ErrCorrupt.
 	Check(f File) error
-	// Sum takes the checksums of files without one.
+	// Sum takes the checksums of files without one. A file that was removed or changed
+	// since it was committed is ErrCorrupt: nobody knows what was in it.
 	Sum(ctx context.Context, files []*File) error
 	// Open opens a file for reading; fs.ErrNotExist without it.
 	Open(name string) (*OpenFile, error)
@@ -93,6 +95,18 @@ func (f File) checkSize(size int64) error {
 		return fmt.Errorf("%s has %d bytes, not %d: %w", f.Name, size, f.Bytes, ErrCorrupt)
 	}
 	return nil
+}
+
+// isUnchanged compares a file that has no checksum yet with its record.
+func (f File) isUnchanged(file *os.File) error {
+	info, err := file.Stat()
+	if err == nil {
+		err = f.checkSize(info.Size())
+	}
+	if err == nil && !modified(info).Equal(f.ModifiedAt) {
+		err = fmt.Errorf("%s was changed before its checksum was taken: %w", f.Name, ErrCorrupt)
+	}
+	return err
 }
 
 // checkSum compares the checksum of a file with its record.

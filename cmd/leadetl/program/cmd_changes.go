@@ -114,7 +114,7 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 		Create: out.Table, Sum: out.Sum, Compression: compressionOf(opened[1].Manifest), Scratch: work,
 	})
 	if err == nil {
-		err = out.EndTable()
+		err = out.EndTable(made.Files)
 	}
 	if err != nil {
 		return err

@@ -363,10 +363,10 @@ func TestPartedRows(t *testing.T) {
 	}
 }
 
-// TestStoredAnswers: the query of docs/remote.md reads answers as they are on
+// TestStoredAnswers: the query of docs/answers.md reads answers as they are on
 // S3.
 func TestStoredAnswers(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/remote.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/answers.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,8 @@ type CallError struct {
 	// Swapped says that the answer is that to another question, or may be. It goes
 	// with Protocol.
 	Swapped bool
+	// Spent is what an Invalid call cost in credits, nil if the service does not say.
+	Spent *int64
 	// Pace is what the service said about when to call again.
 	Pace Pace
 	// KeyWindow is that of About.

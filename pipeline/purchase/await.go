@@ -172,7 +172,7 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 		return c.close(a, answered, refusedAs(a))
 	}
 	if c.buyer.remote.Judged && f.Class == resolution.Invalid && !isGone(f) && !open.MaybeBilled {
-		a := refusal(open.Run, refusedReason(f), f, c.buyer.remote.Price.BadRow)
+		a := refusal(open.Run, refusedReason(f), f, c.buyer.remote.Price.ofBadRow(f))
 		return c.close(a, refused, refusedAs(a))
 	}
 	a := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}

@@ -44,6 +44,7 @@ func TestJudgedAnswersStay(t *testing.T) {
 		{"a match that was free", match(&none), outcome.Matched, "", 0},
 		{"no match, whatever its status and body seem to be", miss, outcome.NoMatch, resolution.NoMatch, 2},
 		{"a bad row", failing(resolution.Invalid, 400), outcome.Failed, outcome.ReasonRefused, 1},
+		{"a bad row, its cost said", resolution.Result{Err: &resolution.CallError{Class: resolution.Invalid, Status: 400, Sent: true, Spent: &none}}, outcome.Failed, outcome.ReasonRefused, 0},
 	} {
 		_, store := laterOf(t)
 		judged := func(r *Remote) {

@@ -20,6 +20,8 @@ type Price struct {
 	NoMatch, BadRow, Later int64
 	// Company is the price of a deanonymization that found only the company.
 	Company int64
+	// Special is the highest price of answers that say that they have one of their own.
+	Special int64
 	// Extra is added to the price of a lead of a search, which is Match, for
 	// deanonymize and for super_enrichment.
 	Extra int64
@@ -38,7 +40,7 @@ var Prices = map[resolution.Operation]Price{
 }
 
 // Max is the highest cost of a call about a single record or a count.
-func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later, p.Company) }
+func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later, p.Company, p.Special) }
 
 // MaxCost is the highest cost of the answer to a question; for a page of a search the cost of a
 // full page.
@@ -74,6 +76,14 @@ func (p Price) ofRecord(op resolution.Operation, r resolution.AnswerRow) int64 {
 		return p.Company
 	}
 	return p.Match
+}
+
+// ofBadRow returns the cost of a record that the service refused.
+func (p Price) ofBadRow(f *resolution.CallError) int64 {
+	if f.Spent != nil {
+		return *f.Spent
+	}
+	return p.BadRow
 }
 
 // ofPage returns the price of a page of leads.

@@ -54,6 +54,9 @@ func (d *description) batchRequest(b *batch) {
 func (d *description) rules(name string, all []rule) {
 	for _, r := range all {
 		d.add(name, r.outcome)
+		if r.price != nil {
+			d.add("price", *r.price)
+		}
 		for _, f := range r.fits {
 			d.add("status", fmt.Sprint(f.from, f.to))
 			for _, c := range f.conditions {

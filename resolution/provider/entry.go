@@ -55,12 +55,12 @@ type Entry struct {
 	companies exchange.Companies
 }
 
-// Price is what an answer costs, in whole units of the provider's credits, if the answer does not
-// say it.
-type Price struct{ Match, NoMatch, BadRow, Later int64 }
+// Price is what an answer costs, in whole units of the provider's credits, if neither the answer nor
+// its rule says it. Rules is the highest price that a rule says.
+type Price struct{ Match, NoMatch, BadRow, Later, Rules int64 }
 
 // Max is the most that an answer costs.
-func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later) }
+func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later, p.Rules) }
 
 // Of is the price of an answer with an outcome; 0 for one that is not billed.
 func (p Price) Of(o Outcome) int64 {
@@ -223,7 +223,8 @@ func (e *Entry) Helpers(kind resolution.Identifier, status int, body []byte) (va
 // told by their rules.
 func (e *Entry) fieldsOf(kind resolution.Identifier, status int, body jsontree.Value) *fields {
 	if e.later != nil && e.later.fields != nil {
-		if outcome, _ := classify(e.later.rules, received{status: status, body: body}); outcome == Match {
+		var v Verdict
+		if v.classify(e.later.rules, received{status: status, body: body}); v.Outcome == Match {
 			return e.later.fields
 		}
 	}

@@ -39,6 +39,8 @@ type Verdict struct {
 	// Alone says that the provider refused a row of the batch without naming it: each key is to
 	// be asked alone. Nothing was billed.
 	Alone bool
+
+	price *int64 // of its rule
 }
 
 // Judge says what an answer to the request about some keys means for each. It looks at nothing
@@ -104,9 +106,9 @@ func (r *Request) judgeWhole(a received, polled bool) Verdict {
 	v := Verdict{Status: a.status}
 	isGone := a.status == http.StatusNotFound || a.status == http.StatusGone
 	if later := r.entry.later; polled && later != nil && later.rules != nil {
-		v.Outcome, v.Rule = classify(later.rules, a)
-	} else if v.Outcome, v.Rule = classify(r.entry.rules, a); polled && isGone && v.Outcome == NoMatch {
-		v.Outcome, v.Rule = Unknown, 0
+		v.classify(later.rules, a)
+	} else if v.classify(r.entry.rules, a); polled && isGone && v.Outcome == NoMatch {
+		v = Verdict{Status: a.status}
 	}
 	if polled && v.Outcome == Unknown {
 		if isGone {
@@ -255,7 +257,7 @@ func (b *batch) element(v jsontree.Value, status int) Verdict {
 	}
 	verdict := Verdict{Status: status, Body: body, IsElement: true}
 	reading(body, func(v jsontree.Value) {
-		verdict.Outcome, verdict.Rule = classify(b.rules, received{status: status, body: v})
+		verdict.classify(b.rules, received{status: status, body: v})
 	})
 	return verdict
 }
@@ -269,14 +271,15 @@ func rawJSON(v jsontree.Value) []byte {
 }
 
 // share says what each key cost. A figure of the answer is that of all keys: their matches share
-// it in order, the first ones get one more each if it leaves a rest, and without a match all share
-// it. So no share is above the price unless the total is above that of all. An answer that does not
-// say it has the figures of its elements, or the prices of the entry.
+// it in order, but those that their rule calls free; the first ones get one more each if it leaves a
+// rest, and without such a match all share it. So no share is above the price unless the total is
+// above that of all. An answer that does not say it has the figures of its elements, or the prices of
+// the rules and of the entry.
 func (r *Request) share(all []Verdict, h http.Header, body jsontree.Value) {
 	total, said := r.entry.spent(h, body)
 	var payers []int
 	for i := range all {
-		if all[i].Outcome == Match {
+		if v := &all[i]; v.Outcome == Match && (v.price == nil || *v.price > 0) {
 			payers = append(payers, i)
 		}
 	}
@@ -303,9 +306,11 @@ func (r *Request) share(all []Verdict, h http.Header, body jsontree.Value) {
 	}
 }
 
-// costOf is what an element says, or the price of its outcome.
+// costOf is what an element says, or the price of its rule, or of its outcome.
 func (e *Entry) costOf(v *Verdict, isElement bool) (cost int64) {
-	cost = e.Price.Of(v.Outcome)
+	if cost = e.Price.Of(v.Outcome); v.price != nil {
+		cost = *v.price
+	}
 	if isElement && e.cost.isBody {
 		reading(v.Body, func(body jsontree.Value) {
 			if said, is := e.spent(nil, body); is {

@@ -33,6 +33,36 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestRulePrice: a rule may say what its answers cost. A figure of the answer wins, and is paid by
+// those that are not free.
+func TestRulePrice(t *testing.T) {
+	text := strings.Replace(batchOf(byPosition), "    - match: 200 email", "    - {match: 200 email again, price: 0}\n    - {match: 200 email~gold., price: 9}\n    - {bad_row: 200 wrong, price: 3}\n    - match: 200 email", 1)
+	e := parsed(t, text)
+	if e.Price.Max() != 9 {
+		t.Errorf("%d is held, want the highest price of a rule", e.Price.Max())
+	}
+	r, _ := e.Request(resolution.Email)
+	for _, f := range []struct {
+		spent string
+		want  [4]int64
+	}{{"", [4]int64{0, 9, 2, 3}}, {"5", [4]int64{0, 3, 2, 0}}} {
+		h := http.Header{}
+		if f.spent != "" {
+			h.Set("X-Spent", f.spent)
+		}
+		all := r.Judge(Answer{Status: 200, Header: h, Body: []byte(`{"out":[{"email":"a@x.example","again":true},{"email":"b@gold.example"},{"email":"c@x.example"},{"wrong":1}]}`)},
+			"a@x.example", "b@gold.example", "c@x.example", "d@x.example")
+		for i, v := range all {
+			if v.Credits == nil || *v.Credits != f.want[i] {
+				t.Errorf("spent %q: key %d: %+v, want %d", f.spent, i, v, f.want[i])
+			}
+		}
+	}
+	if cheap := parsed(t, strings.Replace(text, "price: 9", "price: 1", 1)); cheap.Digest() == e.Digest() {
+		t.Error("another price is no other entry")
+	}
+}
+
 // TestRules: an answer by the rules of the entry and by those of a poll.
 func TestRules(t *testing.T) {
 	e := parsed(t, laterBy(`"GET /tasks/{task.id}"`, "", `, answers: [{later: 200 wait}, {match: 200 data}]`))

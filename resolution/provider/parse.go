@@ -316,24 +316,42 @@ func (r *reader) rules(n *plainyaml.Node) (all []rule) {
 		return nil
 	}
 	for _, item := range n.Items {
-		if item.Kind != plainyaml.Map || len(item.Items) != 1 {
-			r.fail(item, "a rule has the form `- match: 200 data`")
+		one, price := r.ruleOf(item)
+		if one == nil {
 			continue
 		}
-		one := item.Items[0]
 		text := r.text(one)
 		if text == "" || !r.isBounded(one, text) {
 			continue
 		}
 		parsed, err := parseRule(one.Name, text)
 		r.failed(one, err)
-		parsed.line = one.Line
+		parsed.line, parsed.price = one.Line, r.rulePrice(price, parsed.outcome)
 		if warning := parsed.warning(); warning != "" {
 			r.warnings = append(r.warnings, fmt.Sprintf("%s:%d: %s", r.file, one.Line, warning))
 		}
 		all = append(all, parsed)
 	}
 	return all
+}
+
+// ruleOf returns the outcome of an item with what stands behind it, and the price beside it, if there
+// is one.
+func (r *reader) ruleOf(item *plainyaml.Node) (one, price *plainyaml.Node) {
+	if item.Kind == plainyaml.Map {
+		for _, m := range item.Items {
+			if m.Name == "price" {
+				price = m
+			} else {
+				one = m
+			}
+		}
+	}
+	if one == nil || len(item.Items) > 2 || len(item.Items) == 2 && price == nil {
+		r.fail(item, "a rule has the form `- match: 200 data`, or with a price of its own `- {match: 200 data, price: 0}`")
+		return nil, nil
+	}
+	return one, price
 }
 
 // fields reads where the values of columns are.

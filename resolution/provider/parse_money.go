@@ -27,6 +27,18 @@ func (r *reader) price(n *plainyaml.Node) Price {
 	return p
 }
 
+// rulePrice reads what the answers cost that fit a rule; nil if it does not say it.
+func (r *reader) rulePrice(n *plainyaml.Node, of Outcome) *int64 {
+	if n == nil {
+		return nil
+	}
+	if of != Match && of != NoMatch && of != BadRow {
+		r.fail(n, "a price stands beside match, no_match or bad_row, not beside %s", of)
+	}
+	price := r.count(n, 0, 0, maxPrice)
+	return &price
+}
+
 // cost reads where an answer says what it cost.
 func (r *reader) cost(n *plainyaml.Node) (f figure) {
 	text := r.text(n)

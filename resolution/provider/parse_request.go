@@ -298,6 +298,11 @@ func (r *reader) consistent(n *plainyaml.Node, m map[string]*plainyaml.Node, e *
 			r.fail(&plainyaml.Node{Line: u.line}, "a rule says later, and nothing says how to ask later")
 		}
 	}
+	for _, u := range all {
+		if u.price != nil {
+			e.Price.Rules = max(e.Price.Rules, *u.price)
+		}
+	}
 	if e.later != nil && !comesLater {
 		r.fail(m["later"], "no rule in answers says later")
 	}

@@ -56,7 +56,7 @@ func TestEntry(t *testing.T) {
     email: e
     phones: {each: list, phone: n}
 `)
-	if e.Documented != "2026-11-26" || e.Price != (Price{2, 0, 1, 2}) || e.Price.Max() != 2 || !e.RetryBills || *e.Later != (Polling{5 * time.Second, 30 * time.Minute}) ||
+	if e.Documented != "2026-11-26" || e.Price != (Price{2, 0, 1, 2, 0}) || e.Price.Max() != 2 || !e.RetryBills || *e.Later != (Polling{5 * time.Second, 30 * time.Minute}) ||
 		!slices.Equal(e.Rate, []Rate{{15, time.Second, false}, {1000, time.Hour, true}}) || !slices.Equal(e.HelperNames(), []string{"email_status"}) ||
 		!slices.Equal(e.Kinds(), []resolution.Identifier{"email", "ip", "network_url"}) || e.BatchSize("ip") != 3 || e.BatchSize("email") != 1 || e.BatchSize("phone") != 0 {
 		t.Errorf("%+v", e)
@@ -150,6 +150,11 @@ func TestRefused(t *testing.T) {
 		{"  answers:", "  helper: [x]\n  answers:", ":6: no field fills the helper x"},
 		{"  answers:", "  cost: balance\n  answers:", ":6: cost is `header NAME` or `body PATH`"},
 		{"  answers:", "  price: {match: 1.5}\n  answers:", `:6: "match" is a whole number`},
+		{"    - match: 200 data\n", "    - {match: 200 data, price: x}\n", `:7: "price" is a whole number`},
+		{"    - match: 200 data\n", "    - {match: 200 data, prize: 0}\n", ":7: a rule has the form"},
+		{"    - match: 200 data\n", "    - {match: 200 data, no_match: 404, price: 0}\n", ":7: a rule has the form"},
+		{"    - match: 200 data\n", "    - {price: 0}\n", ":7: a rule has the form"},
+		{"    - match: 200 data\n", "    - match: 200 data\n    - {slow_down: 429, price: 0}\n", ":8: a price stands beside match, no_match or bad_row, not beside slow_down"},
 		{"  answers:", "  rate: 5/week\n  answers:", `:6: "5/week" is no rate`},
 		{"  answers:", "  headers: {Host: x}\n  answers:", ":6: the header Host is not for an entry to set"},
 		{"  answers:", "  later: {ask: same}\n  answers:", ":6: no rule in answers says later"},

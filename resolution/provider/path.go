@@ -189,7 +189,7 @@ func (p path) String() string {
 	return strings.Join(all, ".")
 }
 
-var escapedName = strings.NewReplacer(`\`, `\\`, ".", `\.`, "[", `\[`, "]", `\]`, " ", `\ `, `"`, `\"`, "|", `\|`, "=", `\=`)
+var escapedName = strings.NewReplacer(`\`, `\\`, ".", `\.`, "[", `\[`, "]", `\]`, " ", `\ `, `"`, `\"`, "|", `\|`, "=", `\=`, "~", `\~`)
 
 func isDigits(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })

@@ -49,7 +49,7 @@ func (c *Client) failed(op resolution.Operation, g got, v Verdict, about resolut
 	case Refused:
 		e.Class, e.General = resolution.Denied, true
 	case BadRow:
-		if e.Class = resolution.Invalid; v.Alone {
+		if e.Class, e.Spent = resolution.Invalid, v.Credits; v.Alone {
 			e.Class, e.Unbilled, e.Cause = resolution.Unavailable, true, resolution.ErrAskAlone
 		}
 	default:

@@ -42,6 +42,7 @@ type rule struct {
 	line    int32
 	outcome Outcome
 	fits    []fit
+	price   *int64 // of such an answer; nil is the entry's
 }
 
 // fit is a status and conditions of the body, all of which must hold.
@@ -64,6 +65,8 @@ const (
 	isntHere                   // !path
 	equals                     // path=VALUE
 	differs                    // path!=VALUE
+	contains                   // path~VALUE
+	lacks                      // path!~VALUE
 	isNull                     // null
 )
 
@@ -160,31 +163,39 @@ func parseFit(words []string) (f fit, err error) {
 	return f, nil
 }
 
-// parseCondition reads path, !path, path=VALUE, path!=VALUE or null.
+// parseCondition reads path, !path, path=VALUE, path!=VALUE, path~VALUE, path!~VALUE or null.
 func parseCondition(word string) (c condition, err error) {
 	if word == "null" {
 		return condition{is: isNull}, nil
 	}
-	where, value, compared := cutComparison(word)
-	switch {
-	case compared && strings.HasSuffix(where, "!"):
-		c.is, where = differs, where[:len(where)-1]
-	case compared:
+	where, by, value := cutComparison(word)
+	switch at, negated := strings.CutSuffix(where, "!"); {
+	case by == '=' && negated:
+		c.is, where = differs, at
+	case by == '=':
 		c.is = equals
+	case by == '~' && negated:
+		c.is, where = lacks, at
+	case by == '~':
+		c.is = contains
 	case strings.HasPrefix(where, "!"):
 		c.is, where = isntHere, where[1:]
 	}
 	if c.at, err = parsePath(where); err != nil {
 		return c, err
 	}
-	if compared {
+	if by != 0 {
 		c.value, err = parseWord(value)
+	}
+	if err == nil && by == '~' && c.value == "" {
+		err = errors.New("every text contains an empty one; write a part that tells it")
 	}
 	return c, err
 }
 
-// cutComparison cuts a condition at its =, which is no part of a filter or a name.
-func cutComparison(word string) (where, value string, found bool) {
+// cutComparison cuts a condition at its = or ~, which is no part of a filter or a name; by is 0
+// without one.
+func cutComparison(word string) (where string, by byte, value string) {
 	depth := 0
 	for i := 0; i < len(word); i++ {
 		switch word[i] {
@@ -194,13 +205,13 @@ func cutComparison(word string) (where, value string, found bool) {
 			depth++
 		case ']':
 			depth--
-		case '=':
+		case '=', '~':
 			if depth == 0 {
-				return word[:i], word[i+1:], true
+				return word[:i], word[i], word[i+1:]
 			}
 		}
 	}
-	return word, "", false
+	return word, 0, ""
 }
 
 // holds reports whether a body fulfils a condition. A comparison needs a text, a number or a
@@ -214,14 +225,15 @@ func (c condition) holds(body jsontree.Value) bool {
 	case isntHere:
 		return c.isEmptyThere(body)
 	}
-	found, same := false, false
+	found, fits := false, false
+	byPart, negated := c.is == contains || c.is == lacks, c.is == differs || c.is == lacks
 	c.at.in(body, func(v jsontree.Value) bool {
 		if text, is := spelled(v); is {
-			found, same = true, text == c.value
+			found, fits = true, text == c.value || byPart && strings.Contains(text, c.value)
 		}
-		return !same
+		return !fits
 	})
-	return found && same == (c.is == equals)
+	return found && fits != negated
 }
 
 // isEmptyThere reports whether nothing is at a path in what has it: an object or list that is
@@ -264,15 +276,16 @@ func (f fit) fits(a received) bool {
 	return !slices.ContainsFunc(f.conditions, func(c condition) bool { return !c.holds(a.body) })
 }
 
-// classify returns the outcome of the first rule that fits, and its number from 1; Unknown and 0
-// if none does.
-func classify(rules []rule, a received) (Outcome, int) {
+// classify sets the outcome of the first rule that fits, its number from 1 and its price; Unknown
+// and 0 if none does.
+func (v *Verdict) classify(rules []rule, a received) {
+	v.Outcome, v.Rule, v.price = Unknown, 0, nil
 	for i, r := range rules {
 		if slices.ContainsFunc(r.fits, func(f fit) bool { return f.fits(a) }) {
-			return r.outcome, i + 1
+			v.Outcome, v.Rule, v.price = r.outcome, i+1, r.price
+			return
 		}
 	}
-	return Unknown, 0
 }
 
 // warning says what a rule may take for more than it is, "" if there is nothing: a 2xx of which

@@ -28,6 +28,11 @@ func TestRule(t *testing.T) {
 		{"200 a=true", `{"a":true}`, 200, true}, {`200 a="x y"`, `{"a":"x y"}`, 200, true}, {`200 a="x | y"`, `{"a":"x | y"}`, 200, true}, {`200 a=""`, `{"a":""}`, 200, true}, {`200 a=""`, `{"a":null}`, 200, false},
 		{"200 a!=x", `{"a":"y"}`, 200, true}, {"200 a!=x", `{"a":"x"}`, 200, false}, {"200 a!=x", `{}`, 200, false}, {"200 a!=x", `{"a":null}`, 200, false}, {"200 a.*=x", `{"a":["y","x"]}`, 200, true},
 		{"200 a.*!=x", `{"a":["y","x"]}`, 200, false}, {"200 a[k=v].n=1", `{"a":[{"k":"v","n":1}]}`, 200, true}, {"200 a[k=v].n!=1", `{"a":[{"k":"v","n":2}]}`, 200, true},
+		// A part of a text.
+		{`429 e~"daily limit"`, `{"e":"The daily limit is used."}`, 429, true}, {"429 e~daily", `{"e":"The Daily limit"}`, 429, false}, {"429 e~daily", `{"f":"daily"}`, 429, false}, {"429 e~daily", `{"e":null}`, 429, false},
+		{"429 e.*.m~daily", `{"e":[{"m":"x"},{"m":"a daily one"}]}`, 429, true}, {"429 e.*.m~daily", `{"e":[{"m":"x"}]}`, 429, false}, {"429 e~daily e~used", `{"e":"daily, used"}`, 429, true},
+		{"429 e!~daily", `{"e":"hourly"}`, 429, true}, {"429 e!~daily", `{"e":"daily"}`, 429, false}, {"429 e!~daily", `{}`, 429, false},
+		{"429 c~42", `{"c":1429}`, 429, true}, {`429 .~"a ~ b"`, `"a ~ b."`, 429, true}, {`429 a\~b=1`, `{"a~b":1}`, 429, true}, {"429 e[k=a~b].m~x", `{"e":[{"k":"a~b","m":"xy"}]}`, 429, true}, {"429 e=a~b", `{"e":"a~b"}`, 429, true},
 		{"200 a b=1 | 404 c", `{"a":1,"b":1}`, 200, true}, {"200 a b=1 | 404 c", `{"a":1,"b":2}`, 200, false}, {"200 a b=1 | 404 c", `{"c":1}`, 404, true},
 		{"200 null", "null", 200, true}, {"200 null", "{}", 200, false}, {"200 null", "", 200, false},
 	} {
@@ -37,8 +42,9 @@ func TestRule(t *testing.T) {
 			continue
 		}
 		var d jsontree.Decoder
-		outcome, n := classify([]rule{r}, received{f.status, d.Decode([]byte(f.body)), f.body == ""})
-		if got := outcome == Match; got != f.want || got != (n == 1) {
+		var v Verdict
+		v.classify([]rule{r}, received{f.status, d.Decode([]byte(f.body)), f.body == ""})
+		if got := v.Outcome == Match; got != f.want || got != (v.Rule == 1) {
 			t.Errorf("%s, %d %s: %v", f.rule, f.status, f.body, got)
 		}
 	}
@@ -48,7 +54,7 @@ func TestNoRule(t *testing.T) {
 	for _, f := range []struct{ outcome, text, want string }{
 		{"mach", "200", `did you mean "match"`}, {"found", "200", "it is one of"}, {"match", "", "1 to 64 alternatives"}, {"match", "2000", "no status"}, {"match", "2x0", "no status"}, {"match", "099", "no status"},
 		{"match", "200 |", "nothing follows"}, {"match", "| 200", "nothing stands between"}, {"match", "200 | | 404", "nothing stands between"}, {"match", `200 a="x`, "double quote"}, {"match", `200 a="x"y`, "do not end it"},
-		{"match", "200 a=", "is missing"}, {"match", "200 =x", "is missing"}, {"match", "200 a..b", "no path"}, {"match", "200" + strings.Repeat(" a", 17), "more than 16 conditions"}, {"match", "match", "no status"},
+		{"match", "200 a=", "is missing"}, {"match", "200 a~", "is missing"}, {"match", `200 a~""`, "an empty one"}, {"match", `200 a!~""`, "an empty one"}, {"match", "200 =x", "is missing"}, {"match", "200 a..b", "no path"}, {"match", "200" + strings.Repeat(" a", 17), "more than 16 conditions"}, {"match", "match", "no status"},
 	} {
 		if _, err := parseRule(f.outcome, f.text); err == nil || !strings.Contains(err.Error(), f.want) {
 			t.Errorf("%s: %s: %v, want %s", f.outcome, f.text, err, f.want)
@@ -66,9 +72,9 @@ func FuzzRule(f *testing.F) {
 			return
 		}
 		var d jsontree.Decoder
-		v := d.Decode([]byte(body))
-		outcome, _ := classify([]rule{r}, received{status, v, body == ""})
-		if outcome == Match && len(v) == 0 && status/100 == 2 && body != "" {
+		v, verdict := d.Decode([]byte(body)), Verdict{}
+		verdict.classify([]rule{r}, received{status, v, body == ""})
+		if verdict.Outcome == Match && len(v) == 0 && status/100 == 2 && body != "" {
 			t.Errorf("%q fits %d %q", text, status, body)
 		}
 	})

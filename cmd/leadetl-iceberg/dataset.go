@@ -20,7 +20,7 @@ import (
 )
 
 // dataset is a finished dataset, as its _manifest.json describes it.
-// Source: docs/dataset.md.
+// Source: docs/reference/formats.md.
 type dataset struct {
 	location string // an absolute path, or with a scheme
 	store    iceio.IO

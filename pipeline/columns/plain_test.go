@@ -18,7 +18,7 @@ import (
 )
 
 // TestIdentifiersStayPlain: identifiers, digests and input columns have no dictionary, even
-// where all rows are the same, as docs/reference/columns.md says. Phone numbers in columns of their own
+// where all rows are the same, as docs/reference/formats.md says. Phone numbers in columns of their own
 // may have one.
 func TestIdentifiersStayPlain(t *testing.T) {
 	plain := map[string]bool{ // by the path of the leaf: whether some layout has it

@@ -58,7 +58,7 @@ func copySamples(to string) error {
 			return err
 		}
 		if d.IsDir() {
-			if slices.Contains([]string{"script", "golden", "schema", "old"}, d.Name()) {
+			if slices.Contains([]string{"script", "golden", "schema"}, d.Name()) {
 				return filepath.SkipDir
 			}
 			return os.MkdirAll(filepath.Join(to, name), 0o755)

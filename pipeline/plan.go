@@ -91,11 +91,6 @@ type PlannedCalls struct {
 	// unknown call.
 	Calls int64 `json:"calls"`
 	Again int64 `json:"again"`
-	// FormChanged counts those of them whose key an earlier version wrote otherwise, and
-	// answered by that: its answer may be about another person. AtLeast means that there were
-	// too many keys to compare them all.
-	FormChanged        int64 `json:"form_changed,omitempty"`
-	FormChangedAtLeast bool  `json:"form_changed_at_least,omitempty"`
 	// Awaited counts answers that come without another call: by callback or by
 	// polling.
 	Awaited int64 `json:"awaited"`
@@ -223,7 +218,7 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 		return nil, err
 	}
 	if d.Run.Remote != nil && d.AsksRows() {
-		if err := d.Run.Remote.Load(ctx, rows.former.and(hashesOf(ctx, keys))); err != nil {
+		if err := d.Run.Remote.Load(ctx, hashesOf(ctx, keys)); err != nil {
 			return nil, err
 		}
 	}

@@ -30,23 +30,13 @@ func (r *rowPlanner) countCalls(ctx context.Context, some []distinct.Key) error 
 		if found, err = r.lookUp(ctx, hashes, found[:0]); err != nil {
 			return err
 		}
-		if found, err = r.lookUp(ctx, r.countFound(keys, found, hashes[:0]), found[:0]); err != nil {
-			return err
-		}
-		r.mu.Lock()
-		for _, f := range found {
-			if f.Stored || f.Open != "" {
-				r.calls.FormChanged++
-			}
-		}
-		r.mu.Unlock()
+		r.countFound(keys, found)
 	}
 	return nil
 }
 
-// countFound counts questions by what is stored of them. It adds the former hashes of those
-// to ask to former.
-func (r *rowPlanner) countFound(keys []distinct.Key, found []answers.Found, former []answers.Hash) []answers.Hash {
+// countFound counts questions by what is stored of them.
+func (r *rowPlanner) countFound(keys []distinct.Key, found []answers.Found) {
 	run := r.decision.Run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,11 +46,7 @@ func (r *rowPlanner) countFound(keys []distinct.Key, found []answers.Found, form
 		if decided == purchase.GiveUp && run.Remote.Keys != nil {
 			r.calls.TooOld++
 		}
-		if was, changed := r.former.of[keys[i].Hash]; changed && decided == purchase.Ask {
-			former = append(former, was)
-		}
 	}
-	return former
 }
 
 func (r *rowPlanner) lookUp(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
@@ -112,7 +98,6 @@ func (r *rowPlanner) bill(ctx context.Context) (*PlannedCalls, error) {
 		p.Price = remote.Price.Max()
 	}
 	p.MorePages = r.morePages && !remote.Offline
-	p.FormChangedAtLeast = r.former.more
 	p.takes(remote)
 	spent, err := r.spent(ctx, remote, r.decision.Header.Run)
 	if err != nil {

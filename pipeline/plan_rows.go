@@ -1,12 +1,8 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"iter"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +23,6 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
-	"github.com/leadetl/leadetl/transforms/profile"
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
@@ -39,7 +34,6 @@ type rowPlanner struct {
 	keys        *distinct.Set
 	later       *distinct.Set  // pages after the first of searches that were begun
 	order       *order.Planner // nil without several resolvers, and if only hashes are needed
-	former      formerKeys
 	batches     chan plannedBatch
 	sample      *sample
 	parts       int // to be made
@@ -270,11 +264,6 @@ func (w *rowWorker) identifiers(ctx context.Context, b *columns.Batch, in *sourc
 		}
 		q := w.question(b.Keys.At(i))
 		w.asked = append(w.asked, q)
-		if b.Typed != nil && bytes.IndexByte(b.Keys.At(i), '?') >= 0 {
-			if former, changed := profile.Former(string(b.Keys.At(i))); changed {
-				w.planner.former.pair(q.Hash, w.hash([]byte(former)))
-			}
-		}
 	}
 	return nil
 }
@@ -358,51 +347,4 @@ func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) 
 		}
 	}
 	return nil
-}
-
-// maxFormer bounds the keys that are compared with their former ones, which are in memory.
-const maxFormer = 1 << 18
-
-// formerKeys are the hashes of keys that an earlier version wrote otherwise, with the hashes
-// they had then.
-type formerKeys struct {
-	mu   sync.Mutex
-	of   map[answers.Hash]answers.Hash
-	more bool // than maxFormer
-}
-
-func (f *formerKeys) pair(now, former answers.Hash) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.of == nil {
-		f.of = map[answers.Hash]answers.Hash{}
-	}
-	if _, known := f.of[now]; !known && len(f.of) == maxFormer {
-		f.more = true
-		return
-	}
-	f.of[now] = former
-}
-
-// and yields hashes in ascending order, and the former ones among them.
-func (f *formerKeys) and(hashes iter.Seq2[answers.Hash, error]) iter.Seq2[answers.Hash, error] {
-	former := slices.SortedFunc(maps.Values(f.of), answers.Hash.Compare)
-	return func(yield func(answers.Hash, error) bool) {
-		former := slices.Compact(former)
-		for h, err := range hashes {
-			for ; err == nil && len(former) > 0 && former[0].Compare(h) <= 0; former = former[1:] {
-				if former[0] != h && !yield(former[0], nil) {
-					return
-				}
-			}
-			if !yield(h, err) {
-				return
-			}
-		}
-		for _, h := range former {
-			if !yield(h, nil) {
-				return
-			}
-		}
-	}
 }

@@ -14,8 +14,8 @@ import (
 
 // Canonical returns the keys by which runs may have asked about the identifiers in a cell,
 // with its reason for one that a run rejects. Of each identifier the first is the key of a row
-// with it. The others are the digests of an address by all profiles, and the former key of a
-// page. hosts are the hosts of network profiles.
+// with it. The others are the digests of an address by all profiles. hosts are the hosts of
+// network profiles.
 func Canonical(kind resolution.Identifier, cell string, hosts []string) (all []string, err error) {
 	for _, value := range suppression.Values(suppression.Kind(kind), cell) {
 		keys, rejected := canonical(kind, value, hosts)
@@ -37,9 +37,6 @@ func canonical(kind resolution.Identifier, cell string, hosts []string) ([]strin
 		key, err := profile.Rules{Hosts: hosts}.ParsePerson(cell)
 		if err != nil {
 			return nil, err
-		}
-		if former, changed := profile.Former(key); changed {
-			return []string{key, former}, nil
 		}
 		return []string{key}, nil
 	case resolution.IP:

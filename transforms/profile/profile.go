@@ -128,11 +128,10 @@ func (r Rules) AppendPerson(to []byte, s string) ([]byte, error) {
 	return append(appendLower(to, key[:capitals]), key[capitals:]...), nil
 }
 
-// Former returns the key that an address had before its query was a part of it. changed says
-// that this is another one.
-func Former(key string) (former string, changed bool) {
-	former, _, changed = strings.Cut(key, "?")
-	return former, changed
+// WithoutQuery returns the host and path of a key. other says that the key has a query.
+func WithoutQuery(key string) (page string, other bool) {
+	page, _, other = strings.Cut(key, "?")
+	return page, other
 }
 
 // AsTyped returns the address to open instead of https:// and a key: that in the cell of the

@@ -140,14 +140,14 @@ func (f *Finder) Names(text string) bool {
 		countDigits(text) >= minDigits && f.Lists(Phone, text)
 }
 
-// ProfileKey is Lists for the key of a profile. It also looks for the former key.
+// ProfileKey is Lists for the key of a profile. It also looks for the key without its query.
 func (f *Finder) ProfileKey(key []byte) bool {
 	listed := f.hasAny(key)
 	if bytes.IndexByte(key, '?') < 0 {
 		return listed
 	}
-	former, _ := profile.Former(string(key))
-	return f.hasAny([]byte(former)) || listed
+	page, _ := profile.WithoutQuery(string(key))
+	return f.hasAny([]byte(page)) || listed
 }
 
 // Address is Lists for an IP address.

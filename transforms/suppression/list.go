@@ -153,8 +153,8 @@ func (b *Builder) addIdentifier(text string) error {
 			return ErrUnreadable
 		}
 		b.add(algSHA256.sum([]byte(key)))
-		if former, changed := profile.Former(key); changed && strings.Contains(former, "/in/") { // the path names the person
-			b.add(algSHA256.sum([]byte(former)))
+		if page, other := profile.WithoutQuery(key); other && strings.Contains(page, "/in/") { // the path names the person
+			b.add(algSHA256.sum([]byte(page)))
 		}
 		return nil
 	case text[0] == '@' || strings.HasPrefix(text, "*@"): // no person has the address *@acme.example

@@ -91,11 +91,6 @@ func addPlannedCalls(t *Table, c *pipeline.PlannedCalls, several bool) {
 	t.CountIfAny("too old", c.TooOld, "of the failed; the service may have forgotten their idempotency keys")
 	t.CountIfAny("skipped", c.Skipped, "not stored; --offline makes no calls")
 	t.Count("calls", c.Calls, calls)
-	changed := "of the calls: an earlier version stored answers to these keys in another form, maybe about other people"
-	if c.FormChangedAtLeast {
-		changed = "or more " + changed
-	}
-	t.CountIfAny("form changed", c.FormChanged, changed)
 	t.Count("credits", c.Credits, credits)
 }
 

@@ -59,15 +59,6 @@ type jobFile struct {
 
 const jobName = "job.json"
 
-// Begun reports whether a run in steps was begun in a folder, and not finished.
-func Begun(ctx context.Context, folder *objectstate.RunFolder) (bool, error) {
-	_, err := folder.Get(ctx, jobName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // Open begins the run of a dataset, or joins it. run has no Journal. The caller
 // closes what run consists of.
 func Open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, error) {

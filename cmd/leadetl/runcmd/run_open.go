@@ -183,9 +183,6 @@ func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, r
 	if err != nil {
 		return "", nil, err
 	}
-	if err := f.refuseSteps(ctx, state.RunFolder(name)); err != nil {
-		return "", nil, err
-	}
 	own, err := state.Progress(ctx, name, f.planning)
 	if err != nil {
 		return "", nil, err
@@ -198,20 +195,6 @@ func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, r
 		return state.Progress(ctx, other, true)
 	}
 	return own.String(), own.Release, nil
-}
-
-// refuseSteps refuses a run that asks a service if workers of an earlier version have
-// begun it, in steps.
-func (f *runFlags) refuseSteps(ctx context.Context, folder *objectstate.RunFolder) error {
-	if !f.remote.isRemote() || f.overwrite {
-		return nil
-	}
-	begun, err := steps.Begun(ctx, folder)
-	if err != nil || !begun {
-		return err
-	}
-	return cli.UsageError(fmt.Errorf("%s: workers of an earlier version of leadetl have begun this dataset, and this version cannot go on with it; begin it again with --overwrite: "+
-		"what is stored is not bought again, and --max-credits and --max-calls count anew", f.out))
 }
 
 // openSharing returns the holder of the output, which all processes of a shared

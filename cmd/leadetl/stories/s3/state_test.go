@@ -178,37 +178,6 @@ func TestStateOnS3Moves(t *testing.T) {
 	}
 }
 
-// TestStateOnS3OldSteps: a run that workers of an earlier version have not finished is
-// refused, and begun again on request. What they have bought is not bought again.
-func TestStateOnS3OldSteps(t *testing.T) {
-	m := newMachines(t, 200, badservice.DefaultOptions())
-	m.Run(cli.ExitDone, "--out", "s3://leads/other/", "--fail-on", "never")
-	store := objects.New(t.Context(), objects.Options{Endpoint: m.s3.Server.URL, PathStyle: true, GiveUpAfter: time.Minute})
-	state, err := objectstate.Open(store, m.State[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, bought := state.RunFolder("s3://leads/out/"), m.service.Seen()
-	for _, name := range []string{"job.json", "r1/waves/0000/lots/00000"} {
-		if err := folder.Put(t.Context(), name, []byte(`{"job_id":"j","run":"r1","window_bytes":1}`)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, command := range []string{"run", "plan"} {
-		p := clitest.StartProgram(t, append([]string{command}, m.Args()[1:]...)...)
-		if code := p.Code(); code != cli.ExitUsage || !strings.Contains(p.Said.String(), "begin it again with --overwrite") {
-			t.Errorf("%s: exit code %d: %s", command, code, clitest.Tail(p.Said.String()))
-		}
-	}
-	m.Run(cli.ExitDone, "--overwrite", "--fail-on", "never")
-	if left, err := folder.List(t.Context(), ""); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
-	if seen := m.service.Seen(); seen != bought {
-		t.Errorf("%d calls for stored answers", seen-bought)
-	}
-}
-
 // TestStateOnS3Sleeper: a machine that slept through the end of its lease makes
 // no further call. What it had asked for is kept, late.
 func TestStateOnS3Sleeper(t *testing.T) {

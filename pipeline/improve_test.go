@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -153,39 +152,4 @@ func TestCreditsOverRepairs(t *testing.T) {
 	a.overwrite = true
 	run("replaced", 0, 0, 0, 0, nil)
 	a.overwrite = false
-
-	// The manifest of an older version, with a report and without one.
-	a.state, a.out = "old state", "old"
-	for _, c := range []struct {
-		report bool
-		total  int64
-	}{{true, 12}, {false, 4}} {
-		a.overwrite = true
-		if err := os.RemoveAll(a.stateDir()); err != nil {
-			t.Fatal(err)
-		}
-		run("by an older version", 2, -1, 8, 8, nil)
-		a.overwrite = false
-		manifest := filepath.Join(a.outDir(), "_manifest.json")
-		data, err := os.ReadFile(manifest)
-		var old map[string]json.RawMessage
-		if err = errors.Join(err, json.Unmarshal(data, &old)); err != nil {
-			t.Fatal(err)
-		}
-		for _, member := range []string{"run", "credits_total", "credits_this_run"} {
-			delete(old, member)
-		}
-		if data, err = json.Marshal(old); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(manifest, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if !c.report {
-			if err := os.Remove(filepath.Join(a.outDir(), "_report.json")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		run("repaired after an older version", 0, -1, c.total, 4, nil)
-	}
 }

@@ -40,8 +40,7 @@ type Manifest struct {
 	// Run is what stored answers know the payer of the dataset by; empty without a service.
 	Run string `json:"run,omitempty"`
 	// CreditsTotal is what all runs have paid for the dataset since it was begun, and
-	// CreditsThisRun what the last of them has. Both are nil without a service, and in
-	// manifests of older versions.
+	// CreditsThisRun what the last of them has. Both are nil without a service.
 	CreditsTotal   *int64 `json:"credits_total,omitempty"`
 	CreditsThisRun *int64 `json:"credits_this_run,omitempty"`
 	// Judged says which of several resolvers with a least share of matches were asked on after

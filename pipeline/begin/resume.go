@@ -16,7 +16,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/search"
 )
@@ -140,8 +139,6 @@ func (d *Decision) countOn(m *sinks.Manifest) error {
 	run, paid := m.Run, int64(0)
 	if m.CreditsTotal != nil {
 		paid = *m.CreditsTotal
-	} else { // of an older version
-		run, paid = d.lastReported(m)
 	}
 	if known, err := d.knows(run, paid); err != nil || known {
 		d.Header.Run = run
@@ -173,17 +170,6 @@ func (d *Decision) knows(run string, paid int64) (bool, error) {
 		sum += spent.Paid
 	}
 	return known && sum >= paid, nil
-}
-
-// lastReported is what the report of a dataset says of its payer and credits; zero without
-// one.
-func (d *Decision) lastReported(m *sinks.Manifest) (run string, paid int64) {
-	var last report.Report
-	data, err := d.Run.Output.Report()
-	if err != nil || json.Unmarshal(data, &last) != nil || last.JobID != m.JobID || last.Service == nil {
-		return "", 0
-	}
-	return last.Service.Run, last.Service.Calls.EarlierCredits + last.Service.Calls.Credits
 }
 
 // warnOfChanges warns about inputs that are longer or shorter than when the

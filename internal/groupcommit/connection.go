@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"modernc.org/sqlite"
@@ -46,9 +47,9 @@ func URI(path string, pragmas ...string) string {
 }
 
 // Connect opens a connection for changes. A commit on it returns after its
-// fsync.
+// fsync. The pragmas come before the change to WAL, which writes the first page.
 func Connect(path string, pragmas ...string) (_ *Conn, err error) {
-	db, err := sql.Open("sqlite", URI(path, append([]string{"journal_mode(WAL)", "synchronous(FULL)"}, pragmas...)...))
+	db, err := sql.Open("sqlite", URI(path, append(slices.Clone(pragmas), "journal_mode(WAL)", "synchronous(FULL)")...))
 	if err != nil {
 		return nil, err
 	}

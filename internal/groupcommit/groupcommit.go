@@ -35,8 +35,12 @@ type Options struct {
 	// Pragmas are further settings of the connection, as "name(value)". Every
 	// writer uses WAL and syncs each commit.
 	Pragmas []string
-	// Migrations take the database from each version to the next.
-	Migrations []string
+	// Schema makes the tables of a new database.
+	Schema string
+	// Format is the number of the schema, kept as SQLite's user_version. A database with
+	// another number is refused with a *format.Error, which has Advice.
+	Format int
+	Advice string
 	// Begun means that the database must have content: an empty one is refused
 	// with ErrEmpty.
 	Begun bool
@@ -56,14 +60,14 @@ type Writer[G Group] struct {
 	queue   *Queue[func(G) error]
 }
 
-// Open migrates the database and starts its writer. newGroup is called once,
-// before the first change.
+// Open makes the tables of a new database and starts its writer. newGroup is called
+// once, before the first change.
 func Open[G Group](o Options, newGroup func(*Tx) G) (*Writer[G], error) {
 	conn, err := Connect(o.Path, o.Pragmas...)
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.migrate(context.Background(), o.Migrations, o.Begun); err != nil {
+	if err := conn.begin(context.Background(), o); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	tx := &Tx{conn: conn}

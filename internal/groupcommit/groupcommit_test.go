@@ -33,7 +33,7 @@ func (l *list) add(name any) error {
 func openList(t *testing.T) (w *Writer[*list], l *list) {
 	t.Helper()
 	o := Options{
-		Path: filepath.Join(t.TempDir(), "list.sqlite"), Migrations: []string{"CREATE TABLE list(name TEXT NOT NULL UNIQUE) STRICT"}, Closed: errGone,
+		Path: filepath.Join(t.TempDir(), "list.sqlite"), Schema: "CREATE TABLE list(name TEXT NOT NULL UNIQUE) STRICT", Format: 1, Closed: errGone,
 		Fault: func(err error) error { return fmt.Errorf("%w: %w", errFault, err) },
 	}
 	err := Create(o.Path)

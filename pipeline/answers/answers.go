@@ -142,7 +142,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s.writer, err = groupcommit.Open(groupcommit.Options{
-		Path: path, Pragmas: pragmas, Migrations: migrations, Closed: errClosed, Fault: fault,
+		Path: path, Pragmas: pragmas, Schema: schema, Format: schemaFormat, Advice: ExportFirst, Closed: errClosed, Fault: fault,
 	}, newSQLiteTx)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)

@@ -25,6 +25,7 @@ import (
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -769,8 +770,14 @@ func TestOpen(t *testing.T) {
 	}
 	_, err = s.writer.Conn().ExecContext(t.Context(), "PRAGMA user_version = 99")
 	must(t, err, s.Close())
-	if _, err := Open(dir, Options{}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "version 99") {
-		t.Errorf("written by a later program: %v, want ErrNewer", err)
+	for name, open := range map[string]func() error{
+		"open": func() error { _, err := Open(dir, Options{}); return err },
+		"look": func() error { _, err := OpenContents(t.Context(), dir); return err },
+	} {
+		err := open()
+		if _, other := errors.AsType[*format.Error](err); !other || !strings.Contains(err.Error(), "has format 99") {
+			t.Errorf("%s what another program wrote: %v, want a format.Error", name, err)
+		}
 	}
 	if err := s.Put(t.Context(), person("one"), Answer{Outcome: Matched}); !errors.Is(err, resolution.ErrUnavailable) {
 		t.Errorf("closed: %v, want ErrUnavailable", err)

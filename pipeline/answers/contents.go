@@ -16,6 +16,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
 
@@ -44,16 +45,11 @@ func (s *Store) Contents() (*Contents, error) {
 // database while it reads.
 const maxLooks = 20
 
-// errOlder means that an earlier version of the program has written the
-// answers.
-var errOlder = errors.New("written by an earlier version")
-
 var errMoved = errors.New("the stored answers changed while they were read; try again")
 
 // OpenContents reads the answers in dir while another process may have them
-// open. It changes nothing unless an earlier version wrote the answers, so it
-// works with a full disk or a read-only folder. It returns what was on disk at
-// one moment during the call.
+// open. It changes nothing, so it works with a full disk or a read-only folder. It
+// returns what was on disk at one moment during the call.
 func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
@@ -68,17 +64,7 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 		if logs, err = readLogs(disk.Dir(filepath.Dir(path))); err != nil {
 			continue
 		}
-		c, err = openContents(ctx, path, logs)
-		switch {
-		case errors.Is(err, errOlder):
-			s, failed := Open(dir, Options{}) // updates its schema
-			if failed != nil {
-				return nil, failed
-			}
-			if failed := s.Close(); failed != nil {
-				return nil, failed
-			}
-		case !errors.Is(err, errMoved):
+		if c, err = openContents(ctx, path, logs); !errors.Is(err, errMoved) {
 			return c, err
 		}
 	}
@@ -110,7 +96,7 @@ func openContents(ctx context.Context, path string, logs []*generation) (*Conten
 		return readContents(ctx, path, strings.Replace(uri, "mode=rw", "mode=ro", 1), logs)
 	}
 	c, err := readContents(ctx, path, uri, logs)
-	if err == nil || errors.Is(err, errMoved) || errors.Is(err, ErrNewer) || errors.Is(err, errOlder) || ctx.Err() != nil {
+	if _, other := errors.AsType[*format.Error](err); err == nil || other || errors.Is(err, errMoved) || ctx.Err() != nil {
 		return c, err
 	}
 	return readContents(ctx, path, uri+"&immutable=1", logs)
@@ -134,15 +120,12 @@ func readContents(ctx context.Context, path, uri string, logs []*generation) (_ 
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return nil, fault(err)
 	}
-	var version int
-	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	var number int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&number); err != nil {
 		return nil, fault(err)
 	}
-	switch {
-	case version > len(migrations):
-		return nil, fmt.Errorf("%s: %w", path, ErrNewer)
-	case version < len(migrations):
-		return nil, errOlder
+	if err := format.Check(path, number, schemaFormat, ExportFirst); err != nil {
+		return nil, err
 	}
 	if err := c.addLogs(ctx, logs); err != nil {
 		return nil, err

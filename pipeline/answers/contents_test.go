@@ -369,20 +369,6 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestContentsOfAnOlderVersion: what an earlier version has written gets its new tables before it
-// is read.
-func TestContentsOfAnOlderVersion(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(dir, Options{})
-	must(t, err)
-	must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}), s.flush())
-	_, err = s.writer.Conn().ExecContext(t.Context(), "DROP TABLE days; PRAGMA user_version = 3")
-	must(t, err, s.Close())
-	if spent, err := beside(t, dir).SpentSince(t.Context(), ""); len(spent) != 1 || err != nil {
-		t.Errorf("%+v, %v; want what the answer cost", spent, err)
-	}
-}
-
 // TestReadThatFails: a look-up that cannot read all of an answer fails, and nothing of it is kept.
 func TestReadThatFails(t *testing.T) {
 	s := open(t, t.TempDir())

@@ -1,19 +1,16 @@
 package answers
 
-import "github.com/leadetl/leadetl/internal/groupcommit"
+// schemaFormat is the number of the schema. It grows when the schema changes.
+const schemaFormat = 4
 
-// ErrNewer means that a later version of the program has written the answers.
-// They are not changed.
-var ErrNewer = groupcommit.ErrNewer
-
-// migrations take a database from each version to the next. The version is
-// SQLite's user_version. A released migration is never changed.
-var migrations = []string{firstSchema, logSchema, bodiesSchema, daysSchema}
+// ExportFirst is the advice about a state in another format.
+const ExportFirst = "with the program that wrote it, finish its runs and write its answers to a file with leadetl answers export; " +
+	"then read them into a new state with leadetl answers import"
 
 // Times are milliseconds since 1970 UTC; a hash is a Question's. Rows with a
 // random key are small, and answers with their bodies are appended to another
 // table. The table of open calls stays small, because calls end.
-const firstSchema = `
+const schema = `
 CREATE TABLE scopes(
 	id INTEGER PRIMARY KEY,
 	service TEXT NOT NULL,
@@ -81,27 +78,19 @@ CREATE VIEW open_calls AS SELECT
 	strftime('%Y-%m-%dT%H:%M:%fZ', c.sent / 1000.0, 'unixepoch') AS sent_at, r.name AS run, c.resolution AS resolution_id, c.request AS request_id,
 	strftime('%Y-%m-%dT%H:%M:%fZ', c.deadline / 1000.0, 'unixepoch') AS deadline
 	FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run;
-`
 
-// log holds the number of the last generation whose changes are all in the
-// database.
-const logSchema = `
+-- The number of the last generation of the log whose changes are all in the database.
 CREATE TABLE log(applied INTEGER NOT NULL) STRICT;
 INSERT INTO log VALUES (0);
-`
 
-// bodies are the kept bodies of open calls.
-const bodiesSchema = `
+-- The kept bodies of open calls.
 CREATE TABLE bodies(
 	hash BLOB PRIMARY KEY,
 	body BLOB NOT NULL -- with gzip
 ) STRICT;
 CREATE TRIGGER body_of_call AFTER DELETE ON calls BEGIN DELETE FROM bodies WHERE hash = old.hash; END;
-`
 
-// days are what was paid on each day, in UTC; kept when answers are forgotten. Those forgotten
-// before the table was made are not in it.
-const daysSchema = `
+-- What was paid on each day, in UTC; kept when answers are forgotten.
 CREATE TABLE days(
 	day TEXT NOT NULL, -- 2026-11-26
 	scope INTEGER NOT NULL REFERENCES scopes,
@@ -110,6 +99,4 @@ CREATE TABLE days(
 	credits INTEGER NOT NULL,
 	PRIMARY KEY(day, scope)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO days SELECT date(received / 1000, 'unixepoch'), scope, count(*), sum(credits IS NULL), coalesce(sum(credits), 0)
-	FROM answers GROUP BY 1, 2;
 `

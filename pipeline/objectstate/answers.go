@@ -45,12 +45,12 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 	}
 }
 
-// withLog calls use with a working copy of a scope if its log or lanes hold changes
+// withLog calls use with a working copy of a scope if its log holds changes
 // that the manifest lacks: a run is under way, or was killed. Otherwise it
 // calls use with nil.
 func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*WorkingCopy) error) (err error) {
 	segments, err := s.readSegments(ctx, of, m.LogFrom)
-	if err == nil && m.Lanes == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
+	if err == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
 		return use(nil)
 	}
 	// If reading the log fails, its segments may have moved into files.

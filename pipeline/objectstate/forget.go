@@ -49,7 +49,7 @@ const rewritesAtOnce = 4
 // publishes a manifest, and deletes what that does not name. What runs have spent
 // does not change. The caller holds the lease of the service.
 func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Forgotten, err error) {
-	m, err := s.sealLog(ctx, of, false)
+	m, err := s.sealLog(ctx, of)
 	if err != nil {
 		return done, err
 	}
@@ -92,14 +92,13 @@ func (s *State) Forget(ctx context.Context, of answers.Scope, c Choice) (done Fo
 	return done, s.removeRest(ctx, of, m, c.Versions) // also what an earlier Forget has left
 }
 
-// sealLog takes over the log of a scope, and writes it to files. With closing,
-// no process can append to it afterwards.
-func (s *State) sealLog(ctx context.Context, of answers.Scope, closing bool) (_ *manifest, err error) {
+// sealLog takes over the log of a scope, and writes it to files.
+func (s *State) sealLog(ctx context.Context, of answers.Scope) (_ *manifest, err error) {
 	dir, err := os.MkdirTemp(s.Scratch, "leadetl-answers-*")
 	if err != nil {
 		return nil, err
 	}
-	x := &Session{state: s, of: of, closing: closing}
+	x := &Session{state: s, of: of}
 	defer func() {
 		if x.Answers != nil {
 			err = errors.Join(err, x.Answers.Close())
@@ -271,9 +270,6 @@ func (s *State) removeRest(ctx context.Context, of answers.Scope, m *manifest, v
 		}
 	}
 	if err := s.removeFiles(ctx, of, m, time.Now().Add(garbageAge)); err != nil { // however new they are
-		return err
-	}
-	if err := s.removeLanes(ctx, of, m.Number); err != nil {
 		return err
 	}
 	if !versions {

@@ -38,7 +38,6 @@ type segment struct {
 	Writer string           `json:"writer"`
 	Term   int64            `json:"term"`
 	Fence  bool             `json:"fence,omitempty"`
-	Closes bool             `json:"closes,omitempty"` // a fence after which no process appends
 	Runs   map[int64]string `json:"runs,omitempty"`
 
 	number int64
@@ -178,14 +177,13 @@ type logWriter struct {
 	bytes  int64 // size of the segments that are in no manifest
 	sealed int64 // number of the first of these segments
 	late   int   // number of segments that came too late
-	closes bool  // the fence closes the log
 	ended  error // why the writer has stopped appending; nil while it appends
 }
 
 // fence begins a term: from now on no earlier writer can append. It returns
 // fs.ErrExist if another writer created the segment first.
 func (w *logWriter) fence() error {
-	return w.create(segment{Writer: w.state.writer, Term: w.term, Fence: true, Closes: w.closes})
+	return w.create(segment{Writer: w.state.writer, Term: w.term, Fence: true})
 }
 
 func (w *logWriter) create(g segment) error {

@@ -11,17 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// formatNumber is the version of the object format that this program reads.
-// Programs that read version 1 alone do not know lanes, so a manifest with open
-// lanes has version 2.
-const formatNumber = 2
-
-const formatWithoutLanes = 1
+// manifestFormat is the number of the format of manifests and of all that they name. The
+// number 2 is taken: the next one is 3.
+const manifestFormat = 1
 
 // manifest says which objects of a scope count. Its fields are the JSON of
 // v/<n>.json.
@@ -41,10 +39,6 @@ type manifest struct {
 	Term    int64 `json:"term"`
 	LogFrom int64 `json:"log_from"`
 	answers.Spent
-	// Lanes are open: what they have counts beside the files.
-	Lanes *openLanes `json:"lanes,omitempty"`
-	// Closed is in the manifest of a lane: nothing may be added to it.
-	Closed bool `json:"closed,omitempty"`
 }
 
 // answerFile names a file of answers.
@@ -89,7 +83,7 @@ func (m *manifest) lastGeneration() int64 {
 func (m *manifest) next(writer string) *manifest {
 	return &manifest{
 		Number: m.Number + 1, Writer: writer, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
-		Files: slices.Clone(m.Files), Calls: m.Calls, Term: m.Term, LogFrom: m.LogFrom, Spent: m.Spent, Lanes: m.Lanes, Closed: m.Closed,
+		Files: slices.Clone(m.Files), Calls: m.Calls, Term: m.Term, LogFrom: m.LogFrom, Spent: m.Spent,
 	}
 }
 
@@ -108,8 +102,8 @@ func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error)
 		if errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrExist) && s.isGone(ctx, at) {
 			continue // a hundred newer manifests were published in the meantime
 		}
-		if err == nil && m.Format > formatNumber {
-			err = fmt.Errorf("%s: %w", at, answers.ErrNewer)
+		if err == nil {
+			err = format.Check(at.String(), m.Format, manifestFormat, answers.ExportFirst)
 		}
 		return m, err
 	}
@@ -145,10 +139,7 @@ func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) erro
 			return err
 		}
 	}
-	m.Format = formatWithoutLanes
-	if m.Lanes != nil {
-		m.Format = formatNumber
-	}
+	m.Format = manifestFormat
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err

@@ -20,12 +20,11 @@ import (
 type Session struct {
 	Answers *WorkingCopy
 
-	state   *State
-	of      answers.Scope
-	urgent  func() bool // of Linger; may be nil
-	closing bool        // the log ends with this session
-	lease   lease.All   // nil: nothing is written
-	log     *logWriter  // nil: nothing is written
+	state  *State
+	of     answers.Scope
+	urgent func() bool // of Linger; may be nil
+	lease  lease.All   // nil: nothing is written
+	log    *logWriter  // nil: nothing is written
 
 	sealing  sync.Mutex
 	manifest *manifest
@@ -50,10 +49,10 @@ func (s *State) Look(ctx context.Context, of answers.Scope, dir string) (_ *Sess
 		if segments, err = s.readSegments(ctx, of, x.manifest.LogFrom); err == nil {
 			err = x.begin(ctx, dir, segments)
 		}
-		if err == nil && x.manifest.Lanes == nil {
+		if err == nil {
 			return x, nil
 		}
-		// A writer may have moved the log, or the lanes, into a manifest in the meantime.
+		// A writer may have moved the log into a manifest in the meantime.
 		now, other := s.latest(ctx, of)
 		if other != nil || now.Number == x.manifest.Number {
 			return x, errors.Join(err, other)
@@ -148,7 +147,7 @@ func (x *Session) fence(ctx context.Context) error {
 		return err
 	}
 	w := &logWriter{
-		state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(m, segments) + 1, next: m.LogFrom + int64(len(segments)), closes: x.closing,
+		state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(m, segments) + 1, next: m.LogFrom + int64(len(segments)),
 	}
 	for range fenceTries {
 		if err = w.fence(); err == nil {
@@ -175,11 +174,6 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	}
 	if x.manifest.LogFrom >= x.log.next {
 		return errLogMoved
-	}
-	if x.manifest.Lanes != nil {
-		if err := x.joinLanes(ctx); err != nil {
-			return err
-		}
 	}
 	segments, err := x.state.segmentsBelow(ctx, x.of, x.manifest.LogFrom, x.log.next-1)
 	if err != nil {
@@ -229,15 +223,7 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	if _, err := x.Answers.Take(ctx, x.of, func(func(answers.Item, error) bool) {}, calls); err != nil {
 		return err
 	}
-	paid := m.Spent
-	if m.Lanes != nil {
-		inLanes, err := x.lookAtLanes(ctx)
-		if err != nil {
-			return err
-		}
-		paid = paid.Plus(inLanes)
-	}
-	if err := x.Answers.SetSpent(ctx, x.of, paid); err != nil {
+	if err := x.Answers.SetSpent(ctx, x.of, m.Spent); err != nil {
 		return err
 	}
 	shot, err := x.Answers.Snapshot(ctx, x.of, 0, func() {})
@@ -295,7 +281,6 @@ func (x *Session) seal(ctx context.Context) error {
 		return x.failed
 	}
 	next := x.manifest.next(x.state.writer)
-	next.Closed = next.Closed || x.closing
 	shot, err := x.Answers.Snapshot(ctx, x.of, x.position, func() {
 		next.LogFrom, next.Term = x.log.next, x.log.term
 		x.log.sealed, x.log.bytes = x.log.next, 0

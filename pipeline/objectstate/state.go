@@ -15,7 +15,6 @@
 //	STATE/answers/<scope>/c/*.jsonl     all calls without an answer
 //	STATE/answers/<scope>/log/<n>.seg   changes that are in no manifest yet
 //	STATE/answers/<scope>/late/*.seg    changes that came too late for the log
-//	STATE/answers/<scope>/lanes/<n>/    what the lanes write that manifest n has opened
 //
 // All objects except manifests and leases hold personal data: the keys of the
 // questions, and the answers as received.

@@ -133,7 +133,8 @@ func TestRehearsals(t *testing.T) {
 // TestRehearsedOutcomes: searches that fail, callbacks that are dead, a slow answer.
 func TestRehearsedOutcomes(t *testing.T) {
 	f := newFixture(t)
-	auth := []string{"Authorization", "Bearer " + f.testKey()}
+	key := f.testKey()
+	auth := []string{"Authorization", "Bearer " + key}
 	a := f.post(list, `{"keywords":["force failed"],"callback_url":"`+anywhere+`"}`, auth...)
 	f.attempt(0)
 	if a = f.post(listResult, `{"resolution_id":"`+a.text("resolution", "id")+`"}`, auth...); a.text("resolution", "status") != "failed" {
@@ -169,54 +170,41 @@ func TestRehearsedOutcomes(t *testing.T) {
 // nothing of the organization's credits.
 func TestTestKeys(t *testing.T) {
 	f := newFixture(t)
-	old := credential.NewKey(true).Reveal() // as earlier versions kept them: beside the live ones
-	k, err := f.store.AddKey(t.Context(), state.Key{Organization: f.organization.ID, Label: "old", Hash: f.options.Pepper.Hash(old), Created: time.Now()})
-	f.must(err)
-	fresh := f.testKey()
-	for _, key := range []string{fresh, old} {
-		auth := []string{"Authorization", "Bearer " + key}
-		a := f.post(enrichment, `{"network_url":"`+ada+`","callback_url":"`+anywhere+`"}`, auth...)
-		if a.status != 200 || a.header.Get("X-Test-Key") != "true" || a.body["test"] != true || a.header.Get("X-Credits-Spent") != "2" || a.text("lead", "full_name") == "" {
-			t.Fatalf("%d %v %s", a.status, a.header, a.raw)
-		}
-		if a := f.post(enrichment, `{}`, auth...); a.status != 400 || a.header.Get("X-Test-Key") != "true" {
-			t.Errorf("refused: %d %v", a.status, a.header)
-		}
-		a = f.post(list, `{"keywords":["x"],"limit":2,"callback_url":"`+anywhere+`"}`, auth...)
-		id := a.text("resolution", "id")
-		if a.body["test"] != true || id == "" {
-			t.Errorf("created: %d %s", a.status, a.raw)
-		}
-		f.attempt(0)
-		if a := f.post(listResult, `{"resolution_id":"`+id+`"}`, auth...); a.body["test"] != true || a.text("resolution", "status") != "completed" {
-			t.Errorf("result: %d %s", a.status, a.raw)
-		}
-		if a := f.post(listResult, `{"resolution_id":"`+id+`"}`); a.status != 404 {
-			t.Errorf("result with a live key: %d %s", a.status, a.raw)
-		}
+	auth := []string{"Authorization", "Bearer " + f.testKey()}
+	a := f.post(enrichment, `{"network_url":"`+ada+`","callback_url":"`+anywhere+`"}`, auth...)
+	if a.status != 200 || a.header.Get("X-Test-Key") != "true" || a.body["test"] != true || a.header.Get("X-Credits-Spent") != "2" || a.text("lead", "full_name") == "" {
+		t.Fatalf("%d %v %s", a.status, a.header, a.raw)
+	}
+	if a := f.post(enrichment, `{}`, auth...); a.status != 400 || a.header.Get("X-Test-Key") != "true" {
+		t.Errorf("refused: %d %v", a.status, a.header)
+	}
+	a = f.post(list, `{"keywords":["x"],"limit":2,"callback_url":"`+anywhere+`"}`, auth...)
+	id := a.text("resolution", "id")
+	if a.body["test"] != true || id == "" {
+		t.Errorf("created: %d %s", a.status, a.raw)
+	}
+	f.attempt(0)
+	if a := f.post(listResult, `{"resolution_id":"`+id+`"}`, auth...); a.body["test"] != true || a.text("resolution", "status") != "completed" {
+		t.Errorf("result: %d %s", a.status, a.raw)
+	}
+	if a := f.post(listResult, `{"resolution_id":"`+id+`"}`); a.status != 404 {
+		t.Errorf("result with a live key: %d %s", a.status, a.raw)
 	}
 	if f.balance() != (state.Balance{Available: plenty}) {
 		t.Errorf("balance %+v", f.balance())
 	}
-	a := f.get("/account/balance", "Authorization", "Bearer "+fresh)
-	if a.body["available"] != 1_000_000.0-2*(2+2) || a.body["test"] != true {
+	a = f.get("/account/balance", auth...)
+	if a.body["available"] != 1_000_000.0-(2+2) || a.body["test"] != true {
 		t.Errorf("balance of tests %s", a.raw)
 	}
 	if a := f.post(enrichment, askAda); a.header.Get("X-Test-Key") != "" || a.body["test"] != nil {
 		t.Errorf("a live key: %v %s", a.header, a.raw)
 	}
-	keys, err := f.store.Keys(t.Context(), f.organization.ID)
-	f.must(err)
-	for _, key := range keys {
-		if key.Public == k.Public && !key.Test {
-			t.Error("the old test key is not one of the test keys")
-		}
-	}
 	test, err := f.store.TestOrganization(t.Context(), f.organization.ID, time.Now())
 	f.must(err)
 	posted, err := f.store.Deliveries(t.Context(), test.ID, "", "", 10)
 	f.must(err)
-	if len(posted) != 4 || len(f.service.roster.CallbackSecrets(test.ID)) != 1 {
+	if len(posted) != 2 || len(f.service.roster.CallbackSecrets(test.ID)) != 1 {
 		t.Errorf("%d callbacks, signed with %d secrets", len(posted), len(f.service.roster.CallbackSecrets(test.ID)))
 	}
 }

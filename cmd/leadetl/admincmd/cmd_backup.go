@@ -13,7 +13,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/backup"
-	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
 
 func newAdminBackupCommand(std cli.Streams) *cobra.Command {
@@ -83,9 +82,6 @@ any more, a revoked key is valid again, a new key is unknown.`,
 				return err
 			}
 			r, err := backup.Restore(c.Context(), args[0], a.state, a.now())
-			if errors.Is(err, sqlite.ErrNewer) {
-				return cli.UsageError(err)
-			}
 			if err != nil {
 				return wire.StateError(err)
 			}

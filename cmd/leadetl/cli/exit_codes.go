@@ -19,6 +19,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -110,8 +111,9 @@ var exitRules = []exitRule{
 	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitTryAgain, isSQLite(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)},
 	{ExitInterrupted, isAny(context.Canceled)},
-	{ExitUsage, isAny(columnfile.ErrDamaged, begin.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, changes.ErrIncomparable, answers.ErrNewer)},
+	{ExitUsage, isAny(columnfile.ErrDamaged, begin.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, changes.ErrIncomparable)},
 	{ExitUsage, isType[*sources.FormatError]},
+	{ExitUsage, isType[*format.Error]},
 	{ExitUsage, isType[*objects.RefusedError]},
 	{ExitUsage, isType[*job.Error]},
 	{ExitUsage, isAny(fs.ErrPermission, fs.ErrNotExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EROFS)},

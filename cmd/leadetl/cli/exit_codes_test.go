@@ -17,6 +17,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -50,7 +51,7 @@ func TestExitCode(t *testing.T) {
 		{cut.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
 		{fmt.Errorf("%w: %w", resolution.ErrUnavailable, columnfile.ErrDamaged), 2},
-		{answers.ErrNewer, 2},
+		{format.Check("state", 1, 2, "make it anew"), 2},
 		{objects.ErrChanged, 2},
 		{&objects.RefusedError{Problem: "the bucket is not there"}, 2},
 		{&fs.PathError{Op: "open", Path: "a.csv", Err: fs.ErrNotExist}, 2},

@@ -43,8 +43,6 @@ func answersError(state string, err error) error {
 		return cli.UsageError(fmt.Errorf("%s has no stored answers; a run with --resolver URL stores them, or name another folder", state))
 	case errors.Is(err, filelock.ErrLocked):
 		return cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder", err))
-	case errors.Is(err, answers.ErrNewer):
-		return cli.UsageError(err)
 	}
 	return err
 }

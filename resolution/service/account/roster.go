@@ -51,7 +51,6 @@ type RosterState interface {
 	Balance(ctx context.Context, organization int64) (state.Balance, error)
 	// KeyLeft is how many credits a key may still spend, if it has a limit.
 	KeyLeft(ctx context.Context, key int64) (left int64, limited bool, err error)
-	MoveTestKey(ctx context.Context, public string, now time.Time) error
 }
 
 // Roster keeps the current members, so that identifying a caller needs no
@@ -117,16 +116,6 @@ func (r *Roster) Owner(a *Account) *Account {
 		return owner
 	}
 	return a
-}
-
-// MoveTestKey makes a key one of the test keys of its organization.
-func (r *Roster) MoveTestKey(ctx context.Context, c Caller) (moved Caller, found bool, err error) {
-	if err := r.state.MoveTestKey(ctx, c.Key.Public, r.now()); err != nil {
-		return Caller{}, false, err
-	}
-	err = r.Refresh(ctx)
-	moved, found = r.ByKey(c.Key.Hash)
-	return moved, found, err
 }
 
 // Doubt refreshes the roster before credentials are refused, because they may be

@@ -155,12 +155,6 @@ func (g *Gate) identify(c *Call, token string) (account.Caller, error) {
 		}
 		found, ok = g.Roster.ByKey(hash)
 	}
-	if ok && !found.Key.Test && credential.IsTest(token) { // created by an old version, in which test keys spent real credits
-		var err error
-		if found, ok, err = g.Roster.MoveTestKey(c.Request.Context(), found); err != nil {
-			return account.Caller{}, err
-		}
-	}
 	switch {
 	case !ok:
 		return account.Caller{}, errInvalid

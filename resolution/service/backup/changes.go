@@ -74,30 +74,20 @@ func compare(ctx context.Context, fresh, replaced string, now time.Time) (ch Cha
 		return s, err
 	}
 	ms := now.UnixMilli()
-	// In the schema of the first version, organizations cannot be test
-	// organizations, suspended or deleted.
-	testOf, suspended, deleted := "test_of", "suspended", "deleted"
-	var columns int
-	if err := c.QueryRowContext(ctx, "SELECT count(*) FROM pragma_table_info('organizations', 'old') WHERE name = 'test_of'").Scan(&columns); err != nil {
-		return Changes{}, err
-	}
-	if columns == 0 {
-		testOf, suspended, deleted = "NULL", "NULL", "NULL"
-	}
 	err = errors.Join(
-		read(ctx, c, &ch.Suspended, name, `SELECT o.name FROM main.organizations o JOIN (SELECT public, `+suspended+` AS suspended FROM old.organizations) was USING(public)
+		read(ctx, c, &ch.Suspended, name, `SELECT o.name FROM main.organizations o JOIN old.organizations was USING(public)
 			WHERE o.suspended IS NULL AND was.suspended IS NOT NULL AND o.test_of IS NULL ORDER BY o.name`),
-		read(ctx, c, &ch.Deleted, name, `SELECT o.name FROM main.organizations o JOIN (SELECT public, `+deleted+` AS deleted FROM old.organizations) was USING(public)
+		read(ctx, c, &ch.Deleted, name, `SELECT o.name FROM main.organizations o JOIN old.organizations was USING(public)
 			WHERE o.deleted IS NULL AND was.deleted IS NOT NULL AND o.test_of IS NULL ORDER BY o.name`),
 		read(ctx, c, &ch.Revoked, key, `SELECT k.public, coalesce(owner.name, o.name), was.revoked FROM main.keys k JOIN main.organizations o ON o.id = k.organization
 			LEFT JOIN main.organizations owner ON owner.id = o.test_of
 			JOIN old.keys was ON was.public = k.public
 			WHERE k.revoked IS NULL AND was.revoked IS NOT NULL AND (k.expires IS NULL OR k.expires > ?) ORDER BY was.revoked`, ms),
-		read(ctx, c, &ch.Made, key, `SELECT was.public, coalesce(owner.name, o.name), was.created FROM old.keys was JOIN (SELECT id, name, `+testOf+` AS test_of FROM old.organizations) o ON o.id = was.organization
+		read(ctx, c, &ch.Made, key, `SELECT was.public, coalesce(owner.name, o.name), was.created FROM old.keys was JOIN old.organizations o ON o.id = was.organization
 			LEFT JOIN old.organizations owner ON owner.id = o.test_of
 			WHERE was.revoked IS NULL AND (was.expires IS NULL OR was.expires > ?) AND was.public NOT IN (SELECT public FROM main.keys) ORDER BY was.created`, ms),
 		read(ctx, c, &ch.Lost, credits, `SELECT public, name, available, 0, 0, 0 FROM old.organizations
-			WHERE public NOT IN (SELECT public FROM main.organizations) AND `+testOf+` IS NULL AND `+deleted+` IS NULL ORDER BY name`),
+			WHERE public NOT IN (SELECT public FROM main.organizations) AND test_of IS NULL AND deleted IS NULL ORDER BY name`),
 		read(ctx, c, &ch.Changed, credits, `SELECT o.public, o.name, was.available, o.available, coalesce(sum(iif(l.kind IN ('grant', 'adjust'), l.credits, 0)), 0),
 				coalesce(sum(iif(l.kind = 'capture', l.credits, 0)), 0)
 			FROM main.organizations o JOIN old.organizations was ON was.public = o.public

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -35,7 +36,7 @@ type Restored struct {
 //
 // Errors: filelock.ErrLocked while a service or an administrator has the state
 // open, resolution.ErrInvalid for a file that is not a backup, and
-// sqlite.ErrNewer for one that a newer version of the program wrote.
+// *format.Error for one that another version of the program wrote.
 func Restore(ctx context.Context, file, dir string, now time.Time) (r Restored, err error) {
 	if err := readable(file); err != nil {
 		return Restored{}, err
@@ -95,8 +96,7 @@ func readable(file string) error {
 	return errors.Join(err, f.Close())
 }
 
-// prepare copies a backup into the folder made, checks it, and brings it to the
-// program's version.
+// prepare copies a backup into the folder made, and checks it.
 func prepare(ctx context.Context, file, made string) error {
 	fresh := filepath.Join(made, sqlite.DatabaseName)
 	if err := groupcommit.Create(fresh); err != nil {
@@ -116,6 +116,9 @@ func prepare(ctx context.Context, file, made string) error {
 		return fmt.Errorf("%s is not a whole backup of a service: %w", file, err)
 	}
 	s, err := sqlite.Administer(made, false)
+	if other, ok := errors.AsType[*format.Error](err); ok {
+		return format.Check(file, other.Found, other.Reads, "restore it with the program that wrote it")
+	}
 	if err != nil {
 		return err
 	}
@@ -158,9 +161,8 @@ func remove(file string) error {
 	return nil
 }
 
-// keep renames the state that will be replaced, and makes it one file of the
-// program's version. A state that is damaged, or was written by a newer version,
-// stays as it is, with its logs; unread says why. The error is
+// keep renames the state that will be replaced, and makes it one file. A state that
+// is damaged, or was written by another version, stays as it is, with its logs; unread says why. The error is
 // filelock.ErrLocked if a process has the state open.
 func keep(ctx context.Context, path, replaced string) (unread, err error) {
 	// Link first: opening a damaged database may remove its log.
@@ -185,8 +187,7 @@ func keep(ctx context.Context, path, replaced string) (unread, err error) {
 	return nil, err
 }
 
-// settle migrates a state to the program's version and merges its logs into one
-// file.
+// settle merges the logs of a state into one file.
 func settle(ctx context.Context, dir string) (unread, err error) {
 	s, unread := sqlite.Administer(dir, false)
 	if unread == nil {

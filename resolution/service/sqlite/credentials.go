@@ -133,31 +133,6 @@ func (s *Accounts) RevokeKey(ctx context.Context, public string, now time.Time) 
 	})
 }
 
-// MoveTestKey makes a key one of the test keys of its organization, by its public
-// id. Moving it again changes nothing. An unknown id is ErrNotFound.
-func (s *Accounts) MoveTestKey(ctx context.Context, public string, now time.Time) error {
-	return s.db.writer.Write(ctx, func(t *tx) error {
-		var organization int64
-		var isTest bool
-		found, err := t.sql.Row("SELECT o.id, o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization WHERE k.public = ?",
-			[]any{public}, &organization, &isTest)
-		switch {
-		case err != nil || isTest:
-			return err
-		case !found:
-			return fmt.Errorf("key %q: %w", public, state.ErrNotFound)
-		}
-		test, err := t.testOf(organization, now)
-		if err != nil {
-			return err
-		}
-		if err := t.sql.Exec("UPDATE keys SET organization = ? WHERE public = ?", test, public); err != nil {
-			return err
-		}
-		return t.raiseCredentials()
-	})
-}
-
 const keyColumns = `SELECT k.id, k.public, k.organization, k.label, k.hash, k.hint, k.created, k.expires, k.revoked, k.operations, k.networks, coalesce(k.spending_limit, 0), k.spent,
 	o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization`
 

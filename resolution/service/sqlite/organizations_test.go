@@ -1,77 +1,15 @@
 package sqlite
 
 import (
-	"database/sql"
 	"errors"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
-
-// A state that an earlier program made keeps everything it holds, and is used
-// like a new one.
-func TestStateOfVersion1(t *testing.T) {
-	dir := t.TempDir()
-	dump, err := os.ReadFile("testdata/version1.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", filepath.Join(dir, DatabaseName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), string(dump)); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := serve(t, dir)
-	o, err := s.FindOrganization(t.Context(), "Example Rockets")
-	if err != nil || o.TestOf != 0 || !o.Suspended.IsZero() {
-		t.Fatalf("found %+v, %v", o, err)
-	}
-	if b, err := s.Balance(t.Context(), o.ID); err != nil || b != (state.Balance{Available: 1032}) {
-		t.Errorf("balance %+v, %v", b, err)
-	}
-	keys, err := s.Keys(t.Context(), o.ID)
-	if err != nil || len(keys) != 2 || keys[0].Label != "nightly" || !keys[0].Revoked.IsZero() || keys[1].Revoked.IsZero() ||
-		keys[0].Operations != nil || keys[0].Networks != nil || keys[0].Test {
-		t.Errorf("keys %+v, %v", keys, err)
-	}
-	use, err := s.Usage(t.Context(), o.ID, o.Created, o.Created)
-	got := map[string]int64{}
-	for _, u := range use {
-		got[u.Operation] = u.Credits
-	}
-	if want := map[string]int64{"enrichment": 4, "ip_to_company": 1, "keyword_to_lead": 12, "keyword_to_lead_count": 1}; err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("usage %v (%v), want %v", got, err, want)
-	}
-	jobs, err := s.Jobs(t.Context(), o.ID, "", uuid.Nil, 10)
-	if err != nil || len(jobs) != 2 || jobs[0].Operation != resolution.KeywordToLeadCount || jobs[1].Spent != 12 {
-		t.Errorf("jobs %+v, %v", jobs, err)
-	}
-	if posts, err := s.Deliveries(t.Context(), o.ID, "", "", 10); err != nil || len(posts) != 1 || posts[0].State != state.Pending {
-		t.Errorf("deliveries %+v, %v", posts, err)
-	}
-	if _, err := s.Settle(t.Context(), state.Charge{Organization: o.ID, Key: keys[0].ID, Credits: 2, Resolution: uuid.New(), Operation: resolution.Enrichment, At: noon}); err != nil {
-		t.Error(err)
-	}
-	entries, err := s.Ledger(t.Context(), o.ID, 0, 100)
-	if err != nil || entries[0].Key != "" || entries[len(entries)-1].Key != keys[0].Public || entries[len(entries)-1].KeyLabel != "nightly" {
-		t.Errorf("ledger %+v, %v", entries, err)
-	}
-	audit(t, s)
-}
 
 func TestScopesAreKept(t *testing.T) {
 	s := serve(t, t.TempDir())

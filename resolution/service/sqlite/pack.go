@@ -8,8 +8,7 @@ import (
 )
 
 // Lists of leads are stored as Zstandard frames: they repeat their member names a
-// thousand times. Smaller contents are stored as they were sent, and so are those
-// that an earlier version stored.
+// thousand times. Smaller contents are stored as they were sent.
 
 // packedFrom is the size in bytes from which contents are compressed. Answers
 // about one record are smaller: compressing them would cost every call.

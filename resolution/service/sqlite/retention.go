@@ -2,12 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	sqlite3 "modernc.org/sqlite/lib"
-
-	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -137,39 +133,8 @@ func (s *Store) purgeRepliesTo(ctx context.Context, last, end, before int64) (n 
 // SQLite keeps the pages of deleted rows for later rows. Purge gives most of them
 // back to the file system, a few at a time.
 
-const (
-	// incremental is the auto_vacuum of a database that can give pages back.
-	// Source: sqlite.org/pragma.html, auto_vacuum.
-	incremental = 2
-	// maxRebuilt bounds the database, in bytes, that the start of a service
-	// rebuilds to make it incremental: some seconds, and as much free disk.
-	maxRebuilt = 1 << 30
-	// keptPages are free pages that stay for the next rows: 4 MiB.
-	keptPages = 1024
-)
-
-// makeIncremental rebuilds a database that an earlier version made. A kill leaves
-// it as it was. If another process writes or the disk is full, a later start does it.
-func (s *Store) makeIncremental(ctx context.Context) error {
-	conn := s.db.writer.Conn()
-	var mode, pages, size int64
-	err := errors.Join(
-		conn.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&mode),
-		conn.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages),
-		conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size),
-	)
-	if err != nil || mode == incremental || pages*size > maxRebuilt {
-		return err
-	}
-	if _, err := conn.ExecContext(ctx, "PRAGMA auto_vacuum = 2"); err != nil {
-		return err
-	}
-	_, err = conn.ExecContext(ctx, "VACUUM")
-	if groupcommit.Is(err, sqlite3.SQLITE_BUSY) || groupcommit.Is(err, sqlite3.SQLITE_FULL) {
-		return nil
-	}
-	return err
-}
+// keptPages are free pages that stay for the next rows: 4 MiB.
+const keptPages = 1024
 
 // giveBack returns free pages to the file system, except those that the next rows need.
 func (s *Store) giveBack(ctx context.Context) error {

@@ -1,19 +1,15 @@
 package sqlite
 
-import "github.com/leadetl/leadetl/internal/groupcommit"
+// schemaFormat is the number of the schema. It grows when the schema changes, or what its
+// columns hold.
+const schemaFormat = 6
 
-// ErrNewer means that a newer version of the program wrote the state. The state
-// is not changed.
-var ErrNewer = groupcommit.ErrNewer
-
-// migrations take a database from each version to the next; the version is
-// SQLite's user_version. A migration that was released is never changed.
-var migrations = []string{firstSchema, accountsSchema, deliverySchema, packedSchema, answersSchema, limitsSchema}
+const otherFormat = "use the program that wrote it, or name another folder to begin a new state"
 
 // Times are milliseconds since 1970 UTC; resolutions are the 16 bytes of their
 // UUID. Checks on busy tables avoid IN with a list: SQLite would build a table of
 // the list for every row.
-const firstSchema = `
+const schema = `
 CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO meta VALUES ('credentials', 0); -- raised by every change to organizations, keys and secrets
 
@@ -23,8 +19,12 @@ CREATE TABLE organizations(
 	name TEXT NOT NULL UNIQUE,
 	created INTEGER NOT NULL,
 	available INTEGER NOT NULL DEFAULT 0 CHECK(available >= 0), -- the sums of the ledger
-	reserved INTEGER NOT NULL DEFAULT 0 CHECK(reserved >= 0)
+	reserved INTEGER NOT NULL DEFAULT 0 CHECK(reserved >= 0),
+	test_of INTEGER REFERENCES organizations, -- not null: it has the test ledger of that organization
+	suspended INTEGER, -- since when nobody may call
+	deleted INTEGER -- its ledger is kept
 ) STRICT;
+CREATE UNIQUE INDEX organizations_test ON organizations(test_of) WHERE test_of IS NOT NULL;
 
 CREATE TABLE ledger(
 	seq INTEGER PRIMARY KEY,
@@ -37,6 +37,7 @@ CREATE TABLE ledger(
 	resolution BLOB,
 	operation TEXT,
 	note TEXT,
+	key INTEGER REFERENCES keys, -- with which the call was made
 	CHECK(CASE kind
 		WHEN 'capture' THEN credits > 0 AND available + reserved = -credits AND (available = 0 OR reserved = 0)
 		WHEN 'reserve' THEN credits > 0 AND available = -credits AND reserved = credits
@@ -60,7 +61,11 @@ CREATE TABLE keys(
 	hint TEXT NOT NULL, -- the key's last characters, to tell keys apart
 	created INTEGER NOT NULL,
 	expires INTEGER,
-	revoked INTEGER
+	revoked INTEGER,
+	operations TEXT NOT NULL DEFAULT '', -- that it may call, by commas; empty for all
+	networks TEXT NOT NULL DEFAULT '', -- that it may call from, by commas; empty for all
+	spending_limit INTEGER, -- credits that it may spend in all; null for any number
+	spent INTEGER NOT NULL DEFAULT 0 -- with open reservations; changes with the ledger
 ) STRICT;
 
 CREATE TABLE secrets(
@@ -78,8 +83,12 @@ CREATE TABLE replies(
 	key BLOB NOT NULL UNIQUE, -- hash of organization, path and Idempotency-Key
 	fingerprint BLOB NOT NULL, -- hash of the request's body
 	status INTEGER NOT NULL,
-	body BLOB NOT NULL
+	body BLOB NOT NULL,
+	organization INTEGER REFERENCES organizations, -- these three are null unless it answers a single-record call
+	resolution BLOB,
+	operation TEXT
 ) STRICT;
+CREATE INDEX replies_resolution ON replies(resolution) WHERE resolution IS NOT NULL;
 
 -- Keyword jobs.
 CREATE TABLE resolutions(
@@ -105,12 +114,14 @@ CREATE TABLE resolutions(
 	receiver TEXT, -- host and port of the callback
 	work BLOB, -- what is to be done, as JSON
 	payload BLOB, -- the request as it is echoed
-	result BLOB -- the finished lead as JSON
+	result BLOB, -- the finished lead as JSON
+	key INTEGER REFERENCES keys -- with which the call was made
 ) STRICT;
 CREATE INDEX resolutions_unfinished ON resolutions(requested) WHERE finished IS NULL;
 CREATE INDEX resolutions_active ON resolutions(organization, requested) WHERE finished IS NULL;
 CREATE INDEX resolutions_processing ON resolutions(organization) WHERE status = 'processing';
 CREATE INDEX resolutions_finished ON resolutions(expired, finished) WHERE finished IS NOT NULL;
+CREATE INDEX resolutions_organization ON resolutions(organization, id);
 
 -- The data that a keyword search and its later pages see.
 -- A job keeps its own copy: it may outlive this row.
@@ -147,19 +158,12 @@ CREATE INDEX outbox_dead ON outbox(id) WHERE state = 'dead';
 CREATE INDEX outbox_finished ON outbox(state, kept, finished) WHERE finished IS NOT NULL;
 
 -- How many deliveries there are: counting them would take long where many are
--- kept.
+-- kept. Other changes than deletions are added up for each group.
 CREATE TABLE undelivered(
 	state TEXT PRIMARY KEY,
 	count INTEGER NOT NULL CHECK(count >= 0)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO undelivered VALUES ('pending', 0), ('dead', 0);
-CREATE TRIGGER outbox_counts_new AFTER INSERT ON outbox BEGIN
-	UPDATE undelivered SET count = count + 1 WHERE state = NEW.state;
-END;
-CREATE TRIGGER outbox_counts_changed AFTER UPDATE OF state ON outbox WHEN OLD.state <> NEW.state BEGIN
-	UPDATE undelivered SET count = count - 1 WHERE state = OLD.state;
-	UPDATE undelivered SET count = count + 1 WHERE state = NEW.state;
-END;
 CREATE TRIGGER outbox_counts_gone AFTER DELETE ON outbox BEGIN
 	UPDATE undelivered SET count = count - 1 WHERE state = OLD.state;
 END;
@@ -180,22 +184,6 @@ CREATE TABLE lanes(
 	PRIMARY KEY(organization, receiver)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX lanes_due ON lanes(organization, due);
-`
-
-// accountsSchema adds what organizations see and do themselves: scopes of keys,
-// the key of each charge, usage by day, and test keys.
-const accountsSchema = `
-ALTER TABLE organizations ADD COLUMN test_of INTEGER REFERENCES organizations; -- not null: it has the test ledger of that organization
-ALTER TABLE organizations ADD COLUMN suspended INTEGER; -- since when nobody may call
-ALTER TABLE organizations ADD COLUMN deleted INTEGER; -- its ledger is kept
-CREATE UNIQUE INDEX organizations_test ON organizations(test_of) WHERE test_of IS NOT NULL;
-
-ALTER TABLE keys ADD COLUMN operations TEXT NOT NULL DEFAULT ''; -- that it may call, by commas; empty for all
-ALTER TABLE keys ADD COLUMN networks TEXT NOT NULL DEFAULT ''; -- that it may call from, by commas; empty for all
-
-ALTER TABLE ledger ADD COLUMN key INTEGER REFERENCES keys; -- with which the call was made
-ALTER TABLE resolutions ADD COLUMN key INTEGER REFERENCES keys;
-CREATE INDEX resolutions_organization ON resolutions(organization, id);
 
 -- Credits and charges are sums of the ledger and change with it.
 CREATE TABLE usage(
@@ -209,33 +197,4 @@ CREATE TABLE usage(
 	credits INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY(organization, day, operation, key)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO usage(organization, day, operation, key, charges, credits)
-	SELECT organization, at / 86400000, coalesce(operation, ''), 0, count(*), sum(credits) FROM ledger WHERE kind = 'capture' GROUP BY 1, 2, 3;
-`
-
-// deliverySchema saves a write for every callback: changes to the number of
-// undelivered callbacks are added up for each group.
-const deliverySchema = `
-DROP TRIGGER outbox_counts_new;
-DROP TRIGGER outbox_counts_changed;
-`
-
-// packedSchema changes no table: earlier versions would send contents that are
-// stored as Zstandard frames as they are.
-const packedSchema = "SELECT 1"
-
-// answersSchema notes of which call a reply is, so that it can be found without its
-// Idempotency-Key.
-const answersSchema = `
-ALTER TABLE replies ADD COLUMN organization INTEGER REFERENCES organizations; -- these three are null unless it answers a single-record call
-ALTER TABLE replies ADD COLUMN resolution BLOB;
-ALTER TABLE replies ADD COLUMN operation TEXT;
-CREATE INDEX replies_resolution ON replies(resolution) WHERE resolution IS NOT NULL;
-`
-
-// limitsSchema adds what keys may spend, and what they have spent.
-const limitsSchema = `
-ALTER TABLE keys ADD COLUMN spending_limit INTEGER; -- credits that it may spend in all; null for any number
-ALTER TABLE keys ADD COLUMN spent INTEGER NOT NULL DEFAULT 0; -- with open reservations; changes with the ledger
-UPDATE keys SET spent = s.spent FROM (SELECT key, -sum(available) AS spent FROM ledger WHERE key IS NOT NULL GROUP BY key) s WHERE s.key = keys.id;
 `

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,49 +34,38 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestSpaceIsGivenBack: what is no longer kept takes no disk, also in a state that
-// an earlier version made.
+// TestSpaceIsGivenBack: what is no longer kept takes no disk.
 func TestSpaceIsGivenBack(t *testing.T) {
-	for _, earlier := range []bool{false, true} {
-		t.Run(fmt.Sprintf("of an earlier version: %t", earlier), func(t *testing.T) {
-			dir := t.TempDir()
-			opened := func(do func(*Store, func(statement string))) (size int64) {
-				t.Helper()
-				s, err := Serve(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				do(s, func(statement string) {
-					t.Helper()
-					if _, err := s.db.writer.Conn().ExecContext(t.Context(), statement); err != nil {
-						t.Fatalf("%s: %v", statement, err)
-					}
-				})
-				if err := s.Close(); err != nil { // which moves the log into the database
-					t.Fatal(err)
-				}
-				info, err := os.Stat(filepath.Join(dir, DatabaseName))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return info.Size()
-			}
-			full := opened(func(s *Store, run func(string)) {
-				if earlier {
-					run("PRAGMA auto_vacuum = 0")
-					run("VACUUM")
-				}
-				run(`INSERT INTO replies(at, key, fingerprint, status, body)
-					WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT 1, randomblob(32), x'00', 200, randomblob(100000) FROM n`)
-			})
-			after := opened(func(s *Store, _ func(string)) {
-				if p, err := s.Purge(t.Context(), noon, state.DefaultRetention()); err != nil || p.Replies != 200 {
-					t.Fatalf("%+v, %v", p, err)
-				}
-			})
-			if after > keptPages*4096+full/10 {
-				t.Errorf("the database has %d bytes of %d", after, full)
-			}
-		})
+	dir := t.TempDir()
+	opened := func(do func(*Store)) (size int64) {
+		t.Helper()
+		s, err := Serve(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(s)
+		if err := s.Close(); err != nil { // which moves the log into the database
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, DatabaseName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	full := opened(func(s *Store) {
+		_, err := s.db.writer.Conn().ExecContext(t.Context(), `INSERT INTO replies(at, key, fingerprint, status, body)
+			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT 1, randomblob(32), x'00', 200, randomblob(100000) FROM n`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	after := opened(func(s *Store) {
+		if p, err := s.Purge(t.Context(), noon, state.DefaultRetention()); err != nil || p.Replies != 200 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+	})
+	if after > keptPages*4096+full/10 {
+		t.Errorf("the database has %d bytes of %d", after, full)
 	}
 }

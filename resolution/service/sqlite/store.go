@@ -104,6 +104,10 @@ var errClosed = fmt.Errorf("%w: the state is closed", resolution.ErrUnavailable)
 // checkpointed after 16 MiB.
 var pragmas = []string{"foreign_keys(1)", "recursive_triggers(1)", "cache_size(-16384)", "wal_autocheckpoint(4000)"}
 
+// incremental makes a new database one that can give pages back to the file system.
+// Source: sqlite.org/pragma.html, auto_vacuum.
+const incremental = "auto_vacuum(2)"
+
 // Serve opens the state in dir for a service and creates it if it is missing.
 // It locks the folder until Close: a second service gets filelock.ErrLocked.
 func Serve(dir string) (*Store, error) {
@@ -119,7 +123,7 @@ func Serve(dir string) (*Store, error) {
 		return nil, errors.Join(err, lock.Release())
 	}
 	s.lock = lock
-	if err := errors.Join(s.makeIncremental(context.Background()), s.syncLog(context.Background())); err != nil {
+	if err := s.syncLog(context.Background()); err != nil {
 		return nil, errors.Join(unavailable(err), s.Close())
 	}
 	return s, nil
@@ -172,7 +176,7 @@ func create(dir string) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := groupcommit.Open(groupcommit.Options{Path: made, Pragmas: pragmas, Migrations: migrations, Closed: errClosed, Fault: unavailable}, newTx)
+	w, err := groupcommit.Open(options(made, append([]string{incremental}, pragmas...)), newTx)
 	if err == nil {
 		err = w.Close()
 	}
@@ -188,6 +192,10 @@ func create(dir string) (_ *Store, err error) {
 	return open(dir)
 }
 
+func options(path string, pragmas []string) groupcommit.Options {
+	return groupcommit.Options{Path: path, Pragmas: pragmas, Schema: schema, Format: schemaFormat, Advice: otherFormat, Closed: errClosed, Fault: unavailable}
+}
+
 func open(dir string) (_ *Store, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, DatabaseName))
 	if err != nil {
@@ -200,9 +208,9 @@ func open(dir string) (_ *Store, err error) {
 			err = errors.Join(err, s.Close()) // close what is open so far
 		}
 	}()
-	s.db.writer, err = groupcommit.Open(groupcommit.Options{
-		Path: path, Pragmas: pragmas, Migrations: migrations, Begun: true, Closed: errClosed, Fault: unavailable,
-	}, newTx)
+	o := options(path, pragmas)
+	o.Begun = true
+	s.db.writer, err = groupcommit.Open(o, newTx)
 	if errors.Is(err, groupcommit.ErrEmpty) {
 		return nil, fmt.Errorf("%s: %w", path, ErrEmpty)
 	}

@@ -45,7 +45,7 @@ var planted = worldtest.Bugs{
 	{"a kept answer counts for a moment", "resolution/service/sqlite/replies.go",
 		"key[:], millis(now.Add(-state.ReplyLife))", "key[:], millis(now.Add(-time.Minute))"},
 	{"what a killed process did not sync is answered", "resolution/service/sqlite/store.go",
-		", s.syncLog(context.Background()))", ")"},
+		"s.syncLog(context.Background()); err != nil", "error(nil); err != nil"},
 	{"a search that is cancelled is paid", "resolution/service/sqlite/leases.go",
 		"Status: state.Cancelled, ", "Status: state.Cancelled, Spent: min(j.reserved, 1), "},
 }

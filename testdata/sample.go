@@ -1,11 +1,13 @@
-// Package testdata holds the sample directory's sources for leadetl serve
-// --demo, which has them with it wherever the program is copied to.
+// Package testdata holds the sample lists and reference data. The program has them with
+// it wherever it is copied to: leadetl sample writes them, leadetl serve --demo answers
+// from them.
 package testdata
 
 import "embed"
 
-// Directory holds directory/people.csv, companies.csv, ip-ranges.csv,
+// Sample holds emails.csv, profiles.csv, ips.csv, searches.csv and the job nightly.yaml,
+// and the sources of reference data: directory/people.csv, companies.csv, ip-ranges.csv,
 // searches.csv and visits.csv.
 //
-//go:embed directory/*.csv
-var Directory embed.FS
+//go:embed *.csv nightly.yaml directory/*.csv
+var Sample embed.FS

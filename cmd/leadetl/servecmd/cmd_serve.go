@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -213,7 +214,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	on, err := f.openListeners()
+	on, err := f.openListeners(flags)
 	defer func() {
 		err = errors.Join(err, closeListener(on.Public), closeListener(on.Internal), closeListener(on.Metrics))
 	}()
@@ -251,7 +252,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 		if err := demo.open(ctx, kept, f.options.Pepper); err != nil {
 			return err
 		}
-		if err := demo.print(std.Out, f.url(on.Public), f.options.Dashboard); err != nil {
+		if err := demo.print(std.Out, f.url(on.Public), plainURL(on.Internal), f.options.Dashboard); err != nil {
 			return err
 		}
 	}
@@ -319,23 +320,34 @@ func (f *serveFlags) fill(ctx context.Context, kept *sqlite.Store, log *slog.Log
 	return err
 }
 
-// openListeners opens the listeners. The caller closes them, even after an
-// error.
-func (f *serveFlags) openListeners() (on service.Listeners, err error) {
-	for _, l := range []struct {
+// openListeners opens the listeners. A demo takes free ports in place of the default ones
+// that are in use. The caller closes the listeners, even after an error.
+func (f *serveFlags) openListeners(flags *pflag.FlagSet) (on service.Listeners, err error) {
+	type listener struct {
 		flag, address string
 		into          *net.Listener
-	}{{"listen", f.listen, &on.Public}, {"internal-listen", f.internalListen, &on.Internal}, {"metrics-listen", f.metricsListen, &on.Metrics}} {
+	}
+	var failed []func() error
+	for _, l := range []listener{{"listen", f.listen, &on.Public}, {"internal-listen", f.internalListen, &on.Internal}, {"metrics-listen", f.metricsListen, &on.Metrics}} {
 		if l.flag != "listen" && !isAddress(l.address) {
 			continue
 		}
 		opened, err := net.Listen("tcp", l.address)
+		if f.demo && !flags.Changed(l.flag) && errors.Is(err, syscall.EADDRINUSE) {
+			opened, err = net.Listen("tcp", "127.0.0.1:0")
+		}
 		if err != nil {
-			return on, wire.ListenError(l.flag, l.address, err)
+			failed = append(failed, func() error { return wire.ListenError(l.flag, l.address, err) })
+			continue
 		}
 		*l.into = opened
 	}
-	return on, nil
+	// All ports of this command are open now, so none of them is advised as a free one.
+	var errs []error
+	for _, tell := range failed {
+		errs = append(errs, tell())
+	}
+	return on, errors.Join(errs...)
 }
 
 // closeListener closes a listener that the service may already have closed.
@@ -380,14 +392,24 @@ func (f *serveFlags) announce(ctx context.Context, kept *sqlite.Store, on servic
 		log.Warn("callbacks may reach this network, also over plain http; use this only for tests", "network", p.String())
 	}
 	about := []any{"url", f.url(on.Public)}
-	if on.Internal != nil {
-		about = append(about, "internal", "http://"+on.Internal.Addr().String())
-	}
-	if on.Metrics != nil {
-		about = append(about, "metrics", "http://"+on.Metrics.Addr().String())
+	for _, l := range []struct {
+		name string
+		on   net.Listener
+	}{{"internal", on.Internal}, {"metrics", on.Metrics}} {
+		if l.on != nil {
+			about = append(about, l.name, plainURL(l.on))
+		}
 	}
 	log.Info("serving", about...)
 	return nil
+}
+
+// plainURL returns the URL of a listener without TLS, "" for none.
+func plainURL(l net.Listener) string {
+	if l == nil {
+		return ""
+	}
+	return "http://" + l.Addr().String()
 }
 
 // url returns the URL of the public listener for clients.

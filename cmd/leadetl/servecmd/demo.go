@@ -56,7 +56,7 @@ func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
 		return nil, cli.UsageError(errors.New("--demo keeps nothing; leave --state out"))
 	}
 	sources := filepath.Join(folder, "sources")
-	if err := os.CopyFS(sources, testdata.Directory); err != nil {
+	if err := os.CopyFS(sources, testdata.Sample); err != nil {
 		return nil, err
 	}
 	file := func(name string) string { return filepath.Join(sources, "directory", name) }
@@ -104,8 +104,9 @@ func removeKilled(temporary string) {
 	}
 }
 
-// print prints how to call the service, and where its dashboard is, if it has one.
-func (d *demo) print(to io.Writer, url string, dashboard bool) error {
+// print prints how to call the service, and where its metrics and its dashboard are, if it
+// has them.
+func (d *demo) print(to io.Writer, url, internal string, dashboard bool) error {
 	const call = "curl -s %s%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n"
 	_, err := fmt.Fprintf(to, `Serving the sample directory at %s until this is stopped (Ctrl-C).
 Its organization has %s credits.
@@ -113,6 +114,9 @@ Its organization has %s credits.
   key              %s
   callback secret  %s
 `, url, figures.Grouped(demoCredits), d.key, d.secret)
+	if err == nil && internal != "" {
+		_, err = fmt.Fprintf(to, "  metrics          %s/metrics\n", internal)
+	}
 	if err == nil && dashboard {
 		_, err = fmt.Fprintf(to, "  dashboard        %s/account, sign in with the key\n", url)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"strconv"
 	"syscall"
 )
 
@@ -14,7 +13,7 @@ func ListenError(flag, address string, err error) error {
 	why := err
 	var dns *net.DNSError
 	host, service, malformed := net.SplitHostPort(address)
-	port, unknown := net.LookupPort("tcp", service)
+	_, unknown := net.LookupPort("tcp", service)
 	switch {
 	case malformed != nil || unknown != nil:
 		return fmt.Errorf("--%s: %s is not an address; write HOST:PORT", flag, address)
@@ -23,14 +22,25 @@ func ListenError(flag, address string, err error) error {
 		if host != "" {
 			at = " at " + host
 		}
-		// port^1 is next to port, and never above 65535.
-		return fmt.Errorf("--%s: port %s is in use%s; name another, such as %s", flag, service, at, net.JoinHostPort(host, strconv.Itoa(port^1)))
+		return fmt.Errorf("--%s: port %s is in use%s; name another%s", flag, service, at, freeAddress(host))
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
 		why = errors.New("this machine does not have the address")
 	case errors.Is(err, syscall.EACCES):
 		why = errors.New("ports below 1024 need rights that this program does not have; choose a higher port")
 	}
 	return fmt.Errorf("--%s %s: %w", flag, address, why)
+}
+
+// freeAddress names an address of the host whose port is free, "" if there is none. The
+// system chooses the port, so it is none that this process listens on.
+func freeAddress(host string) string {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return ""
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return ", such as " + net.JoinHostPort(host, port)
 }
 
 // FolderError says why the folder of a flag cannot be used.

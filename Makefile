@@ -6,8 +6,15 @@ SHELL := bash
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# One build cache serves the program, the tests and a release: all are compiled with the same flags. The race
+# detector and DuckDB alone need cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+race race-all kill load-check foreign foreign-set bench: export CGO_ENABLED := 1
+
 build: ## build bin/leadetl
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/leadetl
+	@.ci/quietly "building bin/leadetl: the first time takes some minutes" \
+		go build -ldflags '-s -w' -o bin/ ./cmd/leadetl
 
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
 DIST ?= dist
@@ -15,14 +22,15 @@ DIST ?= dist
 release: ## make the files of a release in dist; VERSION=v0.9.0 in place of the tag, PLATFORMS=linux/amd64, MINISIGN_KEY=file to sign
 	@go run -C deploy/release . -dist "$(abspath $(DIST))" -platforms "$(PLATFORMS)" -version "$(VERSION)"
 
-# The files of the sample directory, one for each kind of data.
+# The sources of the sample's reference data, one for each kind.
 kinds := people companies ip-ranges searches visits
-files := $(foreach kind,$(kinds),--$(kind) testdata/directory/$(kind).csv)
+files := $(foreach kind,$(kinds),--$(kind) out/run/sample/directory/$(kind).csv)
 
 # The sample runs keep their progress out of your home folder.
 run: export XDG_STATE_HOME := $(CURDIR)/out/run/state
-run: build ## run six operations on the lists of testdata, into out/run
-	bin/leadetl run email_to_hem --in testdata/emails.csv --out out/run/email_to_hem --overwrite
+run: build ## run six operations on the sample lists, into out/run
+	@rm -rf out/run && mkdir -p out/run && bin/leadetl sample out/run/sample > out/run/sample.txt
+	bin/leadetl run email_to_hem --in out/run/sample/emails.csv --out out/run/email_to_hem
 	@bin/leadetl directory import --directory out/run/directory $(files) > out/run/directory.txt
 	@$(call one-line,network_to_hem,profiles)
 	@$(call one-line,network_to_phone,profiles)
@@ -31,12 +39,14 @@ run: build ## run six operations on the lists of testdata, into out/run
 	@$(call one-line,deanonymization,ips)
 
 # $(call one-line,OPERATION,LIST) runs an operation and prints its totals on one line.
-one-line = bin/leadetl run $(1) --in testdata/$(2).csv --directory out/run/directory --out out/run/$(1) --overwrite | \
+one-line = bin/leadetl run $(1) --in out/run/sample/$(2).csv --directory out/run/directory --out out/run/$(1) | \
 	awk '$$1 == "rows" {rows = $$2} $$1 == "matched" {matched = $$2} \
 		$$1 == "dataset" {printf "%-18s%s of %s rows matched, in %s\n", "$(1)", matched, rows, $$2}'
 
-test: ## run the tests that one waits for, in random order
-	go test -short -vet=off -shuffle=on -timeout 20m ./... # vet is part of check
+# Vet is part of check. TESTFLAGS=-shuffle=on runs every test anew, in random order, as CI does.
+test: ## run the tests that one waits for; what has not changed since is not run again
+	@.ci/quietly "testing: the first time takes some minutes" go test -short -vet=off -timeout 20m $(TESTFLAGS) ./...
+	@echo "all tests pass"
 
 # The number of a suite is how many seconds it may take on two cores with empty caches.
 test-ci: ## after make test: the race detector where goroutines start, a few kills, the commands of the documents, packages, DuckDB, workers
@@ -93,7 +103,7 @@ vet: portable
 
 # What asks the system for something is built for macOS too. All of the program takes minutes.
 portable:
-	GOOS=darwin CGO_ENABLED=0 go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob}
+	GOOS=darwin go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob}
 
 lint:
 	staticcheck=$$(go tool -n staticcheck); "$$staticcheck" ./...
@@ -115,7 +125,7 @@ load-check: ## load what every operation writes into DuckDB, with the statements
 	@$(call with-duckdb,internal/duckdbtest,go vet . && go test -count=1 . && cd ../../bench && go vet ./duckdb)
 
 iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg tables
-	cd cmd/leadetl-iceberg && CGO_ENABLED=0 go build -o ../../bin/ .
+	cd cmd/leadetl-iceberg && go build -o ../../bin/ .
 
 # leadetl-iceberg has many modules below it: some minutes to compile.
 iceberg-check: ## test leadetl-iceberg

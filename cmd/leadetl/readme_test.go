@@ -20,11 +20,21 @@ import (
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
-// notRun are commands that are shown but not run here, with the reason.
+// notRun are the commands that are shown but not run here, by their beginnings, with the reason.
 var notRun = map[string]string{
-	"make test":  "it is what runs this test",
-	"make check": "it takes minutes, and checks no command",
-	"make bench": "it takes minutes and a C++ compiler",
+	"git clone https://github.com/leadetl/leadetl": "CI runs it, in a clone of its checkout",
+	"cd leadetl":                       "the test is in a checkout",
+	"make test":                        "it is what runs this test",
+	"make check":                       "it takes minutes, and checks no command",
+	"make bench":                       "it takes minutes and a C++ compiler",
+	"make release":                     "make release-check makes a release, and installs each of its packages",
+	"minisign ":                        "there is no published release; make release-check verifies the files of one",
+	"sha256sum ":                       "there is no published release; make release-check verifies the files of one",
+	"kubectl ":                         "there is no cluster; the tests of deploy check its files",
+	"leadetl survey --job emails.yaml": "cmd/leadetl/stories/s3/steps_test.go runs the three steps",
+	"leadetl part --job emails.yaml":   "as leadetl survey",
+	"leadetl finish --job emails.yaml": "as leadetl survey",
+	"leadetl-iceberg out/":             "make iceberg-check runs it",
 }
 
 // TestShownCommands runs every command that README.md and docs show and
@@ -43,7 +53,7 @@ func TestShownCommands(t *testing.T) {
 	stopServices(t, folder)
 	shell := newShell(t, folder)
 	store, started := startStore(t, shell)
-	folders := []string{"run", "store", "installed"} // of make run, of the store, and of runInstalled
+	folders := []string{"run", "store"} // of make run, and of the store
 	for _, page := range shown {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -53,42 +63,20 @@ func TestShownCommands(t *testing.T) {
 		name := strings.ToLower(strings.TrimSuffix(filepath.Base(page), ".md"))
 		folders = append(folders, name)
 		commands := commandsShown(string(text))
-		runAll := func(commands []command) {
-			for _, c := range commands {
-				if slices.Contains(started, c) {
-					continue
-				}
-				c.text, c.output = store.Replace(ports.Replace(c.text)), ports.Replace(c.output)
-				t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, shell) })
-			}
-		}
-		if filepath.Base(page) == "README.md" {
-			build := slices.IndexFunc(commands, func(c command) bool { return c.text == "make build" })
-			runInstalled(t, shell, func() { runAll(commands[:build]) })
-			commands = commands[build:]
-		}
 		if !startsAlone(commands, name) {
 			t.Errorf("%s does not begin with a folder and a state of its own", page)
 		}
-		runAll(commands)
+		for _, c := range commands {
+			if slices.Contains(started, c) {
+				continue
+			}
+			c.text, c.output = store.Replace(ports.Replace(c.text)), ports.Replace(c.output)
+			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), c.line), func(t *testing.T) { c.run(t, shell) })
+		}
 	}
 	requireNoOthers(t, filepath.Join(folder, "out"), folders...)
 	requireNoOthers(t, filepath.Join(folder, ".home"))
-	requireNoOthers(t, folder, "Makefile", "deploy", "testdata", "bin", "out", ".tools", ".home")
-}
-
-// runInstalled runs what README.md shows above make build as somebody does who has the
-// program installed, in an empty folder.
-func runInstalled(t *testing.T, shell *shell, commands func()) {
-	do := func(command string) {
-		t.Helper()
-		if out, code := shell.run(t, command); code != "0" {
-			t.Fatalf("$ %s: exit code %s\n%s", command, code, out)
-		}
-	}
-	do(`export PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/out/installed/state"; mkdir -p out/installed && cd out/installed`)
-	commands()
-	do("cd ../..")
+	requireNoOthers(t, folder, "Makefile", "deploy", "testdata", "bin", "out", ".ci", ".tools", ".home")
 }
 
 // startsAlone says whether a page empties its own folder and names its own state
@@ -99,12 +87,14 @@ func startsAlone(commands []command, name string) bool {
 		`export PATH="$PWD/bin:$PATH" XDG_STATE_HOME="$PWD/out/` + name + `/state"`,
 	}
 	for _, c := range commands {
-		if strings.HasPrefix(c.text, "leadetl ") {
-			break
+		for line := range strings.Lines(c.text) {
+			if strings.HasPrefix(line, "leadetl ") && reasonNotRun(line) == "" {
+				return len(missing) == 0
+			}
+			missing = slices.DeleteFunc(missing, func(want string) bool { return want == strings.TrimSpace(line) })
 		}
-		missing = slices.DeleteFunc(missing, func(want string) bool { return want == c.text })
 	}
-	return len(missing) == 0
+	return true
 }
 
 // commandPages are the pages that show commands.
@@ -138,46 +128,89 @@ func requireNoOthers(t *testing.T, folder string, names ...string) {
 	}
 }
 
-// command is a command line of a page and the output shown below it.
+// command is what a page lets its readers run, and the output shown below it.
 type command struct {
 	line         int // in the page
 	text, output string
 }
 
-// commandsShown finds the commands in a page's console and sh blocks: lines
-// that begin with "$ ", each followed by its output.
+// commandsShown finds the commands of a page: each sh block is one command, as it is
+// copied whole, and a text block that is the next one is its output; in console blocks, each line
+// that begins with "$ " is one, and its output follows.
 func commandsShown(page string) (found []command) {
-	inside := false
-	var now *command
+	block, below := "", false // what the current block is; whether the block above it is an sh block
 	for i, line := range strings.Split(page, "\n") {
 		switch {
-		case !inside:
-			inside = line == "```console" || line == "```sh"
+		case block == "" && strings.HasPrefix(line, "```"):
+			block = line[len("```"):]
+			if block == "sh" {
+				found = append(found, command{line: i + 1})
+			} else if block == "text" && !below {
+				block = "other"
+			}
+			below = false
 		case line == "```":
-			inside, now = false, nil
-		case strings.HasPrefix(line, "$ "):
-			found = append(found, command{line: i + 1, text: line[len("$ "):]})
-			now = &found[len(found)-1]
-		case now == nil: // a block that shows no output
-		case now.output == "" && strings.HasSuffix(now.text, `\`):
-			now.text += "\n" + line
-		default:
-			now.output += line + "\n"
+			block, below = "", block == "sh"
+		case block != "":
+			found = addLine(found, block, i+1, line)
 		}
 	}
 	return found
 }
 
+// addLine adds a line of a block to the commands found so far.
+func addLine(found []command, block string, number int, line string) []command {
+	if block == "console" && strings.HasPrefix(line, "$ ") {
+		return append(found, command{line: number, text: line[len("$ "):]})
+	}
+	if len(found) == 0 {
+		return found
+	}
+	now := &found[len(found)-1]
+	switch {
+	case block == "sh":
+		now.text += line + "\n"
+	case block == "console" && now.output == "" && strings.HasSuffix(now.text, `\`):
+		now.text += "\n" + line
+	case block == "console", block == "text":
+		now.output += line + "\n"
+	}
+	return found
+}
+
+// withoutNotRun is a command without the lines that are not run here, and the reasons.
+func withoutNotRun(text string) (left string, reasons []string) {
+	for line := range strings.Lines(text) {
+		if reason := reasonNotRun(line); reason != "" {
+			reasons = append(reasons, reason)
+		} else {
+			left += line
+		}
+	}
+	return left, reasons
+}
+
+// reasonNotRun says why a line is not run here, "" if it is.
+func reasonNotRun(line string) string {
+	for begin, reason := range notRun {
+		if strings.HasPrefix(line, begin) {
+			return reason
+		}
+	}
+	return ""
+}
+
 func (c command) run(t *testing.T, shell *shell) {
-	if reason := notRun[c.text]; reason != "" {
-		t.Skip(reason)
+	text, reasons := withoutNotRun(c.text)
+	if strings.TrimSpace(text) == "" {
+		t.Skip(strings.Join(reasons, "; "))
 	}
 	for _, tool := range []string{"curl", "sqlite3"} {
 		if _, err := exec.LookPath(tool); err != nil && strings.Contains(c.text, tool+" ") {
 			t.Skip(tool + " is not installed")
 		}
 	}
-	out, code := shell.run(t, c.text)
+	out, code := shell.run(t, text)
 	if code != "0" {
 		t.Errorf("exit code %s\n%s", code, out)
 	}
@@ -327,15 +360,20 @@ func checkout(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	quietly, err := os.ReadFile(clitest.ModuleRoot + "/.ci/quietly")
+	if err != nil {
+		t.Fatal(err)
+	}
 	leadetl, err := exec.LookPath("leadetl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]string{
-		"Makefile": string(makefile),
+		"Makefile":    string(makefile),
+		".ci/quietly": string(quietly),
 
 		"deploy/nightly.sh": string(nightly),
-		".tools/go": "#!/bin/sh\ncase \"$*\" in\n'build -trimpath -ldflags -s -w -o bin/ ./cmd/leadetl') ;;\n" +
+		".tools/go": "#!/bin/sh\ncase \"$*\" in\n'build -ldflags -s -w -o bin/ ./cmd/leadetl') ;;\n" +
 			"'install github.com/versity/versitygw/cmd/versitygw@" + storeVersion(t) + "') ln -sf " + s3test.Program(t) + " \"$GOBIN/versitygw\" ;;\n" +
 			"'build -o bin/finder ./testdata/finder') ln -sf " + finder(t) + " bin/finder ;;\n*) exit 1 ;;\nesac\n",
 	}
@@ -392,8 +430,8 @@ func withoutMake(environ []string) (left []string) {
 }
 
 func TestCommandsShown(t *testing.T) {
-	page := "```console\n$ one\nits\noutput\n$ two \\\n  --more\n```\n\n```sh\nthree\n```\n```sql\n$ four\n```\n"
-	want := []command{{2, "one", "its\noutput\n"}, {5, "two \\\n  --more", ""}}
+	page := "```console\n$ one\nits\noutput\n$ two \\\n  --more\n```\n\n```sh\nthree\nfour # why\n```\n\n```text\nof four\n```\n```sql\n$ five\n```\n\n```text\nalone\n```\n"
+	want := []command{{2, "one", "its\noutput\n"}, {5, "two \\\n  --more", ""}, {9, "three\nfour # why\n", "of four\n"}}
 	if got := commandsShown(page); !slices.Equal(got, want) {
 		t.Errorf("commandsShown = %v, want %v", got, want)
 	}

@@ -401,7 +401,7 @@ func TestNights(t *testing.T) {
 			shell(t, folder, page(t, "deploy/nightly.sh"))
 		},
 		"Airflow": func(t *testing.T, folder string, night time.Time) {
-			_, command, _ := strings.Cut(page(t, "docs/nightly.md"), `COMMAND = """`)
+			_, command, _ := strings.Cut(page(t, "deploy/nightly_dag.py"), `COMMAND = """`)
 			command, _, _ = strings.Cut(command, `"""`)
 			shell(t, folder, strings.NewReplacer("{{ ds }}", night.Format(time.DateOnly), "/srv/lists", folder, "/datasets", folder, "sleep 900", "exit 5").Replace(command))
 		},

@@ -52,15 +52,12 @@ func readPage(t *testing.T, name string) string {
 	return string(text)
 }
 
-// block is a fenced block of docs/nightly.md.
-func block(t *testing.T, language string) string { return blockOf(t, "docs/nightly.md", language) }
-
-// blockOf is a fenced block of a page.
-func blockOf(t *testing.T, page, language string) string {
-	_, rest, found := strings.Cut(readPage(t, page), "\n```"+language+"\n")
+// crontab is that of docs/nightly.md.
+func crontab(t *testing.T) string {
+	_, rest, found := strings.Cut(readPage(t, "docs/nightly.md"), "\n```crontab\n")
 	text, _, ended := strings.Cut(rest, "\n```")
 	if !found || !ended {
-		t.Fatalf("%s has no %s", page, language)
+		t.Fatal("docs/nightly.md has no crontab")
 	}
 	return text + "\n"
 }
@@ -80,7 +77,7 @@ func codesAfter(text, pattern string) (codes []int) {
 func TestRecipesKnowTheExitCodes(t *testing.T) {
 	for name, got := range map[string][]int{
 		"deploy/cronjob.yaml":            codesAfter(readPage(t, "deploy/cronjob.yaml"), `(?m)action: FailJob\n(?:.*\n){3}\s+values: \[(.*)\]$`),
-		"docs/nightly.md":                codesAfter(block(t, "yaml"), `operator: In, values: \[(.*)\]`),
+		"deploy/cronjob-volumes.yaml":    codesAfter(readPage(t, "deploy/cronjob-volumes.yaml"), `operator: In, values: \[(.*)\]`),
 		"deploy/leadetl-nightly.service": codesAfter(readPage(t, "deploy/leadetl-nightly.service"), `(?m)^RestartPreventExitStatus=(.*)$`),
 	} {
 		if !slices.Equal(got, notRetried()) {
@@ -128,7 +125,7 @@ func TestCronRecipe(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("no flock")
 	}
-	lines := regexp.MustCompile(`(?m)^[\d*/ ]+  leadetl  (.*)$`).FindAllStringSubmatch(block(t, "crontab"), -1)
+	lines := regexp.MustCompile(`(?m)^[\d*/ ]+  leadetl  (.*)$`).FindAllStringSubmatch(crontab(t), -1)
 	if len(lines) != 2 {
 		t.Fatalf("%d lines", len(lines))
 	}
@@ -189,10 +186,10 @@ func TestCronRecipe(t *testing.T) {
 
 // The DAG's command tries again where the table says so, with the same date.
 func TestAirflowRecipe(t *testing.T) {
-	_, command, _ := strings.Cut(block(t, "python"), `COMMAND = """`)
+	_, command, _ := strings.Cut(readPage(t, "deploy/nightly_dag.py"), `COMMAND = """`)
 	command, _, found := strings.Cut(command, `"""`)
-	if !found || !strings.Contains(block(t, "python"), "retries=0") {
-		t.Fatalf("no command without retries in\n%s", block(t, "python"))
+	if !found || !strings.Contains(readPage(t, "deploy/nightly_dag.py"), "retries=0") {
+		t.Fatalf("no command without retries in\n%s", readPage(t, "deploy/nightly_dag.py"))
 	}
 	command = strings.NewReplacer("{{ ds }}", "2026-11-20", "sleep 900", ":").Replace(command)
 	for _, end := range ends() {
@@ -209,7 +206,7 @@ func TestAirflowRecipe(t *testing.T) {
 	}
 }
 
-// TestMappedAirflowRecipe runs the DAG of docs/scale.md, with small stand-ins for the
+// TestMappedAirflowRecipe runs deploy/scale_dag.py, with small stand-ins for the
 // parts of Airflow that it uses.
 func TestMappedAirflowRecipe(t *testing.T) {
 	python, err := exec.LookPath("python3")
@@ -234,7 +231,7 @@ func TestMappedAirflowRecipe(t *testing.T) {
 				"airflow/__init__.py":   "",
 				"airflow/exceptions.py": "class AirflowException(Exception): pass\nclass AirflowFailException(Exception): pass\n",
 				"airflow/sdk.py":        airflowSDK,
-				"dag.py":                blockOf(t, "docs/scale.md", "python"),
+				"dag.py":                readPage(t, "deploy/scale_dag.py"),
 			} {
 				path := filepath.Join(folder, file)
 				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o700)); err != nil {
@@ -284,7 +281,7 @@ def task(**settings):
 // The date in Kubernetes is that of the Job, whenever its pod starts.
 func TestKubernetesRecipe(t *testing.T) {
 	scheduled := time.Date(2026, 11, 20, 2, 30, 0, 0, time.UTC).Unix() / 60
-	_, command, _ := strings.Cut(block(t, "yaml"), "args:\n                - |\n")
+	_, command, _ := strings.Cut(readPage(t, "deploy/cronjob-volumes.yaml"), "args:\n                - |\n")
 	command, _, found := strings.Cut(command, "\n              env:")
 	if !found {
 		t.Fatal("no args")
@@ -311,7 +308,7 @@ func TestKubernetesRecipe(t *testing.T) {
 			t.Errorf("%q: exit code %d, calls %q", c.name, code, calls)
 		}
 	}
-	for _, page := range []string{block(t, "yaml"), readPage(t, "deploy/cronjob.yaml")} {
+	for _, page := range []string{readPage(t, "deploy/cronjob-volumes.yaml"), readPage(t, "deploy/cronjob.yaml")} {
 		if !strings.Contains(page, "batch.kubernetes.io/job-name") {
 			t.Errorf("the Job's name is not known in\n%s", page)
 		}

@@ -27,7 +27,7 @@ func checked(p *clitest.Process) map[string]string {
 	return rows
 }
 
-// TestDoctorOnS3: with the policy that docs/s3.md shows all checks pass and
+// TestDoctorOnS3: with deploy/s3-policy.json all checks pass and
 // leave nothing behind; without one of its permissions, doctor names it.
 func TestDoctorOnS3(t *testing.T) {
 	const user, secret = "nightly", "CanaryOfTheUser00000000000000000"
@@ -38,7 +38,7 @@ func TestDoctorOnS3(t *testing.T) {
 	j.Put("lists/a.csv", clitest.EmailList(10))
 	args := j.Args("s3://leads/lists/**.csv", "s3://leads/hems/")
 	args[0] = "doctor"
-	policy := shownPolicy(t, 0)
+	policy := policyOf(t, "s3-policy.json")
 	j.Server.Allow(t, clitest.S3Bucket, user, policy)
 	p := clitest.StartProgram(t, args...)
 	rows := checked(p.Waited())

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
-// The policy that docs/s3.md shows is what a job needs, and each word of it is
+// deploy/s3-policy.json is what a job needs, and each word of it is
 // needed.
 func TestShownPolicy(t *testing.T) {
 	const user, secret = "nightly", "CanaryOfTheUser00000000000000000"
@@ -37,7 +37,7 @@ func TestShownPolicy(t *testing.T) {
 		}
 		return code, p.Said.String()
 	}
-	policy := shownPolicy(t, 0)
+	policy := policyOf(t, "s3-policy.json")
 	j.Server.Allow(t, clitest.S3Bucket, user, policy)
 	if code, said := run(t); code != cli.ExitDone || said != "" {
 		t.Fatalf("with the policy: exit code %d\n%s", code, said)
@@ -53,7 +53,7 @@ func TestShownPolicy(t *testing.T) {
 	})
 }
 
-// The policy that docs/s3.md shows for a state is what a run needs, with all its
+// deploy/s3-policy-state.json is what a run needs, with all its
 // calls and answers there, and each word of it is needed.
 func TestShownPolicyOfState(t *testing.T) {
 	const user, secret = "nightly", "CanaryOfTheUser00000000000000000"
@@ -64,7 +64,7 @@ func TestShownPolicyOfState(t *testing.T) {
 	j.State = []string{"--state", "s3://leads/state/", "--s3-endpoint", s3.Proxy.URL, "--s3-path-style"}
 	t.Setenv("AWS_ACCESS_KEY_ID", user)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
-	policy := shownPolicy(t, 1)
+	policy := policyOf(t, "s3-policy-state.json")
 	run := func() (code int, said string) {
 		p := j.Start("--overwrite")
 		code = p.Code()
@@ -123,15 +123,14 @@ func actions(s s3test.Statement) (all []string) {
 	return all
 }
 
-// shownPolicy returns one of the policies in docs/s3.md.
-func shownPolicy(t *testing.T, number int) (p s3test.Policy) {
+// policyOf returns a policy of deploy.
+func policyOf(t *testing.T, name string) (p s3test.Policy) {
 	t.Helper()
-	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/s3.md")
+	text, err := os.ReadFile(clitest.ModuleRoot + "/deploy/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _, _ := strings.Cut(strings.Split(string(page), "```json\n")[number+1], "```")
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
+	if err := json.Unmarshal(text, &p); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -159,7 +159,7 @@ ROWS ?= 10000000
 SIZES ?= 1000000
 PEOPLE ?= 500000
 
-bench: ## measure speed and memory and write docs/benchmarks.md; ROWS=500000 is a quick try that writes nothing, SIZES=10000,3000000 are lists of look-ups, PEOPLE=50000000 is a large directory
+bench: ## measure speed and memory and write bench/results.md; ROWS=500000 is a quick try that writes nothing, SIZES=10000,3000000 are lists of look-ups, PEOPLE=50000000 is a large directory
 	cd bench && go run . -rows $(ROWS) -sizes $(SIZES) -people $(PEOPLE)
 
 KILLS ?= 200

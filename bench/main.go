@@ -31,7 +31,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
 	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, companies, first-data, service, remote, s3, scale")
 	flag.StringVar(&b.before, "before", "", "`program` of an earlier version, whose callbacks are measured too")
-	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
+	flag.StringVar(&b.page, "page", "results.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := b.run(ctx)

@@ -151,7 +151,7 @@ func (r *report) String() string {
 	return b.String()
 }
 
-// page is docs/benchmarks.md.
+// page is bench/results.md.
 func (r *report) page() string {
 	return fmt.Sprintf(`# Benchmarks
 
@@ -159,7 +159,7 @@ Written by `+"`make bench`"+` on %s in one run on one machine:
 
     %s%s
 
-[measurements](measurements.md) has other machines and larger sizes.
+[How fast it is](../docs/benchmarks.md) has larger sizes.
 
 %s## How it is measured
 

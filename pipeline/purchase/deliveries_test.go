@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 const laterService = "https://leads.example"
@@ -31,7 +32,7 @@ func laterOf(t *testing.T) (*Deliveries, *answers.Store) {
 			t.Error(err)
 		}
 	})
-	r := &Remote{Answers: store, Name: laterService, Read: client.Read, Check: client.NewAsked(nil).Check, Price: Price{Match: 3}, Counters: &stats.CallCounters{}}
+	r := &Remote{Answers: store, Name: laterService, Read: client.Read, Check: client.CheckerOf(exchange.NewAsked(nil)), Price: Price{Match: 3}, Counters: &stats.CallCounters{}}
 	return NewDeliveries(r, func() time.Time { return laterNow }), store
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 const (
@@ -236,7 +237,7 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 	if h.plan.batch > 0 {
 		h.inBatches(r)
 	} else {
-		r.Check, r.Deliveries = client.NewAsked(nil).Check, purchase.NewDeliveries(r, time.Now)
+		r.Check, r.Deliveries = client.CheckerOf(exchange.NewAsked(nil)), purchase.NewDeliveries(r, time.Now)
 	}
 	return r
 }

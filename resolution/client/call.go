@@ -26,7 +26,7 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 		return resolution.Reply{}, &resolution.CallError{Operation: call.Operation, Class: resolution.Invalid, Detail: err.Error()}
 	}
 	r := request{http.MethodPost, call.Operation, path, call.IdempotencyKey, body}
-	return c.ask(ctx, r, &asked{known: c.options.Asked, call: call})
+	return c.ask(ctx, r, questionOf(c.options.Asked, call))
 }
 
 // paths are the paths of the single-record operations.

@@ -44,7 +44,7 @@ type Options struct {
 	// RootCAs are trusted instead of the system's; nil trusts the system's.
 	RootCAs *x509.CertPool
 	// Asked are the questions of the run; nil for those of this client alone.
-	Asked *Asked
+	Asked *exchange.Asked
 }
 
 // DefaultOptions are the defaults of the command line, without BaseURL and Key.
@@ -125,7 +125,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	if o.Asked == nil {
-		o.Asked = NewAsked(profile.DefaultRules().Hosts)
+		o.Asked = exchange.NewAsked(profile.DefaultRules().Hosts)
 	}
 	c := &Client{base: base, line: exchange.NewLine(o.Concurrency, o.Timeout, maxBody, o.RootCAs)}
 	o.HeaderName = http.CanonicalHeaderKey(o.HeaderName)

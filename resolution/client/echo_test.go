@@ -9,66 +9,8 @@ import (
 
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
-
-// TestCompare: which identifiers in an answer are those of a question.
-func TestCompare(t *testing.T) {
-	const (
-		ada       = "ada@bakery.example"
-		another   = "9e26471d35a78862c17e467d87cddedf"
-		janeGmail = "jane.doe+news@gmail.com"
-	)
-	k := NewAsked([]string{"linkedin.com"})
-	for _, f := range []struct {
-		kind      resolution.Identifier
-		key, said string
-		want      naming
-	}{
-		{"email", ada, "", namesNone},
-		{"email", ada, ada, namesThis},
-		{"email", ada, " ADA@Bakery.example ", namesThis},
-		{"email", ada, "bob@bakery.example", namesAnother},
-		{"email", ada, "ada", namesNone},
-		{"email", ada, "a**@bakery.example", namesNone},
-		{"email", ada, sums(ada)[0], namesThis},
-		{"email", ada, strings.ToUpper(sums(ada)[2]), namesThis},
-		{"email", ada, another, namesAnother},
-		{"email", sums(ada)[0], ada, namesThis},
-		{"email", sums(ada)[0], sums(ada)[2], namesNone},
-		{"email", sums(ada)[0], another, namesAnother},
-		{"email", janeGmail, "janedoe@gmail.com", namesThis},
-		{"email", janeGmail, "janedoe+news@gmail.com", namesThis},
-		{"email", janeGmail, "jane.d.oe@gmail.com", namesThis},
-		{"email", janeGmail, sums("janedoe@gmail.com")[1], namesThis},
-		{"email", janeGmail, "janeroe@gmail.com", namesAnother},
-
-		{"network_url", "linkedin.com/in/ada", "https://www.linkedin.com/in/Ada/?trk=x", namesThis},
-		{"network_url", "linkedin.com/in/ada", "uk.linkedin.com/in/ada", namesThis},
-		{"network_url", "linkedin.com/in/ada", "linkedin.com/in/bob", namesAnother},
-		{"network_url", "linkedin.com/in/ada", "linkedin.com/company/ada", namesAnother},
-		{"network_url", "linkedin.com/in/ada", "people.example/in/ada", namesAnother},
-		{"network_url", "linkedin.com/in/ada", "ada", namesNone},
-		{"network_url", "linkedin.com/in/ACoAABc", "linkedin.com/in/acoaabc", namesThis},
-		{"network_url", "linkedin.com/in/åse", "linkedin.com/in/%C3%A5se", namesThis},
-		{"network_url", "people.example/ada", "https://PEOPLE.example/Ada", namesThis},
-		{"network_url", "people.example/ada", "https://people.example/bob", namesAnother},
-		{"network_url", "people.example/v?a=1&id=7", "http://people.example/v?id=7&a=1&utm_source=x", namesThis},
-		{"network_url", "people.example/v?a=1&id=7", "people.example/v", namesThis},
-		{"network_url", "people.example/v?a=1&id=7", "people.example/v?id=7", namesThis},
-		{"network_url", "people.example/v?id=7", "people.example/v?id=8", namesAnother},
-
-		{"ip", "192.0.2.1", "192.0.2.1", namesThis},
-		{"ip", "192.0.2.1", "::ffff:192.0.2.1", namesThis},
-		{"ip", "2001:db8::1", "2001:DB8:0:0::1", namesThis},
-		{"ip", "192.0.2.1", "192.0.2.2", namesAnother},
-		{"ip", "192.0.2.1", "home", namesNone},
-	} {
-		if got := k.compare(f.kind, f.key, f.said); got != f.want {
-			t.Errorf("%s is asked, %q is said: %d, want %d", f.key, f.said, got, f.want)
-		}
-	}
-}
 
 // TestAnswersOfOthers: an answer that is that to another question is no answer.
 func TestAnswersOfOthers(t *testing.T) {
@@ -113,12 +55,12 @@ func TestAnswersOfOthers(t *testing.T) {
 		{"digests of another digest", asks("email_to_hem", sums("eve@bakery.example")[0], ""), ok + hems("bob@bakery.example") + `}`, true, true},
 		{"the profile of an email", asks("email_to_hem", "ada@bakery.example", ""), ok + hems("ada@bakery.example")[:len(hems("ada@bakery.example"))-1] + `,"network_url":"linkedin.com/in/bob"}}`, false, false},
 	} {
-		k := NewAsked([]string{"linkedin.com"})
+		k := exchange.NewAsked([]string{"linkedin.com"})
 		for _, other := range []resolution.Call{asks("enrichment", bob, "ref-bob"), asks("email_to_hem", "bob@bakery.example", "ref-b")} {
-			(&asked{known: k, call: other}).register()
+			questionOf(k, other).register()
 		}
-		(&asked{known: k, call: f.call}).register()
-		other, err := k.Check(f.call, []byte(f.body))
+		questionOf(k, f.call).register()
+		other, err := CheckerOf(k)(f.call, []byte(f.body))
 		if (err != nil) != f.swapped || !f.swapped && other != f.other {
 			t.Errorf("%s: another address %t, %v; want %t, swapped %t", f.name, other, err, f.other, f.swapped)
 		}
@@ -157,8 +99,10 @@ func TestSearchesOfOthers(t *testing.T) {
 		{"a result with its search", list, "res_1", promise(`"keywords":["other"],"metadata":{"client_ref":"ref"}`), false},
 		{"another's failure", list, "res_2", `{"success":false,"resolution":{"id":"res_1","status":"failed"}}`, true},
 	} {
-		q := &asked{known: NewAsked(nil), call: resolution.Call{Request: resolution.Request{Operation: f.op}}, id: f.id}
-		(&asked{known: q.known, call: resolution.Call{Request: resolution.Request{Operation: f.op}, ClientRef: "ref"}}).register()
+		known := exchange.NewAsked(nil)
+		q := questionOf(known, resolution.Call{Request: resolution.Request{Operation: f.op}})
+		q.id = f.id
+		questionOf(known, resolution.Call{Request: resolution.Request{Operation: f.op}, ClientRef: "ref"}).register()
 		if f.id == "" {
 			q.search = search
 		}
@@ -169,26 +113,8 @@ func TestSearchesOfOthers(t *testing.T) {
 	}
 }
 
-// TestNamesAreBounded: the last names are known, however many there were.
-func TestNamesAreBounded(t *testing.T) {
-	k := NewAsked(nil)
-	k.addName(1, 7)
-	for n := range uint64(2 * maxNames) {
-		k.addName(n+2, 7)
-	}
-	if n := len(k.recent) + len(k.older); n > 2*maxNames || k.recent[2*maxNames+1] != 7 || k.older[1] != 0 {
-		t.Errorf("%d names", n)
-	}
-}
-
 // sums are the digests of an address by the plain profile: MD5, SHA-1, SHA-256.
-func sums(address string) []string {
-	a, err := email.Parse([]byte(address))
-	if err != nil {
-		panic(err)
-	}
-	return digests(a)[:3]
-}
+func sums(address string) []string { return exchange.NewAsked(nil).Names(resolution.Email, address) }
 
 // TestNobodyElsesAnswer: of a service, or a proxy, that mixes up answers, nobody gets
 // the data of somebody else.

@@ -59,7 +59,8 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 		JobTitleInclusions: s.JobTitleInclusions, JobTitleExclusions: s.JobTitleExclusions, CallbackURL: c.options.CallbackURL,
 	}
 	q.Metadata.ClientRef = s.ClientRef
-	about := &asked{known: c.options.Asked, call: resolution.Call{Request: resolution.Request{Operation: s.Operation}, ClientRef: s.ClientRef}, search: &q}
+	about := questionOf(c.options.Asked, resolution.Call{Request: resolution.Request{Operation: s.Operation}, ClientRef: s.ClientRef})
+	about.search = &q
 	return c.search(ctx, path, s.IdempotencyKey, q, about)
 }
 
@@ -70,7 +71,8 @@ func (c *Client) Poll(ctx context.Context, op resolution.Operation, id, clientRe
 	if !ok || id == "" {
 		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "not a keyword operation, or no resolution id"}
 	}
-	about := &asked{known: c.options.Asked, call: resolution.Call{Request: resolution.Request{Operation: op}, ClientRef: clientRef}, id: id}
+	about := questionOf(c.options.Asked, resolution.Call{Request: resolution.Request{Operation: op}, ClientRef: clientRef})
+	about.id = id
 	return c.search(ctx, path, "", map[string]string{"resolution_id": id}, about)
 }
 

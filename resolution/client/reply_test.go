@@ -464,7 +464,8 @@ func TestCountThatIsToldByCallback(t *testing.T) {
 		{"the request and an error", `{"keywords":["rye","oats"],"error":"boom"}`, search, false},
 		{"the request, finished", `{"keywords":["rye","oats"],"status":"completed"}`, search, false},
 	} {
-		q := &asked{known: NewAsked(nil), search: &f.search, call: resolution.Call{Request: resolution.Request{Operation: resolution.KeywordToLeadCount}}}
+		q := questionOf(exchange.NewAsked(nil), resolution.Call{Request: resolution.Request{Operation: resolution.KeywordToLeadCount}})
+		q.search = &f.search
 		got, err := answer{operation: resolution.KeywordToLeadCount, status: 200, header: http.Header{}, body: []byte(f.body), asked: q}.searchReply()
 		if got.Pending != f.pending || (err == nil) != f.pending || got.ID != "" {
 			t.Errorf("%s: pending %v, %v; want %v", f.name, got.Pending, err, f.pending)
@@ -484,7 +485,7 @@ func TestPollAgainAfter404(t *testing.T) {
 		{"", `{"error":{"code":"resolution_not_found"}}`, false},
 	} {
 		header := http.Header{"Retry-After": {f.header}}
-		got, err := answer{operation: resolution.KeywordToLead, status: 404, header: header, body: []byte(f.body), asked: &asked{known: NewAsked(nil), id: "res_1"}}.searchReply()
+		got, err := answer{operation: resolution.KeywordToLead, status: 404, header: header, body: []byte(f.body), asked: polled()}.searchReply()
 		if got.Pending != f.pending || (err == nil) != f.pending || f.pending && got.Pace.RetryAfter != 2*time.Second {
 			t.Errorf("Retry-After %q, %s: pending %v after %s, %v; want %v", f.header, f.body, got.Pending, got.Pace.RetryAfter, err, f.pending)
 		}
@@ -545,7 +546,7 @@ func TestSearchReply(t *testing.T) {
 		{"nothing of use", list, 200, `{"success":true}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body), asked: &asked{known: NewAsked(nil), id: "res_1"}}.searchReply()
+			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body), asked: polled()}.searchReply()
 			var e *resolution.CallError
 			if errors.As(err, &e) != (f.class != "") || e != nil && (e.Class != f.class || e.Code != f.code || e.Billed() != f.billed) {
 				t.Fatalf("error %v, want %s %s", err, f.class, f.code)
@@ -559,4 +560,11 @@ func TestSearchReply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// polled is the question of a poll.
+func polled() *asked {
+	q := questionOf(exchange.NewAsked(nil), resolution.Call{})
+	q.id = "res_1"
+	return q
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
@@ -50,6 +51,7 @@ type remoteFlags struct {
 	strict         bool             // of one among several
 	paced          *pace.Controller // of one among several; nil makes one
 	beside         []string         // names in stored answers of the others in the order
+	asked          *exchange.Asked  // what an order asks; nil of one resolver
 	variable       string           // with the API key
 	serviceName    string
 	buyAgain       bool
@@ -205,9 +207,9 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
-	op, asked := j.Operation, client.NewAsked(j.NetworkHosts)
+	op, asked := j.Operation, cmp.Or(f.asked, exchange.NewAsked(j.NetworkHosts))
 	r = &purchase.Remote{
-		Read: new(client.Reader).Read, Check: asked.Check, Name: f.name(), Concurrency: f.concurrency,
+		Read: new(client.Reader).Read, Check: client.CheckerOf(asked), Name: f.name(), Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),

@@ -163,9 +163,12 @@ func (p *Provider) Entry(url string) string {
 	} else if o.Batch == 0 {
 		say("  ask: {network_url: \"GET /v1/people?profile={network_url}\"}")
 	}
+	if !o.Checks {
+		say("  echo: person.profile")
+	}
 	if o.Batch > 0 {
 		say("  batch: {size: %d, ask: \"POST /v1/bulk\", status: status, %s}", o.Batch, map[By]string{
-			ByPosition: `each: {profile: "{network_url}"}, in: ".", answers: ".", echo: person.profile`,
+			ByPosition: `each: {profile: "{network_url}"}, in: ".", answers: "."`,
 			ByRef:      `each: {ref: "{ref}", profile: "{network_url}"}, in: people, answers: answers, id: {send: ref, back: ref}`,
 			ByName:     `each: "{network_url}", in: people, answers: answers, id: {send: "."}`,
 		}[o.By])

@@ -79,6 +79,8 @@ func asksLater(r *Remote) {
 func TestAnswersOfATask(t *testing.T) {
 	wait := failing(resolution.Limited, 429)
 	wait.Err.(*resolution.CallError).Pace.RetryAfter = 2 * time.Minute
+	swapped := failing(resolution.Protocol, 200)
+	swapped.Err.(*resolution.CallError).Swapped = true
 	gone, early := failing(resolution.Protocol, 410), failing(resolution.Protocol, 404)
 	first := func(n int, r resolution.Result) func(int) resolution.Result {
 		return func(before int) resolution.Result {
@@ -105,6 +107,7 @@ func TestAnswersOfATask(t *testing.T) {
 		{"a look that fails", first(3, failing(resolution.Unavailable, 500)), "", 2 * time.Minute, 4, 9, ""},
 		{"a look that is told to wait", first(2, wait), "", 150 * time.Second, 3, 9, ""},
 		{"looks that always fail", never(failing(resolution.Protocol, 200)), outcome.ReasonUnavailable, 5 * time.Minute, 10, 9, answers.Parked},
+		{"looks that find somebody else's answer", never(swapped), outcome.ReasonUnknownCall, 5 * time.Minute, 10, 9, answers.Unknown},
 		{"not known yet", first(1, early), "", time.Minute, 2, 9, ""},
 		{"gone", first(3, gone), outcome.ReasonUnknownCall, time.Minute, 2, 9, answers.Unknown},
 		{"never there", never(notYet()), outcome.ReasonNoCallback, 10 * time.Minute, 20, 9, answers.Parked},

@@ -1,7 +1,12 @@
 package purchase
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/badservice"
@@ -10,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/provider"
 )
 
 // TestNobodyElsesAnswer: a service mixes up answers, and no row gets the data of
@@ -83,5 +89,119 @@ func TestNobodyElsesAnswer(t *testing.T) {
 				t.Errorf("%d rows unknown, %d calls listed, %d protocol failures", unknown, listed, failed)
 			}
 		})
+	}
+}
+
+// askProvider asks a provider by its entry about 60 people.
+func askProvider(t *testing.T, entry, url string) (keys []string, got []Answer, unknown int) {
+	t.Helper()
+	entries, err := provider.Parse("a.yaml", []byte(entry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, o := entries["a"], provider.DefaultOptions()
+	o.Base, o.Key = url, secret.New("key")
+	c, err := provider.New(e, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	_, store := laterOf(t)
+	b := buyerFrom(t, resolution.Enrichment, store, c, func(r *Remote) {
+		r.Name, r.Question, r.Judged, r.Read, r.Price = "a", "network_url", true, e.Read, Price{Match: 1}
+	})
+	for i := range 60 {
+		keys = append(keys, fmt.Sprintf("linkedin.com/in/p-%d", i))
+	}
+	if got, err = askAll(t, b, keys...); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range store.Unknown(t.Context()) {
+		if unknown++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys, got, unknown
+}
+
+// TestNobodyElsesAnswerOfProviders: a provider that sends answers twice on kept connections, one after
+// another or many in a request, gives nobody the data of somebody else.
+func TestNobodyElsesAnswerOfProviders(t *testing.T) {
+	for _, batch := range []int{0, 5} {
+		o := badservice.DefaultProvider("a")
+		o.Matched, o.Email, o.Batch, o.Faults = 1, 1, batch, badservice.ProviderFaults{Doubled: 0.2}
+		p, err := badservice.NewProvider(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url, err := p.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		keys, got, unknown := askProvider(t, p.Entry(url), url)
+		failed := 0
+		for i, a := range got {
+			email, _, _ := p.Says(keys[i])
+			switch {
+			case a.Outcome == outcome.Matched && a.Found.Lead().Email != email:
+				t.Errorf("%s got the data of somebody else", keys[i])
+			case a.Outcome != outcome.Matched && a.Reason != outcome.ReasonUnknownCall:
+				t.Errorf("%s: %s %s", keys[i], a.Outcome, a.Reason)
+			case a.Outcome != outcome.Matched:
+				failed++
+			}
+		}
+		if failed != unknown || failed == len(keys) {
+			t.Errorf("%d keys a request: %d rows unknown, %d calls listed", batch, failed, unknown)
+		}
+	}
+}
+
+// TestTurnedContents: a provider gives each key the data of the next one, or the right data under
+// another spelling of its id.
+func TestTurnedContents(t *testing.T) {
+	const entry = `a:
+  base: "https://api.example"
+  key: header X-Key
+  batch: {size: 10, ask: "POST /bulk", each: {ref: "{ref}", u: "{network_url_https}"}, in: keys, answers: ".", id: {send: ref, back: ref}}
+  answers: [{match: 200 email}, {no_match: "200 !email | 404"}, {slow_down: 429}]
+  fields: {email: email, network_url: url}
+`
+	type key struct{ Ref, U string }
+	for _, f := range []struct {
+		name, entry string
+		of          func(keys []key, i int) map[string]string
+		unknown     int
+	}{
+		{"turned contents", entry, func(keys []key, i int) map[string]string {
+			next := keys[(i+1)%len(keys)].U
+			return map[string]string{"ref": keys[i].Ref, "email": next[strings.LastIndex(next, "/")+1:] + "@x.example", "url": next}
+		}, 60},
+		{"another spelling of the id", strings.Replace(entry, "{send: ref, back: ref}", "{send: u, back: u}", 1), func(keys []key, i int) map[string]string {
+			own := keys[i].U
+			return map[string]string{"u": strings.Replace(own, "://", "://www.", 1) + "/", "email": own[strings.LastIndex(own, "/")+1:] + "@x.example"}
+		}, 0},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var asked struct{ Keys []key }
+			_ = json.NewDecoder(r.Body).Decode(&asked)
+			var all []map[string]string
+			for i := range slices.Backward(asked.Keys) {
+				all = append(all, f.of(asked.Keys, i))
+			}
+			text, _ := json.Marshal(all)
+			_, _ = w.Write(text)
+		}))
+		defer server.Close()
+		keys, got, unknown := askProvider(t, f.entry, server.URL)
+		for i, a := range got {
+			if want := keys[i][strings.LastIndex(keys[i], "/")+1:] + "@x.example"; a.Outcome == outcome.Matched && a.Found.Lead().Email != want {
+				t.Errorf("%s: %s has the email %s", f.name, keys[i], a.Found.Lead().Email)
+			}
+		}
+		if unknown != f.unknown {
+			t.Errorf("%s: %d calls are unknown, want %d", f.name, unknown, f.unknown)
+		}
 	}
 }

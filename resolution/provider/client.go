@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
+	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // maxBody bounds an answer, in bytes, without its encodings.
@@ -32,6 +33,8 @@ type Options struct {
 	Timeout time.Duration
 	// RootCAs are trusted instead of the system's; nil trusts the system's.
 	RootCAs *x509.CertPool
+	// Asked are the questions of the run; nil for those of this client alone.
+	Asked *exchange.Asked
 	// Base is asked instead of the entry's base, in tests; "" for the entry's.
 	Base string
 }
@@ -72,6 +75,9 @@ func New(e *Entry, o Options) (*Client, error) {
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("%w: %w", resolution.ErrInvalid, errors.Join(errs...))
+	}
+	if o.Asked == nil {
+		o.Asked = exchange.NewAsked(profile.DefaultRules().Hosts)
 	}
 	c := &Client{entry: e, base: base, options: o, line: exchange.NewLine(o.Concurrency, o.Timeout, maxBody, o.RootCAs)}
 	c.key.Store(&o.Key)
@@ -123,7 +129,7 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 	for i, call := range calls {
 		keys[i] = call.Key
 	}
-	m, r, err := c.message(c.kind(op), keys)
+	m, r, q, err := c.message(c.kind(op), keys)
 	switch {
 	case errors.Is(err, errOneQuestion):
 		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Unavailable, Unbilled: true, Detail: err.Error(), Cause: resolution.ErrAskAlone})
@@ -135,12 +141,12 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 		return each(len(calls), err)
 	}
 	defer got.watch.Done()
-	verdicts := r.Judge(Answer{got.Status, got.Header, got.body(), false}, keys...)
+	verdicts := r.judge(q, Answer{got.Status, got.Header, got.body(), false})
 	got.shared = len(calls) > 1
 	results := make([]resolution.Result, len(calls))
 	c.renew(verdicts)
 	for i, v := range verdicts {
-		results[i] = c.result(op, keys[i], got, v, func() string { return r.ticket(v.Next, keys, i) })
+		results[i] = c.result(op, keys[i], got, v, func() string { return r.ticket(q, v.Next, i) })
 	}
 	return results
 }
@@ -156,24 +162,22 @@ func (c *Client) renew(verdicts []Verdict) {
 var errOneQuestion = errors.New("two keys of a batch are one question")
 
 // message is the request about some keys.
-func (c *Client) message(kind resolution.Identifier, keys []string) (m Message, r *Request, err error) {
+func (c *Client) message(kind resolution.Identifier, keys []string) (m Message, r *Request, q asked, err error) {
 	r, is := c.entry.Request(kind)
 	switch {
 	case !is:
-		return m, nil, fmt.Errorf("%s is not asked about %s", c.entry.Name, kind)
+		return m, nil, q, fmt.Errorf("%s is not asked about %s", c.entry.Name, kind)
 	case len(keys) > c.entry.BatchSize(kind):
-		return m, nil, fmt.Errorf("%s is asked about %d keys at a time", c.entry.Name, c.entry.BatchSize(kind))
+		return m, nil, q, fmt.Errorf("%s is asked about %d keys at a time", c.entry.Name, c.entry.BatchSize(kind))
 	}
 	if m, is = r.Message(keys...); !is {
-		return m, nil, errors.New("a key lacks the form that the provider asks for")
+		return m, nil, q, errors.New("a key lacks the form that the provider asks for")
 	}
-	if r.batch != nil {
-		ids := slices.Sorted(slices.Values(r.batch.ids(keys)))
-		if len(slices.Compact(ids)) < len(ids) {
-			return m, nil, errOneQuestion
-		}
+	q = r.asked(c.options.Asked, keys)
+	if ids := slices.Sorted(slices.Values(q.ids)); len(slices.Compact(ids)) < len(ids) {
+		return m, nil, q, errOneQuestion
 	}
-	return m, r, nil
+	return m, r, q, nil
 }
 
 // each is the same error for n calls.

@@ -129,6 +129,9 @@ func (e *Entry) describe() string {
 	d.add("cost", fmt.Sprint(e.cost.header, e.cost.isBody, e.cost.body, " ", e.unit))
 	d.add("retry", e.RetryBills)
 	d.add("check", e.Check)
+	if e.echo != nil {
+		d.add("echo", e.echo)
+	}
 	d.add("helper", e.helpers)
 	d.rules("answer", e.rules)
 	d.fields("field", &e.fields)

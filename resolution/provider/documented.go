@@ -12,8 +12,10 @@ import (
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/plainyaml"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/phone"
+	"github.com/leadetl/leadetl/transforms/profile"
 )
 
 // Documented is an answer as the documentation of a provider shows it, with what it has to be read
@@ -221,16 +223,9 @@ func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format
 	}
 }
 
-// judged says what the answer is for each key. A poll does not know the keys, but their ids.
+// judged says what the answer is for each key.
 func (d Documented) judged(r *Request) []Verdict {
-	if !d.answer.Polled {
-		return r.Judge(d.answer, d.keys...)
-	}
-	var ids []string
-	if r.batch != nil {
-		ids = r.batch.ids(d.keys)
-	}
-	return r.judge(d.answer, len(d.keys), ids, nil)
+	return r.Judge(exchange.NewAsked(profile.DefaultRules().Hosts), d.answer, d.keys...)
 }
 
 func named(o Outcome) string {

@@ -41,6 +41,7 @@ type Entry struct {
 	base     *url.URL
 	headers  []header
 	key      credential
+	echo     *path // where an answer says its key, nil if it does not
 	rules    []rule
 	fields   fields
 	helpers  []string

@@ -44,44 +44,39 @@ type Verdict struct {
 }
 
 // Judge says what an answer to the request about some keys means for each. It looks at nothing
-// else.
-func (r *Request) Judge(a Answer, keys ...string) []Verdict {
-	var ids []string
-	if r.batch != nil {
-		ids = r.batch.ids(keys)
-	}
-	return r.judge(a, len(keys), ids, keys)
+// else than what the run asks.
+func (r *Request) Judge(run *exchange.Asked, a Answer, keys ...string) []Verdict {
+	return r.judge(r.asked(run, keys), a)
 }
 
-// judge is Judge for n keys with ids. A poll may know neither all keys nor
-// all ids: they are "" then.
-func (r *Request) judge(a Answer, n int, ids, keys []string) (all []Verdict) {
+func (r *Request) judge(q asked, a Answer) (all []Verdict) {
 	body := bytes.TrimPrefix(a.Body, []byte("\ufeff"))
 	reading(body, func(v jsontree.Value) {
 		got := received{a.Status, v, len(body) == 0}
 		if r.batch != nil {
 			if list, is := r.batch.list(got); is {
-				all = r.batch.judge(list, got, n, ids)
-				r.checkEchoes(all, keys)
+				all = r.batch.judge(q, list, got)
+				r.checkNames(all, q.questions)
 				if a.Polled {
 					waitOn(all)
 				}
 				r.share(all, a.Header, v)
-				r.follow(all, a, keys)
+				r.follow(all, a, q.keys)
 				return
 			}
 		}
 		whole := r.judgeWhole(got, a.Polled)
 		whole.Body = a.Body
-		for range n {
+		for range q.keys {
 			all = append(all, whole)
 		}
 		if r.batch == nil {
+			r.checkNames(all, q.questions)
 			r.share(all, a.Header, v)
 		} else {
 			wholeBatch(all, a.Polled)
 		}
-		r.follow(all, a, keys)
+		r.follow(all, a, q.keys)
 	})
 	return all
 }
@@ -123,7 +118,7 @@ func (r *Request) judgeWhole(a received, polled bool) Verdict {
 // waitOn leaves the keys of a poll without an element of their own as they are: it may still come.
 func waitOn(all []Verdict) {
 	for i := range all {
-		if all[i].Outcome == Unknown {
+		if all[i].Outcome == Unknown && all[i].Fault != ofAnotherKey && all[i].Fault != beside {
 			all[i].Outcome = Later
 		}
 	}
@@ -156,9 +151,9 @@ func (b *batch) list(a received) (list jsontree.Value, is bool) {
 	return nil, false
 }
 
-// judge finds the element of each of n keys. Nothing but its own gives a key an answer.
-func (b *batch) judge(list jsontree.Value, a received, n int, ids []string) []Verdict {
-	all := make([]Verdict, n)
+// judge finds the element of each key. Nothing but its own gives a key an answer.
+func (b *batch) judge(q asked, list jsontree.Value, a received) []Verdict {
+	all := make([]Verdict, len(q.keys))
 	fail := func(fault string) []Verdict {
 		for i := range all {
 			all[i] = Verdict{Status: a.status, Fault: fault, Swapped: fault == ofAnother}
@@ -172,7 +167,7 @@ func (b *batch) judge(list jsontree.Value, a received, n int, ids []string) []Ve
 	for v := range list.Inside().All() {
 		elements = append(elements, v)
 	}
-	found, fault := b.places(list.Kind() == '{', elements, n, ids)
+	found, fault := b.places(q, list.Kind() == '{', elements)
 	if fault != "" {
 		return fail(fault)
 	}
@@ -198,7 +193,8 @@ const (
 const ofAnother = "the answer to a batch has an element of another one"
 
 // places finds the element of each key. With a fault none of the elements can be trusted.
-func (b *batch) places(isObject bool, elements []jsontree.Value, n int, ids []string) (found []int, fault string) {
+func (b *batch) places(q asked, isObject bool, elements []jsontree.Value) (found []int, fault string) {
+	n := len(q.keys)
 	found = make([]int, n)
 	if b.id == nil {
 		if len(elements) != n {
@@ -210,11 +206,11 @@ func (b *batch) places(isObject bool, elements []jsontree.Value, n int, ids []st
 		return found, ""
 	}
 	of, known := make(map[string]int, n), true
-	for i, id := range ids {
+	for i, id := range q.ids {
 		of[id], found[i], known = i, missing, known && id != ""
 	}
 	for at, v := range elements {
-		id := b.idOf(isObject, v)
+		id := b.idOf(q.run, isObject, v)
 		i, is := of[id]
 		switch {
 		case id == "", !is && !known:
@@ -230,13 +226,13 @@ func (b *batch) places(isObject bool, elements []jsontree.Value, n int, ids []st
 }
 
 // idOf is the id that an element has, "" without one.
-func (b *batch) idOf(isObject bool, v jsontree.Value) string {
+func (b *batch) idOf(known *exchange.Asked, isObject bool, v jsontree.Value) string {
 	if b.id.back != nil {
 		id, _ := spelled(b.id.back.one(v))
-		return sameID(id)
+		return b.id.spelling(known, id)
 	}
 	if isObject {
-		return sameID(v.Name())
+		return b.id.spelling(known, v.Name())
 	}
 	return ""
 }

@@ -201,7 +201,7 @@ func (r *reader) duration(n *plainyaml.Node, otherwise, least, most time.Duratio
 
 // entryKeys are the keys of an entry.
 var entryKeys = []string{
-	"base", "key", "ask", "batch", "later", "price", "cost", "unit", "rate", "limit", "retry", "check", "answers", "fields", "helper", "headers", "documented",
+	"base", "key", "ask", "batch", "later", "price", "cost", "unit", "rate", "limit", "retry", "check", "echo", "answers", "fields", "helper", "headers", "documented",
 }
 
 // entry reads an entry.
@@ -231,6 +231,7 @@ func (r *reader) entry(n *plainyaml.Node) *Entry {
 		r.helper(helper)
 		e.helpers = append(e.helpers, helper.Text)
 	}
+	e.echo = r.path(m["echo"])
 	e.rules = r.rules(m["answers"])
 	e.fields = r.fields(m["fields"], e)
 	r.later(m["later"], e)

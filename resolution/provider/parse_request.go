@@ -172,14 +172,14 @@ func (r *reader) batch(n *plainyaml.Node, e *Entry) {
 	if answers := r.path(m["answers"]); answers != nil {
 		b.answers = *answers
 	}
-	b.status, b.echo, b.rules = r.path(m["status"]), r.path(m["echo"]), e.rules
+	b.status, b.echo, b.rules = r.path(m["status"]), e.echo, e.rules
+	if m["echo"] != nil {
+		b.echo = r.path(m["echo"])
+	}
 	if m["rules"] != nil {
 		b.rules = r.rules(m["rules"])
 	}
 	r.id(m["id"], b)
-	if b.id != nil && b.echo != nil {
-		r.fail(m["echo"], "with id the elements find their keys; leave out echo, which is for a list in the order of the request")
-	}
 	r.ofKind(n, m, b, e)
 }
 
@@ -200,6 +200,9 @@ func (r *reader) ofKind(n *plainyaml.Node, m map[string]*plainyaml.Node, b *batc
 	if kind == "" {
 		r.fail(m["each"], "each does not name its key: write {network_url}, {email} or {ip} in it, in quotes")
 		return
+	}
+	if b.id != nil {
+		b.id.kind = kind
 	}
 	request := e.requests[kind]
 	if request == nil {
@@ -233,9 +236,10 @@ func (r *reader) id(n *plainyaml.Node, b *batch) {
 		r.fail(n, "id has no send, the path to the id in each")
 		return
 	}
-	b.id = &identity{*sent, r.path(m["back"])}
+	b.id = &identity{send: *sent, back: r.path(m["back"])}
 	named := false
 	if t, is := b.each.at(*sent); is {
+		b.id.id = t
 		t.places(func(string) { named = true })
 	}
 	if !named {

@@ -48,16 +48,15 @@ type ticket struct {
 	ID     string                `json:"i,omitempty"` // of its element
 }
 
-// ticket makes that of key i of n.
-func (r *Request) ticket(next *Message, keys []string, i int) string {
+// ticket makes that of a key, by its place.
+func (r *Request) ticket(q asked, next *Message, i int) string {
 	t := ticket{Kind: r.kind, Method: next.Method, Target: next.Target, Type: next.Type, Body: next.Body}
 	if r.batch != nil {
 		if r.entry.later.ask == nil { // the same is asked about the key alone
-			keys, i = keys[i:i+1], 0
+			q, i = r.asked(q.run, q.keys[i:i+1]), 0
 		}
-		t.Keys, t.Place = len(keys), i
-		if ids := r.batch.ids(keys); ids != nil {
-			t.ID = ids[i]
+		if t.Keys, t.Place = len(q.keys), i; q.ids != nil {
+			t.ID = q.ids[i]
 		}
 	}
 	text, _ := json.Marshal(t) // of texts and numbers
@@ -135,13 +134,14 @@ func (c *Client) poll(ctx context.Context, op resolution.Operation, ids, keys []
 	}
 	defer got.watch.Done()
 	n := max(tickets[0].Keys, 1)
-	known := keysAt(n, tickets, keys)
-	verdicts := r.judge(Answer{got.Status, got.Header, got.body(), true}, n, r.pollIDs(n, tickets), known)
+	q := r.asked(c.options.Asked, keysAt(n, tickets, keys))
+	q.ids = r.pollIDs(n, tickets)
+	verdicts := r.judge(q, Answer{got.Status, got.Header, got.body(), true})
 	got.shared = len(ids) > 1
 	c.renew(verdicts)
 	results := make([]resolution.Result, len(ids))
 	for i, t := range tickets {
-		results[i] = c.result(op, known[t.Place], got, verdicts[t.Place], func() string { return ids[i] })
+		results[i] = c.result(op, q.keys[t.Place], got, verdicts[t.Place], func() string { return ids[i] })
 	}
 	return results
 }
@@ -176,9 +176,8 @@ func (r *Request) pollIDs(n int, tickets []ticket) (ids []string) {
 		return nil
 	}
 	ids = make([]string, n)
-	at, _ := r.batch.each.at(r.batch.id.send)
 	for i := range ids {
-		ids[i], _ = at.render(withRef(func(string) (string, bool) { return "", false }, i+1), asItIs)
+		ids[i], _ = r.batch.id.id.render(withRef(func(string) (string, bool) { return "", false }, i+1), asItIs)
 	}
 	for _, t := range tickets {
 		ids[t.Place] = t.ID

@@ -170,8 +170,9 @@ func TestPollBatch(t *testing.T) {
 func TestNoTicket(t *testing.T) {
 	c := clientOf(t, everyOutcome, "", func(http.ResponseWriter, *http.Request) { t.Error("a request") })
 	r, _ := c.entry.Request(resolution.Email)
-	one := r.ticket(&Message{Method: "GET", Target: "/tasks/1"}, []string{"a"}, 0)
-	two := r.ticket(&Message{Method: "GET", Target: "/tasks/2"}, []string{"a"}, 0)
+	q := r.asked(c.options.Asked, []string{"a"})
+	one := r.ticket(q, &Message{Method: "GET", Target: "/tasks/1"}, 0)
+	two := r.ticket(q, &Message{Method: "GET", Target: "/tasks/2"}, 0)
 	for _, ids := range [][]string{{"x"}, {""}, {one, two}, {one, "e30"}} {
 		for _, result := range c.PollBatch(t.Context(), make([]resolution.Call, len(ids)), ids) {
 			if got := shownResult(result); got != "unavailable general=false unbilled=false billed=false after=0s" {

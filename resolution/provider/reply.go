@@ -19,7 +19,7 @@ func (c *Client) result(op resolution.Operation, key string, g got, v Verdict, l
 	switch v.Outcome {
 	case Match:
 		reply, err := c.entry.Read(op, v.Status, v.Body, nil)
-		about.Quarantined, about.OtherAddress = reply.Quarantined, isElsewhere(c.kind(op), key, reply.Found)
+		about.Quarantined, about.OtherAddress = reply.Quarantined, c.isElsewhere(op, key, reply.Found)
 		reply.About = about
 		return resolution.Result{Reply: reply, Err: err}
 	case NoMatch:
@@ -29,6 +29,17 @@ func (c *Client) result(op resolution.Operation, key string, g got, v Verdict, l
 		return resolution.Result{Reply: resolution.Reply{About: about}}
 	}
 	return resolution.Result{Err: c.failed(op, g, v, about)}
+}
+
+// isElsewhere reports whether an answer about a profile is of another address, which may be another
+// one of the same person.
+func (c *Client) isElsewhere(op resolution.Operation, key string, found resolution.AnswerRow) bool {
+	if !found.Matched() {
+		return false
+	}
+	q := c.options.Asked.Question(c.kind(op), key, "")
+	_, other := q.Profile(found.Lead().NetworkURL, false)
+	return other
 }
 
 // failed is the error of an outcome without an answer.

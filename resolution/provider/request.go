@@ -3,12 +3,12 @@ package provider
 import (
 	"cmp"
 	"encoding/hex"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
 // send is a request with placeholders.
@@ -56,7 +56,7 @@ type batch struct {
 	answers    path
 	status     *path // of an element, nil if it has the answer's
 	id         *identity
-	echo       *path  // where a match without id says its key, nil if it does not
+	echo       *path  // where an element says its key, nil if it does not
 	as         string // the name that each element is put under, "" for none
 	rules      []rule
 	sameAnswer bool
@@ -64,8 +64,28 @@ type batch struct {
 
 // identity is how an element of an answer names its key.
 type identity struct {
+	kind resolution.Identifier
 	send path
 	back *path // nil if the name of the member is the id
+	id   text  // what is sent
+}
+
+// spelling is the one spelling of an id: that of what it is made of, as far as an id is known that
+// has a key in it.
+func (i *identity) spelling(known *exchange.Asked, id string) string {
+	at := slices.IndexFunc(i.id, func(p piece) bool { return kindOf(p.place) != "" })
+	if at < 0 {
+		return id
+	}
+	before, after, place := i.id[:at].String(), i.id[at+1:].String(), i.id[at].place
+	inner := strings.TrimSuffix(strings.TrimPrefix(id, before), after)
+	if key := known.Form(i.kind, inner); key != "" {
+		inner, _ = formOf(key)(place)
+	}
+	if place == "handle" {
+		inner = strings.ToLower(inner)
+	}
+	return before + inner + after
 }
 
 // Name names the question: the kind of identifier, and what is asked without base and key.
@@ -182,16 +202,15 @@ func (b *batch) render(keys []string) (m Message, is bool) {
 	return ask.render(formOf(""))
 }
 
-// ids are the ids of keys, as they are sent; nil if elements go by their positions.
-func (b *batch) ids(keys []string) []string {
+// ids are the ids of keys, in their one spelling; nil if elements go by their positions.
+func (b *batch) ids(known *exchange.Asked, keys []string) []string {
 	if b.id == nil {
 		return nil
 	}
-	at, _ := b.each.at(b.id.send)
 	ids := make([]string, len(keys))
 	for i, key := range keys {
-		id, _ := at.render(withRef(formOf(key), i+1), asItIs)
-		ids[i] = sameID(id)
+		id, _ := b.id.id.render(withRef(formOf(key), i+1), asItIs)
+		ids[i] = b.id.spelling(known, id)
 	}
 	return ids
 }
@@ -231,12 +250,4 @@ func hashOf(r *Request) string {
 		return places[0]
 	}
 	return ""
-}
-
-// sameID is the spelling of an id that is compared. Addresses have several.
-func sameID(id string) string {
-	if a, err := netip.ParseAddr(id); err == nil {
-		return a.String()
-	}
-	return id
 }

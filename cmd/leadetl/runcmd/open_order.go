@@ -29,6 +29,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/resolution/provider"
 )
 
@@ -137,7 +138,7 @@ func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersO
 	}
 	shared := &callbackSwitch{ready: make(chan struct{})}
 	defer close(shared.ready)
-	f.remote.callbacks.shared = shared
+	f.remote.callbacks.shared, f.remote.asked = shared, exchange.NewAsked(run.Job.NetworkHosts)
 	for _, s := range f.items {
 		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
 		if err := f.openStep(ctx, step, s, entries, run, stored, &opened); err != nil {
@@ -353,6 +354,9 @@ func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread fun
 func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, concurrency int, job remoteFlags) (c *provider.Client, err error) {
 	o := provider.DefaultOptions()
 	o.Concurrency, o.Timeout = concurrency, cmp.Or(s.timeout, job.timeout)
+	if e.Check == "" { // a verifier is asked about values, of which a person may have several
+		o.Asked = job.asked
+	}
 	if e.NeedsKey() {
 		if o.Key, o.Reread, err = s.key(ctx); err != nil {
 			return nil, err

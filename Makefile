@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs mutants
+.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,10 +17,11 @@ build: ## build bin/leadetl
 		go build -ldflags '-s -w' -o bin/ ./cmd/leadetl
 
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
+PROGRAMS ?= leadetl,leadetl-iceberg
 DIST ?= dist
 
 release: ## make the files of a release in dist; VERSION=v0.9.0 in place of the tag, PLATFORMS=linux/amd64, MINISIGN_KEY=file to sign
-	@go run -C deploy/release . -dist "$(abspath $(DIST))" -platforms "$(PLATFORMS)" -version "$(VERSION)"
+	@go run -C deploy/release . -dist "$(abspath $(DIST))" -platforms "$(PLATFORMS)" -programs "$(PROGRAMS)" -version "$(VERSION)"
 
 # The sources of the sample's reference data, one for each kind.
 kinds := people companies ip-ranges searches visits
@@ -147,6 +148,15 @@ cluster-check: ## test runs on many machines against a real Temporal server
 
 cluster-story:
 	@$(call on-temporal,TestServer|TestClusterTakeover/^killed$$)
+
+# AUDIT_DB=file:///folder is another database than that of the Go project. The Go that compiles is checked, too.
+audit: ## look for known vulnerabilities in what a release has and is made by, with govulncheck
+	@check=$$(go -C deploy/audit tool -n govulncheck); found=0; \
+	for module in . cmd/leadetl-iceberg deploy/release; do \
+		if report=$$("$$check" $(if $(AUDIT_DB),-db $(AUDIT_DB)) -C $$module ./... 2>&1); then echo "ok $$module: no known vulnerability is called"; \
+		elif grep -q 'fetching vulnerabilities' <<< "$$report"; then echo "NOT RUN audit: the database of vulnerabilities cannot be reached"; exit 0; \
+		else printf '%s: %s\n' "$$module" "$$report"; found=1; fi; \
+	done; exit $$found
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.
 foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/guarantees.md has the last result

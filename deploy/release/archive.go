@@ -11,15 +11,15 @@ import (
 )
 
 // writeArchive writes the tar.gz, whose files lie in a folder of its name.
-func (r *release) writeArchive(p platform, files []file) (err error) {
-	out, err := r.create(r.name(p, ".tar.gz"))
+func (r *release) writeArchive(of program, p platform, files []file) (err error) {
+	out, err := r.create(r.name(of, p, ".tar.gz"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = closed(out, err) }()
 	z := gzip.NewWriter(out)
 	t := tarFile{tar.NewWriter(z), r.time}
-	folder := r.name(p, "/")
+	folder := r.name(of, p, "/")
 	for _, name := range append([]string{folder}, foldersOf(files, folder)...) {
 		if err := t.add(&tar.Header{Name: name, Mode: 0o755, Typeflag: tar.TypeDir}, nil); err != nil {
 			return err

@@ -32,18 +32,42 @@ func parsePlatforms(names string) (chosen []platform, err error) {
 	return chosen, nil
 }
 
-// build compiles the program. What git says of the checkout is not in it: that
+// program is what a release is made of: a folder that is a module, and the package in it.
+type program struct{ name, module, source string }
+
+var allPrograms = []program{{"leadetl", ".", "./cmd/leadetl"}, {"leadetl-iceberg", "cmd/leadetl-iceberg", "."}}
+
+// parsePrograms reads names separated by commas; "" is all.
+func parsePrograms(names string) (chosen []program, err error) {
+	if names == "" {
+		return allPrograms, nil
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(allPrograms, func(p program) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("PROGRAMS has %q; there are leadetl and leadetl-iceberg", name)
+		}
+		chosen = append(chosen, allPrograms[i])
+	}
+	return chosen, nil
+}
+
+// build compiles a program. What git says of the checkout is not in it: that
 // depends on the tags that a clone has.
-func (r *release) build(p platform, to string) error {
+func (r *release) build(of program, p platform, to string) error {
 	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -X github.com/leadetl/leadetl/cmd/leadetl/cli.version="+r.version.String(), "-o", to, "./cmd/leadetl")
-	c.Dir, c.Stderr = r.root, os.Stderr
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "PWD=")
+		"-ldflags", "-s -w -X github.com/leadetl/leadetl/cmd/leadetl/cli.version="+r.version.String(), "-o", to, of.source)
+	c.Dir, c.Stderr, c.Env = filepath.Join(r.root, of.module), os.Stderr, buildEnvironment(p)
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("go build: %w", err)
 	}
 	return nil
+}
+
+// buildEnvironment is the environment in which Go compiles for a platform.
+func buildEnvironment(p platform) []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0",
+		"GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "PWD=")
 }
 
 // file is a file of the archives and packages, by its path below a prefix such as /usr/local.
@@ -64,7 +88,7 @@ func (r *release) documents(work string) (files []file, err error) {
 		files = append(files, file{"share/doc/leadetl/" + path, 0o644, data})
 	}
 	program := filepath.Join(work, "host", "leadetl")
-	if err := r.build(platform{runtime.GOOS, runtime.GOARCH}, program); err != nil {
+	if err := r.build(allPrograms[0], platform{runtime.GOOS, runtime.GOARCH}, program); err != nil {
 		return nil, err
 	}
 	for shell, path := range map[string]string{

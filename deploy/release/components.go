@@ -9,8 +9,8 @@ import (
 )
 
 // writeComponents writes the modules that a binary is made of, as CycloneDX.
-func (r *release) writeComponents(p platform, program string) (err error) {
-	generator, err := bin.NewGenerator(program, bin.WithIncludeStdlib(true), bin.WithVersionOverride("v"+r.version.String()), bin.WithLogger(zerolog.Nop()))
+func (r *release) writeComponents(of program, p platform, path string) (err error) {
+	generator, err := bin.NewGenerator(path, bin.WithIncludeStdlib(true), bin.WithVersionOverride("v"+r.version.String()), bin.WithLogger(zerolog.Nop()))
 	if err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func (r *release) writeComponents(p platform, program string) (err error) {
 		return err
 	}
 	bom.Metadata.Timestamp = r.time.Format(time.RFC3339)
-	out, err := r.create(r.name(p, ".cdx.json"))
+	out, err := r.create(r.name(of, p, ".cdx.json"))
 	if err != nil {
 		return err
 	}

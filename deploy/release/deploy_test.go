@@ -93,7 +93,8 @@ func TestInstallPage(t *testing.T) {
 		t.Errorf("docs/install.md names %d files, the release has %v, %v", named, entries, err)
 	}
 	needs(t, "sha256sum")
-	_, commands, _ := strings.Cut(page, "```sh\n")
+	_, verify, _ := strings.Cut(page, "\n## Verify\n")
+	_, commands, _ := strings.Cut(verify, "```sh\n")
 	commands, _, _ = strings.Cut(commands, "```")
 	if strings.Count(commands, "\n") != 2 {
 		t.Fatalf("commands: %s", commands)

@@ -24,8 +24,8 @@ const user = 65532
 
 // writeImage writes a tar that docker load reads, and that is an OCI layout too. The
 // image is that of deploy/Dockerfile.
-func (r *release) writeImage(p platform, binary []byte) (err error) {
-	image, err := r.image(p, binary)
+func (r *release) writeImage(p platform, binary, licenses []byte) (err error) {
+	image, err := r.image(p, binary, licenses)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (r *release) writeImage(p platform, binary []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := r.create(r.name(p, ".oci.tar"))
+	out, err := r.create(r.name(allPrograms[0], p, ".oci.tar"))
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (r *release) layout(p platform, image v1.Image) (map[string][]byte, error) 
 }
 
 // image returns the image: one layer, and what it runs.
-func (r *release) image(p platform, binary []byte) (v1.Image, error) {
-	layer, err := r.layer(binary)
+func (r *release) image(p platform, binary, licenses []byte) (v1.Image, error) {
+	layer, err := r.layer(binary, licenses)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +108,9 @@ func (r *release) image(p platform, binary []byte) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// layer holds the program, the certificates it trusts, and the folders it writes to.
-func (r *release) layer(binary []byte) (v1.Layer, error) {
+// layer holds the program, the licenses of its modules, the certificates it trusts, and the
+// folders it writes to.
+func (r *release) layer(binary, licenses []byte) (v1.Layer, error) {
 	var certificates bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
@@ -129,6 +130,7 @@ func (r *release) layer(binary []byte) (v1.Layer, error) {
 		{tar.Header{Name: "etc/ssl/certs/", Mode: 0o755, Typeflag: tar.TypeDir}, nil},
 		{tar.Header{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644}, certificates.Bytes()},
 		{tar.Header{Name: "leadetl", Mode: 0o755}, binary},
+		{tar.Header{Name: licensesName, Mode: 0o644}, licenses},
 		{tar.Header{Name: "state/", Mode: 0o755, Uid: user, Gid: user, Typeflag: tar.TypeDir}, nil},
 		{tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}, nil},
 	} {

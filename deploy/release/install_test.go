@@ -41,13 +41,14 @@ var made = sync.OnceValue(func() error { return makeInto(shared, here.String()) 
 
 var here = platform{runtime.GOOS, runtime.GOARCH}
 
-// makeInto calls make release, with the test key.
+// makeInto calls make release, with the test key. leadetl-iceberg takes minutes to compile;
+// make release-twice makes it.
 func makeInto(folder, platforms string) error {
 	key, err := filepath.Abs("testdata/minisign.key")
 	if err != nil {
 		return err
 	}
-	c := exec.Command("make", "--no-print-directory", "release", "VERSION=v0.9.0", "PLATFORMS="+platforms, "DIST="+folder)
+	c := exec.Command("make", "--no-print-directory", "release", "VERSION=v0.9.0", "PLATFORMS="+platforms, "PROGRAMS=leadetl", "DIST="+folder)
 	c.Dir, c.Stdout, c.Stderr = repository, os.Stdout, os.Stderr
 	c.Env = append(os.Environ(), "MINISIGN_KEY="+key)
 	return c.Run()
@@ -89,7 +90,7 @@ func run(t *testing.T, folder, name string, args ...string) string {
 }
 
 // TestInstall installs each kind of file in an empty folder, without a network, and runs
-// the first example with the program.
+// the examples of leadetl sample with the program.
 func TestInstall(t *testing.T) {
 	folder := dist(t)
 	for _, c := range []struct {
@@ -121,7 +122,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// runExample runs the first commands of README.md with the installed program.
+// runExample runs the examples of leadetl sample with the installed program.
 func runExample(t *testing.T, program string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -129,13 +130,9 @@ func runExample(t *testing.T, program string) {
 		t.Errorf("version: %s", got)
 	}
 	t.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
-	_, example, _ := strings.Cut(read(t, "README.md"), "```console\n")
-	example, _, _ = strings.Cut(example, "```")
-	for line := range strings.Lines(example) {
-		if command, found := strings.CutPrefix(line, "$ "); found {
-			run(t, folder, "sh", "-c", command)
-		}
-	}
+	_, examples, _ := strings.Cut(run(t, folder, program, "sample", "--help"), "\nExamples:\n")
+	examples, _, _ = strings.Cut(examples, "\n\n")
+	run(t, folder, "sh", "-ec", examples)
 	if _, err := os.Stat(filepath.Join(folder, "hems/_SUCCESS")); err != nil {
 		t.Error(err)
 	}
@@ -217,12 +214,48 @@ func installRPM(t *testing.T, file, root string) {
 	}
 }
 
+// TestLicenses: the license of each module that the list of components names is in the
+// packages, and no text is empty.
+func TestLicenses(t *testing.T) {
+	var components struct {
+		Components []struct{ Name, Version string }
+	}
+	data, err := os.ReadFile(only(t, dist(t), "*.cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &components); err != nil || len(components.Components) < 50 {
+		t.Fatalf("%d components, %v", len(components.Components), err)
+	}
+	root := t.TempDir()
+	run(t, root, "tar", "-xzf", only(t, dist(t), "*.tar.gz"), "--strip-components", "1")
+	licenses, err := os.ReadFile(filepath.Join(root, "share/doc/leadetl", licensesName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := strings.Repeat("=", 80)
+	texts := strings.Split(string(licenses), "\n"+rule+"\n") // each name is followed by its texts
+	of := map[string]string{}
+	for i := 1; i+1 < len(texts); i += 2 {
+		of[texts[i]] = strings.TrimSpace(texts[i+1])
+	}
+	for _, c := range components.Components {
+		name := c.Name + " " + c.Version
+		if c.Name == "std" {
+			name = "Go, its standard library"
+		}
+		if text := of[name]; len(text) < 90 {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
 // requireDocuments: completions and man page are there, and shells and troff read them.
 func requireDocuments(t *testing.T, prefix string) {
 	t.Helper()
 	for _, pattern := range []string{
 		"share/bash-completion/completions/leadetl", "share/fish/vendor_completions.d/leadetl.fish", "share/zsh/*/_leadetl",
-		"share/doc/leadetl/LICENSE", "share/doc/leadetl/CHANGELOG.md", "share/man/man1/leadetl.1",
+		"share/doc/leadetl/LICENSE", "share/doc/leadetl/LICENSES.txt", "share/doc/leadetl/CHANGELOG.md", "share/man/man1/leadetl.1",
 	} {
 		if info, err := os.Stat(only(t, prefix, pattern)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v, %v", pattern, info, err)
@@ -386,7 +419,7 @@ func requireLayout(t *testing.T, path, root string) {
 			}
 		}
 	}
-	for _, want := range []string{"leadetl", "state/", "tmp/", "etc/ssl/certs/ca-certificates.crt"} {
+	for _, want := range []string{"leadetl", licensesName, "state/", "tmp/", "etc/ssl/certs/ca-certificates.crt"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the image has no %s: %v", want, names)
 		}

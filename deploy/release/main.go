@@ -33,16 +33,21 @@ func main() {
 	dist := flag.String("dist", "../../dist", "folder of the files")
 	tag := flag.String("version", "", "version, such as v0.9.0; by default that of git")
 	platforms := flag.String("platforms", "", "platforms, separated by commas; by default all")
+	programs := flag.String("programs", "", "programs, separated by commas; by default all")
 	flag.Parse()
-	if err := makeRelease(*root, *dist, *tag, *platforms); err != nil {
+	if err := makeRelease(*root, *dist, *tag, *platforms, *programs); err != nil {
 		fmt.Fprintf(os.Stderr, "release: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // makeRelease makes the files of the platforms, and signs them if MINISIGN_KEY names a key.
-func makeRelease(root, dist, tag, names string) error {
-	platforms, err := parsePlatforms(names)
+func makeRelease(root, dist, tag, platformNames, programNames string) error {
+	platforms, err := parsePlatforms(platformNames)
+	if err != nil {
+		return err
+	}
+	programs, err := parsePrograms(programNames)
 	if err != nil {
 		return err
 	}
@@ -66,50 +71,69 @@ func makeRelease(root, dist, tag, names string) error {
 		return err
 	}
 	for _, p := range platforms {
-		if err := r.makePlatform(p, shared, work); err != nil {
-			return fmt.Errorf("%s: %w", p, err)
+		for _, of := range programs {
+			if err := r.makeProgram(of, p, shared, work); err != nil {
+				return fmt.Errorf("%s for %s: %w", of.name, p, err)
+			}
 		}
 	}
 	return r.writeSums()
 }
 
-// makePlatform makes all files of a platform.
-func (r *release) makePlatform(p platform, shared []file, work string) error {
-	program := filepath.Join(work, p.os+"_"+p.arch, "leadetl")
-	if err := r.build(p, program); err != nil {
+// makeProgram makes all files of a program for a platform. All but leadetl have an archive
+// alone.
+func (r *release) makeProgram(of program, p platform, shared []file, work string) error {
+	path := filepath.Join(work, p.os+"_"+p.arch, of.name)
+	if err := r.build(of, p, path); err != nil {
 		return err
 	}
-	binary, err := os.ReadFile(program)
+	if err := r.writeComponents(of, p, path); err != nil {
+		return err
+	}
+	binary, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	files := append([]file{{"bin/leadetl", 0o755, binary}}, shared...)
+	texts, err := r.licenses(p, of)
+	if err != nil {
+		return err
+	}
+	files := []file{{"bin/" + of.name, 0o755, binary}, {"share/doc/" + of.name + "/" + licensesName, 0o644, texts}}
+	if of.name == "leadetl" {
+		return r.makePackages(p, append(files, shared...), binary, texts)
+	}
+	own, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	return r.writeArchive(of, p, append(files, file{"share/doc/" + of.name + "/LICENSE", 0o644, own}))
+}
+
+// makePackages makes the files of leadetl for a platform.
+func (r *release) makePackages(p platform, files []file, binary, licenses []byte) error {
 	if err := r.writeWheel(p, files); err != nil {
 		return err
 	}
-	if err := r.writeComponents(p, program); err != nil {
-		return err
-	}
 	if p.os != "linux" {
-		return r.writeArchive(p, files)
+		return r.writeArchive(allPrograms[0], p, files)
 	}
 	units, err := r.units()
 	if err != nil {
 		return err
 	}
 	files = append(files, units...)
-	if err := r.writeArchive(p, files); err != nil {
+	if err := r.writeArchive(allPrograms[0], p, files); err != nil {
 		return err
 	}
 	if err := r.writePackages(p, files); err != nil {
 		return err
 	}
-	return r.writeImage(p, binary)
+	return r.writeImage(p, binary, licenses)
 }
 
-// name is the name of a file for a platform.
-func (r *release) name(p platform, extension string) string {
-	return fmt.Sprintf("leadetl_%s_%s_%s%s", r.version, p.os, p.arch, extension)
+// name is the name of a file of a program for a platform.
+func (r *release) name(of program, p platform, extension string) string {
+	return fmt.Sprintf("%s_%s_%s_%s%s", of.name, r.version, p.os, p.arch, extension)
 }
 
 // create opens a file of the release.

@@ -45,7 +45,7 @@ func (r *release) writePackage(p platform, format string, contents files.Content
 			RPM:      nfpm.RPM{BuildHost: "localhost", Group: "Applications/Databases"},
 		},
 	})
-	out, err := r.create(r.name(p, "."+format))
+	out, err := r.create(r.name(allPrograms[0], p, "."+format))
 	if err != nil {
 		return err
 	}

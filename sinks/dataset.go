@@ -172,20 +172,6 @@ func (d *Dataset) Beside(folder string) func(number int, t Table) (*Writer, erro
 	}
 }
 
-// Table starts a file of rows that are no dataset, in a folder that has no other files.
-func (d *Dataset) Table(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, partFile(number), t, &d.pages)
-}
-
-// EndTable checks all files of Table, and writes _SUCCESS.
-func (d *Dataset) EndTable(files []File) error {
-	d.Refresh()
-	if err := d.CheckFiles(files); err != nil {
-		return err
-	}
-	return d.place.Write(SuccessName, nil)
-}
-
 // Open opens a file of the dataset for reading; fs.ErrNotExist without it.
 func (d *Dataset) Open(name string) (*OpenFile, error) { return d.place.Open(name) }
 

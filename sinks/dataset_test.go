@@ -434,24 +434,49 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestEndTable: rows that are no dataset are not ended while a file of them is gone.
-func TestEndTable(t *testing.T) {
+// TestComparison: what a killed process leaves is known as such, and only what is whole is finished.
+func TestComparison(t *testing.T) {
 	d := open(t, t.TempDir())
-	w, err := d.Table(0, everyKind)
-	if err != nil {
-		t.Fatal(err)
+	want := &Comparison{Of: "new", Changes: Changes{ChangeCounts: ChangeCounts{Since: "old"}, By: "key"}}
+	is := func(when string, unfinished, finished bool) {
+		t.Helper()
+		c, ended, err := d.Comparison()
+		if err != nil || (c != nil) != (unfinished || finished) || ended != finished {
+			t.Errorf("%s: %+v, %v, %v", when, c, ended, err)
+		}
+		if c != nil && !c.IsOf(want) {
+			t.Errorf("%s: it is of another one: %+v", when, c)
+		}
 	}
-	files := []File{commit(t, w)}
-	lost := File{Name: "part-00001.parquet"}
-	if err := d.EndTable(append(files, lost)); !errors.Is(err, ErrCorrupt) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("at first", false, false)
+	must(d.BeginComparison(want))
+	is("begun", true, false)
+	w, err := d.CompareInto(0, everyKind)
+	must(err)
+	want.Files = []File{commit(t, w)}
+	is("killed", true, false)
+	whole := want.Files
+	want.Files = append(whole, File{Name: "part-00001.parquet"})
+	if err := d.EndComparison(want); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("without a file: %v", err)
 	}
-	if _, err := d.ReadFile(SuccessName); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s: %v", SuccessName, err)
+	is("without a file", true, false)
+	want.Files = whole
+	must(d.EndComparison(want))
+	is("ended", false, true)
+	for name, other := range map[string]Comparison{"of another dataset": {Of: "newer"}, "made again": {Of: "new", OfAt: time.Now()}} {
+		if other.Changes = want.Changes; want.IsOf(&other) {
+			t.Errorf("%s: it is the same one", name)
+		}
 	}
-	if err := d.EndTable(files); err != nil {
-		t.Error(err)
-	}
+	must(d.BeginComparison(want))
+	is("begun again", true, false)
 }
 
 func TestCheck(t *testing.T) {

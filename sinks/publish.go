@@ -112,7 +112,7 @@ func (d *Dataset) Clear() error {
 	if err != nil {
 		return err
 	}
-	var ranks [3][]string
+	var ranks [4][]string
 	for _, name := range names {
 		ranks[clearRank(name)] = append(ranks[clearRank(name)], name)
 	}
@@ -130,6 +130,8 @@ func clearRank(name string) int {
 		return 0
 	case ManifestName:
 		return 1
+	case place.ComparisonName: // while it is there, the other files are known to be of a comparison
+		return 3
 	}
 	return 2
 }

@@ -64,22 +64,33 @@ type comparison struct {
 	result      *sinks.Changes
 }
 
-func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (*comparison, error) {
+// Describe returns what the changes of after since before will be, without counts and files. A nil
+// before has no rows. The error is ErrIncomparable if they cannot be compared.
+func Describe(before *Dataset, after Dataset, s Settings) (*sinks.Changes, error) {
 	shape, err := ShapeOf(after.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", after.Dir, err)
 	}
-	c := &comparison{shape: shape, values: spool{dir: scratch}}
-	c.result = &sinks.Changes{By: s.Column(), Compare: s.Compare, Was: s.Was}
+	c := &sinks.Changes{By: s.Column(), Compare: s.Compare, Was: s.Was}
 	if before != nil {
-		c.result.From, c.result.Since, c.result.SinceAt = before.Dir, before.Manifest.JobID, before.Manifest.CompletedAt
+		c.From, c.Since, c.SinceAt = before.Dir, before.Manifest.JobID, before.Manifest.CompletedAt
 		if err := Comparable(before.Manifest, shape); err != nil {
 			return nil, fmt.Errorf("%s: %w", before.Dir, err)
 		}
 	}
-	if err := shape.Check(s); err != nil {
+	return c, shape.Check(s)
+}
+
+func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (*comparison, error) {
+	result, err := Describe(before, after, s)
+	if err != nil {
 		return nil, err
 	}
+	shape, err := ShapeOf(after.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{shape: shape, values: spool{dir: scratch}, result: result}
 	asks := after.Manifest.Asks() || before != nil && before.Manifest.Asks()
 	c.by, c.compared = shape.place(s.Column()), shape.compared(s, asks)
 	for _, name := range s.Was {

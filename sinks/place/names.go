@@ -16,6 +16,8 @@ const (
 	// SuppressedFolder has the ids of rows of suppressed people.
 	SuppressedFolder = "_suppressed"
 	AskedFolder      = "_asked" // what each of several resolvers says
+	// ComparisonName says which datasets were compared, beside the files of leadetl changes.
+	ComparisonName = "_comparison.json"
 	// The report of the last run, for programs and as a page for people.
 	ReportName     = "_report.json"
 	ReportPageName = "_report.html"
@@ -44,5 +46,5 @@ func isDatasetFile(folder, name string) bool {
 	if atomicfile.IsTemp(name) {
 		name = atomicfile.FinalName(name)
 	}
-	return partName.MatchString(name) || folder == "" && (name == ManifestName || name == SuccessName || IsReport(name))
+	return partName.MatchString(name) || folder == "" && (name == ManifestName || name == SuccessName || name == ComparisonName || IsReport(name))
 }

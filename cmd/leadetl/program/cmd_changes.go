@@ -47,6 +47,8 @@ columns, outcome, reason and the operation's own columns. A row that failed or w
 skipped in NEW is changed in outcome and reason, not in the answer it had. Rejected
 rows have no key, and are added or removed; suppressed rows are in neither dataset.
 
+After a kill the same command begins again; of finished changes it repeats the counts.
+
 The operation, the columns and the version of the rules must be the same. Inputs,
 folders and budgets may differ. A run compares with the night before by
 --changes-from.`,
@@ -103,21 +105,25 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 			return wire.UnlessUnavailable(err)
 		}
 	}
-	out, err := f.openOut(ctx, options)
+	made, err := changes.Describe(opened[0], *opened[1], f.settings)
+	if err != nil {
+		return err
+	}
+	want := &sinks.Comparison{Of: opened[1].Manifest.JobID, OfAt: opened[1].Manifest.CompletedAt, Changes: *made}
+	out, err := sinks.Open(ctx, f.out, options)
 	if err != nil {
 		return wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	wire.SetGC(wire.VerifyGC)
 	wire.SetHeap(wire.VerifyHeap)
-	made, err := changes.Make(ctx, opened[0], *opened[1], f.settings, changes.Target{
-		Create: out.Table, Sum: out.Sum, Compression: compressionOf(opened[1].Manifest), Scratch: work,
-	})
-	if err == nil {
-		err = out.EndTable(made.Files)
+	if made, err = f.finished(out, want); err != nil {
+		return wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
-	if err != nil {
-		return err
+	if made == nil {
+		if made, err = f.compare(ctx, opened, out, want, work); err != nil {
+			return err
+		}
 	}
 	if !f.quiet {
 		if _, err := fmt.Fprintln(std.Out, made); err != nil {
@@ -137,28 +143,50 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 	return err
 }
 
-// openOut opens the folder of the changes. It never removes a dataset.
-func (f *changesFlags) openOut(ctx context.Context, options sinks.Options) (*sinks.Dataset, error) {
-	out, err := sinks.Open(ctx, f.out, options)
+// compare makes the changes.
+func (f *changesFlags) compare(ctx context.Context, opened [2]*changes.Dataset, out *sinks.Dataset, want *sinks.Comparison, work string) (*sinks.Changes, error) {
+	if err := out.BeginComparison(want); err != nil {
+		return nil, err
+	}
+	made, err := changes.Make(ctx, opened[0], *opened[1], f.settings, changes.Target{
+		Create: out.CompareInto, Sum: out.Sum, Compression: compressionOf(opened[1].Manifest), Scratch: work,
+	})
 	if err != nil {
 		return nil, err
 	}
+	want.Changes = *made
+	return made, out.EndComparison(want)
+}
+
+// finished returns the changes if the folder has them already, and nil if they are to be made in
+// it. It refuses other files than those of this comparison, of an unfinished one, or with
+// --overwrite of any: nothing of a dataset is removed, finished or not.
+func (f *changesFlags) finished(out *sinks.Dataset, want *sinks.Comparison) (*sinks.Changes, error) {
+	empty, err := out.Empty()
+	if err != nil || empty {
+		return nil, err
+	}
 	m, err := out.UnfinishedManifest()
-	empty, failed := out.Empty()
-	switch err := errors.Join(err, failed); {
+	if err != nil {
+		return nil, err
+	}
+	earlier, finished, err := out.Comparison()
+	switch {
 	case err != nil:
-		return nil, errors.Join(err, out.Close())
+		return nil, err
 	case m != nil:
-		return nil, errors.Join(fmt.Errorf("%s is a dataset; choose an empty or new folder", f.out), out.Close())
-	case empty:
-		return out, nil
-	case !f.overwrite:
-		return nil, errors.Join(fmt.Errorf("%s holds files; choose an empty or new folder, or replace earlier changes with --overwrite", f.out), out.Close())
+		return nil, fmt.Errorf("%s is a dataset; choose an empty or new folder", f.out)
+	case earlier == nil && f.overwrite:
+		return nil, fmt.Errorf("%s holds files that are not of leadetl changes; choose an empty or new folder", f.out)
+	case earlier == nil || finished && !f.overwrite && !earlier.IsOf(want):
+		return nil, fmt.Errorf("%s holds files; choose an empty or new folder, or replace earlier changes with --overwrite", f.out)
+	case !finished || f.overwrite:
+		return nil, nil
 	}
-	if err := out.Clear(); err != nil {
-		return nil, errors.Join(err, out.Close())
+	if err = out.CheckFiles(earlier.Files); errors.Is(err, sinks.ErrCorrupt) {
+		return nil, nil
 	}
-	return out, nil
+	return &earlier.Changes, err
 }
 
 // compressionOf is how the files of a dataset are compressed.

@@ -1,0 +1,83 @@
+package sinks
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/leadetl/leadetl/sinks/place"
+)
+
+// Comparison says what the files of leadetl changes are, beside them. It is written before the
+// first file, and again with counts and files before _SUCCESS. So a folder of a killed process is
+// known as such, and holds nothing else.
+type Comparison struct {
+	Of   string    `json:"of"` // job_id of the new dataset
+	OfAt time.Time `json:"of_completed_at"`
+	Changes
+}
+
+// IsOf reports whether two comparisons are of the same datasets, in the same way.
+func (c *Comparison) IsOf(o *Comparison) bool {
+	return c.Of == o.Of && c.OfAt.Equal(o.OfAt) && c.Since == o.Since && c.SinceAt.Equal(o.SinceAt) &&
+		c.By == o.By && slices.Equal(c.Compare, o.Compare) && slices.Equal(c.Was, o.Was)
+}
+
+// Comparison reads the comparison that the files of the folder are of; nil if they are of none.
+func (d *Dataset) Comparison() (c *Comparison, finished bool, err error) {
+	data, err := d.place.Read(place.ComparisonName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	c = new(Comparison)
+	if json.Unmarshal(data, c) != nil {
+		c = new(Comparison) // damaged: of other datasets
+	}
+	_, err = d.place.Read(SuccessName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, false, nil
+	}
+	return c, err == nil, err
+}
+
+// BeginComparison removes the files of an earlier one, and writes what the files will be.
+func (d *Dataset) BeginComparison(c *Comparison) error {
+	earlier, _, err := d.Comparison()
+	if err == nil && earlier != nil {
+		err = d.Clear()
+	}
+	if err != nil {
+		return err
+	}
+	return d.writeComparison(c)
+}
+
+// CompareInto starts a file of a comparison.
+func (d *Dataset) CompareInto(number int, t Table) (*Writer, error) {
+	return newWriter(d.place, partFile(number), t, &d.pages)
+}
+
+// EndComparison checks all files, and writes _SUCCESS.
+func (d *Dataset) EndComparison(c *Comparison) error {
+	d.Refresh()
+	if err := d.CheckFiles(c.Files); err != nil {
+		return err
+	}
+	if err := d.writeComparison(c); err != nil {
+		return err
+	}
+	return d.place.Write(SuccessName, nil)
+}
+
+func (d *Dataset) writeComparison(c *Comparison) error {
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return d.place.Write(place.ComparisonName, append(data, '\n'))
+}

@@ -1,12 +1,14 @@
 package sinks
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
@@ -61,13 +63,26 @@ type Changes struct {
 }
 
 // ChangeCounts counts the rows that differ. The first dataset of a job has no earlier one:
-// Since and SinceAt are empty, and all its rows are added.
+// Since and SinceAt are empty.
 type ChangeCounts struct {
-	Since   string    `json:"since,omitempty"` // job_id of the earlier dataset
-	SinceAt time.Time `json:"since_completed_at,omitzero"`
-	Added   int64     `json:"added"`
-	Changed int64     `json:"changed"`
-	Removed int64     `json:"removed"`
+	Since      string    `json:"since,omitempty"`       // job_id of the earlier dataset
+	SinceNight string    `json:"since_night,omitempty"` // value of its partition dt, or of another one that is a day
+	SinceAt    time.Time `json:"since_completed_at,omitzero"`
+	Added      int64     `json:"added"`
+	Changed    int64     `json:"changed"`
+	Removed    int64     `json:"removed"`
+	WithoutKey int64     `json:"without_key"` // rows that one dataset has, and that nothing tells from others
+}
+
+// ChangesSince are the counts since an earlier dataset, all zero.
+func ChangesSince(m *Manifest) ChangeCounts {
+	c := ChangeCounts{Since: m.JobID, SinceAt: m.CompletedAt}
+	for _, p := range m.Partitions {
+		if _, err := time.Parse(time.DateOnly, p.Value); err == nil || p.Name == "dt" {
+			c.SinceNight = p.Value
+		}
+	}
+	return c
 }
 
 // IsSince reports whether the earlier dataset is one with this manifest; nil is that of none. A
@@ -82,10 +97,16 @@ func (c ChangeCounts) IsSince(m *Manifest) bool {
 // String is a line such as "+300 new, 12 changed, 4 gone since 2026-11-24".
 func (c ChangeCounts) String() string {
 	line := "+" + figures.Grouped(c.Added) + " new"
+	if c.Since != "" {
+		line += ", " + figures.Grouped(c.Changed) + " changed, " + figures.Grouped(c.Removed) + " gone"
+	}
+	if c.WithoutKey > 0 {
+		line += ", " + figures.Grouped(c.WithoutKey) + " without key"
+	}
 	if c.Since == "" {
 		return line + ", no earlier dataset"
 	}
-	return line + ", " + figures.Grouped(c.Changed) + " changed, " + figures.Grouped(c.Removed) + " gone since " + c.SinceAt.UTC().Format(time.DateOnly)
+	return line + " since " + cmp.Or(c.SinceNight, c.SinceAt.UTC().Format(time.DateOnly))
 }
 
 // reconcile compares the counts with the files.
@@ -94,7 +115,7 @@ func (c *Changes) reconcile() error {
 	for _, f := range c.Files {
 		rows += f.Rows
 	}
-	if counted := c.Added + c.Changed + c.Removed; rows != counted {
+	if counted := c.Added + c.Changed + c.Removed + c.WithoutKey; rows != counted {
 		return fmt.Errorf("changes: %d rows in the files, %d counted", rows, counted)
 	}
 	return nil
@@ -110,6 +131,42 @@ func (m *Manifest) Chosen() []string {
 		return nil // damaged: its columns are compared with all
 	}
 	return job.Columns
+}
+
+// KeptFrom are the names in the input of the columns that are kept from it, by their names in the
+// dataset. That of PartitionBy is among them.
+func (m *Manifest) KeptFrom() map[string]string {
+	var job struct {
+		Keep    []string          `json:"keep"`
+		Renamed map[string]string `json:"renamed"`
+	}
+	if json.Unmarshal(m.Job, &job) != nil {
+		return nil // damaged: its columns have no other names
+	}
+	inputs := map[string]string{}
+	add := func(name string) {
+		plain := strings.TrimPrefix(name, "in_") // of a name that is also one of our columns
+		for _, input := range []string{job.Renamed[name], name, plain} {
+			if slices.Contains(job.Keep, input) {
+				inputs[name] = input
+				return
+			}
+		}
+	}
+	for _, c := range m.Schema[:m.FirstOwn()] {
+		add(c.Name)
+	}
+	add(m.PartitionBy)
+	return inputs
+}
+
+// Identifier is the column of the input that rows are resolved by.
+func (m *Manifest) Identifier() string {
+	var job struct {
+		Column string `json:"column"`
+	}
+	_ = json.Unmarshal(m.Job, &job) // damaged: it is not known
+	return job.Column
 }
 
 // LeavesOut reports whether the job had suppression lists.

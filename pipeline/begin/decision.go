@@ -121,7 +121,7 @@ func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) 
 	if d.Columns, err = job.ChooseColumns(r.Job, r.Input, r.Source()); err != nil {
 		return nil, err
 	}
-	if err = r.Changes.Check(r.Job, d.Columns, r.Suppression != nil); err != nil {
+	if err = r.Changes.Resolve(r.Job, d.Columns, r.Suppression != nil); err != nil {
 		return nil, err
 	}
 	if err = r.Input.CheckText(ctx, d.Columns.Read, d.Columns.Read[d.Columns.Identifier]); err != nil {

@@ -38,29 +38,33 @@ func TestNights(t *testing.T) {
 		{"nothing differs", "1 a matched - Oslo x 5", "1 a matched - Oslo x 5", ""},
 		{"what an answer cost is not compared", "1 a matched - Oslo x 5", "1 a matched - Oslo x 0", ""},
 		{"the order is not compared", "1 a matched - Oslo x 5\n2 b matched - Rome x 5", "2 b matched - Rome x 5\n1 a matched - Oslo x 5", ""},
-		{"a new key", "", "1 a matched - Oslo x 5", "added a 1 - -"},
-		{"a key that is gone", "1 a matched - Oslo x 5", "", "removed a 1 - -"},
-		{"a value", "1 a matched - Oslo x 5", "1 a matched - Rome x 5", "changed a 1 company_city Oslo"},
-		{"a kept column", "1 a matched - Oslo x 5", "2 a matched - Oslo x 5", "changed a 1 id Oslo"},
-		{"a list", "1 a matched - Oslo x 5", "1 a matched - Oslo x,y 5", "changed a 1 matched_keywords Oslo"},
-		{"null and an empty list", "1 a matched - Oslo - 5", "1 a matched - Oslo , 5", "changed a 1 matched_keywords Oslo"},
-		{"a value that goes", "1 a matched - Oslo x 5", "1 a matched - - x 5", "changed a 1 company_city Oslo"},
-		{"a row that fails keeps its answer", "1 a matched - Oslo x 5", "1 a failed unavailable - - -", "changed a 1 outcome,reason Oslo"},
-		{"a row that fails with what another resolver found", "1 a matched - Oslo x 5", "1 a failed unavailable Rome - -", "changed a 1 outcome,reason,company_city Oslo"},
+		{"a new key", "", "1 a matched - Oslo x 5", "added a - -"},
+		{"a key that is gone", "1 a matched - Oslo x 5", "", "removed a - -"},
+		{"a value", "1 a matched - Oslo x 5", "1 a matched - Rome x 5", "changed a company_city Oslo"},
+		{"a kept column", "1 a matched - Oslo x 5", "2 a matched - Oslo x 5", "changed a id Oslo"},
+		{"a list", "1 a matched - Oslo x 5", "1 a matched - Oslo x,y 5", "changed a matched_keywords Oslo"},
+		{"null and an empty list", "1 a matched - Oslo - 5", "1 a matched - Oslo , 5", "changed a matched_keywords Oslo"},
+		{"a value that goes", "1 a matched - Oslo x 5", "1 a matched - - x 5", "changed a company_city Oslo"},
+		{"a row that fails keeps its answer", "1 a matched - Oslo x 5", "1 a failed unavailable - - -", "changed a outcome,reason Oslo"},
+		{"a row that fails with what another resolver found", "1 a matched - Oslo x 5", "1 a failed unavailable Rome - -", "changed a outcome,reason,company_city Oslo"},
 		{"it fails again", "1 a failed unavailable - - -", "1 a failed unavailable - - -", ""},
-		{"it heals", "1 a failed unavailable - - -", "1 a matched - Oslo x 5", "changed a 1 outcome,reason,company_city,matched_keywords -"},
-		{"a duplicate more", "1 a matched - Oslo x 5", "1 a matched - Oslo x 5\n1 a matched - Oslo x 5", "added a 2 - -"},
-		{"a duplicate less", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5", "1 a matched - Oslo x 5", "removed a 2 - -"},
-		{"the second of two", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5", "1 a matched - Oslo x 5\n3 a matched - Oslo x 5", "changed a 2 id Oslo"},
-		{"rejected rows are found by their values", "1 - rejected empty - - -\n2 - rejected empty - - -", "2 - rejected empty - - -\n3 - rejected empty - - -", "added - 1 - -\nremoved - 1 - -"},
+		{"it heals", "1 a failed unavailable - - -", "1 a matched - Oslo x 5", "changed a outcome,reason,company_city,matched_keywords -"},
+		{"a repeat more", "1 a matched - Oslo x 5", "1 a matched - Oslo x 5\n1 a matched - Oslo x 5", "added a - -"},
+		{"a repeat less", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5", "1 a matched - Oslo x 5", "removed a - -"},
+		{"the second of two", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5", "1 a matched - Oslo x 5\n3 a matched - Oslo x 5", "changed a id Oslo"},
+		{"repeats that moved", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5\n3 a matched - Oslo x 5", "3 a matched - Oslo x 5\n1 a matched - Oslo x 5\n2 a matched - Oslo x 5", ""},
+		{"repeats that moved, and one that changed", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5", "2 a matched - Oslo x 5\n3 a matched - Oslo x 5", "changed a id Oslo"},
+		{"repeats that moved, and one that is gone", "1 a matched - Oslo x 5\n2 a matched - Oslo x 5\n3 a matched - Oslo x 5", "3 a matched - Oslo x 5\n2 a matched - Oslo x 5", "removed a - -"},
+		{"rejected rows are found by their identifier", "x@ - rejected invalid Oslo - -\ny@ - rejected invalid - - -", "y@ - rejected invalid - - -\nx@ - rejected invalid Rome - -\nz@ - rejected invalid - - -", "changed - company_city Oslo\nadded - - -"},
+		{"rejected rows without one have no key", "- - rejected empty Oslo - -\n- - rejected empty Rome - -", "- - rejected empty Rome - -\n- - rejected empty Bern - -", "without_key - - -\nwithout_key - - -"},
 		{"suppressed rows are in neither", "- - suppressed x - - 5", "- - suppressed x - - 5\n- - suppressed x - - 5", ""},
 		{"in the order of the new dataset, then of the old", "9 z matched - Oslo x 5\n8 y matched - Oslo x 5\n1 a matched - Oslo x 5", "3 c matched - Oslo x 5\n1 a matched - Rome x 5\n2 b matched - Oslo x 5",
-			"added c 1 - -\nchanged a 1 company_city Oslo\nadded b 1 - -\nremoved z 1 - -\nremoved y 1 - -"},
+			"added c - -\nchanged a company_city Oslo\nadded b - -\nremoved z - -\nremoved y - -"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, after := dataset(t, filepath.Join(t.TempDir(), "a"), "job", 2, parse(c.before)), dataset(t, filepath.Join(t.TempDir(), "b"), "job2", 2, parse(c.after))
 			m := mustCompare(t, before, after, Settings{Was: []string{"company_city"}})
-			if got := m.lines("change", "key", "occurrence", "changed", "was_company_city"); got != trimmed(c.want) {
+			if got := m.lines("change", "key", "changed", "was_company_city"); got != trimmed(c.want) {
 				t.Errorf("got\n%swant\n%s", got, trimmed(c.want))
 			}
 		})
@@ -70,9 +74,9 @@ func TestNights(t *testing.T) {
 // TestFirstNight: without an earlier dataset all rows are added, and a second one is compared
 // with the first.
 func TestFirstNight(t *testing.T) {
-	after := dataset(t, filepath.Join(t.TempDir(), "a"), "job", 10, parse("1 a matched - Oslo x 5\n2 - rejected empty - - -\n- - suppressed x - - 5"))
+	after := dataset(t, filepath.Join(t.TempDir(), "a"), "job", 10, parse("1 a matched - Oslo x 5\n2 - rejected empty - - -\n- - rejected empty - - -\n- - suppressed x - - 5"))
 	m := mustCompare(t, nil, after, Settings{})
-	if got := m.lines("change", "id", "since", "key_hash"); got != "added 1 - -\nadded 2 - -\n" || m.Added != 2 || m.Since != "" {
+	if got := m.lines("change", "id", "since", "key_hash", "was_row_hash"); got != "added 1 - - -\nadded 2 - - -\nwithout_key - - - -\n" || m.Added != 2 || m.WithoutKey != 1 || m.Since != "" {
 		t.Errorf("%s%+v", got, m.Changes)
 	}
 }
@@ -89,7 +93,7 @@ func TestSuppressedPerson(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	for name, cell := range m.rows[1] {
-		if cell != "-" && name != "change" && name != "since" && name != "key_hash" && name != "occurrence" {
+		if cell != "-" && name != "change" && name != "since" && name != "key_hash" && name != "was_row_hash" {
 			t.Errorf("%s of a suppressed person is %s", name, cell)
 		}
 	}
@@ -104,6 +108,9 @@ func TestSettings(t *testing.T) {
 	}{
 		{Settings{}, "added 1 -\nremoved 1 -\n"},
 		{Settings{By: "id"}, "changed 1 key\n"},
+		{Settings{By: "ID"}, "changed 1 key\n"},
+		{Settings{By: "Record ID", Was: []string{"record id"}}, "changed 1 key\n"},
+		{Settings{By: "key"}, "added 1 -\nremoved 1 -\n"},
 		{Settings{Compare: []string{"credits"}}, "added 1 -\nchanged 2 credits\nremoved 1 -\n"},
 	} {
 		if got := mustCompare(t, before, after, c.s).lines("change", "id", "changed"); got != c.want {
@@ -115,6 +122,7 @@ func TestSettings(t *testing.T) {
 		want string
 	}{
 		{Settings{By: "ids"}, `no column "ids"; did you mean "id"?`},
+		{Settings{By: "Record-ID"}, `no column "Record-ID"; did you mean "Record ID"?`},
 		{Settings{By: "credits"}, "rows are found by a column of text"},
 		{Settings{Was: []string{"phone"}}, `no column "phone"`},
 		{Settings{Compare: []string{"credit"}}, `no column "credit"`},
@@ -147,7 +155,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	shape.columns[0].Name = "Since"
-	if err := shape.Check(Settings{}); err == nil || !strings.Contains(err.Error(), `a column "Since", and the changes need that name`) {
+	if err := shape.check(Settings{}); err == nil || !strings.Contains(err.Error(), `a column "Since", and the changes need that name`) {
 		t.Error(err)
 	}
 }
@@ -227,81 +235,91 @@ func TestOldAndChangesAreNew(t *testing.T) {
 		if problems, err := Check(t.Context(), sets[0], *sets[1], reader(t, m.dir), m.Changes, dir); err != nil || len(problems) > 0 {
 			t.Fatalf("the check finds %q, %v", problems, err)
 		}
-		hides := sets[1].Manifest.LeavesOut()
-		got, want := m.applyTo(numbered(rows[0]), numbered(rows[1]), hides), numbered(rows[1])
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Fatalf("old %v\nnew %v\nchanges %v\ngive %v", rows[0], rows[1], m.rows, got)
+		old, fresh := hashesOf(t, folder("hashes"), sets[0]), hashesOf(t, folder("hashes"), sets[1])
+		for _, c := range m.rows {
+			if was := c["was_row_hash"]; was != "-" {
+				if _, isThere := old[was]; !isThere {
+					t.Fatalf("%v: no such row", c)
+				}
+				delete(old, was)
+			}
+			if hash := c["row_hash"]; hash != "-" {
+				old[hash] = textOf(c)
+			}
 		}
-		for _, name := range []string{"old", "new", "changes"} {
+		if fmt.Sprint(old) != fmt.Sprint(fresh) {
+			t.Fatalf("old %v\nnew %v\nchanges %v\ngive %v", rows[0], rows[1], m.rows, old)
+		}
+		if got, want := m.ChangeCounts, countsOf(rows[0], rows[1]); got.Added != want.Added || got.Changed != want.Changed || got.Removed != want.Removed || got.WithoutKey != want.WithoutKey {
+			t.Fatalf("old %v\nnew %v\nare %+v, want %+v", rows[0], rows[1], got, want)
+		}
+		for _, name := range []string{"old", "new", "changes", "hashes"} {
 			os.RemoveAll(folder(name))
 		}
 	})
 }
 
-// numbered are rows by key and occurrence, without what is not compared.
-func numbered(rows []row) map[string]string {
-	all, count := map[string]string{}, map[string]int{}
-	for _, r := range rows {
-		if r.outcome == "suppressed" {
-			continue
-		}
-		r.credits = ""
-		key := r.key
-		if key == "-" {
-			key += r.String()
-		}
-		count[key]++
-		all[fmt.Sprint(key, "#", count[key])] = r.String()
+// textOf is what is compared of a row of changes.
+func textOf(c map[string]string) string {
+	return row{c["id"], c["key"], c["outcome"], c["reason"], c["company_city"], c["matched_keywords"], ""}.String()
+}
+
+// hashesOf are the rows of a dataset by their hashes.
+func hashesOf(t interface{ Fatal(...any) }, dir string, d *Dataset) map[string]string {
+	os.RemoveAll(dir)
+	m, err := compare(t, dir, nil, d, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, c := range m.rows {
+		all[c["row_hash"]] = textOf(c)
 	}
 	return all
 }
 
-// applyTo changes rows as the changes say. Of a rejected row that is gone they may say only
-// that one is: then it is one of those that are not in the new dataset, of which there are as many.
-func (m made) applyTo(rows, fresh map[string]string, hides bool) map[string]string {
-	hidden := 0
-	for _, c := range m.rows {
-		r := row{c["id"], c["key"], c["outcome"], c["reason"], c["company_city"], c["matched_keywords"], ""}
-		at := fmt.Sprint(r.key, "#", c["occurrence"])
-		if r.key == "-" {
-			at = fmt.Sprint("-", r, "#", c["occurrence"])
-		}
-		switch {
-		case c["change"] != removed:
-			rows[at] = r.String()
-		case !hides:
-			if rows[at] != r.String() {
-				return map[string]string{"removed": at}
+// countsOf counts the differences of two datasets in the plain way: of each key, the rows whose
+// content the other one has not, or not as often.
+func countsOf(before, after []row) (n sinks.ChangeCounts) {
+	left := map[string]map[string]int{} // by key and content: how many more the new dataset has
+	for sign, rows := range map[int][]row{-1: before, 1: after} {
+		for _, r := range rows {
+			if r.outcome == "suppressed" {
+				continue
 			}
-			delete(rows, at)
-		case c["key_hash"] == "-":
-			hidden++
-		default:
-			for key := range rows {
-				if plain, _, _ := strings.Cut(key, "#"); KeyHash("old", plain) == c["key_hash"] && strings.HasSuffix(key, "#"+c["occurrence"]) {
-					delete(rows, key)
-				}
+			key := "key " + r.key
+			if r.key == "-" {
+				key = "id " + r.id
 			}
+			if left[key] == nil {
+				left[key] = map[string]int{}
+			}
+			r.credits = ""
+			left[key][r.String()] += sign
 		}
 	}
-	for key := range rows {
-		if _, stays := fresh[key]; hides && !stays && strings.HasPrefix(key, "-") {
-			delete(rows, key)
-			hidden--
+	for key, contents := range left {
+		var more, less int64
+		for _, n := range contents {
+			more, less = more+int64(max(n, 0)), less+int64(max(-n, 0))
 		}
+		if key == "id -" {
+			n.WithoutKey += more + less
+			continue
+		}
+		both := min(more, less)
+		n.Added, n.Changed, n.Removed = n.Added+more-both, n.Changed+both, n.Removed+less-both
 	}
-	if hidden != 0 {
-		return map[string]string{"more or less rejected rows are gone by": fmt.Sprint(hidden)}
-	}
-	return rows
+	return n
 }
 
 // TestOrigins: who a value is from is no change of it, and stays with the value where a row fails.
 func TestOrigins(t *testing.T) {
 	text := func(name string) schema.Column { return schema.New(name, arrow.BinaryTypes.String, true) }
-	s := NewShape(resolution.Enrichment, []schema.Column{text("lead_answered_by"), text("key"), text("email"), text("answered_by"), text("email_answered_by"), text("resolvers_skipped")}, 1, "", false)
+	s := NewShape(resolution.Enrichment, []schema.Column{text("lead_answered_by"), text("key"), text("email"), text("answered_by"), text("email_answered_by"), text("resolvers_skipped")}, 1, "", false, nil, "")
 	var compared, answers []string
-	for _, i := range s.compared(Settings{}, true) {
+	places, _ := s.compared(Settings{}, true)
+	for _, i := range places {
 		compared = append(compared, s.columns[i].Name)
 	}
 	for i, c := range s.columns {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/spill"
@@ -34,11 +35,11 @@ func Check(ctx context.Context, before *Dataset, after Dataset, files Files, sta
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.close()) }()
-	k := &checking{comparison: c, since: stated.Since}
+	k := &checking{comparison: c, since: stated.Since, wrong: map[string]int64{}}
 	if err := k.check(ctx, rows); err != nil {
 		return nil, err
 	}
-	if k.counts != [3]int64{stated.Added, stated.Changed, stated.Removed} {
+	if k.counts != [...]int64{stated.Added, stated.Changed, stated.Removed, stated.WithoutKey} {
 		k.wrong[miscounted]++
 	}
 	for _, problem := range problemsInOrder {
@@ -55,217 +56,131 @@ func Check(ctx context.Context, before *Dataset, after Dataset, files Files, sta
 // The problems that a check may find.
 const (
 	missing    = "a row differs from the earlier dataset, and no change says so"
-	twice      = "two changes are about one row"
-	notNew     = "an added row is in the earlier dataset, or not in the new one"
-	notBoth    = "a changed row is not in both datasets, or the same in both"
-	notGone    = "a removed row is in the new dataset, or not in the earlier one"
+	unfounded  = "a change is not between the datasets, or is there twice"
 	other      = "a change has other values than its dataset"
-	unknown    = "a change is neither added, changed nor removed"
+	unknown    = "a change is neither added, changed, removed nor without_key"
 	miscounted = "the manifest counts other changes than the files have"
 )
 
-var problemsInOrder = []string{missing, twice, notNew, notBoth, notGone, other, unknown, miscounted}
+var problemsInOrder = []string{missing, unfounded, other, unknown, miscounted}
 
 // checking is one Check.
 type checking struct {
 	*comparison
-	since     string
-	wrong     map[string]int64
-	counts    [3]int64 // added, changed, removed
-	anonymous int64    // removed rows with neither key nor values
-	joined    *spill.Sorter[entry]
+	since  string
+	wrong  map[string]int64
+	counts [4]int64 // of kinds
+	claims *spill.Sorter[claim]
 }
 
-// changeSide is the side of entries that are changes, beside oldSide and newSide. Their
-// place has the kind of the change.
-const changeSide = 2
+// kinds are the values of the column change.
+var kinds = []string{added, changed, removed, noKey}
 
-// kinds of changes. isHidden is added for a removed row without values.
-const (
-	kindAdded = iota
-	kindChanged
-	kindRemoved
-	isHidden = 4
-)
+// claim says that the datasets differ by a row: the datasets themselves do, or the files of the
+// changes. Claims of the same difference have the same id.
+type claim struct {
+	id     digest
+	stated bool // by the files
+}
 
-// keylessRow is the kind of a row of a dataset that has no key.
-const keylessRow = 1
+// claimOf identifies a difference by what it is and by its rows. key is that of a row that shows
+// nothing else of itself.
+func claimOf(what string, fresh, old rowHash, key digest) digest {
+	text := fmt.Sprintf("%s %s %s %x %x", what, fresh, old, key.Hi, key.Lo)
+	return keyDigest([]byte(text))
+}
 
 func (k *checking) check(ctx context.Context, rows *side) (err error) {
-	k.wrong = map[string]int64{}
-	byKey := spill.New(k.values.dir, entry.prefix)
-	k.joined = spill.New(k.values.dir, func(e entry) spill.Prefix { return spill.Prefix{High: e.key.Hi, Low: e.key.Lo} })
-	defer func() { err = errors.Join(err, byKey.Close(), k.joined.Close()) }()
-	reading := digesting{by: k.by, compared: k.compared, key: k.keyDigest, to: byKey}
-	if err := reading.read(ctx, []*side{k.old, k.new}); err != nil {
-		return err
+	k.claims = spill.New(k.values.dir, func(c claim) spill.Prefix { return spill.Prefix{High: c.id.Hi, Low: c.id.Lo} })
+	defer func() { err = errors.Join(err, k.claims.Close()) }()
+	add := func(d difference, key digest) error {
+		return k.claims.Add(claim{id: claimOf(d.what(), d.newHash, d.oldHash, key)})
 	}
-	if err := k.number(ctx, byKey); err != nil {
+	pair := func(old, fresh unmatched) error { return add(differenceOf(&old, &fresh), digest{}) }
+	single := func(u unmatched) error {
+		d, key := alone(u), digest{}
+		if d.what() == removed && k.shape.leavesOut && u.foundBy() == aColumn {
+			key = u.key
+		}
+		return add(d, key)
+	}
+	if err := k.pair(ctx, k.saltedKey, pair, single); err != nil {
 		return err
 	}
 	for i := range rows.groups {
-		if err := errors.Join(ctx.Err(), k.changes(&reading, rows, &rows.groups[i])); err != nil {
+		if err := errors.Join(ctx.Err(), k.state(rows, &rows.groups[i])); err != nil {
 			return err
 		}
 	}
-	var group []entry
+	var last claim
+	balance := 0 // of the claims with one id
 	end := func() {
-		if len(group) > 0 {
-			k.judge(group)
-		}
-		group = group[:0]
+		k.wrong[missing] += int64(max(balance, 0))
+		k.wrong[unfounded] += int64(max(-balance, 0))
+		balance = 0
 	}
-	err = k.joined.Each(ctx, spill.Sorted(func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.key.Hi, b.key.Hi), cmp.Compare(a.key.Lo, b.key.Lo), cmp.Compare(a.place, b.place))
-	}), func(sorted []entry) error {
-		for _, e := range sorted {
-			if len(group) > 0 && e.key != group[0].key {
+	err = k.claims.Each(ctx, spill.Sorted(func(a, b claim) int {
+		return cmp.Or(cmp.Compare(a.id.Hi, b.id.Hi), cmp.Compare(a.id.Lo, b.id.Lo))
+	}), func(sorted []claim) error {
+		for _, c := range sorted {
+			if c.id != last.id {
 				end()
 			}
-			group = append(group, e)
+			if last = c; c.stated {
+				balance--
+			} else {
+				balance++
+			}
 		}
 		return nil
 	})
 	end()
-	if k.anonymous != 0 {
-		k.wrong[notGone] += max(k.anonymous, 0)
-		k.wrong[missing] += max(-k.anonymous, 0)
-	}
 	return err
 }
 
-// keyDigest is the beginning of KeyHash, so that rows without a key are found too.
-func (k *checking) keyDigest(value []byte) digest {
+// saltedKey is the beginning of KeyHash.
+func (k *checking) saltedKey(value []byte) digest {
 	sum := sha256.Sum256(append([]byte(k.since+":"), value...))
 	return digestOf(sum[:])
 }
 
-func digestOf(sum []byte) digest {
-	return digest{Hi: binary.BigEndian.Uint64(sum), Lo: binary.BigEndian.Uint64(sum[8:])}
-}
-
-// number numbers the rows of each key.
-func (k *checking) number(ctx context.Context, byKey *spill.Sorter[entry]) error {
-	var high uint64
-	counts := map[digest]*[2]int32{}
-	return byKey.Each(ctx, spill.Sorted(compareEntries), func(sorted []entry) error {
-		for _, e := range sorted {
-			if e.key.Hi != high {
-				clear(counts)
-				high = e.key.Hi
-			}
-			of := counts[e.key]
-			if of == nil {
-				of = new([2]int32)
-				counts[e.key] = of
-			}
-			of[e.side()]++
-			kind := uint64(0)
-			if e.key == keyless(e.values) {
-				kind = keylessRow
-			}
-			if err := k.joined.Add(entry{key: nth(e.key, of[e.side()]), values: e.values, place: kind<<2 | uint64(e.side())}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// nth is the key of a row with its occurrence.
-func nth(key digest, occurrence int32) digest {
-	return mix(key, mix(digest{}, digest{Hi: uint64(occurrence), Lo: uint64(occurrence)}))
-}
-
-// changes adds the rows of a row group of the changes.
-func (k *checking) changes(reading *digesting, s *side, g *rowGroup) (err error) {
+// state adds what a row group of the changes says.
+func (k *checking) state(s *side, g *rowGroup) (err error) {
 	defer contain(g, &err)
-	rows, err := reading.group(s, g)
+	rows, err := k.digesting(k.saltedKey, nil).group(s, g)
 	if err != nil {
 		return err
 	}
-	kinds, hashes, occurrences := make([]uint64, g.rows), make([]digest, g.rows), make([]int32, g.rows)
-	if err := g.each(g.file.leaves["change"][0], func(row int, _ levels, value []byte) {
-		switch string(value) {
-		case added:
-			kinds[row] = kindAdded
-		case changed:
-			kinds[row] = kindChanged
-		case removed:
-			kinds[row] = kindRemoved
-		default:
-			kinds[row] = isHidden - 1
+	texts := map[string][]string{}
+	for _, column := range []string{"change", "key_hash", "row_hash", "was_row_hash"} {
+		of := make([]string, g.rows)
+		if err := g.each(g.file.leaves[column][0], func(row int, _ levels, value []byte) { of[row] = string(value) }); err != nil {
+			return err
 		}
-	}); err != nil {
-		return err
+		texts[column] = of
 	}
-	if err := g.each(g.file.leaves["key_hash"][0], func(row int, _ levels, value []byte) {
-		if sum, err := hex.DecodeString(string(value)); err == nil && len(sum) == sha256.Size {
-			hashes[row] = digestOf(sum)
-		}
-	}); err != nil {
-		return err
-	}
-	if err := g.each(g.file.leaves["occurrence"][0], func(row int, _ levels, value []byte) {
-		occurrences[row] = int32(binary.LittleEndian.Uint64(value))
-	}); err != nil {
-		return err
-	}
-	for i, kind := range kinds {
-		if kind > kindRemoved {
+	for i, what := range texts["change"] {
+		kind := slices.Index(kinds, what)
+		if kind < 0 {
 			k.wrong[unknown]++
 			continue
 		}
 		k.counts[kind]++
-		key := rows.keys[i]
-		switch {
-		case kind == kindRemoved && k.shape.leavesOut && hashes[i] == (digest{}):
-			k.anonymous++
-			continue
-		case kind == kindRemoved && k.shape.leavesOut:
-			key, kind = hashes[i], kind|isHidden
-		case !rows.keyed[i]:
-			key = keyless(rows.values[i])
+		fresh, isNew := parseRowHash(texts["row_hash"][i])
+		old, _ := parseRowHash(texts["was_row_hash"][i])
+		var key digest
+		switch hidden := !isNew && k.shape.leavesOut; {
+		case hidden && what == removed:
+			if sum, err := hex.DecodeString(texts["key_hash"][i]); err == nil && len(sum) == sha256.Size {
+				key = digestOf(sum)
+			}
+		case hidden:
+		case isNew && rows.values[i] != fresh.values, !isNew && rows.values[i] != old.values:
+			k.wrong[other]++
 		}
-		if err := k.joined.Add(entry{key: nth(key, occurrences[i]), values: rows.values[i], place: kind<<2 | changeSide}); err != nil {
+		if err := k.claims.Add(claim{id: claimOf(what, fresh, old, key), stated: true}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// judge compares the rows and the change of one key and occurrence.
-func (k *checking) judge(group []entry) {
-	var of [3]*entry
-	for i := range group {
-		side := group[i].side()
-		if of[side] != nil {
-			k.wrong[twice]++
-			return
-		}
-		of[side] = &group[i]
-	}
-	old, fresh, change := of[oldSide], of[newSide], of[changeSide]
-	switch {
-	case change == nil && old != nil && fresh != nil && old.values == fresh.values:
-	case change == nil && fresh == nil && k.shape.leavesOut && old.place>>2 == keylessRow:
-		k.anonymous--
-	case change == nil:
-		k.wrong[missing]++
-	default:
-		k.judgeChange(change, old, fresh)
-	}
-}
-
-func (k *checking) judgeChange(change, old, fresh *entry) {
-	switch kind := change.place >> 2; {
-	case kind == kindAdded && (old != nil || fresh == nil):
-		k.wrong[notNew]++
-	case kind == kindChanged && (old == nil || fresh == nil || old.values == fresh.values):
-		k.wrong[notBoth]++
-	case kind&^isHidden == kindRemoved && (old == nil || fresh != nil):
-		k.wrong[notGone]++
-	case kind == kindRemoved && change.values != old.values, kind < kindRemoved && change.values != fresh.values:
-		k.wrong[other]++
-	}
 }

@@ -1,13 +1,16 @@
 package changes
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow/go/v17/parquet"
@@ -23,25 +26,55 @@ type digest = xxh3.Uint128
 
 // entry is a row of a dataset: what it is found by, what is compared, and where it is.
 type entry struct {
-	key, values digest
-	place       uint64 // row of its dataset, and which dataset in the last two bits
+	key    digest
+	values digest
+	more   uint64 // digest of the values that do not tell the rows of a key apart
+	place  uint64 // row of its dataset, what it is found by, and which dataset in the last bit
 }
 
-// The last two bits of a place.
+// The last bit of a place.
 const (
 	oldSide = iota
 	newSide
 )
 
-func (e entry) row() int64 { return int64(e.place >> 2) }
+// foundBy is what a row is found by.
+type foundBy uint8
 
-func (e entry) side() int { return int(e.place & 3) }
+const (
+	nothing foundBy = iota
+	aColumn
+	identifier // as it was written
+)
 
-// prefix keeps rows with one key in the order of the rows, however many they are: those of
+func placeIn(row int64, by foundBy, side int) uint64 {
+	return uint64(row)<<3 | uint64(by)<<1 | uint64(side)
+}
+
+func (e entry) row() int64 { return int64(e.place >> 3) }
+
+func (e entry) foundBy() foundBy { return foundBy(e.place >> 1 & 3) }
+
+func (e entry) side() int { return int(e.place & 1) }
+
+// prefix keeps rows of one content in the order of the rows, however many they are: those of
 // both datasets alternate.
-func (e entry) prefix() spill.Prefix { return spill.Prefix{High: e.key.Hi, Low: e.place} }
+func (e entry) prefix() spill.Prefix { return spill.Prefix{High: e.values.Hi, Low: e.place} }
 
 func compareEntries(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.values.Hi, b.values.Hi), cmp.Compare(a.place, b.place))
+}
+
+// unmatched is a row whose content the other dataset does not have, or not as often.
+type unmatched struct {
+	entry
+	nth int32 // of the rows with this content, from 1
+}
+
+// prefix keeps rows with one key in the order of the rows.
+func (u unmatched) prefix() spill.Prefix { return spill.Prefix{High: u.key.Hi, Low: u.place} }
+
+func compareUnmatched(a, b unmatched) int {
 	return cmp.Or(cmp.Compare(a.key.Hi, b.key.Hi), cmp.Compare(a.place, b.place))
 }
 
@@ -50,11 +83,13 @@ func keyDigest(value []byte) digest { return xxh3.Hash128(value) }
 
 // digesting reads datasets into entries.
 type digesting struct {
-	by       int
-	compared []int
-	key      func(value []byte) digest
-	mu       sync.Mutex
-	to       *spill.Sorter[entry]
+	by         int
+	identifier int // place of the column that rows without by are found by; -1 without one
+	compared   []int
+	more       []int
+	key        func(value []byte) digest
+	mu         sync.Mutex
+	to         *spill.Sorter[entry]
 }
 
 // workers is how many row groups are read at a time.
@@ -88,76 +123,92 @@ func (d *digesting) add(rows *digested, from int64, side int) error {
 		if rows.left[i] {
 			continue
 		}
-		e := entry{key: rows.keys[i], values: rows.values[i], place: uint64(from+int64(i))<<2 | uint64(side)}
-		if !rows.keyed[i] {
+		e := entry{key: rows.keys[i], values: rows.values[i], more: rows.more[i].Hi, place: placeIn(from+int64(i), rows.found[i], side)}
+		if rows.found[i] == nothing {
 			e.key = keyless(e.values)
 		}
 		if err := d.to.Add(e); err != nil {
-			return fmt.Errorf("keep the digests of rows: %w; each row needs %d bytes there", err, 40)
+			return fmt.Errorf("keep the digests of rows: %w; each row needs %d bytes there", err, 48)
 		}
 	}
 	return nil
 }
 
-// keyless is what a row without a key is found by: its values.
+// keyless is the key of a row that has nothing to find it by: no other row has it.
 func keyless(values digest) digest {
 	return mix(digest{Hi: 0x6b65796c657373, Lo: 0x72656a6563746564}, values)
 }
 
+// identified is the key of a row that is found by its identifier as it was written.
+func identified(value []byte) digest { return xxh3.Hash128Seed(value, 0x6964656e74696679) }
+
 // digested are the rows of a row group.
 type digested struct {
-	keys, values []digest
-	keyed        []bool
-	left         []bool // suppressed
+	keys, values, more []digest
+	found              []foundBy
+	left               []bool // suppressed
 }
 
 // group digests a row group, a column after the other.
 func (d *digesting) group(s *side, g *rowGroup) (_ *digested, err error) {
 	defer contain(g, &err)
-	r := &digested{keys: make([]digest, g.rows), values: make([]digest, g.rows), keyed: make([]bool, g.rows), left: make([]bool, g.rows)}
-	for _, place := range d.compared {
-		name := s.shape.columns[place].Name
-		if name == s.partition {
-			r.mixAll(hashOf(seedOf(name), g.value))
-			continue
-		}
-		for _, leaf := range g.file.leaves[name] {
-			if err := g.each(leaf, r.mixing(leaf.seed)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if by := s.shape.columns[d.by].Name; by == s.partition {
-		for i := range r.keys {
-			if r.keyed[i] = g.value != nil; r.keyed[i] {
-				r.keys[i] = d.key(g.value)
-			}
-		}
-	} else if err := g.each(g.file.leaves[by][0], func(row int, _ levels, value []byte) {
-		if r.keyed[row] = value != nil; value != nil {
-			r.keys[row] = d.key(value)
-		}
-	}); err != nil {
+	r := &digested{keys: make([]digest, g.rows), values: make([]digest, g.rows), more: make([]digest, g.rows), found: make([]foundBy, g.rows), left: make([]bool, g.rows)}
+	if err := errors.Join(r.mixColumns(s, g, d.compared, r.values), r.mixColumns(s, g, d.more, r.more)); err != nil {
 		return nil, err
+	}
+	if err := r.find(aColumn, s, g, d.by, d.key); err != nil {
+		return nil, err
+	}
+	if d.identifier >= 0 && slices.Contains(r.found, nothing) {
+		if err := r.find(identifier, s, g, d.identifier, identified); err != nil {
+			return nil, err
+		}
 	}
 	return r, g.each(g.file.leaves["outcome"][0], func(row int, _ levels, value []byte) { r.left[row] = string(value) == "suppressed" })
 }
 
-// mixing returns what mixes the values of a leaf column into the digests of the rows.
-func (r *digested) mixing(seed uint64) func(row int, at levels, value []byte) {
-	return func(row int, at levels, value []byte) {
-		h := hashOf(seed, value)
-		if at.nested {
-			h.Hi += uint64(at.definition)<<16 | uint64(at.repetition)
+// find takes the keys of rows that have none yet from a column. White space is no key.
+func (r *digested) find(by foundBy, s *side, g *rowGroup, place int, key func([]byte) digest) error {
+	take := func(row int, value []byte) {
+		if r.found[row] == nothing && len(bytes.TrimSpace(value)) > 0 {
+			r.keys[row], r.found[row] = key(value), by
 		}
-		r.values[row] = mix(r.values[row], h)
 	}
+	column := s.shape.columns[place].Name
+	if column == s.partition {
+		for row := range r.keys {
+			take(row, g.value)
+		}
+		return nil
+	}
+	return g.each(g.file.leaves[column][0], func(row int, _ levels, value []byte) { take(row, value) })
 }
 
-func (r *digested) mixAll(h digest) {
-	for i := range r.values {
-		r.values[i] = mix(r.values[i], h)
+// mixColumns mixes the values of columns into the digests of the rows.
+func (r *digested) mixColumns(s *side, g *rowGroup, places []int, into []digest) error {
+	for _, place := range places {
+		name := s.shape.columns[place].Name
+		if name == s.partition {
+			h := hashOf(seedOf(name), g.value)
+			for i := range into {
+				into[i] = mix(into[i], h)
+			}
+			continue
+		}
+		for _, leaf := range g.file.leaves[name] {
+			err := g.each(leaf, func(row int, at levels, value []byte) {
+				h := hashOf(leaf.seed, value)
+				if at.nested {
+					h.Hi += uint64(at.definition)<<16 | uint64(at.repetition)
+				}
+				into[row] = mix(into[row], h)
+			})
+			if err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
 func seedOf(column string) uint64 { return xxh3.HashString(column) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,7 +62,7 @@ func dataset(t interface{ Fatal(...any) }, dir, jobID string, size int, rows []r
 		Format: sinks.ManifestFormat, Operation: string(resolution.KeywordToLead), SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 		JobID: jobID, Schema: all, CompletedAt: time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC),
 	}
-	m.Job, _ = json.Marshal(map[string]any{"columns": own})
+	m.Job, _ = json.Marshal(jobOf(nil))
 	for some := range slices.Chunk(append(rows[:len(rows):len(rows)], row{}), size) { // the last is left out
 		if some[len(some)-1] == (row{}) {
 			some = some[:len(some)-1]
@@ -92,7 +93,7 @@ func dataset(t interface{ Fatal(...any) }, dir, jobID string, size int, rows []r
 		m.Parts = append(m.Parts, p)
 	}
 	if m.Totals.Suppressed > 0 {
-		m.Job, _ = json.Marshal(map[string]any{"columns": own, "suppression": "lists"})
+		m.Job, _ = json.Marshal(jobOf(map[string]any{"suppression": "lists"}))
 	}
 	for _, c := range change {
 		c(m)
@@ -105,6 +106,13 @@ func dataset(t interface{ Fatal(...any) }, dir, jobID string, size int, rows []r
 		t.Fatal(err)
 	}
 	return &Dataset{Dir: filepath.Base(dir), Files: reader(t, dir), Manifest: m}
+}
+
+// jobOf is a job whose column id is kept from "Record ID", which rows are resolved by.
+func jobOf(job map[string]any) map[string]any {
+	all := map[string]any{"columns": own, "column": "Record ID", "keep": []string{"Record ID"}, "renamed": map[string]string{"id": "Record ID"}}
+	maps.Copy(all, job)
+	return all
 }
 
 func reader(t interface{ Fatal(...any) }, dir string) *sinks.Reader {
@@ -170,7 +178,7 @@ func compare(t interface{ Fatal(...any) }, dir string, before *Dataset, after *D
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape.columns = shape.Columns(s)
+	shape.columns = shape.Columns(Settings{By: c.By, Compare: c.Compare, Was: c.Was})
 	list := &sinks.Manifest{}
 	for _, f := range c.Files {
 		list.Parts = append(list.Parts, sinks.Part{File: f})

@@ -2,98 +2,103 @@ package changes
 
 import "slices"
 
-// difference is a row of the output: an old and a new row, or one of them; -1 stands for a missing one.
-type difference struct {
-	old, new   int64
-	occurrence int32
-	length     int32 // of the values of the old row in the spool
-	offset     int64
-}
-
-// pairing finds the old and the new row of each key and occurrence. It takes the entries in
-// their order, and keeps those of the keys with the same beginning: almost always one.
+// pairing pairs the rows of two datasets that are of one group, in their order. It takes them in
+// the order of their groups, and keeps those of the groups with the same beginning: almost always
+// one.
 type pairing struct {
-	found func(difference) error
-	rows  [2]int64 // of the old and the new dataset
-	high  uint64
-	keys  []openKey
+	group func(unmatched) groupID
+	// numbers counts the rows of each group into nth.
+	numbers bool
+	pair    func(old, fresh unmatched) error
+	alone   func(unmatched) error
+	rows    [2]int64 // of the old and the new dataset
+	high    uint64
+	open    []openGroup
 }
 
-// openKey are the rows with one key that have no other row yet. They are of one dataset.
-type openKey struct {
-	low     uint64
-	waiting []entry
-	paired  int      // of waiting, those that have found their row
+// groupID names a group: the digest of what its rows have in common.
+type groupID struct {
+	digest
+	more uint64
+}
+
+// byContent are the groups of rows with the same content.
+func byContent(u unmatched) groupID { return groupID{u.values, u.more} }
+
+// byKey are the groups of rows with the same key.
+func byKey(u unmatched) groupID { return groupID{u.key, 0} }
+
+// openGroup has the rows of a group that are not paired yet. They are of one dataset.
+type openGroup struct {
+	id      groupID
+	waiting []unmatched
+	paired  int      // of waiting, those that are paired
 	counts  [2]int32 // rows of the old and the new dataset so far
 }
 
-func (p *pairing) add(e entry) error {
-	if e.key.Hi != p.high {
+func (p *pairing) add(u unmatched) error {
+	id := p.group(u)
+	if id.Hi != p.high {
 		if err := p.end(); err != nil {
 			return err
 		}
-		p.high = e.key.Hi
+		p.high = id.Hi
 	}
-	k := p.open(e.key.Lo)
-	k.counts[e.side()]++
-	if k.paired == len(k.waiting) {
-		k.waiting, k.paired = k.waiting[:0], 0
+	g := p.find(id)
+	if g.counts[u.side()]++; p.numbers {
+		u.nth = g.counts[u.side()]
 	}
-	if len(k.waiting) == 0 || k.waiting[0].side() == e.side() {
-		k.waiting = append(k.waiting, e)
-		if e.row() >= p.rows[newSide-e.side()] { // the other dataset has no rows from there on
-			return p.alone(k)
+	if g.paired == len(g.waiting) {
+		g.waiting, g.paired = g.waiting[:0], 0
+	}
+	if len(g.waiting) == 0 || g.waiting[0].side() == u.side() {
+		g.waiting = append(g.waiting, u)
+		if u.row() >= p.rows[newSide-u.side()] { // the other dataset has no rows from there on
+			return p.flush(g)
 		}
 		return nil
 	}
-	old, fresh := k.waiting[k.paired], e
-	if k.paired++; e.side() == oldSide {
-		old, fresh = e, old
+	old, fresh := g.waiting[g.paired], u
+	if g.paired++; u.side() == oldSide {
+		old, fresh = u, old
 	}
-	if old.values == fresh.values {
-		return nil
-	}
-	return p.found(difference{old: old.row(), new: fresh.row(), occurrence: k.counts[e.side()]})
+	return p.pair(old, fresh)
 }
 
-// open returns the key with these last bits. It uses the memory of earlier keys again.
-func (p *pairing) open(low uint64) *openKey {
-	if i := slices.IndexFunc(p.keys, func(k openKey) bool { return k.low == low }); i >= 0 {
-		return &p.keys[i]
+// find returns an open group. It uses the memory of earlier groups again.
+func (p *pairing) find(id groupID) *openGroup {
+	if i := slices.IndexFunc(p.open, func(g openGroup) bool { return g.id == id }); i >= 0 {
+		return &p.open[i]
 	}
-	n := len(p.keys)
-	if n < cap(p.keys) {
-		p.keys = p.keys[:n+1]
+	n := len(p.open)
+	if n < cap(p.open) {
+		p.open = p.open[:n+1]
 	} else {
-		p.keys = append(p.keys, openKey{})
+		p.open = append(p.open, openGroup{})
 	}
-	k := &p.keys[n]
-	*k = openKey{low: low, waiting: k.waiting[:0]}
-	return k
+	g := &p.open[n]
+	*g = openGroup{id: id, waiting: g.waiting[:0]}
+	return g
 }
 
-// end passes on the rows that have found no other row.
+// end passes on the rows that are not paired.
 func (p *pairing) end() error {
-	for i := range p.keys {
-		if err := p.alone(&p.keys[i]); err != nil {
+	for i := range p.open {
+		if err := p.flush(&p.open[i]); err != nil {
 			return err
 		}
 	}
-	p.keys = p.keys[:0]
+	p.open = p.open[:0]
 	return nil
 }
 
-// alone passes on the rows of a key that wait for another row.
-func (p *pairing) alone(k *openKey) error {
-	for j, e := range k.waiting[k.paired:] {
-		d := difference{old: -1, new: e.row(), occurrence: k.counts[e.side()] - int32(len(k.waiting)-k.paired-1-j)}
-		if e.side() == oldSide {
-			d.old, d.new = e.row(), -1
-		}
-		if err := p.found(d); err != nil {
+// flush passes on the rows of a group that are not paired.
+func (p *pairing) flush(g *openGroup) error {
+	for _, u := range g.waiting[g.paired:] {
+		if err := p.alone(u); err != nil {
 			return err
 		}
 	}
-	k.waiting, k.paired = k.waiting[:0], 0
+	g.waiting, g.paired = g.waiting[:0], 0
 	return nil
 }

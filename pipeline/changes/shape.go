@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,13 +35,22 @@ type Shape struct {
 	own       int             // place of the first that is not kept from the input
 	partition string          // the one in the paths; empty without one
 	leavesOut bool            // people on suppression lists: a row that is gone may be of one of them
+	inputs    map[string]string
+	// identifier is the kept column that rows are resolved by; empty if it is not kept.
+	identifier string
 }
 
 // NewShape is the shape of the datasets of an operation. Columns before own are kept from the
 // input; partition is one more of them, whose values are in the paths, empty without one.
-// leavesOut says that the job has suppression lists.
-func NewShape(op resolution.Operation, all []schema.Column, own int, partition string, leavesOut bool) Shape {
-	s := Shape{operation: string(op), rules: columns.RulesVersion, columns: slices.Clone(all), own: own, partition: partition, leavesOut: leavesOut}
+// leavesOut says that the job has suppression lists. inputs are the names that kept columns have in
+// the input, and identifier is the one there that rows are resolved by.
+func NewShape(op resolution.Operation, all []schema.Column, own int, partition string, leavesOut bool, inputs map[string]string, identifier string) Shape {
+	s := Shape{operation: string(op), rules: columns.RulesVersion, columns: slices.Clone(all), own: own, partition: partition, leavesOut: leavesOut, inputs: inputs}
+	for name, input := range inputs {
+		if input == identifier {
+			s.identifier = name
+		}
+	}
 	if partition != "" {
 		s.columns = slices.Insert(s.columns, own, schema.New(partition, arrow.BinaryTypes.String, true))
 		s.own++
@@ -64,7 +74,7 @@ func ShapeOf(m *sinks.Manifest) (Shape, error) {
 		}
 		all[i] = every[known]
 	}
-	s := NewShape(op, all, own, m.PartitionBy, m.LeavesOut())
+	s := NewShape(op, all, own, m.PartitionBy, m.LeavesOut(), m.KeptFrom(), m.Identifier())
 	s.rules = m.RulesVersion
 	return s, nil
 }
@@ -127,29 +137,59 @@ func (s Settings) Column() string {
 // when, and for how much. They are compared only if they are named, as are those of columns.IsOrigin.
 var NotCompared = []string{"source", "source_row", "source_part", "resolution_id", "resolved_at", "answered_by", "credits", columns.SkippedColumn}
 
-// Check refuses settings that a shape contradicts.
-func (s Shape) Check(with Settings) error {
-	if at := s.place(with.Column()); at < 0 && with.By == "" {
-		return fmt.Errorf("%w: they have no column key; name another column that identifies a row: --changes-by, or --by of leadetl changes", ErrIncomparable)
-	} else if at >= 0 && s.columns[at].Type != "STRING" {
-		return fmt.Errorf("%w: rows are found by a column of text, and %s is %s", ErrIncomparable, with.By, s.columns[at].Type)
+// Resolve returns settings with the names that columns have in the datasets: they may be given
+// as they are in the input. It refuses settings that a shape contradicts.
+func (s Shape) Resolve(with Settings) (Settings, error) {
+	if with.By == "" && s.place(keyColumn) < 0 {
+		return with, fmt.Errorf("%w: they have no column key; name another column that identifies a row: --changes-by, or --by of leadetl changes", ErrIncomparable)
 	}
-	names := make([]string, len(s.columns))
+	by, err := s.find(with.Column())
+	if err != nil {
+		return with, err
+	}
+	if with.By = by; by == keyColumn {
+		with.By = ""
+	}
+	if c := s.columns[s.place(by)]; c.Type != "STRING" {
+		return with, fmt.Errorf("%w: rows are found by a column of text, and %s is %s", ErrIncomparable, by, c.Type)
+	}
+	for _, list := range []*[]string{&with.Compare, &with.Was} {
+		found := slices.Clone(*list)
+		for i, name := range found {
+			if found[i], err = s.find(name); err != nil {
+				return with, err
+			}
+		}
+		*list = found
+	}
+	return with, s.check(with)
+}
+
+// find returns the name of a column that is called name here or in the input, in any case.
+func (s Shape) find(name string) (string, error) {
+	here, there := make([]string, len(s.columns)), make([]string, len(s.columns))
 	for i, c := range s.columns {
-		names[i] = c.Name
+		here[i], there[i] = c.Name, cmp.Or(s.inputs[c.Name], c.Name)
 	}
-	for _, name := range slices.Concat([]string{with.Column()}, with.Compare, with.Was) {
-		if s.place(name) < 0 {
-			return fmt.Errorf("%w: they have no column %q%s", ErrIncomparable, name, cliflag.Suggest(name, names))
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, names := range [][]string{here, there} {
+			if i := slices.IndexFunc(names, func(n string) bool { return same(n, name) }); i >= 0 {
+				return here[i], nil
+			}
 		}
 	}
+	return "", fmt.Errorf("%w: they have no column %q%s", ErrIncomparable, name, cliflag.Suggest(name, append(here, there...)))
+}
+
+// check refuses columns that would show a suppressed person, and names that the changes need.
+func (s Shape) check(with Settings) error {
 	if i := slices.IndexFunc(with.Was, identifies); i >= 0 && s.leavesOut {
 		return fmt.Errorf("%w: an earlier %s may be that of a person on a suppression list; leave it out of --changes-was, or of --was of leadetl changes", ErrIncomparable, with.Was[i])
 	}
 	for _, c := range s.added(with) {
-		taken := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, c.Name) })
+		taken := slices.IndexFunc(s.columns, func(own schema.Column) bool { return strings.EqualFold(own.Name, c.Name) })
 		if taken >= 0 {
-			return fmt.Errorf("%w: they have a column %q, and the changes need that name; give it another one with --rename", ErrIncomparable, names[taken])
+			return fmt.Errorf("%w: they have a column %q, and the changes need that name; give it another one with --rename", ErrIncomparable, s.columns[taken].Name)
 		}
 	}
 	return nil
@@ -162,20 +202,25 @@ func identifies(column string) bool {
 }
 
 // compared are the places of the compared columns, in the order of their names: it must not
-// depend on the order in the files. asks says that one of the jobs had reference data or a
-// service, which know the address behind a digest.
-func (s Shape) compared(with Settings, asks bool) (places []int) {
-	hashesKey := s.operation == string(resolution.EmailToHEM) && with.Column() == keyColumn && !asks
+// depend on the order in the files. more are those that follow from the key: within one dataset
+// they tell no rows apart. asks says that one of the jobs had reference data or a service, which
+// know the address behind a digest.
+func (s Shape) compared(with Settings, asks bool) (places, more []int) {
+	hashesKey := s.operation == string(resolution.EmailToHEM) && with.Column() == keyColumn
 	for i, c := range s.columns {
-		if hashesKey && i >= s.own && strings.HasPrefix(c.Name, "hem_") {
-			continue // they follow from the key, which is the same: half of the time
-		}
-		if i < s.own || !slices.Contains(NotCompared, c.Name) && !columns.IsOrigin(c.Name) || slices.Contains(with.Compare, c.Name) {
+		switch {
+		case hashesKey && i >= s.own && strings.HasPrefix(c.Name, "hem_"):
+			if asks { // else they are the same where the key is: half of the time
+				more = append(more, i)
+			}
+		case i < s.own || c.Name == with.Column() || !slices.Contains(NotCompared, c.Name) && !columns.IsOrigin(c.Name) || slices.Contains(with.Compare, c.Name):
 			places = append(places, i)
 		}
 	}
-	slices.SortFunc(places, func(a, b int) int { return strings.Compare(s.columns[a].Name, s.columns[b].Name) })
-	return places
+	byName := func(a, b int) int { return strings.Compare(s.columns[a].Name, s.columns[b].Name) }
+	slices.SortFunc(places, byName)
+	slices.SortFunc(more, byName)
+	return places, more
 }
 
 // IsAnswer reports whether a column is of the operation's own block, or names who one of these is
@@ -190,6 +235,7 @@ const (
 	added   = "added"
 	changed = "changed"
 	removed = "removed"
+	noKey   = "without_key"
 )
 
 // added are the columns of changes that follow those of the dataset.
@@ -197,11 +243,12 @@ func (s Shape) added(with Settings) []schema.Column {
 	text := func(name string, nullable bool) schema.Column {
 		return schema.New(name, arrow.BinaryTypes.String, nullable)
 	}
-	change, since, hash := text("change", false), text("since", true), text("key_hash", true)
-	change.Repeats, since.Repeats, hash.Random = true, true, true
+	change, since := text("change", false), text("since", true)
+	change.Repeats, since.Repeats = true, true
+	hash := func(name string) schema.Column { c := text(name, true); c.Random = true; return c }
 	all := []schema.Column{
-		describe(change, "added, changed or removed", ""),
-		describe(schema.New("changed", arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.BinaryTypes.String, Nullable: true}), true), "names of the columns that differ", "the row is added or removed"),
+		describe(change, "added, changed or removed; without_key: only one dataset has the row, and nothing tells which row it was", ""),
+		describe(schema.New("changed", arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.BinaryTypes.String, Nullable: true}), true), "names of the columns that differ", "only one dataset has the row"),
 	}
 	for _, name := range with.Was {
 		was := s.columns[s.place(name)]
@@ -210,8 +257,9 @@ func (s Shape) added(with Settings) []schema.Column {
 	}
 	return append(all,
 		describe(since, "job_id of the earlier dataset", "there is none"),
-		describe(hash, "hex SHA-256 of since, a colon and the key", "the key is shown, or there is none"),
-		describe(schema.New("occurrence", arrow.PrimitiveTypes.Int32, false), "which of the rows with this key", ""))
+		describe(hash("key_hash"), "hex SHA-256 of since, a colon and the key", "the key is shown, or there is none"),
+		describe(hash("row_hash"), "tells rows with one key apart", "the new dataset does not have the row"),
+		describe(hash("was_row_hash"), "row_hash of the row in the earlier dataset", "it did not have the row"))
 }
 
 func describe(c schema.Column, text, null string) schema.Column {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -23,7 +24,7 @@ import (
 // keepOldValues reads the old rows that changed, in their order, and keeps their values for
 // the new rows, which may be in another one.
 func (c *comparison) keepOldValues(ctx context.Context) error {
-	places := union(c.compared, c.was)
+	places := c.kept()
 	old := newCursor(c.old, places)
 	defer old.close()
 	var value []byte
@@ -53,6 +54,9 @@ func (c *comparison) keepOldValues(ctx context.Context) error {
 	}
 	return errors.Join(err, c.values.flush())
 }
+
+// kept are the columns whose old values are kept: first those that are compared.
+func (c *comparison) kept() []int { return union(slices.Concat(c.compared, c.more), c.was) }
 
 // union is the places of two lists, each once.
 func union(a, b []int) []int {
@@ -174,7 +178,7 @@ func (w *writer) about() ([]arrow.Array, error) {
 		builders[i] = array.NewBuilder(memory.DefaultAllocator, c.Arrow)
 		defer builders[i].Release()
 	}
-	places := union(w.compared, w.was)
+	places := w.kept()
 	was := builders[2 : 2+len(w.was)]
 	var kept, now []byte
 	differ := make([]bool, len(w.shape.columns))
@@ -197,7 +201,7 @@ func (w *writer) about() ([]arrow.Array, error) {
 			before := rest[size : size+int(length)]
 			rest = rest[size+int(length):]
 			now = appendValue(now[:0], w.picked[places[n]], i)
-			differ[places[n]] = n < len(w.compared) && !bytes.Equal(before, now)
+			differ[places[n]] = n < len(w.compared)+len(w.more) && !bytes.Equal(before, now)
 			for j, b := range was {
 				if w.was[j] == places[n] {
 					buildValue(b, before)
@@ -210,7 +214,7 @@ func (w *writer) about() ([]arrow.Array, error) {
 			}
 		}
 	}
-	w.aboutEach(builders[0], builders[len(builders)-3:])
+	w.aboutEach(builders[0], builders[len(builders)-4:])
 	arrays := make([]arrow.Array, len(builders))
 	for i, b := range builders {
 		arrays[i] = b.NewArray()
@@ -228,29 +232,27 @@ func (w *writer) isUnknown(place, row int) bool {
 	return outcome == "failed" || outcome == "skipped"
 }
 
-// aboutEach builds change, since, key_hash and occurrence.
+// aboutEach builds change, since, key_hash, row_hash and was_row_hash.
 func (w *writer) aboutEach(change array.Builder, last []array.Builder) {
-	since, hash, occurrence := last[0].(*array.StringBuilder), last[1].(*array.StringBuilder), last[2].(*array.Int32Builder)
+	text := func(b array.Builder, value string, isThere bool) {
+		if isThere {
+			b.(*array.StringBuilder).Append(value)
+		} else {
+			b.AppendNull()
+		}
+	}
+	by := w.picked[w.by].(*array.String)
 	for i, d := range w.batch {
-		what := changed
-		switch {
-		case d.old < 0:
-			what = added
-		case d.new < 0:
-			what = removed
+		text(change, d.what(), true)
+		text(last[0], w.result.Since, w.result.Since != "")
+		hides := d.what() == removed && w.shape.leavesOut && !by.IsNull(i) && strings.TrimSpace(by.Value(i)) != ""
+		hash := ""
+		if hides {
+			hash = KeyHash(w.result.Since, by.Value(i))
 		}
-		change.(*array.StringBuilder).Append(what)
-		if w.result.Since == "" {
-			since.AppendNull()
-		} else {
-			since.Append(w.result.Since)
-		}
-		if by := w.picked[w.by].(*array.String); what == removed && w.shape.leavesOut && !by.IsNull(i) {
-			hash.Append(KeyHash(w.result.Since, by.Value(i)))
-		} else {
-			hash.AppendNull()
-		}
-		occurrence.Append(d.occurrence)
+		text(last[1], hash, hides)
+		text(last[2], d.newHash.String(), d.new >= 0)
+		text(last[3], d.oldHash.String(), d.old >= 0)
 	}
 }
 

@@ -14,20 +14,23 @@ type Changes struct {
 	Before *changes.Dataset // nil: all rows are added
 }
 
-// Check refuses an earlier dataset, or settings, that datasets with these columns cannot be
-// compared with. leavesOut says that the job has suppression lists.
-func (c *Changes) Check(j Job, of Columns, leavesOut bool) error {
+// Resolve gives the settings the names that columns have in the dataset. It refuses an earlier
+// dataset, or settings, that datasets with these columns cannot be compared with. leavesOut says
+// that the job has suppression lists.
+func (c *Changes) Resolve(j Job, of Columns, leavesOut bool) error {
 	if c == nil {
 		return nil
 	}
 	all := of.Layout.Columns()
-	shape := changes.NewShape(j.Operation, all, len(all)-len(of.Layout.Own()), of.Layout.Partition(), leavesOut)
+	shape := changes.NewShape(j.Operation, all, len(all)-len(of.Layout.Own()), of.Layout.Partition(), leavesOut, of.Layout.Inputs(), of.Read[of.Identifier])
 	if c.Before != nil {
 		if err := changes.Comparable(c.Before.Manifest, shape); err != nil {
 			return fmt.Errorf("%s: %w", c.Before.Dir, err)
 		}
 	}
-	return shape.Check(c.Settings)
+	with, err := shape.Resolve(c.Settings)
+	c.Settings = with
+	return err
 }
 
 // Are reports whether changes were made as c asks.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Merge keeps a table that has the latest row of each key and occurrence: it takes the changes
-// of a dataset over.
+// Merge keeps a table that has the latest rows of each key: it takes the changes of a dataset over.
+// Its column row_hash tells the rows of a key apart.
 type Merge struct {
 	// Table has the columns of the dataset, those in paths too, and its location. Partitions
 	// with one value are not in the table.
@@ -77,8 +77,6 @@ func (m Merge) changed(w *writer, d Dialect, name func(string) string) {
 		switch {
 		case c == "changed":
 			kind = "LIST<STRING>"
-		case c == "occurrence":
-			kind = "INT32"
 		case strings.HasPrefix(c, "was_"):
 			for _, column := range m.Columns {
 				if "was_"+column.Name == c {
@@ -118,14 +116,14 @@ func WriteMerge(d Dialect, m Merge) (string, error) {
 		columns = of.name
 	}
 	into, changes := table(m.name()), table(m.name()+"_changes")
-	w.head("the latest row of each key, and what changed")
+	w.head("the latest rows of each key, and what changed")
 	w.line("-- Every night in its order, the first one too. Rows without %s are not in the table.", m.Columns[m.By].Name)
 	create := into
 	if d == Athena {
 		create = columns(m.name())
 	}
 	w.line("CREATE TABLE IF NOT EXISTS %s (", create)
-	w.list(func(c parsed) string { return columns(c.Name) + " " + c.kind.in(d) }, columns("occurrence")+" "+kind{plain: "INT32"}.in(d))
+	w.list(func(c parsed) string { return columns(c.Name) + " " + c.kind.in(d) }, columns("row_hash")+" "+kind{plain: "STRING"}.in(d))
 	w.line(")%s;\n", of.with)
 	of.load(m, w, changes)
 	w.line("")
@@ -137,16 +135,16 @@ func WriteMerge(d Dialect, m Merge) (string, error) {
 	return w.String(), nil
 }
 
-// source selects the changes with the key of every row: of removed rows that have only a hash,
-// that of the row in the table.
+// source selects the changes of rows with a key, with the key: of removed rows that have only a
+// hash, that of the row in the table.
 func (m Merge) source(of mergeDialect, into, changes string) string {
 	by := of.name(m.Columns[m.By].Name)
 	if m.Since == "" {
-		return fmt.Sprintf("SELECT c.*, c.%s AS found_by FROM %s c WHERE c.%[1]s IS NOT NULL", by, changes)
+		return fmt.Sprintf("SELECT c.*, c.%s AS found_by FROM %s c\n  WHERE c.%[1]s IS NOT NULL AND c.%[3]s <> 'without_key'", by, changes, of.name("change"))
 	}
 	hash := fmt.Sprintf(of.hash, fmt.Sprintf("CONCAT(%s, h.%s)", literal(m.Since+":"), by))
-	return fmt.Sprintf("SELECT c.*, COALESCE(c.%[1]s, h.%[1]s) AS found_by\n  FROM %[2]s c LEFT JOIN %[3]s h ON c.key_hash = %[4]s AND c.occurrence = h.occurrence\n  WHERE c.%[1]s IS NOT NULL OR h.%[1]s IS NOT NULL",
-		by, changes, into, hash)
+	return fmt.Sprintf("SELECT c.*, COALESCE(c.%[1]s, h.%[1]s) AS found_by\n  FROM %[2]s c LEFT JOIN %[3]s h ON c.key_hash = %[4]s AND c.was_row_hash = h.row_hash\n  WHERE COALESCE(c.%[1]s, h.%[1]s) IS NOT NULL AND c.%[5]s <> 'without_key'",
+		by, changes, into, hash, of.name("change"))
 }
 
 // assignments are the columns that a changed row sets, from the source s.
@@ -160,7 +158,7 @@ func (m Merge) assignments(of mergeDialect, into string) string {
 		}
 		all = append(all, name+" = "+value)
 	}
-	return strings.Join(all, ",\n  ")
+	return strings.Join(append(all, "row_hash = s.row_hash"), ",\n  ")
 }
 
 // inserted are the columns of a new row, and their values from the source s.
@@ -169,13 +167,14 @@ func (m Merge) inserted(of mergeDialect) string {
 	for _, c := range m.Columns {
 		names, values = append(names, of.name(c.Name)), append(values, "s."+of.name(c.Name))
 	}
-	return fmt.Sprintf("(%s, occurrence)\n  VALUES (%s, s.occurrence)", strings.Join(names, ", "), strings.Join(values, ", "))
+	return fmt.Sprintf("(%s, row_hash)\n  VALUES (%s, s.row_hash)", strings.Join(names, ", "), strings.Join(values, ", "))
 }
 
 func (m Merge) merge(w *writer, of mergeDialect, into, changes string) {
 	w.line("-- A row that failed keeps the answer it had.")
 	w.line("MERGE INTO %s t USING (\n  %s\n) s", into, m.source(of, into, changes))
-	w.line("ON t.%s = s.found_by AND t.occurrence = s.occurrence", of.name(m.Columns[m.By].Name))
+	// A row that was changed has was_row_hash before the statement, and row_hash if it runs again.
+	w.line("ON t.%s = s.found_by AND t.row_hash IN (s.was_row_hash, s.row_hash)", of.name(m.Columns[m.By].Name))
 	w.line("WHEN MATCHED AND s.%s = 'removed' THEN DELETE", of.name("change"))
 	w.line("WHEN MATCHED THEN UPDATE SET\n  %s", m.assignments(of, "t"))
 	w.line("WHEN NOT MATCHED AND s.%s <> 'removed' THEN INSERT %s;", of.name("change"), m.inserted(of))
@@ -184,10 +183,11 @@ func (m Merge) merge(w *writer, of mergeDialect, into, changes string) {
 func (m Merge) redshift(w *writer, of mergeDialect, into, changes string) {
 	by, found := of.name(m.Columns[m.By].Name), doubleQuoted(m.name()+"_found")
 	w.line("CREATE TEMP TABLE %s AS\n  %s;", found, m.source(of, into, changes))
-	w.line("DELETE FROM %s USING %s s\n  WHERE %[1]s.%[3]s = s.found_by AND %[1]s.occurrence = s.occurrence AND s.change = 'removed';", into, found, by)
+	w.line("DELETE FROM %s USING %s s\n  WHERE %[1]s.%[3]s = s.found_by AND %[1]s.row_hash = s.was_row_hash AND s.change = 'removed';", into, found, by)
 	w.line("DELETE FROM %s WHERE change = 'removed';", found)
+	w.line("UPDATE %s SET row_hash = s.row_hash FROM %s s\n  WHERE %[1]s.%[3]s = s.found_by AND %[1]s.row_hash = s.was_row_hash;", into, found, by)
 	w.line("-- A row that failed keeps the answer it had.")
-	w.line("MERGE INTO %s USING %s s\nON %[1]s.%[3]s = s.found_by AND %[1]s.occurrence = s.occurrence", into, found, by)
+	w.line("MERGE INTO %s USING %s s\nON %[1]s.%[3]s = s.found_by AND %[1]s.row_hash = s.row_hash", into, found, by)
 	w.line("WHEN MATCHED THEN UPDATE SET\n  %s", m.assignments(of, into))
 	w.line("WHEN NOT MATCHED THEN INSERT %s;", m.inserted(of))
 }

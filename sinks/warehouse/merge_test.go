@@ -18,7 +18,7 @@ func TestMerge(t *testing.T) {
 			Name: "leads", Operation: "enrichment", Version: 1, Partitions: []schema.Partition{{Name: "dt", Value: "2026-11-21"}},
 			Columns: []schema.Column{of("id", "STRING"), of("key", "STRING"), of("outcome", "STRING"), of("seen_at", timestamp), of("phones", "LIST<STRUCT<phone STRING, type STRING>>")},
 		},
-		Changes: []string{"change", "changed", "was_phones", "since", "key_hash", "occurrence"},
+		Changes: []string{"change", "changed", "was_phones", "since", "key_hash", "row_hash", "was_row_hash"},
 		By:      1, Answers: []bool{false, false, false, true, true}, Since: "0a1b",
 	}
 	for _, d := range Warehouses {

@@ -34,18 +34,22 @@ func newChangesCommand(std cli.Streams) *cobra.Command {
 		Long: `Compare two finished datasets of one operation and write the rows that differ
 to FOLDER/part-00000.parquet and so on, _SUCCESS last: the columns of the datasets,
 and
-  change      added, changed or removed
-  changed     names of the columns that differ
-  was_COLUMN  value in OLD, for columns that --was names
-  since       job_id of OLD
-  key_hash    in place of the key and all else, of removed rows, if NEW has
-              suppression lists: hex SHA-256 of since, a colon and the key
-  occurrence  which of the rows with this key, from 1
+  change        added, changed, removed or without_key
+  changed       names of the columns that differ
+  was_COLUMN    value in OLD, for columns that --was names
+  since         job_id of OLD
+  key_hash      in place of the key and all else, of removed rows, if NEW has
+                suppression lists: hex SHA-256 of since, a colon and the key
+  row_hash      tells rows with one key apart, in NEW
+  was_row_hash  the same in OLD
 
-Rows are found by key and occurrence, or by --by. Compared are the kept input
-columns, outcome, reason and the operation's own columns. A row that failed or was
-skipped in NEW is changed in outcome and reason, not in the answer it had. Rejected
-rows have no key, and are added or removed; suppressed rows are in neither dataset.
+Rows are found by --by, best a column of your own ids, or by key, and rejected rows
+by the identifier as it was written. Of rows with one key, those of the same content
+are paired first, the others in their order. What has neither key nor identifier and
+is in one dataset only is without_key. Compared are the kept input columns, outcome,
+reason and the operation's own columns. A row that failed or was skipped in NEW is
+changed in outcome and reason, not in the answer it had. Suppressed rows are in
+neither dataset.
 
 After a kill the same command begins again; of finished changes it repeats the counts.
 
@@ -72,7 +76,7 @@ folders and budgets may differ. A run compares with the night before by
 	flags.SortFlags = false
 	flags.StringVar(&f.out, "out", "", "`folder` for the changes, empty or new, or s3://bucket/prefix/")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace changes in --out")
-	flags.StringVar(&f.settings.By, "by", "", "`column` that rows are found by (default: key)")
+	flags.StringVar(&f.settings.By, "by", "", "`column` that identifies a row, such as your own id, by its name in the input or the datasets (default: key)")
 	flags.StringSliceVar(&f.settings.Compare, "compare", nil, "`columns` to compare too: "+strings.Join(changes.NotCompared, ", "))
 	flags.StringSliceVar(&f.settings.Was, "was", nil, "`columns` whose values in OLD are written too")
 	flags.BoolVar(&f.verify, "verify", false, "read all again and check that OLD with the changes is NEW")

@@ -28,7 +28,7 @@ const changesFromPrevious = "previous"
 
 func (f *changesFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.from, "changes-from", "", "write the rows that differ from an earlier `dataset` to _changes: its folder or URI, or previous, the last finished one of this operation and --out in --state")
-	flags.StringVar(&f.with.By, "changes-by", "", "`column` by which rows are found there (default: key)")
+	flags.StringVar(&f.with.By, "changes-by", "", "`column` of the input that identifies a row there, best your own id (default: key)")
 	flags.StringSliceVar(&f.with.Compare, "changes-compare", nil, "`columns` to compare too: "+strings.Join(changes.NotCompared, ", "))
 	flags.StringSliceVar(&f.with.Was, "changes-was", nil, "`columns` whose earlier values are written too, as was_COLUMN")
 }

@@ -1,4 +1,4 @@
--- enrichment, schema version 1: the latest row of each key, and what changed
+-- enrichment, schema version 1: the latest rows of each key, and what changed
 -- Every night in its order, the first one too. Rows without key are not in the table.
 CREATE TABLE IF NOT EXISTS `leads` (
   `id` STRING,
@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS `leads` (
   `outcome` STRING,
   `seen_at` TIMESTAMP,
   `phones` ARRAY<STRUCT<`phone`: STRING, `type`: STRING>>,
-  `occurrence` INT
+  `row_hash` STRING
 )
 USING DELTA;
 
@@ -16,16 +16,17 @@ USING PARQUET OPTIONS (path 's3a://BUCKET/PREFIX/dt=2026-11-21/_changes/');
 -- A row that failed keeps the answer it had.
 MERGE INTO `leads` t USING (
   SELECT c.*, COALESCE(c.`key`, h.`key`) AS found_by
-  FROM `leads_changes` c LEFT JOIN `leads` h ON c.key_hash = sha2(CONCAT('0a1b:', h.`key`), 256) AND c.occurrence = h.occurrence
-  WHERE c.`key` IS NOT NULL OR h.`key` IS NOT NULL
+  FROM `leads_changes` c LEFT JOIN `leads` h ON c.key_hash = sha2(CONCAT('0a1b:', h.`key`), 256) AND c.was_row_hash = h.row_hash
+  WHERE COALESCE(c.`key`, h.`key`) IS NOT NULL AND c.`change` <> 'without_key'
 ) s
-ON t.`key` = s.found_by AND t.occurrence = s.occurrence
+ON t.`key` = s.found_by AND t.row_hash IN (s.was_row_hash, s.row_hash)
 WHEN MATCHED AND s.`change` = 'removed' THEN DELETE
 WHEN MATCHED THEN UPDATE SET
   `id` = s.`id`,
   `key` = s.`key`,
   `outcome` = s.`outcome`,
   `seen_at` = CASE WHEN s.outcome IN ('failed', 'skipped') THEN t.`seen_at` ELSE s.`seen_at` END,
-  `phones` = CASE WHEN s.outcome IN ('failed', 'skipped') THEN t.`phones` ELSE s.`phones` END
-WHEN NOT MATCHED AND s.`change` <> 'removed' THEN INSERT (`id`, `key`, `outcome`, `seen_at`, `phones`, occurrence)
-  VALUES (s.`id`, s.`key`, s.`outcome`, s.`seen_at`, s.`phones`, s.occurrence);
+  `phones` = CASE WHEN s.outcome IN ('failed', 'skipped') THEN t.`phones` ELSE s.`phones` END,
+  row_hash = s.row_hash
+WHEN NOT MATCHED AND s.`change` <> 'removed' THEN INSERT (`id`, `key`, `outcome`, `seen_at`, `phones`, row_hash)
+  VALUES (s.`id`, s.`key`, s.`outcome`, s.`seen_at`, s.`phones`, s.row_hash);

@@ -286,6 +286,10 @@ func (in *input) blame(f stored, err error) error {
 	switch {
 	case errors.Is(err, unpack.ErrCut):
 		return &FormatError{File: in.URI, Problem: "is truncated: its compressed data ends too early", Advice: "Copy or compress it again", Err: err}
+	case errors.Is(err, unpack.ErrDictionary):
+		return &FormatError{File: in.URI, Problem: "was compressed with a zstd dictionary, which is not read", Advice: "Decompress it first: zstd -d -D DICTIONARY FILE", Err: err}
+	case errors.Is(err, unpack.ErrWindow):
+		return &FormatError{File: in.URI, Problem: "was compressed with a zstd window of more than 128 MiB", Advice: "Decompress it first: zstd -d --long=31 FILE", Err: err}
 	case errors.Is(err, unpack.ErrTrailing):
 		return &FormatError{File: in.URI, Problem: "has extra data after its " + how + "-compressed data", Advice: "Copy or compress it again", Err: err}
 	case errors.Is(err, unpack.ErrDamaged):

@@ -23,10 +23,13 @@ const (
 )
 
 // ErrDamaged and ErrCut mean that a packed stream cannot be unpacked to its end:
-// its bytes are wrong, or some are missing.
+// its bytes are wrong, or some are missing. ErrDictionary and ErrWindow mean that it needs
+// a dictionary, or more memory than is allowed; nothing says that it is damaged.
 var (
-	ErrDamaged = errors.New("packed data are damaged")
-	ErrCut     = errors.New("packed data end too early")
+	ErrDamaged    = errors.New("packed data are damaged")
+	ErrCut        = errors.New("packed data end too early")
+	ErrDictionary = errors.New("packed data need a dictionary")
+	ErrWindow     = errors.New("packed data need a larger window")
 )
 
 // maxWindow bounds the memory that a zstd stream can ask for. It is the window
@@ -110,6 +113,10 @@ func (u *Reader) explain(err error) error {
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return fmt.Errorf("%w (%s)", ErrCut, u.packing)
+	case errors.Is(err, zstd.ErrUnknownDictionary):
+		return ErrDictionary
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return ErrWindow
 	}
 	return fmt.Errorf("%w (%s: %w)", ErrDamaged, u.packing, err)
 }

@@ -3,6 +3,7 @@ package unpack
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
@@ -26,6 +27,22 @@ func pack(t *testing.T, p Packing, text string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// longName is a text of a header that package gzip refuses.
+var longName = strings.Repeat("n", 5000) + "\x00"
+
+// withHeader adds parts to the header of a member, with their flags.
+func withHeader(member string, flags byte, parts string) string {
+	head := member[:3] + string(flags) + member[4:10] + parts
+	if flags&hasHeaderSum != 0 {
+		sum := crc32.ChecksumIEEE([]byte(head))
+		if parts == "x" {
+			head, sum = head[:10], sum+1
+		}
+		head += string([]byte{byte(sum), byte(sum >> 8)})
+	}
+	return head + member[10:]
 }
 
 func TestReader(t *testing.T) {
@@ -64,6 +81,20 @@ func TestReader(t *testing.T) {
 		{"gzip, a member cut in its beginning", strings.NewReader(gz + gz[:5]), Gzip, text, ErrCut},
 		{"gzip, a second member cut", strings.NewReader(gz + gz[:len(gz)-1]), Gzip, text, ErrCut},
 		{"gzip on a disk bad behind it", io.MultiReader(strings.NewReader(gz), iotest.ErrReader(errDisk)), Gzip, "", errDisk},
+		{"gzip, a name of 5,000 bytes", strings.NewReader(withHeader(gz, hasName, longName)), Gzip, text, nil},
+		{"gzip, a name longer than the buffer", strings.NewReader(withHeader(gz, hasName, strings.Repeat("n", 300<<10)+"\x00")), Gzip, text, nil},
+		{"gzip, a long comment in a second member", strings.NewReader(gz + withHeader(gz, hasComment, longName)), Gzip, text + text, nil},
+		{"gzip, all parts of a header", strings.NewReader(withHeader(gz, hasExtra|hasName|hasComment, "\x03\x00abc"+longName+longName)), Gzip, text, nil},
+		{"gzip, a checksum of the header", strings.NewReader(withHeader(gz, hasName|hasHeaderSum, longName)), Gzip, text, nil},
+		{"gzip, a wrong checksum of the header", strings.NewReader(withHeader(gz, hasHeaderSum, "x")), Gzip, "", ErrDamaged},
+		{"gzip, cut in the name", strings.NewReader(withHeader(gz, hasName, longName)[:100]), Gzip, "", ErrCut},
+		{"gzip, cut in the extra field", strings.NewReader(withHeader(gz, hasExtra, "\xff\xffabc")[:15]), Gzip, "", ErrCut},
+		{"gzip, another method", strings.NewReader(gz[:2] + "\x07" + gz[3:]), Gzip, "", ErrDamaged},
+		{"gzip, wrong size", strings.NewReader(gz[:len(gz)-4] + "xxxx"), Gzip, text, ErrDamaged},
+		{"zstd with a dictionary", strings.NewReader("\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00a"), Zstd, "", ErrDictionary},
+		{"zstd with a dictionary behind a frame", strings.NewReader(zst + "\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00a"), Zstd, text, ErrDictionary},
+		{"zstd with a window of 256 MiB", strings.NewReader("\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"), Zstd, "", ErrWindow},
+		{"zstd of a reserved block", strings.NewReader("\x28\xb5\x2f\xfd\x00\x00\x07\x00\x00"), Zstd, "", ErrDamaged},
 		{"gzip, wrong checksum", strings.NewReader(gz[:len(gz)-8] + "xxxx" + gz[len(gz)-4:]), Gzip, text, ErrDamaged},
 		{"gzip on a bad disk", io.MultiReader(strings.NewReader(gz[:100]), iotest.ErrReader(errDisk)), Gzip, "", errDisk},
 		{"plain on a bad disk", io.MultiReader(strings.NewReader(text), iotest.ErrReader(errDisk)), None, text, errDisk},

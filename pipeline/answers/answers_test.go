@@ -544,7 +544,7 @@ func TestListAndExport(t *testing.T) {
 		s.Put(t.Context(), person("two"), Answer{Run: "night", Outcome: NoMatch, Reason: "not_found", Status: 404, Credits: credits(0), Body: []byte{0xff}, Received: noon}),
 	)
 	var out strings.Builder
-	must(t, Export(&out, s.List(t.Context(), Filter{Bodies: true})))
+	must(t, Export(&out, linesOf(s.List(t.Context(), Filter{Bodies: true}))))
 	want := `{"key_hash":"` + person("one").Hash().String() + `","key":"network.example/in/one","service":"https://leads.example","operation":"enrichment","received_at":"2026-11-20T12:00:00.123Z","outcome":"matched","status":200,"credits":2,"run":"night","resolution_id":"res_1","request_id":"req_1","body":{"lead":"<Ann>"}}
 {"key_hash":"` + other.Hash().String() + `","key":"a@example.com","service":"https://other.example","operation":"email_to_hem","received_at":"2026-11-20T12:00:00.123Z","outcome":"refused","reason":"html","status":422,"run":"night","body_text":"<p>no</p>"}
 {"key_hash":"` + person("two").Hash().String() + `","key":"network.example/in/two","service":"https://leads.example","operation":"enrichment","received_at":"2026-11-20T12:00:00.123Z","outcome":"no_match","reason":"not_found","status":404,"credits":0,"run":"night","body_base64":"/w=="}
@@ -727,7 +727,7 @@ func TestKeptBody(t *testing.T) {
 				copied, err := there.Contents()
 				must(t, err)
 				for name, c := range map[string]*Contents{"beside the run": beside, "in the run": within, "in a copy": copied} {
-					open, err := c.calls(ctx)
+					open, err := c.Calls(ctx)
 					must(t, err)
 					if f.none && len(open) == 0 {
 						continue

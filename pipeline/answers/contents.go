@@ -198,9 +198,9 @@ func (c *Contents) replaced(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// calls returns the open calls, ordered by their hashes. A call that was under
+// Calls returns all open calls, ordered by their hashes. A call that was under
 // way when its process died is unknown.
-func (c *Contents) calls(ctx context.Context) (open []OpenCall, err error) {
+func (c *Contents) Calls(ctx context.Context) (open []OpenCall, err error) {
 	stored, err := readCalls(ctx, c.from)
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (c *Contents) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
 
 func (c *Contents) callsIn(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
 	return func(yield func(OpenCall, error) bool) {
-		open, err := c.calls(ctx)
+		open, err := c.Calls(ctx)
 		if err != nil {
 			yield(OpenCall{}, err)
 			return

@@ -69,7 +69,7 @@ func checkBeside(t *testing.T, dir string, told map[int][2]string) {
 		}
 		stored[i.Hash] = i
 	}
-	calls, err := c.calls(t.Context())
+	calls, err := c.Calls(t.Context())
 	must(t, err)
 	for _, call := range calls {
 		open[call.Hash] = call
@@ -426,7 +426,7 @@ func TestOddRecord(t *testing.T) {
 // TestExportThatFails: an export ends with the error of the first answer that cannot be read.
 func TestExportThatFails(t *testing.T) {
 	broken := errors.New("broken")
-	if err := Export(io.Discard, func(yield func(Item, error) bool) { _ = yield(Item{}, nil) && yield(Item{}, broken) }); !errors.Is(err, broken) {
+	if err := Export(io.Discard, func(yield func(Line, error) bool) { _ = yield(Line{}, nil) && yield(Line{}, broken) }); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 }

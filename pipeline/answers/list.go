@@ -1,14 +1,10 @@
 package answers
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"io"
 	"iter"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -91,53 +87,6 @@ func (c *Contents) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	}
 }
 
-// Export writes answers as JSON lines, with keys and bodies, which are personal
-// data. It writes a body that is JSON to the member body, other text to
-// body_text, and anything else to body_base64.
-func Export(w io.Writer, items iter.Seq2[Item, error]) error {
-	buffered := bufio.NewWriter(w)
-	encoder := json.NewEncoder(buffered)
-	encoder.SetEscapeHTML(false)
-	for i, err := range items {
-		if err != nil {
-			return err
-		}
-		l := exportedItem{KeyHash: i.Hash.String(), Key: i.Key, Service: i.Service, Operation: string(i.Operation), ReceivedAt: i.Received,
-			Outcome: i.Outcome, Reason: i.Reason, Status: i.Status, Credits: i.Credits, Run: i.Run, Resolution: i.Resolution, Request: i.Request}
-		switch {
-		case json.Valid(i.Body):
-			l.Body = i.Body
-		case utf8.Valid(i.Body):
-			l.BodyText = string(i.Body)
-		default:
-			l.BodyBytes = i.Body
-		}
-		if err := encoder.Encode(l); err != nil {
-			return err
-		}
-	}
-	return buffered.Flush()
-}
-
-// exportedItem is an Item as Export writes it.
-type exportedItem struct {
-	KeyHash    string          `json:"key_hash"`
-	Key        string          `json:"key"`
-	Service    string          `json:"service"`
-	Operation  string          `json:"operation"`
-	ReceivedAt time.Time       `json:"received_at"`
-	Outcome    Outcome         `json:"outcome"`
-	Reason     string          `json:"reason,omitempty"`
-	Status     int             `json:"status"`
-	Credits    *int64          `json:"credits,omitempty"`
-	Run        string          `json:"run"`
-	Resolution string          `json:"resolution_id,omitempty"`
-	Request    string          `json:"request_id,omitempty"`
-	Body       json.RawMessage `json:"body,omitempty"`
-	BodyText   string          `json:"body_text,omitempty"`
-	BodyBytes  []byte          `json:"body_base64,omitempty"`
-}
-
 // Tally counts the answers of one scope and outcome.
 type Tally struct {
 	Scope
@@ -167,7 +116,7 @@ type Stat struct {
 // Stat counts everything. It reads the whole table, which takes some seconds
 // for a million answers.
 func (c *Contents) Stat(ctx context.Context) (st Stat, err error) {
-	calls, err := c.calls(ctx)
+	calls, err := c.Calls(ctx)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -233,7 +182,7 @@ func (c *Contents) Held(ctx context.Context, of func(Scope) bool) (map[Scope]Hel
 		return nil, err
 	}
 	held := map[Scope]Held{}
-	calls, err := c.calls(ctx)
+	calls, err := c.Calls(ctx)
 	if err != nil {
 		return nil, err
 	}

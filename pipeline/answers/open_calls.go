@@ -43,15 +43,6 @@ type OpenCall struct {
 	Body KeptBody
 }
 
-// Item returns a call with a kept body in the form of an answer, for Export: its
-// outcome is its state, and it was received when it was sent.
-func (c OpenCall) Item() (Item, error) {
-	body, err := c.Body.Plain()
-	return Item{c.Hash, c.Question, Answer{
-		Run: c.Run, Outcome: Outcome(c.State), Reason: c.Reason, Status: c.Status, Body: body, Resolution: c.Resolution, Request: c.Request, Received: c.Sent,
-	}}, err
-}
-
 // Asked returns the key and the address as they are on disk.
 func (c *OpenCall) Asked() string { return resolution.WithAddress(c.Key, c.Address) }
 

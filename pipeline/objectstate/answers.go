@@ -50,7 +50,7 @@ func (s *State) list(ctx context.Context, of answers.Scope, bodies bool) items {
 // calls use with nil.
 func (s *State) withLog(ctx context.Context, of answers.Scope, m *manifest, use func(*WorkingCopy) error) (err error) {
 	segments, err := s.readSegments(ctx, of, m.LogFrom)
-	if err == nil && !slices.ContainsFunc(segments, func(g segment) bool { return len(g.record) > 0 }) {
+	if err == nil && !slices.ContainsFunc(segments, holdsChanges) {
 		return use(nil)
 	}
 	// If reading the log fails, its segments may have moved into files.
@@ -123,24 +123,33 @@ func (s *State) Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error] {
 
 func (s *State) openCalls(ctx context.Context, state answers.State) iter.Seq2[answers.OpenCall, error] {
 	return func(yield func(answers.OpenCall, error) bool) {
-		scopes, err := s.Scopes(ctx)
+		calls, err := s.Calls(ctx)
 		if err != nil {
 			yield(answers.OpenCall{}, err)
 			return
 		}
-		for _, of := range scopes {
-			calls, err := s.OpenCalls(ctx, of)
-			if err != nil {
-				yield(answers.OpenCall{}, err)
+		for _, c := range calls {
+			if c.State == state && !yield(c, nil) {
 				return
-			}
-			for _, c := range calls {
-				if c.State == state && !yield(c, nil) {
-					return
-				}
 			}
 		}
 	}
+}
+
+// Calls returns all open calls, those of each scope as OpenCalls.
+func (s *State) Calls(ctx context.Context) (all []answers.OpenCall, err error) {
+	scopes, err := s.Scopes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range scopes {
+		calls, err := s.OpenCalls(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, calls...)
+	}
+	return all, nil
 }
 
 // Stat counts everything. It reads all answers, without their bodies.
@@ -269,7 +278,7 @@ func (s *State) Held(ctx context.Context, some func(answers.Scope) bool) (map[an
 // they are newer than the existing ones. An answer ends the open call of its
 // question that was sent before it. The caller holds the lease of the service.
 func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answers.Item, error], calls []answers.OpenCall) (taken answers.Taken, err error) {
-	m, err := s.latest(ctx, of)
+	m, err := s.settled(ctx, of)
 	if err != nil {
 		return taken, err
 	}
@@ -280,6 +289,21 @@ func (s *State) Take(ctx context.Context, of answers.Scope, some iter.Seq2[answe
 	}
 	return taken, s.publish(ctx, of, next)
 }
+
+// settled returns the newest manifest of a scope, which has all that a killed run left in the log.
+func (s *State) settled(ctx context.Context, of answers.Scope) (*manifest, error) {
+	m, err := s.latest(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	segments, err := s.readSegments(ctx, of, m.LogFrom)
+	if err != nil || !slices.ContainsFunc(segments, holdsChanges) {
+		return m, err
+	}
+	return s.sealLog(ctx, of)
+}
+
+func holdsChanges(g segment) bool { return len(g.record) > 0 }
 
 // addToManifest adds answers and open calls, as Take, to a manifest that is not published
 // yet.

@@ -3,6 +3,7 @@ package world
 import (
 	"bytes"
 	"context"
+	"iter"
 	"errors"
 	"os"
 	"path/filepath"
@@ -109,8 +110,18 @@ func (h *history) compareShown(ctx context.Context, c *answers.Contents, found [
 		h.wrongly("%v was spent by days, and is shown as %v", days, spent)
 	}
 	var exported bytes.Buffer
-	if h.unexpected("export", answers.Export(&exported, all)); bytes.Count(exported.Bytes(), []byte("\n")) != len(listed) {
+	if h.unexpected("export", answers.Export(&exported, linesOf(all))); bytes.Count(exported.Bytes(), []byte("\n")) != len(listed) {
 		h.wrongly("%d answers are listed, and exported as %q", len(listed), exported.String())
+	}
+}
+
+func linesOf(items iter.Seq2[answers.Item, error]) iter.Seq2[answers.Line, error] {
+	return func(yield func(answers.Line, error) bool) {
+		for i, err := range items {
+			if !yield(answers.Line{Item: i}, err) {
+				return
+			}
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ type source interface {
 	List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error]
 	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
 	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
+	Calls(ctx context.Context) ([]answers.OpenCall, error)
 	Stat(ctx context.Context) (answers.Stat, error)
 }
 

@@ -18,11 +18,13 @@ func newAnswersExportCommand(std cli.Streams) *cobra.Command {
 	var out string
 	c := at.filtered(at.reading(&cobra.Command{
 		Use:   "export",
-		Short: "Write stored answers as JSON lines, with keys and bodies",
+		Short: "Write stored answers and open calls as JSON lines, with keys and bodies",
 		Long: `Write the stored answers as JSON lines, oldest first (those on S3 in the order of
 their key hashes): the question, its outcome, and the answer as received. JSON
-bodies are in body, other text in body_text, and binary bodies in body_base64. Open
-calls with an answer that could not be read come last, with their state as outcome.
+bodies are in body, other text in body_text, and binary bodies in body_base64. All
+open calls come last: state says unknown or parked, sent_at when the call was sent,
+resolution_id which task answers it. deadline is until when a parked call is waited
+for, of an unknown call when the service forgets its idempotency key.
 
 The output is personal data: the keys and the answers. With --out only the
 owner can read the file, and an interrupted export writes no file.`,
@@ -46,29 +48,29 @@ owner can read the file, and an interrupted export writes no file.`,
 	return c
 }
 
-// exported lists stored answers, and then the kept bodies of open calls.
-func exported(ctx context.Context, from source, f answers.Filter) iter.Seq2[answers.Item, error] {
-	return func(yield func(answers.Item, error) bool) {
+// exported lists stored answers, and then the open calls. The calls are read first: one that is answered
+// meanwhile is then both, and never neither.
+func exported(ctx context.Context, from source, f answers.Filter) iter.Seq2[answers.Line, error] {
+	return func(yield func(answers.Line, error) bool) {
+		calls, err := from.Calls(ctx)
+		if err != nil {
+			yield(answers.Line{}, err)
+			return
+		}
 		for i, err := range from.List(ctx, f) {
-			if !yield(i, err) {
+			if !yield(answers.Line{Item: i}, err) {
 				return
 			}
 		}
-		for _, calls := range []iter.Seq2[answers.OpenCall, error]{from.Unknown(ctx), from.Parked(ctx)} {
-			for c, err := range calls {
-				var i answers.Item
-				if err == nil {
-					i, err = c.Item()
-				}
-				if (err != nil || len(i.Body) > 0 && f.Selects(c.Scope)) && !yield(i, err) {
-					return
-				}
+		for i := range calls {
+			if f.Selects(calls[i].Scope) && !yield(answers.Line{Call: &calls[i]}, nil) {
+				return
 			}
 		}
 	}
 }
 
-func exportFile(path string, items iter.Seq2[answers.Item, error]) error {
+func exportFile(path string, lines iter.Seq2[answers.Line, error]) error {
 	file, err := atomicfile.Create(path)
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--out: %w", err))
@@ -76,7 +78,7 @@ func exportFile(path string, items iter.Seq2[answers.Item, error]) error {
 	if err := file.Chmod(0o600); err != nil {
 		return errors.Join(err, file.Abort())
 	}
-	if err := answers.Export(file, items); err != nil {
+	if err := answers.Export(file, lines); err != nil {
 		return errors.Join(err, file.Abort())
 	}
 	return file.Commit()

@@ -3,8 +3,8 @@ package world
 import (
 	"bytes"
 	"context"
-	"iter"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"

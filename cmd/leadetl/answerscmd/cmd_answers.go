@@ -23,7 +23,7 @@ import (
 func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "answers",
-		Short: "Show, export and forget answers that runs have bought",
+		Short: "Show, export, import and forget answers that runs have bought",
 		Long: `Runs with --resolver URL store every answer they buy, and every call without an
 answer that may have been billed, in the folder answers of their state folder.
 
@@ -33,7 +33,7 @@ The others need that no run uses the folder.
 
 leadetl answers copy puts them on S3, as sorted Parquet files, and back.`,
 	}
-	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersForgetCommand(std),
+	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersImportCommand(std), newAnswersForgetCommand(std),
 		newAnswersCopyCommand(std), newAnswersCompactCommand(std), newAnswersRunsCommand(std))
 	return c
 }
@@ -65,8 +65,8 @@ func (s *stored) command(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// forgetting is command for commands that delete from a folder or S3.
-func (s *stored) forgetting(c *cobra.Command) *cobra.Command {
+// changing is command for commands that change a folder or S3.
+func (s *stored) changing(c *cobra.Command) *cobra.Command {
 	s.command(c)
 	c.Flags().StringVar(&s.state, "state", wire.DefaultStateDir(), "`folder` with the state of runs, or s3://bucket/prefix/")
 	s.s3.Register(c.Flags())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"strings"
 
@@ -17,14 +16,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 )
-
-// keeper is one end of a copy: a folder or S3.
-type keeper interface {
-	Scopes(ctx context.Context) ([]answers.Scope, error)
-	Sorted(ctx context.Context, of answers.Scope) iter.Seq2[answers.Item, error]
-	OpenCalls(ctx context.Context, of answers.Scope) ([]answers.OpenCall, error)
-	Take(ctx context.Context, of answers.Scope, items iter.Seq2[answers.Item, error], calls []answers.OpenCall) (answers.Taken, error)
-}
 
 func newAnswersCopyCommand(std cli.Streams) *cobra.Command {
 	var at stored
@@ -121,7 +112,7 @@ func isSame(a, b string) bool {
 }
 
 // open opens one end of a copy.
-func (s *stored) open(ctx context.Context, std cli.Streams, name string, o answers.Options) (_ keeper, closeIt func() error, err error) {
+func (s *stored) open(ctx context.Context, std cli.Streams, name string, o answers.Options) (_ answers.Keeper, closeIt func() error, err error) {
 	if objects.Is(name) {
 		state, err := wire.OpenObjectState(ctx, name, &s.s3, std)
 		return state, func() error { return nil }, err
@@ -135,7 +126,7 @@ func (s *stored) open(ctx context.Context, std cli.Streams, name string, o answe
 
 // claim keeps other processes from writing answers of the services of scopes.
 // An open folder does that by itself.
-func claim(ctx context.Context, to keeper, scopes []answers.Scope, f answers.Filter) (release func() error, err error) {
+func claim(ctx context.Context, to answers.Keeper, scopes []answers.Scope, f answers.Filter) (release func() error, err error) {
 	state, onS3 := to.(*objectstate.State)
 	if !onS3 {
 		return func() error { return nil }, nil

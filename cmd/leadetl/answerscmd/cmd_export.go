@@ -26,6 +26,8 @@ open calls come last: state says unknown or parked, sent_at when the call was se
 resolution_id which task answers it. deadline is until when a parked call is waited
 for, of an unknown call when the service forgets its idempotency key.
 
+leadetl answers import reads these lines, in this version and later ones.
+
 The output is personal data: the keys and the answers. With --out only the
 owner can read the file, and an interrupted export writes no file.`,
 		Example: `  leadetl answers export --operation enrichment --out answers.jsonl`,

@@ -45,7 +45,7 @@ type forgetFlags struct {
 
 func newAnswersForgetCommand(std cli.Streams) *cobra.Command {
 	var f forgetFlags
-	c := f.stored.forgetting(&cobra.Command{
+	c := f.stored.changing(&cobra.Command{
 		Use:   "forget --file FILE… | --in FILE… | --key-hash HASH… | --older-than AGE",
 		Short: "Delete stored answers, by person, by identifier, by key hash or by age",
 		Long: `Delete stored answers about people or identifiers. The bytes are removed from the

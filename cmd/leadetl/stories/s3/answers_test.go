@@ -91,6 +91,16 @@ func TestAnswersOnS3(t *testing.T) {
 			t.Errorf("%s: folder\n%s\nS3\n%s\nback\n%s", args, said[0], said[1], said[2])
 		}
 	}
+	exported := filepath.Join(t.TempDir(), "answers.jsonl")
+	s3Program(t, j, 0, "answers", "export", "--state", j.Path("a"), "--out", exported)
+	for _, want := range []string{"6 answers and 3 open calls imported\n", "0 answers and 0 open calls imported\n"} {
+		if got := s3Program(t, j, 0, "answers", "import", exported, "--state", "s3://leads/imported/"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if was, is := sortedLines(s3Program(t, j, 0, "answers", "export", "--state", state)), sortedLines(s3Program(t, j, 0, "answers", "export", "--state", "s3://leads/imported/")); !slices.Equal(was, is) {
+			t.Errorf("exported\n%s\nand after the import\n%s", was, is)
+		}
+	}
 	if got := s3Program(t, j, 0, "answers", "compact", "--state", state); got != "2 files before, 2 after\n" {
 		t.Errorf("compact: %q", got)
 	}

@@ -43,9 +43,12 @@ type CallError struct {
 	// General says that every other call would be refused for the same reason. It
 	// goes with Denied.
 	General bool
-	// Over says that a search ended without a result: it was not billed, and
-	// asking for its result again gives the same.
+	// Over says that a search ended without a result, or the task of a call without its answer: it was
+	// not billed, and asking for its result again gives the same.
 	Over bool
+	// Gone says that the answer which was promised never comes, and may have been billed. It goes with
+	// Protocol.
+	Gone bool
 	// Swapped says that the answer is that to another question, or may be. It goes
 	// with Protocol.
 	Swapped bool

@@ -24,12 +24,12 @@ const settlingIn = time.Minute
 
 // isNotThereYet reports whether a look found nothing because it came too early.
 func isNotThereYet(f *resolution.CallError, created time.Time) bool {
-	return f.Status == http.StatusNotFound && !f.General && time.Since(created) < settlingIn
+	return !f.Gone && f.Status == http.StatusNotFound && !f.General && time.Since(created) < settlingIn
 }
 
 // isGone reports whether a look says that the service has the answer no more.
 func isGone(f *resolution.CallError) bool {
-	return f.Status == http.StatusNotFound || f.Status == http.StatusGone
+	return f.Gone || f.Status == http.StatusNotFound || f.Status == http.StatusGone
 }
 
 // resume waits for an answer that was promised to an earlier process.
@@ -119,6 +119,9 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			return c.orStop(a, err, news)
 		case errors.As(err, &failure) && isNotThereYet(failure, open.Sent):
 			failures = 0
+		case failure != nil && b.remote.Judged && failure.Over:
+			a, err := c.endTask(failure, open)
+			return c.orStop(a, err, news)
 		case failure != nil && b.remote.Judged && isGone(failure):
 			a, err := c.endPoll(failure, open, news)
 			return c.orStop(a, err, news)
@@ -180,6 +183,41 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 	}
 	a := answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
 	return c.close(a, billed, failed(outcome.ReasonUnknownCall))
+}
+
+// endTask concludes a call whose task is over without its answer, and was not billed. It is asked
+// again, alone if its task could not be done with others, unless there are no credits.
+func (c *call) endTask(f *resolution.CallError, open answers.OpenCall) (Answer, error) {
+	b, end := c.buyer, answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
+	if open.MaybeBilled { // an earlier request of it
+		return c.close(end, billed, failed(outcome.ReasonUnknownCall))
+	}
+	if _, err := c.conclude(end, unbilled); err != nil {
+		return Answer{}, err
+	}
+	switch {
+	case stopOf(f) != nil:
+		return Answer{}, b.stopFor(f)
+	case errors.Is(f, resolution.ErrAskAlone):
+		c.alone = true
+	case b.remote.PassOver:
+		return passedOver, nil
+	case b.unbilled.add(c.question.Hash(), 1) >= maxUnbilled:
+		return failed(outcome.ReasonUnavailable), nil
+	}
+	b.counters.Retried(string(f.Class))
+	c.again = true
+	return Answer{}, nil
+}
+
+// afterWait finishes a call that has waited for its answer, or sends it again.
+func (c *call) afterWait(a Answer, err error) {
+	if !c.again || err != nil {
+		c.finish(a, err)
+		return
+	}
+	c.again, c.resolution = false, ""
+	c.buyer.start(c.buyer.ctx, []*call{c})
 }
 
 // orStop ends the run for an error of the store. ErrNoCall does not count: a callback

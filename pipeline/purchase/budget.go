@@ -276,6 +276,13 @@ func (c *charge) settle(cost int64) {
 	c.status, c.cost = booked, cost
 }
 
+// giveBack is release of a charge that may be held by nobody, or by another run.
+func (c *charge) giveBack() {
+	if c.status == held {
+		c.release()
+	}
+}
+
 // release ends a request that surely cost nothing and does not count.
 func (c *charge) release() {
 	c.account.adjust(0, 0, -1, -c.price)

@@ -272,8 +272,7 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		if c.state == parked {
 			b.working.Go(func() {
-				a, err := c.resume()
-				c.finish(a, err)
+				c.afterWait(c.resume())
 			})
 			continue
 		}
@@ -308,6 +307,10 @@ func (b *Buyer) work(c *call) {
 		if waits {
 			<-b.slots
 			a, err = c.await()
+		}
+		if c.again {
+			c.afterWait(a, err)
+			return
 		}
 		c.leavePlace(err == nil && a.Outcome == outcome.Matched)
 		c.finish(a, err)

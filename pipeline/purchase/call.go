@@ -29,7 +29,7 @@ import (
 //	              │ ├──> unknown   it may have been billed, and has no answer
 //	              │ └──> unsent    it failed, and was surely not billed
 //	unknown ──> resent ──> closed, parked, or unknown again
-//	parked  ──> closed, or unknown when the service has forgotten it
+//	parked  ──> closed; unknown when the service has forgotten it; unsent when its task ended unbilled
 
 // state is where a call is in its life.
 type state uint8
@@ -59,6 +59,7 @@ type call struct {
 	failure  *resolution.CallError // of the result, if that is what its error is
 	apart    bool                  // it failed, and others of its batch were answered
 	alone    bool                  // it shares no request any more
+	again    bool                  // its task ended without a bill: it is sent once more
 	placed   bool                  // it has one of the service's places for pages
 	// resolution is the id under which its answer is promised, "" without one.
 	resolution string
@@ -347,7 +348,7 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 			c.charge.settle(c.charge.price)
 			c.become(unknown)
 		} else {
-			c.charge.release()
+			c.charge.giveBack()
 			c.become(unsent)
 		}
 	case promised:

@@ -291,3 +291,97 @@ func TestLookIn(t *testing.T) {
 		}
 	}
 }
+
+// overWith is the end of a task without an answer, which was not billed.
+func overWith(class resolution.Class) resolution.Result {
+	r := failing(class, 200)
+	r.Err.(*resolution.CallError).Over, r.Err.(*resolution.CallError).Unbilled = true, class == resolution.Unavailable
+	return r
+}
+
+// TestEndOfATask: what a task has when it ends otherwise than in success is stored. Its other keys
+// wait for nothing: they are asked again, at once or when there are credits, or are unknown.
+func TestEndOfATask(t *testing.T) {
+	alone := overWith(resolution.Unavailable)
+	alone.Err.(*resolution.CallError).Cause = resolution.ErrAskAlone
+	gone := failing(resolution.Protocol, 200)
+	gone.Err.(*resolution.CallError).Gone = true
+	for _, f := range []struct {
+		name    string
+		ends    int // so many tasks of b end so
+		with    resolution.Result
+		reason  string // of b; "" is a match
+		err     error
+		tasks   int
+		credits int64
+		state   answers.State // of the call about b
+	}{
+		{"not billed", 1, overWith(resolution.Unavailable), "", nil, 2, 6, ""},
+		{"never billed", 100, overWith(resolution.Unavailable), outcome.ReasonUnavailable, nil, 5, 3, ""},
+		{"a bad row of another", 1, alone, "", nil, 2, 6, ""},
+		{"no credits", 1, overWith(resolution.NoCredits), "", ErrNoCredits, 1, 3, ""},
+		{"unknown", 1, gone, outcome.ReasonUnknownCall, nil, 1, 6, answers.Unknown},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, _ := openIn(t)
+			ended := 0
+			s := newTasking(func(key string, _ int) resolution.Result {
+				if strings.HasSuffix(key, "b") && ended < f.ends {
+					ended++
+					return f.with
+				}
+				return hit()
+			})
+			b := buyerFrom(t, resolution.NetworkToPhone, store, s, asksLater)
+			got, err := askAll(t, b, people("a b")...)
+			if !errors.Is(err, f.err) || (err == nil) != (f.err == nil) {
+				t.Fatalf("%s: %v, want %v", f.name, err, f.err)
+			}
+			if err == nil && (got[0].Outcome != outcome.Matched || got[1].Reason != f.reason || (got[1].Outcome == outcome.Matched) != (f.reason == "")) {
+				t.Errorf("%s: %+v, want %q", f.name, got, f.reason)
+			}
+			b.Close()
+			found, err := store.Lookup(t.Context(), b.scope, people("a b"), answers.Freshness{}, false, nil)
+			_, credits := b.Spent()
+			if err != nil || !found[0].Stored || found[1].Open != f.state || found[1].Stored != (f.reason == "" && f.err == nil) || s.tasks != f.tasks || credits != f.credits {
+				t.Errorf("%s: %+v, %v, %d tasks, %d credits; want %q, %d and %d", f.name, found, err, s.tasks, credits, f.state, f.tasks, f.credits)
+			}
+			if f.err == nil {
+				return
+			}
+			later := buyerFrom(t, resolution.NetworkToPhone, store, s, asksLater) // with credits
+			if got, err = askAll(t, later, people("a b")...); err != nil || got[1].Outcome != outcome.Matched || s.tasks != f.tasks+1 {
+				t.Errorf("%s, later: %+v, %v after %d tasks", f.name, got, err, s.tasks)
+			}
+		})
+	}
+}
+
+// TestEndOfAnEarlierTask: a call that an earlier process left waiting is asked again when its task has
+// ended without a bill, and paid by who asks.
+func TestEndOfAnEarlierTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, _ := openIn(t)
+		looks := 0
+		s := newTasking(func(string, int) resolution.Result {
+			if looks++; looks < 3 {
+				return notYet()
+			} else if looks == 3 {
+				return overWith(resolution.Unavailable)
+			}
+			return hit()
+		})
+		waits := func(r *Remote) { asksLater(r); r.Later.Wait = 40 * time.Second }
+		first := buyerFrom(t, resolution.NetworkToPhone, store, s, waits)
+		if got, err := askAll(t, first, people("a")...); err != nil || got[0].Reason != outcome.ReasonNoCallback {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		first.Close()
+		second := buyerFrom(t, resolution.NetworkToPhone, store, s, asksLater)
+		got, err := askAll(t, second, people("a")...)
+		calls, credits := second.Spent()
+		if err != nil || got[0].Outcome != outcome.Matched || s.tasks != 2 || calls != 1 || credits != 3 {
+			t.Errorf("%+v, %v after %d tasks, %d calls and %d credits", got, err, s.tasks, calls, credits)
+		}
+	})
+}

@@ -39,8 +39,10 @@ const (
 	byPosition = `each: {e: "{email}"}, answers: out`
 	byEcho     = `each: {e: "{email}"}, answers: out, echo: me`
 	byRef      = `each: {e: "{email}", r: "{ref}"}, answers: out, id: {send: r, back: r}`
+	byLists    = `each: {e: "{email}", r: "{ref}"}, answers: matched, no_match: not_matched, bad_row: invalid, id: {send: r, back: r}`
 	byName     = `each: "{email}", answers: out, id: {send: "."}`
 	byStatus   = `each: {e: "{email}"}, answers: out, status: s`
+	byEmails   = `each: "{email}", answers: matched, no_match: not_matched, bad_row: invalid, id: {send: ".", back: me}`
 	asPerson   = `each: {e: "{email}"}, answers: out, as: person`
 )
 
@@ -74,6 +76,15 @@ func TestBatch(t *testing.T) {
 		{"by name", byName, 200, "", `{"c@x.example":` + hit("c", "") + `,"a@x.example":` + hit("a", "") + `,"b@x.example":{"email":""}}`, "match a@x.example 2|no_match 1|match c@x.example 2"},
 		{"by name, one twice", byName, 200, "", `{"a@x.example":` + hit("a", "") + `,"b@x.example":{"email":""},"a@x.example":` + hit("c", "") + "}", unknown + "|no_match 1|" + unknown},
 		{"by name, a foreign one", byName, 200, "", `{"a@x.example":` + hit("a", "") + `,"d@x.example":` + hit("d", "") + "}", unknown + "|" + unknown + "|" + unknown},
+		{"misses in a list of their own", byLists, 200, "", `{"matched":[` + hit("c", `,"r":3`) + `],"not_matched":["1",2],"invalid":[]}`, "no_match 1|no_match 1|match c@x.example 2"},
+		{"misses that are objects", byLists, 200, "", `{"matched":[],"not_matched":[{"r":"1"},{"r":2}],"invalid":[{"r":3,"why":"x"}]}`, "no_match 1|no_match 1|invalid general=false unbilled=false billed=false after=0s"},
+		{"misses without a list of matches", byLists, 200, "", `{"not_matched":["1","2","3"]}`, "no_match 1|no_match 1|no_match 1"},
+		{"an id in no list", byLists, 200, "", `{"matched":[` + hit("c", `,"r":3`) + `],"not_matched":["1"]}`, "no_match 1|" + unknown + "|match c@x.example 2"},
+		{"an id in two lists", byLists, 200, "", `{"matched":[` + hit("a", `,"r":1`) + `],"not_matched":["1","2"],"invalid":["3"]}`, unknown + "|no_match 1|invalid general=false unbilled=false billed=false after=0s"},
+		{"a foreign id among misses", byLists, 200, "", `{"matched":[` + hit("a", `,"r":1`) + `],"not_matched":["2","9"]}`, unknown + "|" + unknown + "|" + unknown},
+		{"misses by a name in another spelling", byEmails, 200, "", `{"matched":[` + hit("c", `,"me":"c@x.example"`) + `],"not_matched":["A@X.example"],"invalid":{"b@x.example":{"why":1}}}`, "no_match 1|invalid general=false unbilled=false billed=false after=0s|match c@x.example 2"},
+		{"none of the lists", byLists, 200, "", `{"matched":null}`, unknown + "|" + unknown + "|" + unknown},
+		{"no credits for the rest", byLists, 402, "", `{"matched":[],"not_matched":["2"]}`, "no_credits general=false unbilled=false billed=false after=0s|no_match 1|no_credits general=false unbilled=false billed=false after=0s"},
 		{"a status each", byStatus, 207, "", "[" + hit("a", `,"s":200`) + `,{"s":404},{"s":429}]`, "match a@x.example 2|no_match 1|limited general=false unbilled=false billed=false after=0s"},
 		{"one without a status", byStatus, 207, "", "[" + hit("a", "") + `,{"s":"404"},{"s":402}]`, unknown + "|no_match 1|no_credits general=false unbilled=false billed=false after=0s"},
 		{"elements under a name", asPerson, 200, "", "[" + hit("a", "") + `,null,` + hit("c", "") + "]", "match a@x.example 2|no_match 1|match c@x.example 2"},

@@ -87,6 +87,9 @@ func (d *description) request(r *Request) {
 		d.batchRequest(b)
 		d.add("size", b.size)
 		d.add("answers", b.answers)
+		for _, list := range []*path{b.noMatch, b.badRow} {
+			d.add("list", fmt.Sprint(list != nil, list))
+		}
 		d.add("status", fmt.Sprint(b.status != nil, b.status))
 		if b.id != nil {
 			d.add("id", fmt.Sprint(b.id.send, b.id.back != nil, b.id.back))

@@ -74,10 +74,10 @@ func (r *reader) documented(n *plainyaml.Node) (d Documented) {
 // wanted reads what the answer is for key i of n.
 func (r *reader) wanted(m map[string]*plainyaml.Node, i, n int) wanted {
 	w := wanted{columns: map[string][]string{}}
-	if outcome := r.forKey(m["outcome"], i, n); r.text(outcome) != "unknown" {
+	if outcome := r.forKey(m["outcome"], i, n); r.text(outcome) != unknown {
 		w.outcome = Outcome(r.text(outcome))
 		if !slices.Contains(outcomes, string(w.outcome)) {
-			r.fail(m["outcome"], "%s is no outcome%s", quoted(string(w.outcome)), suggest(string(w.outcome), append([]string{"unknown"}, outcomes...)))
+			r.fail(m["outcome"], "%s is no outcome%s", quoted(string(w.outcome)), suggest(string(w.outcome), outcomes))
 		}
 	}
 	w.credits = r.count(r.forKey(m["credits"], i, n), 0, 0, maxPrice)
@@ -230,7 +230,7 @@ func (d Documented) judged(r *Request) []Verdict {
 
 func named(o Outcome) string {
 	if o == Unknown {
-		return "unknown"
+		return unknown
 	}
 	return string(o)
 }

@@ -39,6 +39,8 @@ type Verdict struct {
 	// Alone says that the provider refused a row of the batch without naming it: each key is to
 	// be asked alone. Nothing was billed.
 	Alone bool
+	// Over says of an answer that comes later that it never does: it was not billed, or is Unknown.
+	Over bool
 
 	price *int64 // of its rule
 }
@@ -53,20 +55,20 @@ func (r *Request) judge(q asked, a Answer) (all []Verdict) {
 	body := bytes.TrimPrefix(a.Body, []byte("\ufeff"))
 	reading(body, func(v jsontree.Value) {
 		got := received{a.Status, v, len(body) == 0}
-		if r.batch != nil {
-			if list, is := r.batch.list(got); is {
-				all = r.batch.judge(q, list, got)
+		whole := r.judgeWhole(got, a.Polled)
+		whole.Body = a.Body
+		if r.batch != nil && !(a.Polled && whole.Outcome == Later && whole.Rule > 0) {
+			if elements, is := r.batch.elements(got); is {
+				all = r.batch.judge(q, elements, got, whole)
 				r.checkNames(all, q.questions)
 				if a.Polled {
-					waitOn(all)
+					endTask(all, r.isOver(whole), true)
 				}
 				r.share(all, a.Header, v)
 				r.follow(all, a, q.keys)
 				return
 			}
 		}
-		whole := r.judgeWhole(got, a.Polled)
-		whole.Body = a.Body
 		for range q.keys {
 			all = append(all, whole)
 		}
@@ -74,7 +76,10 @@ func (r *Request) judge(q asked, a Answer) (all []Verdict) {
 			r.checkNames(all, q.questions)
 			r.share(all, a.Header, v)
 		} else {
-			wholeBatch(all, a.Polled)
+			wholeBatch(all)
+		}
+		if a.Polled {
+			endTask(all, r.isOver(whole), a.Status/100 == 2)
 		}
 		r.follow(all, a, q.keys)
 	})
@@ -95,64 +100,106 @@ func (r *Request) follow(all []Verdict, a Answer, keys []string) {
 	}
 }
 
-// judgeWhole classes an answer that is about all keys. A poll that fits no rule leaves its calls as
-// they are, except if the answer is gone.
+// judgeWhole classes an answer that is about all keys, or about those that have no element of their
+// own.
 func (r *Request) judgeWhole(a received, polled bool) Verdict {
 	v := Verdict{Status: a.status}
-	isGone := a.status == http.StatusNotFound || a.status == http.StatusGone
 	if later := r.entry.later; polled && later != nil && later.rules != nil {
 		v.classify(later.rules, a)
-	} else if v.classify(r.entry.rules, a); polled && isGone && v.Outcome == NoMatch {
-		v = Verdict{Status: a.status}
+		return v
 	}
-	if polled && v.Outcome == Unknown {
-		if isGone {
-			v.Fault = "the provider no longer has the answer"
-		} else {
-			v.Outcome = Later
-		}
+	if v.classify(r.entry.rules, a); polled && v.Outcome == NoMatch && isGone(a.status) {
+		return Verdict{Status: a.status} // of the task, not of the key
 	}
 	return v
 }
 
-// waitOn leaves the keys of a poll without an element of their own as they are: it may still come.
-func waitOn(all []Verdict) {
+func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
+
+// endTask says of the keys of a poll which of them still wait. One that fits no rule waits on, because
+// its answer may still come, unless the answer is gone, or the task is over. ofTask says that the
+// poll tells of the task, and not of itself as a 402 does: what it says is not billed then never
+// comes.
+func endTask(all []Verdict, isOver, ofTask bool) {
 	for i := range all {
-		if all[i].Outcome == Unknown && all[i].Fault != ofAnotherKey && all[i].Fault != beside {
-			all[i].Outcome = Later
+		v := &all[i]
+		switch v.Outcome {
+		case NoCredits, NotBilled:
+			v.Over = ofTask
+		case BadRow:
+			v.Over = v.Alone
+		case Unknown:
+			switch {
+			case v.Swapped && (v.Fault == ofAnotherKey || v.Fault == beside):
+			case v.Rule > 0 || isOver:
+				v.Over = true
+			case isGone(v.Status) && !v.IsElement:
+				v.Fault = "the provider no longer has the answer"
+			default:
+				v.Outcome = Later
+			}
 		}
 	}
 }
 
+// isOver reports whether a rule says of the answer to a poll that the task is over. The rules of the
+// entry are also those of elements: a match or a miss by them says nothing about the task.
+func (r *Request) isOver(whole Verdict) bool {
+	switch whole.Outcome {
+	case Later, SlowDown, Refused:
+		return false
+	case Match, NoMatch:
+		later := r.entry.later
+		return later != nil && later.rules != nil
+	}
+	return whole.Rule > 0
+}
+
 // wholeBatch keeps of the outcomes of a batch those that an answer without elements can have.
-func wholeBatch(all []Verdict, polled bool) {
+func wholeBatch(all []Verdict) {
 	for i := range all {
 		switch v := &all[i]; v.Outcome {
 		case Match, NoMatch:
-			if *v = (Verdict{Status: v.Status, Body: v.Body, Fault: "the answer to a batch has no elements"}); polled {
-				v.Outcome = Later
-			}
+			*v = Verdict{Status: v.Status, Body: v.Body, Fault: "the answer to a batch has no elements"}
 		case BadRow:
 			v.Alone = len(all) > 1
 		}
 	}
 }
 
-// list returns the elements of an answer to a batch; false if it has none and is classed as a
-// whole. An object has elements in an answer with a 2xx alone: others say in one what is wrong.
-func (b *batch) list(a received) (list jsontree.Value, is bool) {
-	list = b.answers.one(a.body)
-	switch list.Kind() {
-	case '[':
-		return list, true
-	case '{':
-		return list, b.id != nil && a.status/100 == 2
-	}
-	return nil, false
+// element is one of an answer to a batch, in the list of answers, or in one of misses or bad rows.
+type element struct {
+	jsontree.Value
+	isMember bool    // of an object, whose names are ids
+	outcome  Outcome // of its list; Unknown in that of answers
 }
 
-// judge finds the element of each key. Nothing but its own gives a key an answer.
-func (b *batch) judge(q asked, list jsontree.Value, a received) []Verdict {
+// elements are those of an answer to a batch; false if it has no list of them and is classed as a
+// whole. An object has elements in an answer with a 2xx alone: others say in one what is wrong.
+func (b *batch) elements(a received) (all []element, is bool) {
+	for _, of := range [...]struct {
+		at      *path
+		outcome Outcome
+	}{{&b.answers, Unknown}, {b.noMatch, NoMatch}, {b.badRow, BadRow}} {
+		if of.at == nil {
+			continue
+		}
+		list := of.at.one(a.body)
+		isObject := list.Kind() == '{' && b.id != nil && a.status/100 == 2
+		if list.Kind() != '[' && !isObject {
+			continue
+		}
+		is = true
+		for v := range list.Inside().All() {
+			all = append(all, element{v, isObject, of.outcome})
+		}
+	}
+	return all, is
+}
+
+// judge finds the element of each key. Nothing but its own gives a key an answer. Those without one
+// are what a rule says of the whole, if that can be said of a part.
+func (b *batch) judge(q asked, elements []element, a received, whole Verdict) []Verdict {
 	all := make([]Verdict, len(q.keys))
 	fail := func(fault string) []Verdict {
 		for i := range all {
@@ -163,18 +210,17 @@ func (b *batch) judge(q asked, list jsontree.Value, a received) []Verdict {
 	if a.status == http.StatusMultiStatus && b.status == nil {
 		return fail("the answer has a status for each key, and the entry does not say where")
 	}
-	var elements []jsontree.Value
-	for v := range list.Inside().All() {
-		elements = append(elements, v)
-	}
-	found, fault := b.places(q, list.Kind() == '{', elements)
+	found, fault := b.places(q, elements)
 	if fault != "" {
 		return fail(fault)
 	}
 	for i, at := range found {
 		switch at {
 		case missing:
-			all[i] = Verdict{Status: a.status, Fault: "the answer to a batch lacks the key"}
+			if all[i] = whole; whole.Outcome == Match || whole.Outcome == NoMatch || whole.Rule == 0 {
+				all[i] = Verdict{Status: a.status, Fault: "the answer to a batch lacks the key"}
+			}
+			all[i].Alone = all[i].Outcome == BadRow && len(all) > 1
 		case twice:
 			all[i] = Verdict{Status: a.status, Fault: "the answer to a batch has the key twice"}
 		default:
@@ -193,7 +239,7 @@ const (
 const ofAnother = "the answer to a batch has an element of another one"
 
 // places finds the element of each key. With a fault none of the elements can be trusted.
-func (b *batch) places(q asked, isObject bool, elements []jsontree.Value) (found []int, fault string) {
+func (b *batch) places(q asked, elements []element) (found []int, fault string) {
 	n := len(q.keys)
 	found = make([]int, n)
 	if b.id == nil {
@@ -210,7 +256,7 @@ func (b *batch) places(q asked, isObject bool, elements []jsontree.Value) (found
 		of[id], found[i], known = i, missing, known && id != ""
 	}
 	for at, v := range elements {
-		id := b.idOf(q.run, isObject, v)
+		id := b.idOf(q.run, v)
 		i, is := of[id]
 		switch {
 		case id == "", !is && !known:
@@ -225,20 +271,30 @@ func (b *batch) places(q asked, isObject bool, elements []jsontree.Value) (found
 	return found, ""
 }
 
-// idOf is the id that an element has, "" without one.
-func (b *batch) idOf(known *exchange.Asked, isObject bool, v jsontree.Value) string {
-	if b.id.back != nil {
-		id, _ := spelled(b.id.back.one(v))
-		return b.id.spelling(known, id)
+// idOf is the id that an element has, "" without one. Misses and bad rows may be the ids themselves.
+func (b *batch) idOf(known *exchange.Asked, e element) string {
+	id := ""
+	if e.outcome != Unknown && !e.isMember {
+		id, _ = spelled(e.Value)
 	}
-	if isObject {
-		return b.id.spelling(known, v.Name())
+	if id == "" && b.id.back != nil {
+		id, _ = spelled(b.id.back.one(e.Value))
 	}
-	return ""
+	if id == "" && e.isMember && (b.id.back == nil || e.outcome != Unknown) {
+		id = e.Name()
+	}
+	if id == "" {
+		return ""
+	}
+	return b.id.spelling(known, id)
 }
 
 // element classes the element of a key.
-func (b *batch) element(v jsontree.Value, status int) Verdict {
+func (b *batch) element(e element, status int) Verdict {
+	v := e.Value
+	if e.outcome != Unknown {
+		return Verdict{Outcome: e.outcome, Status: status, IsElement: true}
+	}
 	if b.status != nil {
 		n, is := exchange.Whole(b.status.one(v))
 		if !is || n < 100 || n > 599 {

@@ -33,7 +33,7 @@ func (r *reader) rulePrice(n *plainyaml.Node, of Outcome) *int64 {
 		return nil
 	}
 	if of != Match && of != NoMatch && of != BadRow {
-		r.fail(n, "a price stands beside match, no_match or bad_row, not beside %s", of)
+		r.fail(n, "a price stands beside match, no_match or bad_row, not beside %s", named(of))
 	}
 	price := r.count(n, 0, 0, maxPrice)
 	return &price

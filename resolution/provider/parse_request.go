@@ -139,7 +139,7 @@ func (r *reader) requests(ask, batch, entry *plainyaml.Node, e *Entry) {
 	}
 }
 
-var batchKeys = []string{"size", "ask", "each", "in", "with", "answers", "status", "id", "echo", "as", "rules", "fields", "same_answer"}
+var batchKeys = []string{"size", "ask", "each", "in", "with", "answers", "no_match", "bad_row", "status", "id", "echo", "as", "rules", "fields", "same_answer"}
 
 // batch reads how many keys are asked about in one request. Their kind follows from each.
 func (r *reader) batch(n *plainyaml.Node, e *Entry) {
@@ -178,6 +178,12 @@ func (r *reader) batch(n *plainyaml.Node, e *Entry) {
 	}
 	if m["rules"] != nil {
 		b.rules = r.rules(m["rules"])
+	}
+	b.noMatch, b.badRow = r.path(m["no_match"]), r.path(m["bad_row"])
+	for _, name := range []string{"no_match", "bad_row"} {
+		if m[name] != nil && m["id"] == nil {
+			r.fail(m[name], "%s is a list of ids, and the entry does not say under id what they are", name)
+		}
 	}
 	r.id(m["id"], b)
 	r.ofKind(n, m, b, e)

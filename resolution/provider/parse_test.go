@@ -162,6 +162,7 @@ func TestRefused(t *testing.T) {
 		{"  answers:", "  batch: {size: 2, ask: \"POST /b\", each: \"x\", in: \".\", answers: \".\"}\n  answers:", ":6: each does not name its key"},
 		{"  answers:", "  batch: {size: 2, ask: \"POST /b\", each: [\"{email}\", \"{ip}\"], in: \".\", answers: \".\"}\n  answers:", ":6: {ip} is of another kind"},
 		{"  answers:", "  batch: {size: 2, ask: \"POST /b\", each: {a: \"{email}\"}, in: x, answers: \".\", id: {send: b}}\n  answers:", ":6: send does not lead to a text"},
+		{"  answers:", "  batch: {size: 2, ask: \"POST /b\", each: \"{email}\", in: x, answers: \".\", no_match: m}\n  answers:", ":6: no_match is a list of ids"},
 		{"  answers:", "  echo: a..b\n  answers:", `:6: "a..b" is no path`},
 		{"ask:\n    email: \"GET /v1/find?email={email}\"", "ask: {}", `:1: "p" has neither ask nor batch`},
 		{"key: bearer", "key: !!str bearer", ":3: a tag"}, {"key: bearer", "key: bearer\n  key: none", ":4: key is given twice"},

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -178,6 +179,72 @@ func TestNoTicket(t *testing.T) {
 			if got := shownResult(result); got != "unavailable general=false unbilled=false billed=false after=0s" {
 				t.Errorf("%q: %s", ids, got)
 			}
+		}
+	}
+}
+
+// TestEndOfATask: a task that ends otherwise than in success gives what is there, and its other keys
+// are what the rules of its polls say. A poll that fails tells nothing about its task.
+func TestEndOfATask(t *testing.T) {
+	const again, gone = "unavailable billed=false over=true", "protocol billed=true gone=true"
+	const a, both = `{"e":"a@x.example","r":"1","data":{"email":"a@x.example"}}`, `{"e":"a@x.example","r":"1","data":{"email":"a@x.example"}},{"e":"b@x.example","r":"2","data":null}`
+	for _, f := range []struct {
+		name, id string
+		status   int
+		body     string
+		want     string // of the keys a and b
+	}{
+		{"in success", byRef, 200, `{"state":"FINISHED","out":[` + both + `]}`, "match a@x.example 3|no_match 1"},
+		{"in success, without one of its keys", byRef, 200, `{"state":"FINISHED","out":[` + a + `]}`, "match a@x.example 3|" + gone},
+		{"in success, without a list", byRef, 200, `{"state":"FINISHED"}`, gone + "|" + gone},
+		{"not yet, with a part", byRef, 200, `{"state":"IN_PROGRESS","out":[` + a + `]}`, "pending|pending"},
+		{"in a way that no rule knows, with a part", byRef, 200, `{"state":"HM","out":[` + a + `]}`, "match a@x.example 3|pending"},
+		{"no credits, with a part", byRef, 200, `{"state":"CREDITS_INSUFFICIENT","out":[` + a + `]}`, "match a@x.example 3|no_credits billed=false over=true"},
+		{"no credits, with a miss in a list of its own", byLists, 200, `{"state":"CREDITS_INSUFFICIENT","matched":[],"not_matched":["1"]}`, "no_match 1|no_credits billed=false over=true"},
+		{"no credits, with nothing", byRef, 200, `{"state":"CREDITS_INSUFFICIENT","out":[]}`, "no_credits billed=false over=true|no_credits billed=false over=true"},
+		{"no credits, without a list", byRef, 200, `{"state":"CREDITS_INSUFFICIENT"}`, "no_credits billed=false over=true|no_credits billed=false over=true"},
+		{"no credits, by position", byPosition, 200, `{"state":"CREDITS_INSUFFICIENT","out":[` + a + `]}`, gone + "|" + gone},
+		{"not billed", byRef, 200, `{"state":"FAILED"}`, again + "|" + again},
+		{"cancelled, which may be billed", byRef, 200, `{"state":"CANCELED","out":[` + a + `]}`, "match a@x.example 3|" + gone},
+		{"a bad row", byRef, 200, `{"state":"BAD"}`, again + " alone|" + again + " alone"},
+		{"the poll finds no credits", byRef, 402, `{}`, "no_credits billed=false over=false|no_credits billed=false over=false"},
+		{"the poll fails", byRef, 503, `{}`, "unavailable billed=false over=false|unavailable billed=false over=false"},
+		{"the poll is refused", byRef, 401, `{}`, "denied billed=false over=false|denied billed=false over=false"},
+		{"gone", byRef, 410, `{}`, "protocol billed=true gone=false|protocol billed=true gone=false"},
+	} {
+		text := laterBy(`"GET /tasks/{task.id}"`, f.id, `, answers: [{later: 200 state=IN_PROGRESS}, {match: 200 state=FINISHED},
+    {no_credits: 200 state=CREDITS_INSUFFICIENT | 402}, {not_billed: 200 state=FAILED | 503}, {unknown: 200 state=CANCELED}, {bad_row: 200 state=BAD}, {refused: 401}]`)
+		c := clientOf(t, text, "", func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				w.WriteHeader(http.StatusAccepted)
+				_, _ = io.WriteString(w, `{"task":{"id":7}}`)
+				return
+			}
+			w.WriteHeader(f.status)
+			_, _ = io.WriteString(w, f.body)
+		})
+		calls := []resolution.Call{emailCall("a@x.example"), emailCall("b@x.example")}
+		var ids, got []string
+		for _, r := range c.DoBatch(t.Context(), calls) {
+			ids = append(ids, r.Reply.ID)
+		}
+		for _, r := range c.PollBatch(t.Context(), calls, ids) {
+			failed, is := errors.AsType[*resolution.CallError](r.Err)
+			switch {
+			case !is:
+				got = append(got, shownResult(r))
+				continue
+			case failed.Class == resolution.Protocol:
+				got = append(got, fmt.Sprintf("%s billed=%t gone=%t", failed.Class, failed.Billed(), failed.Gone))
+			default:
+				got = append(got, fmt.Sprintf("%s billed=%t over=%t", failed.Class, failed.Billed(), failed.Over))
+			}
+			if errors.Is(r.Err, resolution.ErrAskAlone) {
+				got[len(got)-1] += " alone"
+			}
+		}
+		if got := strings.Join(got, "|"); got != f.want {
+			t.Errorf("%s:\n%s, want\n%s", f.name, got, f.want)
 		}
 	}
 }

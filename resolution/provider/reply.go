@@ -46,6 +46,7 @@ func (c *Client) isElsewhere(op resolution.Operation, key string, found resoluti
 func (c *Client) failed(op resolution.Operation, g got, v Verdict, about resolution.About) *resolution.CallError {
 	e := &resolution.CallError{
 		Operation: op, Status: v.Status, Detail: v.Fault, RequestID: about.RequestID, Sent: true, Swapped: v.Swapped, Pace: about.Pace, Body: v.Body,
+		Over: v.Over && v.Outcome != Unknown, Gone: v.Over && v.Outcome == Unknown,
 	}
 	if g.shared && !v.IsElement {
 		e.Body = nil // it would be kept for each of the keys
@@ -64,14 +65,14 @@ func (c *Client) failed(op resolution.Operation, g got, v Verdict, about resolut
 			e.Class, e.Unbilled, e.Cause = resolution.Unavailable, true, resolution.ErrAskAlone
 		}
 	default:
-		c.unknown(e, g)
+		c.unknown(e, g, v)
 	}
 	return e
 }
 
 // unknown says why an answer fits no rule. A redirect comes from before the provider: the base is
 // wrong for all calls.
-func (c *Client) unknown(e *resolution.CallError, g got) {
+func (c *Client) unknown(e *resolution.CallError, g got, v Verdict) {
 	e.Class = resolution.Protocol
 	switch {
 	case e.Detail != "":
@@ -81,6 +82,8 @@ func (c *Client) unknown(e *resolution.CallError, g got) {
 		e.Class, e.General = resolution.Denied, true // whatever the rules say: the token is new
 	case g.Fault != nil:
 		e.Detail = g.Fault.Error()
+	case v.Rule > 0:
+		e.Detail = "a rule of " + c.entry.Name + " calls the answer unknown"
 	default:
 		e.Detail = "the answer fits no rule of " + c.entry.Name
 	}

@@ -54,6 +54,8 @@ type batch struct {
 	in         []string // members to the list of keys; none if it is the body
 	with       tree     // the body beside them
 	answers    path
+	noMatch    *path // where ids are without a match, nil if answers has them
+	badRow     *path // where ids are that are refused
 	status     *path // of an element, nil if it has the answer's
 	id         *identity
 	echo       *path  // where an element says its key, nil if it does not

@@ -28,7 +28,10 @@ const (
 	BadRow    Outcome = "bad_row"
 )
 
-var outcomes = []string{string(Match), string(NoMatch), string(Later), string(SlowDown), string(NotBilled), string(NoCredits), string(Refused), string(BadRow)}
+// unknown is what a rule writes for Unknown.
+const unknown = "unknown"
+
+var outcomes = []string{string(Match), string(NoMatch), string(Later), string(SlowDown), string(NotBilled), string(NoCredits), string(Refused), string(BadRow), unknown}
 
 // The bounds of rules.
 const (
@@ -75,7 +78,9 @@ func parseRule(outcome, text string) (r rule, err error) {
 	if !slices.Contains(outcomes, outcome) {
 		return r, fmt.Errorf("%s is no outcome%s", quoted(outcome), suggest(outcome, outcomes))
 	}
-	r.outcome = Outcome(outcome)
+	if r.outcome = Outcome(outcome); outcome == unknown {
+		r.outcome = Unknown
+	}
 	words, err := words(text)
 	if err != nil {
 		return r, err

@@ -39,6 +39,7 @@ type members struct {
 	text io.ReadCloser // of a member
 	sum  hash.Hash32   // of what was read of it
 	size uint32        // of it, modulo 2^32
+	err  error         // what ended the stream
 }
 
 func newMembers(in *bufio.Reader) (*members, error) {
@@ -47,7 +48,7 @@ func newMembers(in *bufio.Reader) (*members, error) {
 }
 
 func (m *members) Read(p []byte) (int, error) {
-	for {
+	for m.err == nil {
 		n, err := m.text.Read(p)
 		m.sum.Write(p[:n])
 		m.size += uint32(n)
@@ -57,13 +58,11 @@ func (m *members) Read(p []byte) (int, error) {
 		if n > 0 {
 			return n, nil // the next Read returns the end again
 		}
-		if err := m.end(); err != nil {
-			return 0, err
-		}
-		if err := m.next(); err != nil {
-			return 0, err
+		if m.err = m.end(); m.err == nil {
+			m.err = m.next()
 		}
 	}
+	return 0, m.err
 }
 
 // end checks a member that was read.

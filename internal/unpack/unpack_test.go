@@ -106,6 +106,9 @@ func TestReader(t *testing.T) {
 		if err == nil {
 			packing = r.Packing()
 			got, err = io.ReadAll(r)
+			if n, again := r.Read(make([]byte, 8)); err == nil && (n != 0 || again != io.EOF) {
+				t.Errorf("%s: a read behind the end: %d, %v", test.name, n, again)
+			}
 			r.Close()
 		}
 		if !errors.Is(err, test.err) || packing != test.packing || err == nil && string(got) != test.want {

@@ -159,7 +159,7 @@ audit: ## look for known vulnerabilities in what a release has and is made by, w
 	done; exit $$found
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.
-foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/guarantees.md has the last result
+foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/tests.md has the last result
 	@$(call with-duckdb,internal/foreigntest,go vet . && go test -count=1 -v .)
 
 foreign-set:
@@ -174,7 +174,7 @@ bench: ## measure speed and memory and write bench/results.md; ROWS=500000 is a 
 
 KILLS ?= 200
 
-kill: ## kill runs, services and imports at random moments, KILLS times (200); docs/guarantees.md has the last results
+kill: ## kill runs, services and imports at random moments, KILLS times (200); docs/tests.md has the last results
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -run 'TestProgram' ./pipeline
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 2h -run 'TestServeKilled|TestBackupKilled|TestImportKilled' ./cmd/leadetl/stories/serve
 	LEADETL_KILLS=$(KILLS) go test -race -count=1 -v -timeout 3h -run 'TestRemote(Killed|Budgets)' ./cmd/leadetl/stories/remote

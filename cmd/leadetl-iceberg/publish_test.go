@@ -366,17 +366,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The commands of docs/warehouses.md run as they stand there.
+// The commands of docs/iceberg.md run as they stand there.
 func TestDocs(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/warehouses.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/iceberg.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n## Iceberg\n")
-	_, shown, _ := strings.Cut(section, "```sh\n")
+	_, shown, _ := strings.Cut(string(page), "```sh\n")
 	shown, _, _ = strings.Cut(shown, "```")
 	dir := t.TempDir()
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(shown, "out/warehouses", dir)), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(shown, "out/iceberg", dir)), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("%q", lines)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -116,7 +117,7 @@ type ordered struct {
 	offline   bool
 	drop      bool            // the identifiers
 	calls     func()          // is told of each call before it; nil is not
-	budget    purchase.Budget // of the first resolver, if it costs something
+	budget    purchase.Budget // of the resolver called first, or of the only one
 }
 
 // telling tells of each call.
@@ -155,7 +156,7 @@ func (o ordered) order(store *answers.Store) *order.Order {
 			Service: telling{says, o.calls}, Read: readSaid, Judged: true, Name: s.Name, Answers: store, Pace: pace.New(pace.DefaultOptions()), Concurrency: 8,
 			Budget: purchase.NoBudget, Price: purchase.Price{Match: 9}, Offline: o.offline, RetryBills: true, Counters: &stats.CallCounters{},
 		}
-		if len(all.Steps) == 1 {
+		if s.Name == "first" || len(all.Steps) == 1 {
 			s.Remote.Budget = o.budget
 		}
 		for _, word := range words[1:] {
@@ -406,13 +407,18 @@ func TestAskedOverRestarts(t *testing.T) {
 	})
 }
 
-// TestMinMatchOverRestarts: a resolver is judged on the first keys that need it, also if the run is
-// interrupted before their number is reached, and its parts until then are recorded.
+// TestMinMatchOverRestarts: a resolver is judged on the first keys that reach it, also if the run is
+// interrupted before their number is reached, and its parts until then are recorded; and if the budget
+// of the one before ends, which knows some later keys from another list.
 func TestMinMatchOverRestarts(t *testing.T) {
 	const keys = 1200
 	var list, facts strings.Builder
 	list.WriteString("network_url\n")
+	later := ""
 	for i := range keys {
+		if i >= 700 && i < 1100 {
+			later += fmt.Sprintf("linkedin.com/in/k%d\n", i)
+		}
 		fmt.Fprintf(&list, "linkedin.com/in/k%d\n", i)
 		if i%3 == 0 || i > 502 && i%3 == 1 { // 334 and 165 of the first 1000
 			fmt.Fprintf(&facts, "k%d is email=k%d@x.example credits=1; ", i, i)
@@ -421,8 +427,17 @@ func TestMinMatchOverRestarts(t *testing.T) {
 	in(t, func(t *testing.T) {
 		made := func() ordered {
 			o := ordered{setup: setup{dir: t.TempDir(), op: resolution.Enrichment, batchRows: 50, rowsPerPart: 100}, want: "email", resolvers: []string{
-				"a min_match: " + facts.String(), "b: k1199 is email=k1199@b.example credits=1",
+				"first: ", "a min_match: " + facts.String(), "b: k1199 is email=k1199@b.example credits=1",
 			}}
+			o.input(t, "in.csv", list.String()[:len("network_url\n")]+later)
+			earlier := o
+			earlier.resolvers = o.resolvers[:1]
+			if _, err := earlier.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(o.outDir()); err != nil {
+				t.Fatal(err)
+			}
 			o.input(t, "in.csv", list.String())
 			return o
 		}
@@ -434,6 +449,21 @@ func TestMinMatchOverRestarts(t *testing.T) {
 		all := whole.asked(t)
 		if n := want.Totals.Resolvers["a"].Asked; n != 1000 || want.Totals.Resolvers["b"].Matched != 1 {
 			t.Fatalf("%d keys were asked, %+v", n, want.Totals)
+		}
+		for _, most := range []int64{400, 750} {
+			o := made()
+			o.budget = purchase.Budget{MaxCalls: most, MaxCredits: -1}
+			if _, err := o.run(t.Context()); !errors.Is(err, purchase.ErrBudget) {
+				t.Fatal(err)
+			}
+			o.budget = purchase.NoBudget
+			result, err := o.run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := o.asked(t); !slices.Equal(got, all) || fmt.Sprint(result.Totals) != fmt.Sprint(want.Totals) {
+				t.Errorf("after a budget of %d calls: %+v, want %+v", most, result.Totals, want.Totals)
+			}
 		}
 		for _, stop := range []int64{150, 900, 1500} {
 			o, calls := made(), atomic.Int64{}

@@ -102,7 +102,8 @@ func (d *Decision) resume(previous previousRun) error {
 	if err := d.resumeJudged(previous.manifest, ours); err != nil {
 		return err
 	}
-	if previous.manifest == nil && d.Run.Order != nil && d.Run.Order.Judges(d.Judged) {
+	judges := d.Run.Order != nil && d.Run.Order.Judges(d.Judged)
+	if judges && previous.manifest == nil {
 		recorded = nil // the first keys decide, so they are counted again, without a call
 	}
 	if ours { // a run that has not finished, and may have replaced nothing yet
@@ -114,7 +115,13 @@ func (d *Decision) resume(previous previousRun) error {
 		}
 	}
 	d.warnOfChanges(previous.header.Inputs, len(recorded))
-	return d.checkRecorded(recorded, true)
+	if err := d.checkRecorded(recorded, true); err != nil {
+		return err
+	}
+	if judges && len(d.Recorded) < len(recorded) { // the same of a finished dataset, if its rows may change
+		d.Recorded = nil
+	}
+	return nil
 }
 
 // resumeJudged takes over which resolvers of an order are asked on.

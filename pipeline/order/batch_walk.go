@@ -2,7 +2,9 @@ package order
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -19,11 +21,15 @@ type batchWalk struct {
 	keys     []key
 	results  []result
 	suppress Suppress
-	closed   []bool // steps that are not asked any more
+	closed   []bool       // steps that are not asked any more
+	gates    map[int]gate // of the steps that are not asked about all keys yet
+
+	mu     sync.Mutex
+	atGate map[int][]int // keys that wait before a step until those before them are decided
 }
 
 func newBatchWalk(c *Chain, asked []string, suppress Suppress) *batchWalk {
-	w := &batchWalk{chain: c, asked: asked, keys: make([]key, len(asked)), results: make([]result, len(asked)), suppress: suppress}
+	w := &batchWalk{chain: c, asked: asked, keys: make([]key, len(asked)), results: slices.Repeat([]result{{stop: -1}}, len(asked)), suppress: suppress}
 	steps := len(c.order.Steps)
 	all := make([]stepAnswer, steps*len(asked))
 	var verdicts []map[string]stepAnswer
@@ -53,9 +59,13 @@ func places(from, to int) (all []int) {
 func (w *batchWalk) advance(ctx context.Context, some []int) error {
 	actions, values := map[action][]int{}, map[int]string{}
 	for _, q := range some {
-		a, r := w.chain.order.next(&w.keys[q], w.closed, w.chain.run)
-		if a.kind == finish {
+		a, r := w.next(q)
+		switch {
+		case a.kind == finish:
 			w.finish(q, r)
+			continue
+		case a.kind == ask && w.gates[a.step].judges:
+			w.waitAtGate(a.step, q)
 			continue
 		}
 		if a.value != "" {
@@ -77,6 +87,64 @@ func (w *batchWalk) advance(ctx context.Context, some []int) error {
 		})
 	}
 	return working.Wait()
+}
+
+// next decides what to do about a key. It does not come to a step whose gate is held.
+func (w *batchWalk) next(q int) (action, result) {
+	for {
+		a, r := w.chain.order.next(&w.keys[q], w.closed, w.chain.run)
+		on := w.gates[a.step].held
+		if a.kind != ask || on == nil {
+			return a, r
+		}
+		w.keys[q].answers[a.step].wait(on)
+	}
+}
+
+// waitAtGate notes that a key has come to a step that is judged.
+func (w *batchWalk) waitAtGate(step, q int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.atGate == nil {
+		w.atGate = map[int][]int{}
+	}
+	w.atGate[step] = append(w.atGate[step], q)
+}
+
+// passGates asks the steps that are judged about the keys that have come to them, among those at
+// some places that are otherwise finished. Behind a key that waits, all wait for the same.
+func (w *batchWalk) passGates(ctx context.Context, from, to int) error {
+	for len(w.atGate) > 0 {
+		step := slices.Min(slices.Collect(maps.Keys(w.atGate)))
+		came := w.atGate[step]
+		delete(w.atGate, step)
+		slices.Sort(came)
+		first, on := w.firstWaiting(step, from, to)
+		behind, _ := slices.BinarySearch(came, first)
+		for _, q := range came[behind:] {
+			w.keys[q].answers[step].wait(on)
+		}
+		if behind > 0 {
+			if err := w.do(ctx, action{kind: ask, step: step}, came[:behind], nil); err != nil {
+				return w.chain.order.Steps[step].named(err)
+			}
+		}
+		if err := w.advance(ctx, came); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstWaiting is the place of the first key that waits and may come to a step, and what it waits
+// for; the end of the places without one.
+func (w *batchWalk) firstWaiting(step, from, to int) (int, *wait) {
+	for q := from; q < to; q++ {
+		if on := w.results[q].waitsBefore(w.chain.order, &w.keys[q], step); on != nil {
+			return q, on
+		}
+	}
+	return to, nil
 }
 
 // do looks up or asks about some keys at one step. Keys may share a question, as those with the same

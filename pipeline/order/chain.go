@@ -178,10 +178,20 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 	counters.Unasked(int64(b.Len() - rows))
 	counters.Asked(int64(len(asked)))
 	counters.Duplicates(int64(rows - len(asked)))
+	w, err := c.walk(ctx, turn, asked, suppress)
+	if err != nil {
+		return err
+	}
+	w.fill(b, question)
+	return nil
+}
+
+// walk brings the keys of a batch through the order.
+func (c *Chain) walk(ctx context.Context, turn int64, asked []string, suppress Suppress) (*batchWalk, error) {
 	judging, err := c.gates.enter(ctx, turn)
 	defer c.gates.leave()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w := newBatchWalk(c, asked, suppress)
 	for from := 0; from < len(asked); {
@@ -189,19 +199,21 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 		if judging {
 			to = min(to, from+c.gates.room())
 		}
-		w.closed = c.gates.closed(c.order)
+		w.closed, w.gates = c.gates.closed(c.order), c.gates.present()
 		if err := w.advance(ctx, places(from, to)); err != nil {
-			return err
+			return nil, err
 		}
 		if judging {
+			if err := w.passGates(ctx, from, to); err != nil {
+				return nil, err
+			}
 			if err := c.gates.count(w, from, to); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		from = to
 	}
-	w.fill(b, question)
-	return nil
+	return w, nil
 }
 
 // Judged says which resolvers with a MinMatch are asked on; nil if none is judged.

@@ -21,7 +21,7 @@ import (
 type Planner struct {
 	chain     *Chain
 	operation resolution.Operation
-	closed    []bool          // steps that are not asked any more; the others may all be
+	closed    []bool          // steps that are not asked any more
 	values    []*distinct.Set // that steps verify, by step; nil for the others
 
 	mu     sync.Mutex
@@ -59,7 +59,8 @@ type reply struct {
 // counted in files in dir. Close removes them.
 func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
 	p := &Planner{operation: with.Operation, codes: map[string]int32{}, values: make([]*distinct.Set, len(o.Steps))}
-	p.chain = &Chain{order: o, layout: with.Layout, run: with.Run}
+	p.chain = &Chain{order: o, layout: with.Layout, run: with.Run, gates: newGates(o, with)}
+	p.closed = p.chain.gates.closed(o)
 	for i, s := range o.Steps {
 		switch {
 		case s.Remote == nil:
@@ -274,6 +275,9 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 		f.add(p.routes[code], float64(n))
 	}
 	for i := range lines {
+		if tally := p.chain.gates.tallies[i]; tally != nil && lines[i].Keys > int64(p.chain.gates.judge) { // they decide about the others
+			lines[i].AtMost = true
+		}
 		lines[i].Expected = f.of(i)
 	}
 	return lines, nil

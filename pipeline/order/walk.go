@@ -31,6 +31,7 @@ type stepAnswer struct {
 	groups   [2]uint          // those with a value: the ones that are taken, and those that accept refuses
 	fills    bits             // wanted columns with an accepted value
 	skip     string           // stopped: why, in a word
+	waits    *wait            // stopped: for another step, whose answer decides whether this one is asked
 	listed   string           // an answer that names a listed person: why its row is suppressed
 	looked   *purchase.Looked // at what is stored; nil before
 	call     int              // which of the key's calls it is the answer to, from 1; 0 if it was stored
@@ -41,6 +42,12 @@ type key struct {
 	answers  []stepAnswer            // by step
 	verdicts []map[string]stepAnswer // by step that verifies, then value
 	calls    int
+}
+
+// wait stops a key at a step, because of what another key waits for.
+func (a *stepAnswer) wait(on *wait) {
+	a.state, a.skip, a.waits = stopped, on.reason, on
+	a.answer = purchase.Answer{Outcome: outcome.Skipped, Reason: on.reason}
 }
 
 // action is what to do next about a key.
@@ -155,7 +162,7 @@ func (w *walk) goesOn(i int, s *Step) bool {
 	switch {
 	case w.isClosed(i) && (k.state == absent || reason == outcome.ReasonNotStored): // whatever later ones say, so the row stays the same when it is made again
 		reason = outcome.ReasonMinMatch
-	case k.state != stopped, !s.ElseNext, slices.Contains([]string{outcome.ReasonBudget, outcome.ReasonNoCredits, outcome.ReasonNotStored}, reason):
+	case k.state != stopped, k.waits != nil, !s.ElseNext, slices.Contains([]string{outcome.ReasonBudget, outcome.ReasonNoCredits, outcome.ReasonNotStored}, reason):
 		return false
 	}
 	w.skipped = append(w.skipped, s.Name+":"+reason)
@@ -326,7 +333,7 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 	case r.suppressed != "":
 		return outcome.Suppressed, r.suppressed
 	case r.stop >= 0:
-		return r.stopped.answer.Outcome, r.stopped.answer.Reason + ":" + o.Steps[r.stop].Name
+		return r.stopped.answer.Outcome, r.stopped.answer.Reason + ":" + o.Steps[r.waitsFor().step].Name
 	case r.matched:
 		return outcome.Matched, ""
 	}
@@ -346,6 +353,14 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 		return outcome.Failed, k.answers[refusal].answer.Reason + ":" + o.Steps[refusal].Name
 	}
 	return outcome.NoMatch, cmp.Or(reason, resolution.NoMatch)
+}
+
+// waitsFor is what a row has stopped for.
+func (r *result) waitsFor() *wait {
+	if r.stopped.waits != nil {
+		return r.stopped.waits
+	}
+	return &wait{r.stop, r.stopped.skip}
 }
 
 // receipt is that of all answers that the row is made of.

@@ -88,6 +88,11 @@ func (s batcher) DoBatch(_ context.Context, calls []resolution.Call) []resolutio
 
 // meet counts a request for each of its calls, and draws what happens to it.
 func (s batcher) meet(calls []resolution.Call) (records []*record, faults []fault, whole fault) {
+	for _, call := range calls {
+		if s.before != nil {
+			s.before(call.Key)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := s.records[calls[0].Key]
@@ -104,6 +109,7 @@ func (s batcher) meet(calls []resolution.Call) (records []*record, faults []faul
 		if f == unreachable { // a request without one of its calls is none
 			f = unbilled
 		}
+		r.disturbed = r.disturbed || f != none
 		records, faults = append(records, r), append(faults, f)
 	}
 	whole = none
@@ -112,6 +118,7 @@ func (s batcher) meet(calls []resolution.Call) (records []*record, faults []faul
 	}
 	for _, r := range records {
 		r.task = taskName(first)
+		r.disturbed = r.disturbed || whole != none
 		r.doubtful = r.doubtful || whole == lost
 	}
 	return records, faults, whole

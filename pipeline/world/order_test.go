@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"math"
@@ -42,11 +43,12 @@ type several struct {
 
 	recorded *worldtest.Disk  // of the journal
 	journal  *journal.Journal // of the present life
+	store    purchase.Store   // of the present life
 
 	mu     sync.Mutex
 	judged map[string]bool // what is kept of verdicts
+	open   atomic.Bool     // one is that the service is asked about all keys
 	last   []made          // by batch
-	doubt  bool            // a key had no answer for a time that counts for the verdict, which may be another
 }
 
 // made is what became of a batch.
@@ -120,6 +122,9 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		from = to
 	}
 	o.last = make([]made, len(o.batches))
+	if o.judges() {
+		o.of[o.few].service.before = o.checkReached
+	}
 	return o
 }
 
@@ -240,9 +245,13 @@ func (o *several) process(ctx context.Context, retry bool) {
 
 // check checks what is stored of each service.
 func (o *several) check(ctx context.Context, s purchase.Store) {
-	for i, h := range o.of {
+	for _, h := range o.of {
 		h.check(ctx, s)
-		o.doubt = o.doubt || i <= o.few && slices.Contains(slices.Collect(maps.Values(h.open)), true)
+		for key, open := range h.open {
+			if open {
+				h.service.disturb(key)
+			}
+		}
 	}
 }
 
@@ -270,6 +279,7 @@ func (o *several) use(ctx context.Context, s opened, retry bool) {
 			}
 		}
 	}
+	o.store = s
 	err := o.resume()
 	defer o.journal.Close()
 	if first.unexpected("resume", err); err != nil {
@@ -349,8 +359,7 @@ func (o *several) resume() error {
 	if err := o.journal.Begin(journal.Header{Run: runName(0)}, parts); err != nil {
 		return fmt.Errorf("%w: %w", errJournal, err)
 	}
-	o.doubt = o.doubt || len(judged) > len(o.judged) // kept as the machine crashed
-	o.judged = judged
+	o.setJudged(judged)
 	for i := range parts {
 		o.last[i].done = true
 	}
@@ -366,6 +375,11 @@ func (o *several) compareVerdicts(judged map[string]bool) {
 	}
 }
 
+func (o *several) setJudged(judged map[string]bool) {
+	o.judged = judged
+	o.open.Store(slices.Contains(slices.Collect(maps.Values(judged)), true))
+}
+
 // keep keeps verdicts.
 func (o *several) keep(judged map[string]bool) error {
 	if err := o.world.Awake(); err != nil {
@@ -374,10 +388,11 @@ func (o *several) keep(judged map[string]bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.compareVerdicts(judged)
+	o.checkVerdict(judged)
 	if err := o.journal.KeepJudged(judged); err != nil {
 		return fmt.Errorf("%w: %w", errJournal, err)
 	}
-	o.judged = maps.Clone(judged)
+	o.setJudged(maps.Clone(judged))
 	return nil
 }
 
@@ -387,7 +402,6 @@ func (o *several) makeAll(ctx context.Context, chain *order.Chain) (skipped, sto
 	defer cancel()
 	var making sync.WaitGroup
 	var skips, stops atomic.Bool
-	verdicts := len(o.judged)
 	places := make(chan struct{}, o.plan.askers)
 	for i, keys := range o.batches {
 		if o.last[i].done {
@@ -415,9 +429,8 @@ func (o *several) makeAll(ctx context.Context, chain *order.Chain) (skipped, sto
 		})
 	}
 	making.Wait()
-	o.doubt = o.doubt || len(o.judged) > verdicts && (stops.Load() || o.world.Alive() != nil) // the rows of the verdict were not seen
-	if !o.judges() || !stops.Load() && o.world.Alive() == nil {
-		o.compareAll()
+	if !stops.Load() && o.world.Alive() == nil {
+		o.compareAll(ctx)
 	}
 	return skips.Load(), stops.Load()
 }
@@ -449,7 +462,6 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool, err error) {
 			later = true
 		}
 		skipped = skipped || b.Outcomes[i] == outcome.Skipped
-		o.doubt = o.doubt || o.lacksAnswer(b, i)
 		whole = whole && !later && b.Outcomes[i] != outcome.Skipped && b.Outcomes[i] != outcome.Failed
 		m.rows = append(m.rows, text)
 	}
@@ -474,27 +486,13 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool, err error) {
 	return skipped, nil
 }
 
-// lacksAnswer reports whether a row went on, failed or waits without an answer that counts for the
-// verdict.
-func (o *several) lacksAnswer(b *columns.Batch, i int) bool {
-	counts := func(name string) bool {
-		return slices.ContainsFunc(o.steps[:min(o.few+1, len(o.steps))], func(s order.Step) bool { return s.Name == name })
-	}
-	for name := range outcome.AskedLater(b.Origins[i].Skipped) {
-		if counts(name) {
-			return true
-		}
-	}
-	badRow := strings.HasPrefix(b.Reasons[i], "refused:refused:")
-	return (b.Outcomes[i] == outcome.Failed || b.Outcomes[i] == outcome.Skipped) && !badRow && counts(b.Reasons[i][strings.LastIndex(b.Reasons[i], ":")+1:])
-}
-
-// compareAll compares the rows of a life. Whether the verdict is in doubt is known when all are made.
-func (o *several) compareAll() {
+// compareAll compares the rows of a life.
+func (o *several) compareAll(ctx context.Context) {
+	want := o.expected(ctx)
 	for i, m := range o.last {
 		for n, row := range m.rows {
 			if (strings.HasPrefix(row, "matched") || strings.HasPrefix(row, "no_match")) && !strings.Contains(row, "skipped=") {
-				o.compare(o.batches[i][n], row)
+				o.compare(want, o.batches[i][n], row)
 			}
 		}
 	}
@@ -517,46 +515,57 @@ func (o *several) row(b *columns.Batch, i int) string {
 	return strings.Join(append(words, fmt.Sprint(b.Receipts[i].Credits)), " ")
 }
 
-// compare compares the row of a key with that of a world without any fault. A verdict may rest on
-// other keys if one had no answer for a time.
-func (o *several) compare(key, row string) {
-	if o.doubt && o.judges() {
-		return
-	}
-	if want := o.undisturbed()[key]; row != want {
-		o.of[0].wrongly("key %s has the row\n  %q, and without faults\n  %q", key, row, want)
+// compare compares the row of a key with that of a world without any fault.
+func (o *several) compare(want map[string]string, key, row string) {
+	if row != want[key] {
+		o.of[0].wrongly("key %s has the row\n  %q, and without faults\n  %q", key, row, want[key])
 	}
 }
 
-// undisturbed are the rows of a world without any fault, by key, by the rules of an order.
-func (o *several) undisturbed() map[string]string {
-	rows, closed := map[string]string{}, map[string]bool{}
-	needed, matched := map[string]int{}, map[string]int{}
-	for _, key := range slices.Concat(o.batches...) {
-		if rows[key] != "" {
-			continue
+// expected are the rows of a world without any fault, by key. Where a call was disturbed, the verdict
+// may rest on other keys, one for each: then who was asked is what is stored.
+func (o *several) expected(ctx context.Context) map[string]string {
+	if !o.isDisturbed() {
+		return o.undisturbed(nil)
+	}
+	few, asked := o.of[o.few], map[string]bool{}
+	found, err := o.store.Lookup(ctx, few.scope, few.plan.keys, answers.Freshness{}, false, nil)
+	few.unexpected("look up who was asked", err)
+	for i, f := range found {
+		asked[few.plan.keys[i]] = f.Stored
+	}
+	return o.undisturbed(asked)
+}
+
+// isDisturbed reports whether a fault or a crash met a call to a service that is judged, or to one
+// before it.
+func (o *several) isDisturbed() bool {
+	return o.judges() && slices.ContainsFunc(o.of[:o.few+1], func(h *history) bool { return h.service.isDisturbed("") })
+}
+
+// undisturbed are the rows of a world without any fault, by key, by the rules of an order. asked are
+// the keys that the judged service was asked about, if that is given: its verdict closes it to others.
+func (o *several) undisturbed(asked map[string]bool) map[string]string {
+	rows, needed, matched := map[string]string{}, 0, 0
+	few := -1
+	if o.judges() {
+		few = o.few
+	}
+	for key, r := range o.ideals(func(key string, step int) bool {
+		switch closed := needed >= o.judge && float64(matched) < math.Ceil(o.steps[few].MinMatch*float64(o.judge)); {
+		case step != few:
+			return true
+		case asked == nil:
+			return !closed
+		case asked[key]:
+			return true
 		}
-		r := ideal{}
-		for i, s := range o.steps {
-			service := o.of[i].service
-			n := service.records[key].number
-			switch {
-			case !r.needs(o.want, s.For):
-				continue
-			case closed[s.Name]:
-				r.skipped = append(r.skipped, s.Name+":"+outcome.ReasonMinMatch)
-				continue
-			}
-			email, phone := service.finds(n)
-			is := service.truth(n)
-			r.add(s.Name, is, title(n), email, phone)
-			if needed[s.Name]++; is == match {
-				matched[s.Name]++
-			}
-		}
-		for _, s := range o.steps {
-			if s.MinMatch > 0 && needed[s.Name] >= o.judge && float64(matched[s.Name]) < math.Ceil(s.MinMatch*float64(o.judge)) {
-				closed[s.Name] = true
+		open, known := o.judged[o.steps[few].Name]
+		return !known || open
+	}) {
+		if few >= 0 && slices.Contains(r.askedOf, few) && needed < o.judge {
+			if needed++; o.of[few].service.truthOf(key) == match {
+				matched++
 			}
 		}
 		rows[key] = r.text(len(o.want))
@@ -564,11 +573,95 @@ func (o *several) undisturbed() map[string]string {
 	return rows
 }
 
+// ideals yields the rows of a world without any fault, in the order of the input. asks says whether
+// a service is asked that is needed.
+func (o *several) ideals(asks func(key string, step int) bool) iter.Seq2[string, *ideal] {
+	return func(yield func(string, *ideal) bool) {
+		seen := map[string]bool{}
+		for _, key := range slices.Concat(o.batches...) {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			r := &ideal{}
+			for i, s := range o.steps {
+				switch {
+				case !r.needs(o.want, s.For):
+				case asks(key, i):
+					service := o.of[i].service
+					n := service.records[key].number
+					email, phone := service.finds(n)
+					r.add(s.Name, service.truth(n), title(n), email, phone)
+					r.askedOf = append(r.askedOf, i)
+				default:
+					r.skipped = append(r.skipped, s.Name+":"+outcome.ReasonMinMatch)
+				}
+			}
+			if !yield(key, r) {
+				return
+			}
+		}
+	}
+}
+
+// checkReached checks that the judged service may be asked about a key: until the verdict, those
+// before it are decided, and it is among the first that reach it. Disturbed ones may have failed, and
+// where else: next goes on, any may have passed a service with a fault.
+func (o *several) checkReached(asked string) {
+	for i, s := range o.steps[:o.few+1] {
+		if o.open.Load() || s.ElseNext && o.of[i].service.isDisturbed("") {
+			return
+		}
+	}
+	reached := 0
+	for key, r := range o.ideals(func(string, int) bool { return true }) {
+		if key == asked {
+			break
+		}
+		disturbed := false
+		for _, i := range r.askedOf {
+			if s := o.of[i].service; i < o.few && !disturbed {
+				disturbed = s.isDisturbed(key)
+				if !disturbed && !s.isDecided(key) {
+					o.of[o.few].wrongly("it is asked about %s, and %s before it has no answer of %s", asked, key, o.steps[i].Name)
+				}
+			}
+		}
+		if !disturbed && slices.Contains(r.askedOf, o.few) && !o.of[o.few].service.isDisturbed(key) {
+			reached++
+		}
+	}
+	if reached >= o.judge && !o.of[o.few].service.isDisturbed(asked) {
+		o.of[o.few].wrongly("it is asked about %s, behind %d keys that decide about it", asked, reached)
+	}
+}
+
+// checkVerdict checks a verdict that follows from stored answers alone. One that does not was made
+// while calls had failed.
+func (o *several) checkVerdict(judged map[string]bool) {
+	if !o.judges() || o.isDisturbed() {
+		return
+	}
+	needed, matched := 0, 0
+	for key, r := range o.ideals(func(string, int) bool { return true }) {
+		if slices.Contains(r.askedOf, o.few) && needed < o.judge {
+			if needed++; o.of[o.few].service.truthOf(key) == match {
+				matched++
+			}
+		}
+	}
+	name := o.steps[o.few].Name
+	if want := float64(matched) >= o.steps[o.few].MinMatch*float64(o.judge); needed < o.judge || judged[name] != want {
+		o.of[o.few].wrongly("the verdict on %s is %v; %d of its first %d keys match", name, judged[name], matched, needed)
+	}
+}
+
 // ideal is a row as the rules want it.
 type ideal struct {
 	by, title, email, phone    string
 	emailBy, phoneBy, refusing string
 	asked, refused, credits    int
+	askedOf                    []int // services
 	skipped                    []string
 }
 
@@ -630,15 +723,21 @@ func (o *several) atRest(ctx context.Context) {
 		return
 	}
 	defer func() { first.unexpected("close", s.close()) }()
+	o.store = s
 	o.check(ctx, s)
+	judged := map[string]bool(nil) // what is stored alone gives the same verdict
+	if o.isDisturbed() {
+		judged = maps.Clone(o.judged)
+	}
 	chain, err := o.order(s, false).AtRest().Open(ctx, order.Options{
-		Operation: o.plan.operation, Run: runName(1), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge,
+		Operation: o.plan.operation, Run: runName(1), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: judged,
 	})
 	first.unexpected("open the chain", err)
 	if err != nil {
 		return
 	}
 	defer chain.Close()
+	want := o.expected(ctx)
 	for i, keys := range o.batches {
 		b := newBatch(keys)
 		if err := chain.Answer(ctx, chain.Turn(), b, nil); err != nil {
@@ -648,16 +747,16 @@ func (o *several) atRest(ctx context.Context) {
 		for n, key := range keys {
 			open := slices.ContainsFunc(o.of, func(h *history) bool { return h.open[key] })
 			switch row := o.row(b, n); {
-			case row != o.last[i].rows[n] && (!o.doubt || !o.judges()):
+			case row != o.last[i].rows[n]:
 				first.wrongly("key %s has the row\n  %q, and made of what is stored\n  %q", key, o.last[i].rows[n], row)
 			case !open:
-				o.compare(key, o.last[i].rows[n])
+				o.compare(want, key, o.last[i].rows[n])
 			case o.plan.retry && strings.HasPrefix(row, "failed"):
 				first.wrongly("key %s is never settled: %q", key, row)
 			}
 		}
 	}
-	if got := chain.Judged(); o.judges() && !o.doubt && !maps.Equal(got, o.judged) {
+	if got := chain.Judged(); !maps.Equal(got, o.judged) {
 		first.wrongly("the verdicts are %v, and of what is stored %v", o.judged, got)
 	}
 }

@@ -35,7 +35,8 @@ type service struct {
 	promised chan struct{}
 	// budgets of the present life, -1 without one.
 	credits, calls, allowance int64
-	job                       *job // of several services; nil of one
+	job                       *job             // of several services; nil of one
+	before                    func(key string) // each request about a key, of one that is judged
 }
 
 // record is what the service knows of a key.
@@ -49,7 +50,9 @@ type record struct {
 	billed   int
 	allowed  int  // how often it may be billed
 	doubtful bool // a request may have been billed, and got no answer, or a promise
-	replies  map[string]reply
+	// disturbed says that a request met a fault, or that its call was open when a life began or ended.
+	disturbed bool
+	replies   map[string]reply
 }
 
 // reply is the answer under an idempotency key.
@@ -65,6 +68,35 @@ func newService(w *worldtest.World, p plan) *service {
 	}
 	return s
 }
+
+// disturb notes that a call about a key was disturbed.
+func (s *service) disturb(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records[key].disturbed = true
+}
+
+// isDisturbed reports whether a call about a key was disturbed; "" is any key.
+func (s *service) isDisturbed(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for of, r := range s.records {
+		if r.disturbed && (key == "" || key == of) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDecided reports whether the service has answered a key.
+func (s *service) isDecided(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[key]
+	return r.answered || r.requests > 0 && s.truth(r.number) == refused
+}
+
+func (s *service) truthOf(key string) truth { return s.truth(s.records[key].number) }
 
 // allow lets a key be billed once more.
 func (s *service) allow(key string) {
@@ -201,10 +233,14 @@ func (s caller) request(call resolution.Call) (resolution.Reply, error) {
 	if err := s.machine.Alive(); err != nil {
 		return resolution.Reply{}, err
 	}
+	if s.before != nil {
+		s.before(call.Key)
+	}
 	s.mu.Lock()
 	r := s.records[call.Key]
 	r.requests++
 	request, f := r.requests, s.fault(r)
+	r.disturbed = r.disturbed || f != none
 	s.mu.Unlock()
 	if f == unreachable {
 		return resolution.Reply{}, &resolution.CallError{Operation: operation, Class: resolution.Unavailable}

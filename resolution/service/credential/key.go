@@ -90,11 +90,10 @@ func isBase62(b byte) bool {
 }
 
 // Hint returns the part of a key that may be shown, so that its owner recognizes
-// it: the last 4 characters before the checksum. It is "" for a key that is not
-// WellFormed.
+// it: its last 4 characters. It is "" for a key that is not WellFormed.
 func Hint(key string) string {
 	if !WellFormed(key) {
 		return ""
 	}
-	return key[keyLength-checksumLength-hintLength : keyLength-checksumLength]
+	return key[keyLength-hintLength:]
 }

@@ -256,7 +256,7 @@ func (b *Browser) Follow(expression string) {
 
 // Faults is a JavaScript expression that lists problems for readers: a page
 // wider than the screen, too little contrast (WCAG 2.2, 1.4.3), fields and
-// drawings without names.
+// drawings without names, a state that its row's button hides.
 const Faults = `(() => {
 	const wrong = [];
 	const name = e => e.tagName.toLowerCase() + "." + e.getAttribute("class") + " " + JSON.stringify(e.textContent.slice(0, 40));
@@ -274,6 +274,10 @@ const Faults = `(() => {
 		if (!e.textContent.trim()) wrong.push(name(e) + " has no name");
 	for (const e of document.querySelectorAll(".wide"))
 		if (e.scrollWidth > e.clientWidth && e.tabIndex !== 0) wrong.push(name(e) + " cannot be scrolled by keyboard");
+	for (const e of document.querySelectorAll("td.state")) {
+		const act = e.parentElement.querySelector(".act");
+		if (act && act.textContent.trim() && e.textContent.trim() && e.getBoundingClientRect().right > act.getBoundingClientRect().left + 1) wrong.push(name(e) + " is hidden by what can be done");
+	}
 	const rgb = s => s.match(/[0-9.]+/g).map(Number);
 	const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 	const behind = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };

@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/limit"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // sealElsewhere seals a callback secret under another pepper.
@@ -51,9 +52,9 @@ func TestSecretUnderAnotherPepper(t *testing.T) {
 	if a := f.post(enrichment, askAda, "Authorization", "Bearer "+credential.NewKey(false).Reveal()); a.status != http.StatusUnauthorized {
 		t.Errorf("an unknown key: %d %s", a.status, a.raw)
 	}
-	keys, err := kept.Keys(t.Context(), f.organization.ID)
+	keys, err := kept.Keys(t.Context(), state.KeyChoice{Organization: f.organization.ID})
 	f.must(err)
-	f.must(kept.RevokeKey(t.Context(), keys[0].Public, time.Now()))
+	f.must(kept.RevokeKey(t.Context(), keys[0].Public, false, time.Now()))
 	f.must(roster.Refresh(t.Context())) // as Serve does every 250 ms
 	if a := f.post(enrichment, askAda); a.status != http.StatusUnauthorized {
 		t.Errorf("a revoked key: %d %s", a.status, a.raw)

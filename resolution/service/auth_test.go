@@ -27,9 +27,9 @@ func TestKeys(t *testing.T) {
 	expired := f.newKey(state.Key{Organization: f.organization.ID, Expires: now.Add(-time.Second)})
 	lasting := f.newKey(state.Key{Organization: f.organization.ID, Expires: now.Add(time.Hour)})
 	revoked := f.newKey(state.Key{Organization: f.organization.ID})
-	keys, err := f.store.Keys(t.Context(), f.organization.ID)
+	keys, err := f.store.Keys(t.Context(), state.KeyChoice{Organization: f.organization.ID})
 	f.must(err)
-	f.must(f.store.RevokeKey(t.Context(), keys[len(keys)-1].Public, now))
+	f.must(f.store.RevokeKey(t.Context(), keys[0].Public, false, now))
 	for _, c := range []struct {
 		name, authorization string
 		status              int
@@ -65,9 +65,9 @@ func TestKeys(t *testing.T) {
 func TestBadKeysAnswerAlike(t *testing.T) {
 	f := newFixture(t)
 	revoked := f.newKey(state.Key{Organization: f.organization.ID})
-	keys, err := f.store.Keys(t.Context(), f.organization.ID)
+	keys, err := f.store.Keys(t.Context(), state.KeyChoice{Organization: f.organization.ID})
 	f.must(err)
-	f.must(f.store.RevokeKey(t.Context(), keys[len(keys)-1].Public, time.Now()))
+	f.must(f.store.RevokeKey(t.Context(), keys[0].Public, false, time.Now()))
 	var first answer
 	for i, key := range []string{revoked, credential.NewKey(false).Reveal(), "lrk_live_malformed", "x"} {
 		a := f.post(enrichment, askAda, "Authorization", "Bearer "+key, "X-Request-Id", "same")

@@ -34,7 +34,7 @@ func (s *Service) routes() map[string]*route {
 		}
 	}
 	own := func(method, name string, do func(context.Context, account.Asked) (any, error)) *route {
-		return &route{method: method, name: "account_" + name, operation: admission.AccountScope, class: admission.Result, handle: s.own(do)}
+		return &route{method: method, name: "account_" + name, operation: account.Scope, class: admission.Result, handle: s.own(do)}
 	}
 	a := s.answering
 	deanonymization := of(resolution.Deanonymization, "", admission.Single, a.Single)
@@ -76,16 +76,6 @@ func (s *Service) own(do func(context.Context, account.Asked) (any, error)) admi
 		}
 		return &wire.Reply{Body: c.Out.Bytes()}, err
 	}
-}
-
-// Scopes returns the scopes that a key can have.
-func Scopes() []string {
-	names := []string{string(resolution.KeywordToLead), string(resolution.KeywordToLeadCount), admission.AccountScope}
-	for _, o := range resolution.SingleRecord {
-		names = append(names, string(o))
-	}
-	slices.Sort(names)
-	return names
 }
 
 func isOperation(o resolution.Operation) bool {

@@ -89,7 +89,7 @@ func New(o Options) (*Service, error) {
 		Log:         s.log,
 		Observe:     s.metrics.Attempted,
 	})
-	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.now, Posted: s.sender.Wake}
+	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.now, Posted: s.sender.Wake, Keys: account.Keys{State: o.State, Pepper: o.Pepper, Now: s.now}}
 	s.gate = admission.New(admission.Gate{
 		Replies: o.State, Roster: s.roster, Pepper: o.Pepper, Tokens: o.Tokens, Limits: o.Limits, MaxBody: o.MaxBody,
 		Proxies: o.TrustedProxies, Metrics: s.metrics, Log: s.log, Complaints: s.guard.Complaints, Now: s.now,
@@ -112,11 +112,11 @@ func New(o Options) (*Service, error) {
 	s.paths = s.routes()
 	if o.Dashboard {
 		s.dashboard = dashboard.New(dashboard.Account{
-			State: o.State, Pepper: o.Pepper, Now: s.now, Log: s.log, Scopes: Scopes(), Gate: s.gate, Desk: s.desk,
+			State: o.State, Now: s.now, Log: s.log, Gate: s.gate, Desk: s.desk,
 		})
 		limits, prices := o.shown()
 		s.console = dashboard.NewOperator(dashboard.Operator{
-			State: o.State, Key: o.SystemKey, Pepper: o.Pepper, Now: s.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
+			State: o.State, Key: o.SystemKey, Now: s.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
 		})
 	}
 	return s, nil

@@ -1,6 +1,7 @@
 package admincmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,10 +17,11 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
-	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	refusals "github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 func newAdminKeyCommand(std cli.Streams) *cobra.Command {
@@ -31,7 +33,7 @@ func newAdminKeyCommand(std cli.Streams) *cobra.Command {
 func newAdminKeyCreateCommand(std cli.Streams) *cobra.Command {
 	var a admin
 	var label string
-	var test bool
+	var test, makesKeys bool
 	var limit int64
 	var expires cliflag.Age
 	var operations []string
@@ -44,25 +46,27 @@ its hash is kept, so this is the one time it can be seen. An organization may
 have any number of keys: make a new one, change over, revoke the old one.
 
 A key may be limited to operations, to networks that calls come from, and to an
-amount of credits. Calls
+amount of credits. A key that may make others on the dashboard (--makes-keys) gives
+them at most what it has itself, and what they spend counts for it too. Calls
 with a --test key are answered by the same rules, are marked in every answer,
 and spend the credits of a ledger for tests alone.`,
 		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
 		Args:    cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, o := range operations {
-				if !slices.Contains(service.Scopes(), o) {
-					return cli.UsageError(fmt.Errorf("--operation %s: there is no such operation; write one of %s", o, strings.Join(service.Scopes(), ", ")))
+				if !slices.Contains(account.Scopes(), o) {
+					return cli.UsageError(fmt.Errorf("--operation %s: there is no such operation; write one of %s", o, strings.Join(account.Scopes(), ", ")))
 				}
 			}
+			asked := account.NewKey{Test: test, Label: label, Limit: limit, Operations: operations, Networks: networks, Life: time.Duration(expires)}
+			if c.Flags().Changed("makes-keys") {
+				asked.MakesKeys = &makesKeys
+			}
 			return a.onSealed(c.Context(), args[0], func(s *sqlite.Store, org state.Organization, pepper credential.Pepper) (err error) {
-				key := credential.NewKey(test).Reveal()
-				record := state.Key{Organization: org.ID, Test: test, Label: label, Limit: limit, Operations: operations, Networks: networks, Hash: pepper.Hash(key), Hint: credential.Hint(key), Created: a.now()}
-				if expires > 0 {
-					record.Expires = a.now().Add(time.Duration(expires))
-				}
-				if record, err = s.AddKey(c.Context(), record); err != nil {
-					return err
+				asked.Organization = org.ID
+				key, record, err := account.Keys{State: s, Pepper: pepper, Now: a.now}.Make(c.Context(), nil, asked)
+				if err != nil {
+					return refusedKey(err)
 				}
 				fmt.Fprintf(std.Err, "%s of %s; this is the one time the key is shown\n", record.Public, org.Name)
 				_, err = fmt.Fprintln(std.Out, key)
@@ -77,7 +81,8 @@ and spend the credits of a ledger for tests alone.`,
 	flags.BoolVar(&test, "test", false, "make a test key, which spends no credits")
 	flags.StringSliceVar(&operations, "operation", nil, "only `operation` that the key may call; repeatable (default: all); account is for the account's own calls")
 	flags.Var(&networks, "network", "only `network` (CIDR) that the key may be used from; repeatable (default: all)")
-	cli.Complete(c, "operation", service.Scopes()...)
+	flags.BoolVar(&makesKeys, "makes-keys", false, "let the key make and revoke keys on the dashboard (default: if nothing else limits it)")
+	cli.Complete(c, "operation", account.Scopes()...)
 	return c
 }
 
@@ -89,22 +94,26 @@ func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 		Args:  cli.OneArgument("organization"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
-				keys, err := s.Keys(c.Context(), org.ID)
+				keys, err := s.Keys(c.Context(), state.KeyChoice{Organization: org.ID})
 				if err != nil {
 					return err
 				}
+				slices.Reverse(keys)
 				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-				fmt.Fprintln(table, "ID\tLABEL\tKIND\tENDS IN\tSPENT\tCREATED\tEXPIRES\tREVOKED\tSCOPE")
+				fmt.Fprintln(table, "ID\tLABEL\tKIND\tENDS IN\tSPENT\tCREATED\tEXPIRES\tREVOKED\tMAKES KEYS\tMADE BY\tSCOPE")
 				for _, k := range keys {
-					kind := "live"
+					kind, makes := "live", "no"
 					if k.Test {
 						kind = "test"
+					}
+					if k.MakesKeys {
+						makes = "yes"
 					}
 					spent := figures.Grouped(k.Spent)
 					if k.Limit > 0 {
 						spent += " of " + figures.Grouped(k.Limit)
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\t%s\n", k.Public, invisible.Escape(k.Label), kind, k.Hint, spent, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked),
+					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Public, invisible.Escape(k.Label), kind, k.Hint, spent, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked), makes, k.MakerPublic,
 						strings.Join(slices.Concat(k.Operations, k.NetworkTexts()), ","))
 				}
 				return table.Flush()
@@ -136,14 +145,43 @@ none takes the limit away. Calls that would cost more than is left are refused.`
 
 func newAdminKeyRevokeCommand(std cli.Streams) *cobra.Command {
 	var a admin
-	return a.command(&cobra.Command{
+	var made bool
+	c := a.command(&cobra.Command{
 		Use:   "revoke KEY",
 		Short: "Revoke an API key by its id (key_…)",
-		Args:  cli.OneArgument("key id"),
+		Long: `Revoke an API key by its id (key_…). The keys that it made stay valid, and are
+named; --made revokes them too, also later.`,
+		Args: cli.OneArgument("key id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.onKey(args[0], func(s *sqlite.Store) error { return s.RevokeKey(c.Context(), args[0], a.now()) })
+			return a.onKey(args[0], func(s *sqlite.Store) error {
+				stay, err := account.Keys{State: s, Now: a.now}.Revoke(c.Context(), nil, 0, args[0], made)
+				for _, k := range stay {
+					fmt.Fprintf(std.Err, "%s, which it made, stays valid: %s\n", k.Public, invisible.Escape(k.Label))
+				}
+				if len(stay) > 0 {
+					fmt.Fprintf(std.Err, "leadetl admin key revoke --made %s revokes these too\n", args[0])
+				}
+				return err
+			})
 		},
 	})
+	c.Flags().BoolVar(&made, "made", false, "revoke the keys that it made too, and those that they made")
+	return c
+}
+
+// refusedKey is a refusal to make a key in the words of a command.
+func refusedKey(err error) error {
+	p, is := errors.AsType[*refusals.Problem](err)
+	if !is {
+		return err
+	}
+	flags := map[string]string{"operations": "operation", "networks": "network", "life": "expires"}
+	var all []error
+	for _, f := range p.Fields {
+		name := strings.TrimPrefix(f.Pointer, "/")
+		all = append(all, fmt.Errorf("--%s: %s", cmp.Or(flags[name], name), f.Detail))
+	}
+	return cli.UsageError(errors.Join(all...))
 }
 
 // onKey changes a key by its id.

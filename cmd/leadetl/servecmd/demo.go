@@ -16,10 +16,10 @@ import (
 	"github.com/leadetl/leadetl/internal/fileaccess"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/resolution/directory"
+	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
-	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/testdata"
 )
 
@@ -69,14 +69,12 @@ func newDemo(ctx context.Context, flags *pflag.FlagSet) (_ *demo, err error) {
 
 // open creates the organization and its key.
 func (d *demo) open(ctx context.Context, s *sqlite.Store, pepper credential.Pepper) error {
-	now := time.Now()
 	d.secret = callback.NewSecret().Reveal()
-	org, err := s.CreateOrganization(ctx, "demo", demoCredits, pepper.Seal([]byte(d.secret)), now)
+	org, err := s.CreateOrganization(ctx, "demo", demoCredits, pepper.Seal([]byte(d.secret)), time.Now())
 	if err != nil {
 		return err
 	}
-	d.key = credential.NewKey(false).Reveal()
-	_, err = s.AddKey(ctx, state.Key{Organization: org.ID, Label: "demo", Hash: pepper.Hash(d.key), Hint: credential.Hint(d.key), Created: now})
+	d.key, _, err = account.Keys{State: s, Pepper: pepper, Now: time.Now}.Make(ctx, nil, account.NewKey{Organization: org.ID, Label: "demo"})
 	return err
 }
 

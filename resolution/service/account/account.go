@@ -15,6 +15,7 @@ import (
 type Caller struct {
 	Account *Account
 	Key     *state.Key // of the call; nil if it has a token
+	limited bool       // Key has a spending limit, or a key that made it has
 }
 
 // KeyID is the ID of the key that the call was made with, 0 without one.
@@ -109,7 +110,7 @@ func (r *Roster) Afford(ctx context.Context, c Caller, price int64) error {
 	if err == nil && has < price {
 		return wire.Insufficient(&state.InsufficientError{Required: price, Balance: has})
 	}
-	if err != nil || c.Key == nil || c.Key.Limit == 0 {
+	if err != nil || !c.limited {
 		return err
 	}
 	left, limited, err := r.state.KeyLeft(ctx, c.Key.ID)

@@ -151,8 +151,10 @@ func (r *Roster) read(c state.Credentials) *members {
 			next.accounts[o.Public] = a
 		}
 	}
-	for i, k := range c.Keys {
-		next.keys[k.Hash] = Caller{next.byID[k.Organization], &c.Keys[i]}
+	limited := map[int64]bool{}
+	for i, k := range c.Keys { // a key comes after the one that made it
+		limited[k.ID] = k.Limit != 0 || limited[k.Maker]
+		next.keys[k.Hash] = Caller{next.byID[k.Organization], &c.Keys[i], limited[k.ID]}
 	}
 	for _, sealed := range c.Secrets {
 		secret, err := r.open(sealed)

@@ -35,6 +35,7 @@ type Desk struct {
 	Roster   *Roster
 	Now      func() time.Time
 	Posted   func() // called after a callback became due
+	Keys     Keys
 	Requests Requests
 }
 

@@ -89,7 +89,7 @@ func (g *Gate) CountSystemKey(err error) error {
 // SignIn returns the caller that a key belongs to, if it may read its account.
 // Wrong keys count against their address.
 func (g *Gate) SignIn(r *http.Request, key string) (account.Caller, error) {
-	c := &Call{Request: r, Began: g.Now(), Header: http.Header{}, Operation: AccountScope}
+	c := &Call{Request: r, Began: g.Now(), Header: http.Header{}, Operation: account.Scope}
 	if err := g.authenticateWith(c, key); err != nil {
 		return account.Caller{}, err
 	}
@@ -105,7 +105,7 @@ func (g *Gate) SignedIn(r *http.Request, before account.Caller) (account.Caller,
 	if !ok || isExpired(found.Key, g.Now()) {
 		return account.Caller{}, errInvalid
 	}
-	return found, g.Permit(&Call{Request: r, Operation: AccountScope, Caller: found})
+	return found, g.Permit(&Call{Request: r, Operation: account.Scope, Caller: found})
 }
 
 func isExpired(k *state.Key, now time.Time) bool {

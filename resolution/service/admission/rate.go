@@ -11,10 +11,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// AccountScope is the key scope that lets a key read and change the account of
-// its organization.
-const AccountScope = "account"
-
 // SingleResult asks for the answer of an earlier call. Any key may, and Permit is asked
 // again once the operation of that call is known.
 const SingleResult resolution.Operation = "single_result"

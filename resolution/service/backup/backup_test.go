@@ -138,7 +138,7 @@ func TestRestoreListsWhatItUndoes(t *testing.T) {
 	do(t, s.SuspendOrganization(ctx, held.ID, later), s.DeleteOrganization(ctx, gone.ID, later))
 	_, err = s.AddKey(ctx, state.Key{Organization: held.ID, Test: true, Hash: [32]byte{6}, Created: later, Revoked: later})
 	do(t, err)
-	do(t, s.RevokeKey(ctx, revoked.Public, later), s.RevokeKey(ctx, over.Public, later), s.RotateSecret(ctx, acme.ID, []byte("another"), later, later))
+	do(t, s.RevokeKey(ctx, revoked.Public, false, later), s.RevokeKey(ctx, over.Public, false, later), s.RotateSecret(ctx, acme.ID, []byte("another"), later, later))
 	made, err := s.AddKey(ctx, state.Key{Organization: acme.ID, Hash: [32]byte{4}, Created: later})
 	do(t, err)
 	lost, err := s.CreateOrganization(ctx, "Bakery", 7, nil, later)
@@ -182,8 +182,8 @@ func TestRestoreListsWhatItUndoes(t *testing.T) {
 		t.Errorf("undone: %+v\nwant    %+v", r.Changes, want)
 	}
 	s = serve(t, dir)
-	keys, err := s.Keys(ctx, acme.ID)
-	if err != nil || len(keys) != 3 || keys[0].Public != kept.Public || !keys[1].Revoked.IsZero() {
+	keys, err := s.Keys(ctx, state.KeyChoice{Organization: acme.ID})
+	if err != nil || len(keys) != 3 || keys[2].Public != kept.Public || !keys[1].Revoked.IsZero() {
 		t.Errorf("keys %+v, %v", keys, err)
 	}
 	do(t, s.Close())

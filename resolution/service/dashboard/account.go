@@ -1,20 +1,14 @@
 package dashboard
 
 import (
-	"errors"
+	"cmp"
 	"maps"
-	"net/http"
-	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
-	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // overviewDays is how many days the overview shows.
@@ -48,6 +42,22 @@ func sums(all []state.Usage, key func(state.Usage) string) []use {
 		list = append(list, *by[name])
 	}
 	return list
+}
+
+// most orders usage by credits and requests, and adds up all but the first as others: a page
+// shows few of many.
+func most(all []use, others string) []use {
+	slices.SortStableFunc(all, func(a, b use) int {
+		return cmp.Or(cmp.Compare(b.Credits, a.Credits), cmp.Compare(b.Requests, a.Requests))
+	})
+	if len(all) <= listed {
+		return all
+	}
+	rest := use{Name: figures.Grouped(int64(len(all)-listed)) + " " + others}
+	for _, u := range all[listed:] {
+		rest.Requests, rest.Limited, rest.Charges, rest.Credits = rest.Requests+u.Requests, rest.Limited+u.Limited, rest.Charges+u.Charges, rest.Credits+u.Credits
+	}
+	return append(all[:listed:listed], rest)
 }
 
 type overview struct {
@@ -94,7 +104,7 @@ func (a *Account) overview(v *visit) error {
 	}
 	o.Chart = spending(all, from, overviewDays, "operation")
 	o.ByOperation = sums(all, func(u state.Usage) string { return u.Operation })
-	o.ByKey = sums(all, func(u state.Usage) string { return u.KeyLabel + "\n" + u.Key })
+	o.ByKey = most(sums(all, func(u state.Usage) string { return u.KeyLabel + "\n" + u.Key }), "other keys")
 	for i, u := range o.ByKey {
 		o.ByKey[i].Name, o.ByKey[i].ID, _ = strings.Cut(u.Name, "\n")
 	}
@@ -129,109 +139,4 @@ func left(credits int64, all []state.Usage, today time.Time) string {
 		return "more than 1,000 days left at this pace"
 	}
 	return figures.Plural(int64(days), "day") + " left at this pace"
-}
-
-type apiAccess struct {
-	Keys   []state.Key
-	Scopes []string
-	Made   string // the new key, shown once
-	MadeID string
-	Form   map[string]string // the submitted values, when they are invalid
-	Own    string            // the key that signed in
-	Now    time.Time
-	Test   bool
-}
-
-func (a *Account) apiAccess(v *visit) error {
-	return a.showKeys(v, http.StatusOK, &page{}, apiAccess{})
-}
-
-func (a *Account) showKeys(v *visit, status int, p *page, content apiAccess) error {
-	keys, err := a.State.Keys(v.r.Context(), v.owner.ID)
-	if err != nil {
-		return err
-	}
-	if v.caller.Account.IsTest() { // test keys must not manage live ones
-		keys = slices.DeleteFunc(keys, func(k state.Key) bool { return !k.Test })
-	}
-	slices.Reverse(keys)
-	content.Keys, content.Scopes, content.Own, content.Now, content.Test = keys, a.Scopes, v.caller.Key.Public, a.Now(), v.caller.Account.IsTest()
-	p.Title, p.Current, p.Content = "API Access", "/settings/api-access", content
-	return v.showWith("api-access", status, p)
-}
-
-func (a *Account) makeKey(v *visit) error {
-	form := v.r.PostForm
-	refuse := func(why string) error {
-		sent := map[string]string{"name": form.Get("name"), "networks": form.Get("networks"), "days": form.Get("days"), "limit": form.Get("limit")}
-		return a.showKeys(v, http.StatusBadRequest, &page{Problem: why}, apiAccess{Form: sent})
-	}
-	now := a.Now()
-	k := state.Key{Organization: v.owner.ID, Label: form.Get("name"), Test: v.caller.Account.IsTest() || form.Get("kind") == "test", Created: now}
-	if strings.TrimSpace(k.Label) == "" {
-		return refuse("Give the key a name, by which you will know it.")
-	}
-	for _, o := range form["operation"] {
-		if !slices.Contains(a.Scopes, o) {
-			return refuse("There is no such operation.")
-		}
-		k.Operations = append(k.Operations, o)
-	}
-	for _, text := range strings.FieldsFunc(form.Get("networks"), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' }) {
-		n, err := netip.ParsePrefix(text)
-		if addr, notAddress := netip.ParseAddr(text); notAddress == nil {
-			n, err = addr.Prefix(addr.BitLen())
-		}
-		if err != nil {
-			return refuse("A network is written as 192.0.2.0/24 or 2001:db8::/32, and several are separated by commas.")
-		}
-		k.Networks = append(k.Networks, n.Masked())
-	}
-	if text := form.Get("days"); text != "" {
-		days, err := strconv.Atoi(text)
-		if err != nil || days < 1 || days > 3650 {
-			return refuse("A key expires after 1 to 3,650 days, or never if you leave that empty.")
-		}
-		k.Expires = now.AddDate(0, 0, days)
-	}
-	if text := form.Get("limit"); text != "" {
-		credits, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || credits < 1 {
-			return refuse("A spending limit is a number of credits, or none if you leave it empty.")
-		}
-		k.Limit = credits
-	}
-	key := credential.NewKey(k.Test).Reveal()
-	k.Hash, k.Hint = a.Pepper.Hash(key), credential.Hint(key)
-	made, err := a.State.AddKey(v.r.Context(), k)
-	if errors.Is(err, resolution.ErrInvalid) {
-		return refuse("A name has at most 100 characters, all of them printable, and a spending limit at most a trillion credits.")
-	}
-	if err == nil {
-		err = a.Desk.Roster.Refresh(v.r.Context())
-	}
-	if err != nil {
-		return err
-	}
-	a.Log.Info("key made in the dashboard", "organization", v.owner.Public, "key", made.Public, "by", v.caller.Key.Public)
-	return a.showKeys(v, http.StatusOK, &page{}, apiAccess{Made: key, MadeID: made.Public})
-}
-
-func (a *Account) revokeKey(v *visit) error {
-	public := v.r.PostForm.Get("key")
-	keys, err := a.State.Keys(v.r.Context(), v.owner.ID)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(keys, func(k state.Key) bool { return k.Public == public && (k.Test || !v.caller.Account.IsTest()) }) {
-		return wire.Refuse(wire.NotFound, "There is no such key.")
-	}
-	if err := a.State.RevokeKey(v.r.Context(), public, a.Now()); err != nil {
-		return err
-	}
-	if err := a.Desk.Roster.Refresh(v.r.Context()); err != nil {
-		return err
-	}
-	a.Log.Info("key revoked in the dashboard", "organization", v.owner.Public, "key", public, "by", v.caller.Key.Public)
-	return redirect(v.w, v.r, "/account/settings/api-access")
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/admission"
-	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -34,7 +33,7 @@ import (
 
 // State is what pages show and forms change.
 type State interface {
-	keyState
+	keyReader
 	Balance(ctx context.Context, organization int64) (state.Balance, error)
 	Usage(ctx context.Context, organization int64, from, to time.Time) ([]state.Usage, error)
 	Jobs(ctx context.Context, organization int64, status state.Status, before uuid.UUID, limit int) ([]state.Job, error)
@@ -45,20 +44,11 @@ type State interface {
 	Searches(ctx context.Context, organization int64) ([]state.Searches, error)
 }
 
-// keyState has the keys of an organization.
-type keyState interface {
-	Keys(ctx context.Context, organization int64) ([]state.Key, error)
-	AddKey(ctx context.Context, k state.Key) (state.Key, error)
-	RevokeKey(ctx context.Context, public string, now time.Time) error
-}
-
 // Account are the pages of an organization. All fields are required.
 type Account struct {
-	State  State
-	Pepper credential.Pepper
-	Now    func() time.Time
-	Log    *slog.Logger
-	Scopes []string // that a key can be limited to
+	State State
+	Now   func() time.Time
+	Log   *slog.Logger
 
 	Gate *admission.Gate // of signed-in callers too
 	Desk *account.Desk
@@ -223,6 +213,24 @@ func (a *Account) signIn(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, "/account")
 }
 
+// redirectOnce answers a form with a redirect to a page that shows content, once:
+// loading that page again neither sends the form again nor shows the content.
+func (v *visit) redirectOnce(to string, content any) error {
+	separator := "?"
+	if strings.Contains(to, "?") {
+		separator = "&"
+	}
+	return redirect(v.w, v.r, to+separator+"shown="+v.session.keep(content))
+}
+
+// noted returns what a form left for this page, once.
+func (v *visit) noted() any {
+	if v.r.Method != http.MethodGet {
+		return nil
+	}
+	return v.session.take(v.r.URL.Query().Get("shown"))
+}
+
 func redirect(w http.ResponseWriter, r *http.Request, to string) error {
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
@@ -275,6 +283,9 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 		"is":     func(t time.Time) bool { return !t.IsZero() },
 		"join":   strings.Join,
 		"long":   func(n int) int64 { return int64(n) },
+		"keys": func(page any, csrf, at, revoke, id string) any {
+			return map[string]any{"Page": page, "CSRF": csrf, "At": at, "Revoke": revoke, "ID": id}
+		},
 		"signed": func(n int64) string {
 			if n == 0 {
 				return ""

@@ -87,6 +87,7 @@ func (s *served) must(err error) {
 func (s *served) newKey(k state.Key) string {
 	s.Helper()
 	key := credential.NewKey(k.Test).Reveal()
+	k.MakesKeys = k.MakesKeys || !k.Narrowed()
 	k.Organization, k.Hash, k.Hint, k.Created = s.organization.ID, s.pepper.Hash(key), credential.Hint(key), time.Now()
 	_, err := s.store.AddKey(s.Context(), k)
 	s.must(err)
@@ -97,22 +98,22 @@ func (s *served) newKey(k state.Key) string {
 func (s *served) fill() {
 	s.Helper()
 	ctx, now := s.Context(), time.Now()
-	keys, err := s.store.Keys(ctx, s.organization.ID)
+	keys, err := s.store.Keys(ctx, state.KeyChoice{Organization: s.organization.ID})
 	s.must(err)
 	operations := []resolution.Operation{resolution.Enrichment, resolution.EmailToHEM, resolution.NetworkToPhone, resolution.IPToCompany}
 	for day := range 30 {
 		for i, o := range operations[:1+day%4] {
 			at := now.AddDate(0, 0, -day)
-			_, err := s.store.Settle(ctx, state.Charge{Organization: s.organization.ID, Key: keys[0].ID, Credits: int64(20 + 17*day%90 + 31*i), Resolution: uuid.Must(uuid.NewV7()), Operation: o, At: at})
+			_, err := s.store.Settle(ctx, state.Charge{Organization: s.organization.ID, Key: keys[len(keys)-1].ID, Credits: int64(20 + 17*day%90 + 31*i), Resolution: uuid.Must(uuid.NewV7()), Operation: o, At: at})
 			s.must(err)
-			s.must(s.store.CountRequests(ctx, []state.Requests{{Organization: s.organization.ID, Key: keys[0].ID, Day: at.Unix() / 86400, Operation: string(o), Total: 300, Limited: int64(day)}}))
+			s.must(s.store.CountRequests(ctx, []state.Requests{{Organization: s.organization.ID, Key: keys[len(keys)-1].ID, Day: at.Unix() / 86400, Operation: string(o), Total: 300, Limited: int64(day)}}))
 		}
 	}
 	_, err = s.store.Adjust(ctx, s.organization.ID, -5, "=HYPERLINK(\"http://evil.example\")", now)
 	s.must(err)
 	for i := range 4 {
 		id := uuid.Must(uuid.NewV7())
-		_, err := s.store.CreateJob(ctx, state.Job{ID: id, Organization: s.organization.ID, Key: keys[0].ID, Operation: resolution.KeywordToLead, Requested: now, Work: []byte("{}"),
+		_, err := s.store.CreateJob(ctx, state.Job{ID: id, Organization: s.organization.ID, Key: keys[len(keys)-1].ID, Operation: resolution.KeywordToLead, Requested: now, Work: []byte("{}"),
 			Payload: []byte("{}"), CallbackURL: "https://127.0.0.1:9/hook", Receiver: "127.0.0.1:9", Reserved: 100}, 0, nil)
 		s.must(err)
 		if i == 3 {
@@ -164,6 +165,16 @@ func (s *served) ask(c *http.Client, method, path string, form url.Values, heade
 	body, err := io.ReadAll(response.Body)
 	s.must(err)
 	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+// follow sends a form, and returns the page that it leads to.
+func (s *served) follow(c *http.Client, path string, form url.Values) answer {
+	s.Helper()
+	a := s.ask(c, "POST", path, form)
+	if a.status != 303 {
+		s.Fatalf("%s: %d, want a redirect", path, a.status)
+	}
+	return s.ask(c, "GET", a.header.Get("Location"), nil)
 }
 
 // signIn returns a visitor with a session, and the token of its forms.
@@ -279,8 +290,8 @@ func TestForms(t *testing.T) {
 		{"from another site", c, name, []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"without a session", s.visitor(), name, nil, 303},
 		{"too long", c, url.Values{"name": {strings.Repeat("x", 70_000)}, "csrf": {token}}, nil, 413},
-		{"right", c, name, nil, 200},
-		{"right, of the other session", other, url.Values{"name": {"second"}, "csrf": {otherToken}}, nil, 200},
+		{"right", c, name, nil, 303},
+		{"right, of the other session", other, url.Values{"name": {"second"}, "csrf": {otherToken}}, nil, 303},
 		{"without a name", c, url.Values{"csrf": {token}}, nil, 400},
 		{"of no operation", c, url.Values{"name": {"x"}, "csrf": {token}, "operation": {"x"}}, nil, 400},
 		{"of no network", c, url.Values{"name": {"x"}, "csrf": {token}, "networks": {"here"}}, nil, 400},
@@ -296,7 +307,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %d, want %d", x.name, a.status, x.status)
 		}
 	}
-	keys, err := s.store.Keys(t.Context(), s.organization.ID)
+	keys, err := s.store.Keys(t.Context(), state.KeyChoice{Organization: s.organization.ID})
 	s.must(err)
 	if len(keys) != 4 {
 		t.Errorf("%d keys, want the two from before and two new ones", len(keys))
@@ -306,7 +317,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s with a wrong token: %d", path, a.status)
 		}
 	}
-	if a := s.ask(c, "POST", "/account/deliveries/secret", url.Values{"csrf": {token}}); !strings.Contains(html.UnescapeString(a.body), s.secret.Reveal()) {
+	if a := s.follow(c, "/account/deliveries/secret", url.Values{"csrf": {token}}); !strings.Contains(html.UnescapeString(a.body), s.secret.Reveal()) {
 		t.Errorf("the secret is not shown: %d", a.status)
 	}
 	if a := s.ask(c, "GET", "/account/deliveries", nil); strings.Contains(a.body, "whsec_") || strings.Contains(a.body, "token=secret") {
@@ -381,14 +392,106 @@ func TestTestKeySeesTestsAlone(t *testing.T) {
 	if a := s.ask(c, "GET", "/account", nil); !strings.Contains(a.body, "1,000,000") || !strings.Contains(a.body, "test data") {
 		t.Error("the overview is not that of the test ledger")
 	}
-	a := s.ask(c, "POST", "/account/settings/keys", url.Values{"csrf": {token}, "name": {"more"}, "kind": {"live"}})
+	a := s.follow(c, "/account/settings/keys", url.Values{"csrf": {token}, "name": {"more"}, "kind": {"live"}})
 	if !strings.Contains(a.body, "lrk_test_") || strings.Contains(a.body, "lrk_live_") || strings.Contains(a.body, "nightly import") {
 		t.Errorf("%d: a test key made a live one, or sees one", a.status)
 	}
-	keys, err := s.store.Keys(t.Context(), s.organization.ID)
+	keys, err := s.store.Keys(t.Context(), state.KeyChoice{Organization: s.organization.ID})
 	s.must(err)
-	if a := s.ask(c, "POST", "/account/settings/revoke", url.Values{"csrf": {token}, "key": {keys[0].Public}}); a.status != 404 {
+	if a := s.ask(c, "POST", "/account/settings/revoke", url.Values{"csrf": {token}, "key": {keys[len(keys)-1].Public}}); a.status != 404 {
 		t.Errorf("a test key revoked a live one: %d", a.status)
+	}
+}
+
+// A narrow key makes no wider one on the page, and revokes none.
+func TestNarrowKeyOnThePage(t *testing.T) {
+	s := serve(t)
+	limited := s.newKey(state.Key{Label: "limited", Limit: 3, Expires: time.Now().Add(24 * time.Hour)})
+	keys, err := s.store.Keys(t.Context(), state.KeyChoice{Organization: s.organization.ID})
+	s.must(err)
+	c, token := s.signIn(limited)
+	if a := s.ask(c, "GET", "/account/settings/api-access", nil); !strings.Contains(a.body, "may not make keys") || strings.Contains(a.body, "Make key</button>") || strings.Count(a.body, "Revoke for good") != 1 {
+		t.Errorf("%d: a key without the right sees the form, or may revoke more than itself", a.status)
+	}
+	for path, form := range map[string]url.Values{
+		"/account/settings/keys":   {"name": {"wide"}},
+		"/account/settings/revoke": {"key": {keys[2].Public}},
+	} {
+		form.Set("csrf", token)
+		if a := s.ask(c, "POST", path, form); a.status != 403 {
+			t.Errorf("%s: %d", path, a.status)
+		}
+	}
+	k := state.Key{Label: "may make keys", Limit: 3, MakesKeys: true, Operations: []string{"account", "email_to_hem"}}
+	c, token = s.signIn(s.newKey(k))
+	for _, x := range []struct {
+		form   url.Values
+		status int
+	}{
+		{url.Values{"limit": {"4"}}, 400},
+		{url.Values{"operation": {"enrichment"}}, 400},
+		{url.Values{"limit": {"2"}, "operation": {"email_to_hem"}}, 303},
+		{url.Values{}, 303},
+	} {
+		x.form.Set("csrf", token)
+		x.form.Set("name", "child")
+		if a := s.ask(c, "POST", "/account/settings/keys", x.form); a.status != x.status {
+			t.Errorf("%v: %d, want %d", x.form, a.status, x.status)
+		}
+	}
+	newest, err := s.store.Keys(t.Context(), state.KeyChoice{Organization: s.organization.ID, Limit: 3})
+	s.must(err)
+	if newest[0].Limit != 3 || len(newest[0].Operations) != 2 || newest[0].MakesKeys || newest[0].MakerPublic != newest[2].Public {
+		t.Errorf("a key with only a name is %+v", newest[0])
+	}
+	c, token = s.signIn(s.key)
+	if a := s.ask(c, "GET", "/account/settings/api-access", nil); !strings.Contains(a.body, "the 2 keys it made") {
+		t.Error("the page does not name the keys that a key made")
+	}
+	if a := s.ask(c, "POST", "/account/settings/revoke", url.Values{"csrf": {token}, "key": {newest[2].Public}, "made": {"yes"}}); a.status != 303 {
+		t.Errorf("revoke with all that it made: %d", a.status)
+	}
+	for _, k := range newest {
+		if now, err := s.store.FindKey(t.Context(), 0, k.Public); err != nil || now.Revoked.IsZero() {
+			t.Errorf("%s is not revoked: %v", k.Label, err)
+		}
+	}
+}
+
+// TestManyKeys: the page of keys has few of many, and finds each.
+func TestManyKeys(t *testing.T) {
+	s := serve(t)
+	for i := range 120 {
+		s.newKey(state.Key{Label: fmt.Sprintf("worker %03d", i)})
+	}
+	c, _ := s.signIn(s.key)
+	const path = "/account/settings/api-access"
+	a := s.ask(c, "GET", path, nil)
+	_, after, _ := strings.Cut(a.body, "?before=")
+	before, _, _ := strings.Cut(after, `"`)
+	keys, err := s.store.Keys(t.Context(), state.KeyChoice{Organization: s.organization.ID})
+	s.must(err)
+	for _, x := range []struct {
+		name, query  string
+		rows, status int
+		shows, hides string
+	}{
+		{"first", "", 50, 200, "worker 119", "worker 069"},
+		{"second", "?before=" + before, 50, 200, "worker 069", "worker 119"},
+		{"by name", "?search=WORKER+01", 10, 200, "worker 017", "worker 020"},
+		{"by name, the second page", "?search=worker&before=" + before, 50, 200, "search=worker", "worker 119"},
+		{"by id", "?search=" + keys[7].Public, 1, 200, keys[7].Public, "Older keys"},
+		{"by the end of the key", "?search=…" + keys[9].Hint, 1, 200, keys[9].Public, "Older keys"},
+		{"unknown", "?search=%25", 0, 200, "No key is like that.", "worker"},
+		{"nonsense", "?before=x", 0, 404, "", "worker"},
+	} {
+		a := s.ask(c, "GET", path+x.query, nil)
+		if got := strings.Count(a.body, `scope="row"`); a.status != x.status || got != x.rows || !strings.Contains(a.body, x.shows) || strings.Contains(a.body, x.hides) {
+			t.Errorf("%s: %d with %d keys, want %d", x.name, a.status, got, x.rows)
+		}
+	}
+	if a := s.operate(s.operator(), "GET", "/operator/one?search=worker+01&id="+s.organization.Public, nil, "X-Sys-Key", "system"); strings.Count(a.body, "key_")/3 == 0 || strings.Contains(a.body, "worker 020") {
+		t.Errorf("operators do not find keys: %d", a.status)
 	}
 }
 
@@ -509,6 +612,11 @@ func TestAccountInABrowser(t *testing.T) {
 	var key string
 	b.Ask("document.querySelector('#made').value", &key)
 	s.faults(b, "api-access-made")
+	var again bool
+	b.Follow("location.reload()")
+	if b.Ask("document.querySelector('#made') !== null", &again); again {
+		t.Error("the key is shown again when the page is loaded again")
+	}
 	if status := s.callWith(key); status != 200 {
 		t.Errorf("the new key: %d", status)
 	}

@@ -80,11 +80,10 @@ type deliveries struct {
 	Secrets []string // shown on request
 }
 
-func (a *Account) deliveries(v *visit) error { return a.showDeliveries(v, deliveries{}) }
-
-func (a *Account) showDeliveries(v *visit, content deliveries) error {
+func (a *Account) deliveries(v *visit) error {
 	query := v.r.URL.Query()
-	content.Which = query.Get("state")
+	content := deliveries{Which: query.Get("state")}
+	content.Secrets, _ = v.noted().([]string)
 	switch content.Which {
 	case "", state.Pending, state.Delivered, state.Dead:
 	default:
@@ -113,7 +112,7 @@ func (a *Account) secret(v *visit) error {
 	for _, secret := range a.Desk.Roster.CallbackSecrets(v.owner.ID) {
 		plain = append(plain, secret.Reveal())
 	}
-	return a.showDeliveries(v, deliveries{Secrets: plain})
+	return v.redirectOnce("/account/deliveries", plain)
 }
 
 type ledger struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/admission"
-	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
@@ -24,16 +22,14 @@ import (
 type OperatorState interface {
 	Organizations(ctx context.Context) ([]state.Account, error)
 	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
-	Keys(ctx context.Context, organization int64) ([]state.Key, error)
+	keyReader
 	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) (entries []state.Entry, older int64, err error)
 	UsageOfAll(ctx context.Context, from, to time.Time) ([]state.Usage, error)
 	CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error)
-	AddKey(ctx context.Context, k state.Key) (state.Key, error)
 	Balance(ctx context.Context, organization int64) (state.Balance, error)
 	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
 	RenameOrganization(ctx context.Context, organization int64, name string) error
 	SuspendOrganization(ctx context.Context, organization int64, from time.Time) error
-	RevokeKey(ctx context.Context, public string, now time.Time) error
 	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
 	Stats(ctx context.Context) (state.Stats, error)
 }
@@ -45,23 +41,24 @@ type Operator struct {
 	Now   func() time.Time
 	Log   *slog.Logger
 
-	Pepper credential.Pepper
-
 	Gate *admission.Gate
 	Desk *account.Desk
 	// Limits and Prices are the settings of the service.
 	Limits, Prices []Setting
 
 	sessions *sessions
+	byKey    *session // of clients that send the system key with every request
 }
 
 type Setting struct{ Name, Value string }
 
 // NewOperator makes the pages of o. The internal listener speaks plain HTTP, so
 // the cookie is not limited to HTTPS.
-func NewOperator(o Operator) *Operator {
+func NewOperator(of Operator) *Operator {
+	o := &of
 	o.sessions = &sessions{cookie: "leadetl-operator", now: o.Now}
-	return &o
+	o.byKey = &session{csrf: "-"}
+	return o
 }
 
 func (o *Operator) actions() map[string]action {
@@ -106,7 +103,7 @@ func (o *Operator) serveVisit(w http.ResponseWriter, r *http.Request, path strin
 		if !o.Key.Equal(secret.New(given)) {
 			return o.Gate.CountSystemKey(wire.Refuse(wire.InvalidCredentials, "The header x-sys-key does not hold the system key."))
 		}
-		return serve(o.actions(), path, &visit{w, r, &session{csrf: "-"}, account.Caller{}, nil})
+		return serve(o.actions(), path, &visit{w, r, o.byKey, account.Caller{}, nil})
 	}
 	x := o.sessions.of(r)
 	if x == nil {
@@ -175,8 +172,7 @@ func (o *Operator) organizations(v *visit) error {
 		names[a.Organization.ID] = a.Organization.Name
 	}
 	content := organizations{All: all, Days: overviewDays}
-	content.By = sums(used, func(u state.Usage) string { return cmp.Or(names[u.Organization], "deleted") })
-	slices.SortStableFunc(content.By, func(a, b use) int { return cmp.Compare(b.Credits, a.Credits) })
+	content.By = most(sums(used, func(u state.Usage) string { return cmp.Or(names[u.Organization], "deleted") }), "other organizations")
 	largest := map[string]bool{} // the others share a colour
 	for _, u := range content.By[:min(len(content.By), colors-1)] {
 		largest[u.Name] = true
@@ -218,10 +214,7 @@ func (o *Operator) makeKey(v *visit) error {
 
 // showNewKey makes a live key without limits, and shows it this once.
 func (o *Operator) showNewKey(v *visit, of state.Organization, label string) error {
-	key := credential.NewKey(false).Reveal()
-	made, err := o.State.AddKey(v.r.Context(), state.Key{
-		Organization: of.ID, Label: label, Hash: o.Pepper.Hash(key), Hint: credential.Hint(key), Created: o.Now(),
-	})
+	key, made, err := o.Desk.Keys.Make(v.r.Context(), nil, account.NewKey{Organization: of.ID, Label: label})
 	if err != nil {
 		return notPossible(err)
 	}
@@ -229,7 +222,7 @@ func (o *Operator) showNewKey(v *visit, of state.Organization, label string) err
 		return err
 	}
 	o.Log.Info("key made on the pages of operators", "organization", of.Public, "key", made.Public)
-	return o.show(v, of, key)
+	return v.redirectOnce("/operator/one?id="+of.Public, madeKey{key, made.Public})
 }
 
 // notPossible answers what a form asked for and the state refuses.
@@ -246,9 +239,9 @@ func notPossible(err error) error {
 type oneOrganization struct {
 	Organization state.Organization
 	Balance      state.Balance
-	Keys         []state.Key
-	Entries      []state.Entry
-	Made         string // a new key, shown once
+	keyList
+	Entries []state.Entry
+	New     madeKey
 }
 
 // named returns the organization that a request names by its public id.
@@ -265,15 +258,12 @@ func (o *Operator) organization(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return o.show(v, found, "")
-}
-
-func (o *Operator) show(v *visit, found state.Organization, made string) (err error) {
-	one := oneOrganization{Organization: found, Made: made}
+	one := oneOrganization{Organization: found}
+	one.New, _ = v.noted().(madeKey)
 	if one.Balance, err = o.State.Balance(v.r.Context(), found.ID); err != nil {
 		return err
 	}
-	if one.Keys, err = o.State.Keys(v.r.Context(), found.ID); err != nil {
+	if one.keyList, err = keysOf(v.r, o.State, found.ID, false, o.Now()); err != nil {
 		return err
 	}
 	if one.Entries, _, err = o.State.LatestEntries(v.r.Context(), found.ID, state.Entries{}, listed/2); err != nil {
@@ -331,16 +321,9 @@ func (o *Operator) suspend(v *visit) error {
 
 func (o *Operator) revoke(v *visit) error {
 	return o.change(v, "key", func(found state.Organization) error {
-		keys, err := o.State.Keys(v.r.Context(), found.ID)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			if k.Public == v.r.PostForm.Get("key") {
-				return o.State.RevokeKey(v.r.Context(), k.Public, o.Now())
-			}
-		}
-		return wire.Refuse(wire.NotFound, "There is no such key.")
+		form := v.r.PostForm
+		_, err := o.Desk.Keys.Revoke(v.r.Context(), nil, found.ID, form.Get("key"), form.Get("made") != "")
+		return err
 	})
 }
 

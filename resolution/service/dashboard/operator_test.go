@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/internal/browsertest"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution/service"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // operate asks the internal listener.
@@ -79,7 +80,7 @@ func TestOperatorPagesNeedTheSystemKey(t *testing.T) {
 func TestOperatorChangesOrganizations(t *testing.T) {
 	s := serve(t)
 	s.fill()
-	keys, err := s.store.Keys(t.Context(), s.organization.ID)
+	keys, err := s.store.Keys(t.Context(), state.KeyChoice{Organization: s.organization.ID})
 	s.must(err)
 	before, err := s.store.Balance(t.Context(), s.organization.ID)
 	s.must(err)
@@ -98,17 +99,23 @@ func TestOperatorChangesOrganizations(t *testing.T) {
 		{"/operator/one/suspend", url.Values{"id": {id}}, 303},
 		{"/operator/one/suspend", url.Values{"id": {id}, "resume": {"yes"}}, 303},
 		{"/operator/one/suspend", url.Values{"id": {id}}, 303},
-		{"/operator/one/revoke", url.Values{"id": {id}, "key": {keys[1].Public}}, 303},
+		{"/operator/one/revoke", url.Values{"id": {id}, "key": {keys[0].Public}}, 303},
 		{"/operator/one/revoke", url.Values{"id": {id}, "key": {"key_0"}}, 404},
-		{"/operator/new", url.Values{"name": {"Second"}, "credits": {"70"}}, 200},
+		{"/operator/new", url.Values{"name": {"Second"}, "credits": {"70"}}, 303},
 		{"/operator/new", url.Values{"name": {"Second"}}, 400},
 		{"/operator/new", url.Values{"name": {"Third"}, "credits": {"-1"}}, 400},
-		{"/operator/one/key", url.Values{"id": {id}, "label": {"second"}}, 200},
+		{"/operator/one/key", url.Values{"id": {id}, "label": {"second"}}, 303},
 		{"/operator/one/key", url.Values{"id": {"org_0"}, "label": {"second"}}, 404},
 		{"/operator/replay", url.Values{"webhook": {"msg_00000000000000000000000000000002"}}, 303},
 	} {
 		if a := s.operate(s.operator(), "POST", c.path, c.form, "X-Sys-Key", "system"); a.status != c.status {
 			t.Errorf("%s %v: %d, want %d", c.path, c.form, a.status, c.status)
+		}
+	}
+	made := s.operate(s.operator(), "POST", "/operator/one/key", url.Values{"id": {id}, "label": {"third"}}, "X-Sys-Key", "system").header.Get("Location")
+	for i, shown := range []bool{true, false} {
+		if a := s.operate(s.operator(), "GET", made, nil, "X-Sys-Key", "system"); a.status != 200 || strings.Contains(a.body, "lrk_live_") != shown {
+			t.Errorf("page %d after a key was made: %d, want the key: %t", i, a.status, shown)
 		}
 	}
 	found, err := s.store.FindOrganization(t.Context(), "New Name")

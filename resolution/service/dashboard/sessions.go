@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,40 @@ type session struct {
 	csrf     string // that its forms carry
 	began    time.Time
 	lastUsed time.Time
+
+	mu    sync.Mutex
+	notes []note
+}
+
+// note is something that one page shows, and no later one.
+type note struct {
+	name    string
+	content any
+}
+
+// maxNotes bounds the notes that nobody asked for yet.
+const maxNotes = 100
+
+// keep keeps content for the page that asks for it by the name that it returns.
+func (x *session) keep(content any) (name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.notes = append(x.notes, note{rand.Text(), content})
+	x.notes = x.notes[max(len(x.notes)-maxNotes, 0):]
+	return x.notes[len(x.notes)-1].name
+}
+
+// take returns what was kept under a name, once.
+func (x *session) take(name string) any {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i := slices.IndexFunc(x.notes, func(n note) bool { return n.name == name })
+	if i < 0 {
+		return nil
+	}
+	content := x.notes[i].content
+	x.notes = slices.Delete(x.notes, i, i+1)
+	return content
 }
 
 // sessions are kept in memory, so a restart ends them.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,9 +76,10 @@ func (t *tx) enter(e entry) error {
 	if err != nil {
 		return err
 	}
+	if left := k.left(); available < 0 && -available > left {
+		return &state.InsufficientError{Required: -available, Balance: max(left, 0), OfKey: true}
+	}
 	switch {
-	case available < 0 && k.limit != nil && k.spent-available > *k.limit:
-		return &state.InsufficientError{Required: -available, Balance: max(*k.limit-k.spent, 0), OfKey: true}
 	case a.balance.Available+available < 0:
 		return &state.InsufficientError{Required: -available, Balance: a.balance.Available}
 	case open+reserved < 0:
@@ -88,7 +90,9 @@ func (t *tx) enter(e entry) error {
 	a.balance.Available += available
 	a.balance.Reserved += reserved
 	a.changed = true
-	k.spent -= available
+	for ; k != nil; k = k.maker {
+		k.spent -= available
+	}
 	if reserved != 0 {
 		t.reservations[e.resolution] = open + reserved
 	}
@@ -129,6 +133,18 @@ func (t *tx) account(organization int64) (*account, error) {
 type spender struct {
 	limit *int64 // nil for any number
 	spent int64
+	maker *spender // for which it counts too; nil without one
+}
+
+// left is how many credits the key may still spend, by its limit and those of its makers.
+func (k *spender) left() int64 {
+	least := int64(math.MaxInt64)
+	for ; k != nil; k = k.maker {
+		if k.limit != nil {
+			least = min(least, *k.limit-k.spent)
+		}
+	}
+	return least
 }
 
 // spender returns the spender of a key. That of 0, or of a key that is gone, has no
@@ -139,8 +155,15 @@ func (t *tx) spender(key int64) (*spender, error) {
 	}
 	k := &spender{}
 	if key != 0 {
-		if _, err := t.sql.Row("SELECT spending_limit, spent FROM keys WHERE id = ?", []any{key}, &k.limit, &k.spent); err != nil {
+		var maker int64
+		if _, err := t.sql.Row("SELECT k.spending_limit, k.spent, coalesce("+makerOf+", 0) FROM keys k WHERE k.id = ?", []any{key}, &k.limit, &k.spent, &maker); err != nil {
 			return nil, err
+		}
+		if maker != 0 {
+			var err error
+			if k.maker, err = t.spender(maker); err != nil {
+				return nil, err
+			}
 		}
 		t.spenders[key] = k
 	}

@@ -257,7 +257,7 @@ func TestTwoProcesses(t *testing.T) {
 	if b, err := s.Balance(t.Context(), org); err != nil || b.Available != 1_000_000+grants-settled {
 		t.Errorf("%d credits left (%v) after %d charges beside %d grants", b.Available, err, settled, grants)
 	}
-	if keys, err := s.Keys(t.Context(), org); err != nil || len(keys) != 1 {
+	if keys, err := s.Keys(t.Context(), state.KeyChoice{Organization: org}); err != nil || len(keys) != 1 {
 		t.Errorf("%d keys (%v), want the administrator's", len(keys), err)
 	}
 	audit(t, s)

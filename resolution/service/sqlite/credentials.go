@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -14,8 +15,8 @@ import (
 
 // AddKey stores a key and returns the record with a new ID and Public. A test
 // key is added to the TestOrganization of the given organization. Errors:
-// ErrNotFound for an unknown organization, ErrExists for a known hash,
-// resolution.ErrInvalid for a label of more than 100 characters or with
+// ErrNotFound for an unknown organization or a Maker that is revoked, ErrExists for a
+// known hash, resolution.ErrInvalid for a label of more than 100 characters or with
 // unprintable ones.
 func (s *Accounts) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 	k.Label = strings.TrimSpace(k.Label)
@@ -44,6 +45,15 @@ func (s *Accounts) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 			}
 			k.Organization = test
 		}
+		if k.Maker != 0 { // in this change, so that a key that is being revoked makes none
+			valid, err := t.sql.Row("SELECT public FROM keys WHERE id = ? AND revoked IS NULL", []any{k.Maker}, &k.MakerPublic)
+			if err != nil {
+				return err
+			}
+			if !valid {
+				return fmt.Errorf("the key that makes it: %w", state.ErrNotFound)
+			}
+		}
 		taken, err := t.sql.Row("SELECT 1 FROM keys WHERE hash = ?", []any{k.Hash[:]}, new(int))
 		if err != nil {
 			return err
@@ -51,9 +61,9 @@ func (s *Accounts) AddKey(ctx context.Context, k state.Key) (state.Key, error) {
 		if taken {
 			return fmt.Errorf("key: %w", state.ErrExists)
 		}
-		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked, operations, networks, spending_limit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		if k.ID, err = t.sql.Insert("INSERT INTO keys(public, organization, label, hash, hint, created, expires, revoked, operations, networks, spending_limit, makes_keys, maker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.Public, k.Organization, k.Label, k.Hash[:], k.Hint, millis(k.Created), optional(k.Expires), optional(k.Revoked),
-			strings.Join(k.Operations, ","), strings.Join(k.NetworkTexts(), ","), orNull(k.Limit, k.Limit == 0)); err != nil {
+			strings.Join(k.Operations, ","), strings.Join(k.NetworkTexts(), ","), orNull(k.Limit, k.Limit == 0), k.MakesKeys, orNull(k.Maker, k.Maker == 0)); err != nil {
 			return err
 		}
 		return t.raiseCredentials()
@@ -100,33 +110,45 @@ func (s *Accounts) LimitKey(ctx context.Context, public string, credits int64) e
 	})
 }
 
-// KeyLeft returns how many credits a key may still spend; limited is false for any
-// number.
+// makerOf selects the key that made key k, if what k spends counts for it too. A test key
+// spends the credits of another ledger than a live key that made it.
+const makerOf = "(SELECT m.id FROM keys m WHERE m.id = k.maker AND m.organization = k.organization)"
+
+// KeyLeft returns how many credits a key may still spend, by its own limit and by those of
+// the keys that made it; limited is false for any number.
 func (s *Accounts) KeyLeft(ctx context.Context, key int64) (left int64, limited bool, err error) {
-	var limit *int64
-	var spent int64
-	err = s.db.reads.QueryRowContext(ctx, "SELECT spending_limit, spent FROM keys WHERE id = ?", key).Scan(&limit, &spent)
-	if err != nil || limit == nil {
+	var least *int64
+	err = s.db.reads.QueryRowContext(ctx, `WITH RECURSIVE makers(id) AS (
+			SELECT ?1 UNION ALL SELECT `+makerOf+` FROM makers JOIN keys k ON k.id = makers.id
+		) SELECT min(k.spending_limit - k.spent) FROM makers JOIN keys k ON k.id = makers.id`, key).Scan(&least)
+	if err != nil || least == nil {
 		return 0, false, unavailable(err)
 	}
-	return max(*limit-spent, 0), true, nil
+	return max(*least, 0), true, nil
 }
 
-// RevokeKey revokes a key by its public id. Revoking it again changes nothing and
-// is no error. An unknown id is ErrNotFound.
-func (s *Accounts) RevokeKey(ctx context.Context, public string, now time.Time) error {
+// madeBy selects the IDs of the keys that key ?1 made, and of those that they made.
+const madeBy = "(WITH RECURSIVE made(id) AS (SELECT id FROM keys WHERE maker = ?1 UNION ALL SELECT k.id FROM made JOIN keys k ON k.maker = made.id) SELECT id FROM made)"
+
+// MadeKeys lists the keys that a key made, and those that they made, the oldest first.
+func (s *Accounts) MadeKeys(ctx context.Context, key int64) ([]state.Key, error) {
+	return collect(ctx, s.db.reads, scanKey, keyColumns+" WHERE k.id IN "+madeBy+" ORDER BY k.id", key)
+}
+
+// RevokeKey revokes a key by its public id, and with made those that it made. Revoking it
+// again changes nothing and is no error. An unknown id is ErrNotFound.
+func (s *Accounts) RevokeKey(ctx context.Context, public string, made bool, now time.Time) error {
 	return s.db.writer.Write(ctx, func(t *tx) error {
-		var revoked *int64
-		found, err := t.sql.Row("SELECT revoked FROM keys WHERE public = ?", []any{public}, &revoked)
+		var id int64
+		found, err := t.sql.Row("SELECT id FROM keys WHERE public = ?", []any{public}, &id)
 		switch {
 		case err != nil:
 			return err
 		case !found:
 			return fmt.Errorf("key %q: %w", public, state.ErrNotFound)
-		case revoked != nil:
-			return nil
 		}
-		if err := t.sql.Exec("UPDATE keys SET revoked = ? WHERE public = ?", millis(now), public); err != nil {
+		n, err := t.sql.Update("UPDATE keys SET revoked = ?2 WHERE revoked IS NULL AND (id = ?1 OR ?3 AND id IN "+madeBy+")", id, millis(now), made)
+		if err != nil || n == 0 {
 			return err
 		}
 		return t.raiseCredentials()
@@ -134,14 +156,16 @@ func (s *Accounts) RevokeKey(ctx context.Context, public string, now time.Time) 
 }
 
 const keyColumns = `SELECT k.id, k.public, k.organization, k.label, k.hash, k.hint, k.created, k.expires, k.revoked, k.operations, k.networks, coalesce(k.spending_limit, 0), k.spent,
-	o.test_of IS NOT NULL FROM keys k JOIN organizations o ON o.id = k.organization`
+	o.test_of IS NOT NULL, k.makes_keys, coalesce(k.maker, 0), coalesce((SELECT m.public FROM keys m WHERE m.id = k.maker), '')
+	FROM keys k JOIN organizations o ON o.id = k.organization`
 
 func scanKey(row interface{ Scan(...any) error }) (k state.Key, err error) {
 	var hash []byte
 	var created int64
 	var expires, revoked *int64
 	var operations, networks string
-	err = row.Scan(&k.ID, &k.Public, &k.Organization, &k.Label, &hash, &k.Hint, &created, &expires, &revoked, &operations, &networks, &k.Limit, &k.Spent, &k.Test)
+	err = row.Scan(&k.ID, &k.Public, &k.Organization, &k.Label, &hash, &k.Hint, &created, &expires, &revoked, &operations, &networks, &k.Limit, &k.Spent, &k.Test,
+		&k.MakesKeys, &k.Maker, &k.MakerPublic)
 	copy(k.Hash[:], hash)
 	k.Created, k.Expires, k.Revoked = moment(created), optionalMoment(expires), optionalMoment(revoked)
 	if operations != "" {
@@ -167,10 +191,25 @@ func splitNetworks(text string) (networks []netip.Prefix, err error) {
 	return networks, nil
 }
 
-// Keys lists the keys of an organization and its test keys, the oldest first,
-// with expired and revoked ones.
-func (s *Accounts) Keys(ctx context.Context, organization int64) ([]state.Key, error) {
-	return collect(ctx, s.db.reads, scanKey, keyColumns+" WHERE ?1 IN (k.organization, o.test_of) ORDER BY k.id", organization)
+// Keys lists the chosen keys, the newest first, with expired and revoked ones.
+func (s *Accounts) Keys(ctx context.Context, c state.KeyChoice) ([]state.Key, error) {
+	return collect(ctx, s.db.reads, scanKey, keyColumns+` WHERE k.organization IN (SELECT id FROM organizations WHERE id = ?1 OR test_of = ?1) AND (?2 = 0 OR k.id < ?2)
+		AND (NOT ?3 OR o.test_of IS NOT NULL)
+		AND (?4 = '' OR instr(lower(k.label), lower(?4)) > 0 OR instr(k.public, ?4) > 0 OR k.hint = ltrim(?4, '.…'))
+		ORDER BY k.id DESC LIMIT ?5`, c.Organization, c.Before, c.Test, strings.TrimSpace(c.Search), cmp.Or(c.Limit, -1))
+}
+
+// FindKey finds a key by its public id, among those of an organization and its test keys,
+// or among all if organization is 0. Otherwise it is ErrNotFound.
+func (s *Accounts) FindKey(ctx context.Context, organization int64, public string) (state.Key, error) {
+	found, err := collect(ctx, s.db.reads, scanKey, keyColumns+" WHERE k.public = ?1 AND (?2 = 0 OR ?2 IN (k.organization, o.test_of))", strings.TrimSpace(public), organization)
+	if err != nil {
+		return state.Key{}, err
+	}
+	if len(found) == 0 {
+		return state.Key{}, fmt.Errorf("key: %w", state.ErrNotFound)
+	}
+	return found[0], nil
 }
 
 // RotateSecret gives an organization a new callback secret. The previous one stays

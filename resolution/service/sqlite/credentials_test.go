@@ -41,17 +41,17 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	if err := s.RevokeKey(t.Context(), k.Public, noon.Add(time.Minute)); err != nil {
+	if err := s.RevokeKey(t.Context(), k.Public, false, noon.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RevokeKey(t.Context(), k.Public, noon.Add(time.Hour)); err != nil {
+	if err := s.RevokeKey(t.Context(), k.Public, false, noon.Add(time.Hour)); err != nil {
 		t.Errorf("revoked again: %v", err)
 	}
-	if err := s.RevokeKey(t.Context(), "key_0123456789abcdef", noon); !errors.Is(err, state.ErrNotFound) {
+	if err := s.RevokeKey(t.Context(), "key_0123456789abcdef", false, noon); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("revoked nothing: %v, want ErrNotFound", err)
 	}
 	want.Revoked = noon.Add(time.Minute) // the first time counts
-	if keys, err := s.Keys(t.Context(), org); err != nil || len(keys) != 1 || !reflect.DeepEqual(keys[0], want) {
+	if keys, err := s.Keys(t.Context(), state.KeyChoice{Organization: org}); err != nil || len(keys) != 1 || !reflect.DeepEqual(keys[0], want) {
 		t.Errorf("got %+v (%v), want %+v", keys, err, want)
 	}
 }
@@ -137,8 +137,8 @@ func TestCredentialsVersion(t *testing.T) {
 		}, false},
 		{"add key", func() error { key, err = s.AddKey(ctx, state.Key{Organization: org, Created: noon}); return err }, true},
 		{"rotate", func() error { return s.RotateSecret(ctx, org, []byte("x"), noon, noon) }, true},
-		{"revoke", func() error { return s.RevokeKey(ctx, key.Public, noon) }, true},
-		{"revoke again", func() error { return s.RevokeKey(ctx, key.Public, noon) }, false},
+		{"revoke", func() error { return s.RevokeKey(ctx, key.Public, false, noon) }, true},
+		{"revoke again", func() error { return s.RevokeKey(ctx, key.Public, false, noon) }, false},
 	} {
 		before, err := s.CredentialsVersion(ctx)
 		if err != nil {
@@ -204,7 +204,7 @@ func TestLimitKey(t *testing.T) {
 	org := organization(t, s, "limited", 100)
 	key := limitedKey(t, s, org, 10)
 	public := ""
-	if keys, err := s.Keys(t.Context(), org); err == nil {
+	if keys, err := s.Keys(t.Context(), state.KeyChoice{Organization: org}); err == nil {
 		public = keys[0].Public
 	}
 	enter := func(kind state.Kind, credits int64, of uuid.UUID) func() error {
@@ -254,7 +254,7 @@ func TestLimitKey(t *testing.T) {
 			t.Errorf("a limit of %d: %v", credits, err)
 		}
 	}
-	if keys, err := s.Keys(t.Context(), org); err != nil || keys[0].Spent != 100 || keys[0].Limit != 0 {
+	if keys, err := s.Keys(t.Context(), state.KeyChoice{Organization: org}); err != nil || keys[0].Spent != 100 || keys[0].Limit != 0 {
 		t.Errorf("keys %+v, %v", keys, err)
 	}
 	audit(t, s)

@@ -52,7 +52,7 @@ func TestTestKeysHaveTheirOwnLedger(t *testing.T) {
 	if _, err := s.AddKey(t.Context(), state.Key{Organization: test, Hash: [32]byte{9}, Created: noon}); !errors.Is(err, resolution.ErrInvalid) {
 		t.Errorf("a live key of the test organization: %v, want ErrInvalid", err)
 	}
-	if listed, err := s.Keys(t.Context(), org); err != nil || len(listed) != 2 || !listed[0].Test {
+	if listed, err := s.Keys(t.Context(), state.KeyChoice{Organization: org}); err != nil || len(listed) != 2 || !listed[0].Test {
 		t.Errorf("keys of the owner: %+v, %v", listed, err)
 	}
 	if all, err := s.Organizations(t.Context()); err != nil || len(all) != 1 {

@@ -2,7 +2,7 @@ package sqlite
 
 // schemaFormat is the number of the schema. It grows when the schema changes, or what its
 // columns hold.
-const schemaFormat = 6
+const schemaFormat = 7
 
 const otherFormat = "use the program that wrote it, or name another folder to begin a new state"
 
@@ -65,8 +65,12 @@ CREATE TABLE keys(
 	operations TEXT NOT NULL DEFAULT '', -- that it may call, by commas; empty for all
 	networks TEXT NOT NULL DEFAULT '', -- that it may call from, by commas; empty for all
 	spending_limit INTEGER, -- credits that it may spend in all; null for any number
-	spent INTEGER NOT NULL DEFAULT 0 -- with open reservations; changes with the ledger
+	spent INTEGER NOT NULL DEFAULT 0, -- with open reservations, and with what the keys that it made spend; changes with the ledger
+	makes_keys INTEGER NOT NULL DEFAULT 0 CHECK(makes_keys IN (0, 1)),
+	maker INTEGER REFERENCES keys -- the key that made it; null if an operator did
 ) STRICT;
+CREATE INDEX keys_organization ON keys(organization);
+CREATE INDEX keys_maker ON keys(maker) WHERE maker IS NOT NULL;
 
 CREATE TABLE secrets(
 	id INTEGER PRIMARY KEY,

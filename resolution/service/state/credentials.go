@@ -43,6 +43,29 @@ type Key struct {
 
 	Operations []string       // that it may call; nil for all
 	Networks   []netip.Prefix // that it may call from; nil for all
+
+	MakesKeys   bool   // the right to make keys, and to revoke those of others
+	Maker       int64  // the key that made it, 0 if an operator did; what it spends counts for its maker too
+	MakerPublic string // public id of Maker
+}
+
+// Narrowed reports whether anything limits what the key can be used for.
+func (k Key) Narrowed() bool {
+	return k.Limit != 0 || !k.Expires.IsZero() || len(k.Operations) > 0 || len(k.Networks) > 0
+}
+
+// Valid reports whether the key is accepted at a time.
+func (k Key) Valid(now time.Time) bool {
+	return k.Revoked.IsZero() && (k.Expires.IsZero() || now.Before(k.Expires))
+}
+
+// KeyChoice selects keys of an organization and its test keys.
+type KeyChoice struct {
+	Organization int64
+	Test         bool   // only test keys
+	Search       string // part of the label or of the id, or the Hint
+	Before       int64  // only keys with a lower ID; 0 for all
+	Limit        int    // 0 for any number
 }
 
 // May reports whether the key may call an operation.

@@ -17,7 +17,7 @@ var planted = worldtest.Bugs{
 	{"a balance is not written with its entry", "resolution/service/sqlite/accounting.go",
 		"\ta.changed = true\n", "\ta.changed = reserved == 0\n"},
 	{"a key passes its limit with its last call", "resolution/service/sqlite/accounting.go",
-		"k.spent-available > *k.limit", "k.spent >= *k.limit"},
+		"available < 0 && -available > left", "available < 0 && left <= 0"},
 	{"what a key has spent is counted in memory alone", "resolution/service/sqlite/tx.go",
 		"\tif err := t.writeSpenders(); err != nil {\n\t\treturn err\n\t}\n", ""},
 	{"the balance of a group that was rolled back is used again", "resolution/service/sqlite/tx.go",

@@ -27,7 +27,7 @@ func (h *history) check(ctx context.Context, s *sqlite.Store) {
 		h.unexpected("read the ledger", err)
 		balance, read := s.Balance(ctx, o.id)
 		h.unexpected("read the balance", read)
-		keys, listed := s.Keys(ctx, o.id)
+		keys, listed := s.Keys(ctx, state.KeyChoice{Organization: o.id})
 		h.unexpected("list keys", listed)
 		spent, summed := s.Spent(ctx, o.id)
 		h.unexpected("sum what is spent", summed)
@@ -221,7 +221,7 @@ func (h *history) unsettled(ctx context.Context, s *sqlite.Store) (all []string)
 	for _, o := range h.plan.organizations {
 		balance, err := s.Balance(ctx, o.id)
 		h.unexpected("read the balance", err)
-		keys, err := s.Keys(ctx, o.id)
+		keys, err := s.Keys(ctx, state.KeyChoice{Organization: o.id})
 		h.unexpected("list keys", err)
 		if balance.Reserved != 0 {
 			all = append(all, fmt.Sprintf("%d credits are reserved for ever", balance.Reserved))

@@ -117,6 +117,6 @@ func newHandler(t *testing.T) (handler http.Handler, good, revoked string) {
 	}
 	good, _ = key()
 	revoked, added := key()
-	check(kept.RevokeKey(t.Context(), added.Public, time.Now()))
+	check(kept.RevokeKey(t.Context(), added.Public, false, time.Now()))
 	return s.Public(), good, revoked
 }

@@ -61,7 +61,6 @@ func TestSchemaColumns(t *testing.T) {
 	operations := slices.Concat(resolution.SingleRecord, resolution.Keyword)
 	var lines []string // in the order in which they are first seen
 	of := map[string][]string{}
-	var header string
 	for _, op := range operations {
 		args := []string{"schema", string(op), "--dialect", "markdown", "--keep", "none", "--resolver", "https://service.example"}
 		if !op.IsKeyword() {
@@ -71,9 +70,8 @@ func TestSchemaColumns(t *testing.T) {
 			args = append(args, "--hem-profiles", "plain,uid2,google")
 		}
 		table := slices.Collect(strings.Lines(clitest.RunRaw(t, args...)))
-		header = withoutRule(table[0]) + withoutRule(table[1])
 		for _, line := range table[2:] {
-			line = withoutRule(line)
+			line = shortened(line)
 			if of[line] == nil {
 				lines = append(lines, line)
 			}
@@ -91,16 +89,20 @@ func TestSchemaColumns(t *testing.T) {
 	}
 	page := bytes.NewBufferString(text)
 	for _, group := range groups {
-		fmt.Fprintf(page, "\n### %s\n\n%s%s", group, header, rows[group])
+		fmt.Fprintf(page, "\n### %s\n\n| column | type | null | meaning |\n|---|---|---|---|\n%s", group, rows[group])
 	}
 	requireFile(t, path, page.String())
 }
 
-// withoutRule is a line of a table without its last cell, which says where the rule of a column is
-// from: pages have links for that.
-func withoutRule(line string) string {
-	cells := strings.Split(strings.TrimSuffix(line, "|\n"), "|")
-	return strings.Join(cells[:len(cells)-1], "|") + "|\n"
+// shortened is a line of a table with the unit of a column behind its meaning, and without the cell
+// that says where its rule is from: the page has links for that.
+func shortened(line string) string {
+	cells := strings.Split(line, "|")
+	unit, meaning := strings.TrimSpace(cells[4]), strings.TrimSpace(cells[5])
+	if unit != "" {
+		meaning += " (" + unit + ")"
+	}
+	return strings.Join(append(cells[:4], " "+meaning+" ", "\n"), "|")
 }
 
 // blockOf names a line's table on the page, by the operations that have the line.

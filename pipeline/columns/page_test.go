@@ -33,7 +33,7 @@ func TestPageOfColumns(t *testing.T) {
 		}
 		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		switch name := strings.Trim(row[0], "` "); {
-		case len(row) == 5 && strings.HasPrefix(row[0], " `"):
+		case len(row) == 4 && strings.HasPrefix(row[0], " `"):
 			types[heading][name] = strings.Trim(row[1], "`")
 			blocks[heading] = append(blocks[heading], name+" "+types[heading][name])
 		case len(row) == 2:

@@ -28,7 +28,8 @@ const (
 	// numbers lose what is dialled inside their country, revenue has bounds in US dollars alone,
 	// and values of services that are none are left out. 5: a row group ends by its rows.
 	// 6: a cell may have a name, mailto:, for= or separators around its identifier.
-	RulesVersion = 6
+	// 7: a list with one value is that value.
+	RulesVersion = 7
 )
 
 // HEMTypes are the digest types of profile plain, in column order.

@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -75,6 +76,53 @@ func TestCanonicalKeysOfLists(t *testing.T) {
 		}
 		if !slices.Equal(got, f.want) || text != f.err {
 			t.Errorf("%s: %q, %q, want %q, %q", f.cell, got, text, f.want, f.err)
+		}
+	}
+}
+
+// A list with one value is that value, whatever becomes of several; nulls do not count.
+func TestListOfOne(t *testing.T) {
+	for _, f := range []struct {
+		op   resolution.Operation
+		cell string
+		want string // the key, or the reason to reject it
+	}{
+		{resolution.EmailToHEM, `["ada@bakery.example"]`, "ada@bakery.example"},
+		{resolution.EmailToHEM, `[null,"ada@bakery.example",""]`, "ada@bakery.example"},
+		{resolution.EmailToHEM, `["c4ca4238a0b923820dcc509a6f75849b"]`, "c4ca4238a0b923820dcc509a6f75849b"},
+		{resolution.EmailToHEM, `[]`, "empty"},
+		{resolution.EmailToHEM, `[null]`, "empty"},
+		{resolution.EmailToHEM, `["",null]`, "empty"},
+		{resolution.EmailToHEM, `["nobody"]`, "invalid_email"},
+		{resolution.EmailToHEM, `["ada@bakery.example","bob@bakery.example"]`, "multiple"},
+		{resolution.EmailToHEM, `["ada@bakery.example","bob"]`, "multiple"},
+		{resolution.IPToCompany, `["192.31.196.1"]`, "192.31.196.1"},
+		{resolution.IPToCompany, `[]`, "empty"},
+		{resolution.IPToCompany, `["192.31.196.1","192.31.196.2"]`, "multiple"},
+		{resolution.IPToCompany, `[2001:db8::1]:80`, "2001:db8::1"},
+		{resolution.Enrichment, `["https://www.network.example/in/Ada"]`, "network.example/in/ada"},
+		{resolution.Enrichment, `[null]`, "empty"},
+		{resolution.Enrichment, `["network.example/in/ada","network.example/in/bob"]`, "multiple"},
+	} {
+		cells := array.NewStringBuilder(memory.DefaultAllocator)
+		cells.AppendValues([]string{f.cell, "other"}, nil)
+		column := cells.NewStringArray()
+		for _, m := range []Multiple{"", First, Last, Each} {
+			if f.want == "multiple" && m != "" {
+				continue
+			}
+			k := keyer{f.op, Reading{Profiles: profile.Rules{Hosts: []string{"network.example"}}, Multiple: m}}
+			in := &sources.Batch{Rows: []int64{1, 2}, Columns: []*array.String{column}}
+			b, all := &columns.Batch{}, k.spread(in, 0)
+			all.begin(b, in, nil, false, 0)
+			k.keys(b, all)
+			got := string(b.Keys.At(0))
+			if b.Outcomes[0] == outcome.Rejected {
+				got = b.Reasons[0]
+			}
+			if got != f.want {
+				t.Errorf("%s of %s with %q: %q, want %q", f.op, f.cell, m, got, f.want)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"net/netip"
 
+	"github.com/leadetl/leadetl/internal/jsonlist"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
@@ -77,6 +78,9 @@ func (k keyer) keys(b *columns.Batch, rows spread) {
 		cell := values[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]]
 		more, err := k.append(b, cell)
 		if err != nil {
+			if several, _ := jsonlist.Texts(text(cell)); len(several) > 1 {
+				err = email.ErrMultiple // of whatever kind
+			}
 			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, err.Error()
 		} else if more || rows.several != nil && rows.several[i] {
 			b.More++

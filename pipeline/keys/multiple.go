@@ -32,7 +32,7 @@ const MaxValues = 50
 func (m Multiple) of(cell string, values []string) []string {
 	switch n := len(values); {
 	case n == 1 && values[0] != cell:
-		return values // a list of one
+		return values // a list with one value, or none
 	case n < 2:
 	case m == First:
 		return values[:1]
@@ -54,11 +54,12 @@ type spread struct {
 	parts       []int32 // which identifier of its cell a row has, from 1; nil without Each
 }
 
-// spread cuts the cells of a batch that have several identifiers.
+// spread cuts the cells of a batch that have several identifiers. A list with one value becomes
+// that value, whatever Multiple says.
 func (k keyer) spread(in *sources.Batch, identifier int) spread {
 	cells := in.Columns[identifier]
 	all := spread{identifiers: cells}
-	if m := k.reading.Multiple; m == "" {
+	if k.reading.Multiple == "" && !mayHaveList(cells) {
 		return all
 	}
 	values := array.NewStringBuilder(memory.DefaultAllocator)
@@ -91,6 +92,17 @@ func (k keyer) spread(in *sources.Batch, identifier int) spread {
 		all.parts = nil
 	}
 	return all
+}
+
+// mayHaveList reports whether a cell begins as a list in JSON does.
+func mayHaveList(cells *array.String) bool {
+	values, offsets := cells.ValueBytes(), cells.ValueOffsets()
+	for i, to := range offsets[1:] {
+		if from := offsets[i]; from < to && values[from-offsets[0]] == '[' {
+			return true
+		}
+	}
+	return false
 }
 
 // begin sets b to the rows, without keys. An identifier column that is kept has the identifier of

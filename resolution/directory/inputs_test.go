@@ -65,6 +65,26 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// TestListOfOne: a list with one value is that value in every column, an empty one is none.
+func TestListOfOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.jsonl")
+	text := `{"domain":["a.example"],"name":["A",null],"city":[],"state":[null],"about":["x","y"],"year_founded":[1999]}` + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := Import(t.Context(), dir, Files{Companies: path}, lax()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := mustOpen(t, dir).Company("a.example")
+	if err != nil || c == nil {
+		t.Fatalf("%v, %v", c, err)
+	}
+	if c.Name != "A" || c.Address != (resolution.Address{}) || c.About != `["x","y"]` || c.YearFounded == nil || *c.YearFounded != 1999 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestCalled: columns are found under the names the caller says.
 func TestCalled(t *testing.T) {
 	companies := source(t, "c.csv", "Web Site,Firm\na.example,A\n")

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/leadetl/leadetl/internal/jsonlist"
 	"github.com/leadetl/leadetl/internal/nullword"
 )
 
@@ -20,7 +21,7 @@ var Fields = []string{
 const separator = ";"
 
 // Cells are the fields of a search as text: Cells(name) returns the cell of one of
-// Fields, or "". Lists have ; between their values; empty values do not count.
+// Fields, or "". Lists have ; between their values, or are JSON; empty values do not count.
 type Cells func(name string) string
 
 // Read makes a query of cells. today is any time of the present day. For an invalid
@@ -57,9 +58,9 @@ func (l Limits) Read(cell Cells, today time.Time, count bool) (q Query, reason s
 	return q, ""
 }
 
-// IsEmpty reports whether a cell is empty or a null word.
+// IsEmpty reports whether a cell is empty, a null word or an empty list.
 func IsEmpty(cell string) bool {
-	text := Trimmed(cell)
+	text := Trimmed(jsonlist.Only(cell))
 	return text == "" || nullword.Is(text)
 }
 
@@ -95,9 +96,9 @@ func (r *reader) fault(field string, wrong Fault) (fine bool) {
 	return false
 }
 
-// text returns a trimmed cell; "" for a null word.
+// text returns a trimmed cell; "" for a null word. A list with one value is that value.
 func (r *reader) text(field string) string {
-	text := Trimmed(r.cell(field))
+	text := Trimmed(jsonlist.Only(r.cell(field)))
 	if IsEmpty(text) {
 		return ""
 	}
@@ -111,7 +112,12 @@ func (r *reader) text(field string) string {
 // list reads the folded values of a list, sorted and without duplicates, because their
 // order means nothing.
 func (r *reader) list(field string, most int, read Term) (values []string) {
-	for item := range strings.SplitSeq(r.text(field), separator) {
+	text := r.text(field)
+	items, isList := jsonlist.Texts(text)
+	if !isList {
+		items = strings.Split(text, separator)
+	}
+	for _, item := range items {
 		if item = Trimmed(item); item == "" {
 			continue
 		}

@@ -42,6 +42,8 @@ func TestKeysOfCells(t *testing.T) {
 				`"job_title_inclusions":["vp"],"keywords":["crm"],"lead_type":"b2b","limit":10,"limit_of_hems":1,"page":3,"states":["CA","TX"],"super_enrichment":true,"zips":["02108","78701-1234"]}`},
 		{"cells that say they are empty", `keywords=crm|cities=null|states=N/A|zips=none|lead_type=-|date_start=undefined|limit= |page=NULL|deanonymize=n/a`,
 			`{` + days + `,"keywords":["crm"],"limit":1000,"limit_of_hems":20}`},
+		{"lists of files that have such", `keywords=["crm",null,"a; b"]|cities=[]|states=["tx"]|limit=["10"]|limit_of_hems=[null]`,
+			`{` + days + `,"keywords":["a; b","crm"],"limit":10,"limit_of_hems":20,"states":["TX"]}`},
 		{"what is false", `keywords=crm|deanonymize=0|super_enrichment=No`, `{` + days + `,"keywords":["crm"],"limit":1000,"limit_of_hems":20}`},
 		{"numbers of programs without whole ones", `keywords=crm|limit=0100.0|limit_of_hems=5.|page=1.00`, `{` + days + `,"keywords":["crm"],"limit":100,"limit_of_hems":5,"page":1}`},
 		{"a first day alone", `keywords=crm|date_start=2026-11-01`, `{"date_end":"2026-11-08","date_start":"2026-11-01","keywords":["crm"],"limit":1000,"limit_of_hems":20}`},

@@ -2,15 +2,14 @@ package suppression
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/leadetl/leadetl/internal/digestset"
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/internal/jsonlist"
 	"github.com/leadetl/leadetl/internal/nullword"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
@@ -72,28 +71,19 @@ func (b *Builder) Add(cell string) error {
 		return ErrUnreadable
 	}
 	text := strings.TrimFunc(cell, isSurrounding)
-	if text == "" || nullword.Is(text) {
-		return ErrEmpty
-	}
-	if d, ok := email.ParseDigest([]byte(text)); ok {
-		if d.MeansNobody() {
-			return ErrEmpty
-		}
-		e := entryOf(d)
-		b.given[e.algorithm] = true
-		b.add(e)
-		b.entries++
-		return nil
-	}
 	kind := IP
 	if isPage(text) {
 		kind = NetworkURL
 	} else if strings.Contains(text, "@") {
 		kind = Email
 	}
+	values := []string{text}
+	if _, ok := parseDigest(text); !ok { // one in base64 may have a /
+		values = Values(kind, text)
+	}
 	var err error
-	for _, value := range Values(kind, text) {
-		if failed := b.addPlain(value); failed != nil && err != ErrUnreadable {
+	for _, value := range values {
+		if failed := b.addOne(strings.TrimFunc(value, isSurrounding)); failed != nil && err != ErrUnreadable {
 			err = failed
 		}
 	}
@@ -101,10 +91,12 @@ func (b *Builder) Add(cell string) error {
 }
 
 // Values are the identifiers in a cell, as they are written there: the cell itself unless it has
-// several, or is a list in JSON.
+// several, or is a list in JSON. An empty list has one, which is empty.
 func Values(kind Kind, cell string) (all []string) {
-	if all = jsonList(cell); len(all) > 0 {
+	if all, ok := jsonlist.Texts(cell); len(all) > 0 {
 		return all
+	} else if ok {
+		return []string{""}
 	}
 	switch kind {
 	case Email:
@@ -120,26 +112,28 @@ func Values(kind Kind, cell string) (all []string) {
 	return all
 }
 
-// jsonList returns the texts of a list, as files of JSON Lines and Parquet have them in a cell.
-func jsonList(cell string) (all []string) {
-	if !strings.HasPrefix(cell, "[") || json.Unmarshal([]byte(cell), &all) != nil {
-		return nil
-	}
-	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
-}
-
 // isPage reports whether a text is taken for the address of a page.
 func isPage(text string) bool {
 	return strings.Contains(text, "://") || strings.Contains(text, "/") && !strings.Contains(text, "@")
 }
 
-// addPlain adds an identifier.
-func (b *Builder) addPlain(text string) error {
-	err := b.addIdentifier(text)
-	if err == nil {
-		b.entries++
+// addOne adds a digest or an identifier.
+func (b *Builder) addOne(text string) error {
+	if text == "" || nullword.Is(text) {
+		return ErrEmpty
 	}
-	return err
+	if d, ok := email.ParseDigest([]byte(text)); ok {
+		if d.MeansNobody() {
+			return ErrEmpty
+		}
+		e := entryOf(d)
+		b.given[e.algorithm] = true
+		b.add(e)
+	} else if err := b.addIdentifier(text); err != nil {
+		return err
+	}
+	b.entries++
+	return nil
 }
 
 func (b *Builder) addIdentifier(text string) error {

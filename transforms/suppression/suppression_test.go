@@ -165,6 +165,7 @@ func TestAddRefuses(t *testing.T) {
 		cell string
 		want error
 	}{
+		{"[]", ErrEmpty}, {`[null, "", "n/a"]`, ErrEmpty}, {`["jane"]`, ErrUnreadable},
 		{"", ErrEmpty}, {"  ", ErrEmpty}, {"NULL", ErrEmpty}, {"n/a", ErrEmpty},
 		{"d41d8cd98f00b204e9800998ecf8427e", ErrEmpty}, // md5 of nothing
 		{"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", ErrEmpty},
@@ -207,6 +208,8 @@ func TestCellsOfLists(t *testing.T) {
 		{"mailto:jane@x.example, joe@y.example", 2, nil, Email, []string{"jane@x.example", "<joe@y.example>"}},
 		{"jane@x.example; tel; joe@y.example", 2, ErrUnreadable, Email, []string{"jane@x.example", "joe@y.example"}},
 		{"for=8.8.8.8, for=\"[2001:db8::1]:80\"", 2, nil, IP, []string{"8.8.8.8:443", "10.0.0.1, 2001:db8::1"}},
+		{`["jane@x.example",null,"5f0c9e6bd0d2b3fa1e0bd9d8a0d1d0c2"]`, 2, nil, Email, []string{"jane@x.example", `["joe@y.example","JANE@x.example"]`, "5F0C9E6BD0D2B3FA1E0BD9D8A0D1D0C2"}},
+		{`["415-555-9317"]`, 1, nil, Phone, []string{"+1 415 555 9317"}},
 		{"linkedin.com/in/jane linkedin.com/in/joe", 2, nil, NetworkURL, []string{"https://linkedin.com/in/joe", "x.example/a, linkedin.com/in/jane"}},
 	} {
 		b := NewBuilder(rules)

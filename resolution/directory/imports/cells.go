@@ -1,11 +1,11 @@
 package imports
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsonlist"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -34,9 +34,12 @@ func Share(cell string) (f float64, ok bool) {
 }
 
 // EachMember calls do for the members of a cell between semicolons, without empty ones. Lists
-// of Parquet come as JSON.
+// of JSON Lines and Parquet come as JSON.
 func EachMember(cell string, do func(member string)) {
-	if cell != "" && cell[0] == '[' && eachOfJSON(cell, do) {
+	if members, ok := jsonlist.Texts(cell); ok {
+		for _, member := range members {
+			do(trim(member))
+		}
 		return
 	}
 	for cell != "" {
@@ -46,36 +49,6 @@ func EachMember(cell string, do func(member string)) {
 			do(member)
 		}
 	}
-}
-
-// eachOfJSON is EachMember for a JSON array. ok is false for another text.
-func eachOfJSON(cell string, do func(member string)) (ok bool) {
-	var members []string
-	if json.Unmarshal([]byte(cell), (*jsonMembers)(&members)) != nil {
-		return false
-	}
-	for _, member := range members {
-		do(member)
-	}
-	return true
-}
-
-// jsonMembers returns the members of a JSON array as text, without null and empty ones.
-type jsonMembers []string
-
-func (m *jsonMembers) UnmarshalJSON(text []byte) error {
-	var array []json.RawMessage
-	err := json.Unmarshal(text, &array)
-	for _, raw := range array {
-		var member string
-		if json.Unmarshal(raw, &member) != nil {
-			member = string(raw) // a number
-		}
-		if member = strings.TrimSpace(member); member != "" {
-			*m = append(*m, member)
-		}
-	}
-	return err
 }
 
 // EmailKey returns the canonical form of an email or of a digest of one. The text of the

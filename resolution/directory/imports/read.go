@@ -11,12 +11,13 @@ import (
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/inorder"
+	"github.com/leadetl/leadetl/internal/jsonlist"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Row is a line of a file: trimmed cells of the wanted columns, in that order. They are
-// empty if the file has no such column.
+// Row is a line of a file: trimmed cells of the wanted columns, in that order; of a list with
+// one value, that value. They are empty if the file has no such column.
 type Row struct {
 	Line int64 // from 1, of a CSV file; data row of a Parquet file
 	// Cells is valid until the row is parsed, and its texts until it is taken.
@@ -177,7 +178,7 @@ func (b *batches[B]) parseBatch(from *sources.Batch, places []int) batch[B] {
 		}
 		for i := range columns {
 			if c := &columns[i]; c.offsets != nil {
-				cells[i] = trim(c.text[c.offsets[n]-c.first : c.offsets[n+1]-c.first])
+				cells[i] = jsonlist.Only(trim(c.text[c.offsets[n]-c.first : c.offsets[n+1]-c.first]))
 			}
 		}
 		report.Lines++

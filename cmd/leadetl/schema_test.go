@@ -18,7 +18,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/schema and the tables of docs/reference/columns.md")
+var update = flag.Bool("update", false, "rewrite testdata/schema and the tables of columns and settings in docs/reference")
 
 // requireFile compares a text with a file, or rewrites it.
 func requireFile(t *testing.T, path, got string) {

@@ -1,10 +1,6 @@
 package resolution
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Operation names one of the questions the interface answers.
 type Operation string
@@ -65,14 +61,15 @@ func (o Operation) Identifier() Identifier {
 	return ""
 }
 
-// ParseOperation finds the operation called name.
-func ParseOperation(name string) (Operation, error) {
-	var known []string
+// OperationNames are the names of all operations.
+func OperationNames() (names []string) {
 	for _, o := range slices.Concat(SingleRecord, Keyword) {
-		if string(o) == name {
-			return o, nil
-		}
-		known = append(known, string(o))
+		names = append(names, string(o))
 	}
-	return "", fmt.Errorf("unknown operation %q; it is one of %s", name, strings.Join(known, ", "))
+	return names
+}
+
+// ParseOperation finds the operation called name.
+func ParseOperation(name string) (o Operation, known bool) {
+	return Operation(name), slices.Contains(OperationNames(), name)
 }

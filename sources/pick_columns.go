@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/internal/suggest"
 )
 
 // pick returns the indexes of the columns in the file's header. A name matches
@@ -71,7 +72,7 @@ func (f File) NoColumn(advice string, names ...string) error {
 	e.Problem += "; it has: " + strings.Join(shown, ", ") + more
 	e.Advice = advice
 	meant := slices.DeleteFunc(slices.Clone(f.Columns), func(s string) bool {
-		return bare(s) == "" || !slices.ContainsFunc(names, func(name string) bool { return similar(bare(s), bare(name)) })
+		return bare(s) == "" || !slices.ContainsFunc(names, func(name string) bool { return isMeant(name, s) })
 	})
 	if len(meant) > 0 {
 		e.Advice = "Did you mean " + quotedOr(meant) + "? " + e.Advice
@@ -86,6 +87,40 @@ func quotedOr(names []string) string {
 		quoted = append(quoted, strconv.Quote(name))
 	}
 	return strings.Join(quoted, " or ")
+}
+
+// otherNames are words of headers that people write for the columns that the program
+// looks for.
+var otherNames = map[string][]string{
+	"email":       {"mail"},
+	"network_url": {"linkedin", "profile", "url"},
+	"ip":          {"ip", "ipv4", "ipv6", "ipaddr", "remoteaddr"},
+}
+
+// isMeant reports whether a column of a file is probably the one that is looked for by a
+// name.
+func isMeant(name, column string) bool {
+	if a, b := bare(name), bare(column); similar(a, b) || suggest.IsClose(a, b) {
+		return true
+	}
+	return slices.ContainsFunc(otherNames[name], func(word string) bool {
+		return len(word) > 3 && strings.Contains(bare(column), word) || slices.Contains(wordsOf(column), word)
+	})
+}
+
+// wordsOf divides the name of a column where a word ends: at punctuation, or before a
+// capital after a small letter.
+func wordsOf(name string) []string {
+	var parted strings.Builder
+	last := ' '
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.IsUpper(r) && unicode.IsLower(last) {
+			parted.WriteByte(' ')
+		}
+		parted.WriteRune(unicode.ToLower(r))
+		last = r
+	}
+	return strings.FieldsFunc(parted.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // minBegun is how many letters a name must have to be the beginning of another.

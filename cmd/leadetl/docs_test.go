@@ -18,7 +18,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
-	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/answering"
 )
 
@@ -30,7 +30,7 @@ func TestPageOfOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	costs := answering.DefaultCosts()
-	for _, op := range runcmd.OperationNames() {
+	for _, op := range resolution.OperationNames() {
 		if !strings.Contains(string(page), "\n## "+op+"\n") {
 			t.Errorf("docs/operations.md has no section about %s", op)
 		}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/suggest"
 )
 
 // Assignments is a list of name=value that changes settings with defaults. It
@@ -62,7 +64,7 @@ func (a *Assignments) Append(text string) error {
 	name, value, _ := strings.Cut(text, "=")
 	name = strings.ReplaceAll(name, "-", "_")
 	if a.names != nil && !slices.Contains(a.names, name) {
-		return fmt.Errorf("unknown name %q%s; write it as in %s", name, Suggest(name, a.names), a.example)
+		return fmt.Errorf("unknown name %q%s; write it as in %s", name, suggest.Name(name, a.names), a.example)
 	}
 	if err := a.set(name, value); err != nil {
 		return fmt.Errorf("%w; write it as in %s", err, a.example)

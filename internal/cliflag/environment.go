@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/internal/suggest"
 )
 
 // Variable is the environment variable of a flag: LEADETL_MAX_CREDITS for
@@ -47,8 +49,8 @@ func misspelled(flags *pflag.FlagSet) (problems []error) {
 		if !ours || value == "" || slices.Contains(known, variable) {
 			continue
 		}
-		best := nearest(variable, known)
-		if Edits(variable, best) <= min(2, len(name)/3) && len(name) >= minMisspelled {
+		best := suggest.Nearest(variable, known)
+		if suggest.Edits(variable, best) <= min(2, len(name)/3) && len(name) >= minMisspelled {
 			problems = append(problems, fmt.Errorf("unknown environment variable %s; did you mean %s?", variable, best))
 		}
 	}

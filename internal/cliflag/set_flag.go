@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/leadetl/leadetl/internal/suggest"
 )
 
 // setFlag is the flag with key=value pairs for ApplySettings; it is not a key.
@@ -110,7 +112,7 @@ func (k settingsKeys) unknown(written string) error {
 			keys = append(keys, strings.ReplaceAll(name, "-", "_"))
 		}
 	}
-	if hint := Suggest(strings.ReplaceAll(written, "-", "_"), keys); hint != "" {
+	if hint := suggest.Name(strings.ReplaceAll(written, "-", "_"), keys); hint != "" {
 		return fmt.Errorf("unknown key %q%s", written, hint)
 	}
 	return fmt.Errorf("unknown key %q; the keys are the flags that --help-all lists", written)

@@ -154,9 +154,8 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 		*tree = f.tree(value)
 		return
 	}
-	values, isList, err := f.values(name, value)
-	if err != nil {
-		f.fail(key, "%s %v", word, err)
+	values, isList, ok := f.values(key, name, value)
+	if !ok {
 		return
 	}
 	if isList && !f.keys.takesList(name) {
@@ -167,86 +166,100 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 	if f.given[name] {
 		return // variables in it may be unset, so do not expand them
 	}
-	if values, err = f.resolve(flag, values); err != nil {
-		f.fail(key, "%s: %v", word, err)
-		return
-	}
+	texts, ok := f.resolve(word, flag, values)
 	switch {
+	case !ok:
 	case other != nil:
-		*other = values[0]
+		*other = texts[0]
 	case isList:
-		if err := flag.Value.(pflag.SliceValue).Replace(values); err != nil { // each value as it is, including commas
+		if err := flag.Value.(pflag.SliceValue).Replace(texts); err != nil { // each value as it is, including commas
 			f.fail(value, "%s: %v", word, err)
 		}
 	default:
-		if err := f.keys.flags.Set(name, values[0]); err != nil {
-			f.fail(key, "%v", settingError(word, err))
+		if err := f.keys.flags.Set(name, texts[0]); err != nil {
+			f.fail(values[0].at, "%v", settingError(word, err))
 		}
 	}
 }
 
-// values reads the value of a key. A list of name=value may also be written as keys with
-// values.
-func (f *settingsFile) values(name string, value ast.Node) (values []string, isList bool, err error) {
-	pairs, ok := value.(ast.MapNode)
-	if !ok || !f.keys.takesPairs(name) {
-		return scalars(value)
-	}
-	for entries := pairs.MapRange(); entries.Next(); {
-		one, nested, err := scalars(entries.Value())
-		if err != nil || nested {
-			return nil, true, errors.New("takes plain values")
+// written is a plain value, and where it is written.
+type written struct {
+	text string
+	at   ast.Node
+}
+
+// values reads the values of a key: one, those of a list, or, where a list of name=value is
+// taken, keys with values. Problems are noted, each where it is written.
+func (f *settingsFile) values(key ast.MapKeyNode, name string, value ast.Node) (values []written, isList, ok bool) {
+	word := strings.ReplaceAll(name, "-", "_")
+	before := len(f.problems)
+	pairs, isMap := value.(ast.MapNode)
+	list, isSequence := value.(*ast.SequenceNode)
+	switch {
+	case isMap && f.keys.takesPairs(name):
+		for entries := pairs.MapRange(); entries.Next(); {
+			text, err := scalar(entries.Value())
+			if err != nil {
+				f.fail(entries.Key(), "%s takes plain values", word)
+			}
+			values = append(values, written{entries.Key().GetToken().Value + "=" + text, entries.Value()})
 		}
-		values = append(values, entries.Key().GetToken().Value+"="+one[0])
+	case isSequence:
+		for _, item := range list.Values {
+			text, err := scalar(item)
+			if err != nil {
+				f.fail(item, "%s takes a list of plain values", word)
+			}
+			values = append(values, written{text, item})
+		}
+	default:
+		text, err := scalar(value)
+		if err != nil {
+			f.fail(key, "%s %v", word, err)
+		}
+		values = []written{{text, value}}
 	}
-	return values, true, nil
+	return values, isMap || isSequence, len(f.problems) == before
 }
 
 // resolve replaces variables in the values of a key, and makes paths relative
-// to the file's folder. flag is nil for keys that are not flags.
-func (f *settingsFile) resolve(flag *pflag.Flag, values []string) (resolved []string, err error) {
+// to the file's folder. flag is nil for keys that are not flags. Problems are noted.
+func (f *settingsFile) resolve(word string, flag *pflag.Flag, values []written) (texts []string, ok bool) {
 	isPath := false
 	if flag != nil {
 		kind, _ := pflag.UnquoteUsage(flag)
 		isPath = slices.Contains([]string{"file", "folder", "URI"}, kind)
 	}
+	ok = true
 	for _, value := range values {
-		fromFolder := isPath && strings.HasPrefix(value, "./")
-		if value, err = expand(value); err != nil {
-			return nil, err
+		text, err := expand(value.text)
+		if err != nil {
+			f.fail(value.at, "%s: %v", word, err)
+			ok = false
 		}
-		if fromFolder {
-			value = filepath.Join(filepath.Dir(f.path), value)
+		if isPath && strings.HasPrefix(value.text, "./") {
+			text = filepath.Join(filepath.Dir(f.path), text)
 		}
-		resolved = append(resolved, value)
+		texts = append(texts, text)
 	}
-	return resolved, nil
+	return texts, ok
 }
 
-// scalars reads a value of a settings file as text, or as a list of texts.
-func scalars(n ast.Node) (values []string, isList bool, err error) {
+// scalar reads a plain value of a settings file.
+func scalar(n ast.Node) (string, error) {
 	switch n := n.(type) {
-	case *ast.SequenceNode:
-		for _, v := range n.Values {
-			one, nested, err := scalars(v)
-			if err != nil || nested {
-				return nil, true, errors.New("takes a list of plain values")
-			}
-			values = append(values, one...)
-		}
-		return values, true, nil
 	case *ast.StringNode:
-		return []string{n.Value}, false, nil
+		return n.Value, nil
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		return nil, false, errors.New("takes a plain value, without anchor or tag")
+		return "", errors.New("takes a plain value, without anchor or tag")
 	case *ast.NullNode:
-		return nil, false, errors.New("has no value")
+		return "", errors.New("has no value")
 	case *ast.LiteralNode:
-		return []string{n.Value.Value}, false, nil
+		return n.Value.Value, nil
 	case ast.MapNode:
-		return nil, false, errors.New("takes a value, not keys of its own")
+		return "", errors.New("takes a value, not keys of its own")
 	case ast.ScalarNode:
-		return []string{n.GetToken().Value}, false, nil
+		return n.GetToken().Value, nil
 	}
-	return nil, false, errors.New("takes a plain value")
+	return "", errors.New("takes a plain value")
 }

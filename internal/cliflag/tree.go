@@ -93,9 +93,9 @@ func (f *settingsFile) tree(n ast.Node) (t Tree) {
 			t.Members = append(t.Members, Member{name, value})
 		}
 	default:
-		values, _, err := scalars(n)
+		text, err := scalar(n)
 		if err == nil {
-			t.Text, err = expand(values[0])
+			t.Text, err = expand(text)
 		}
 		if err != nil {
 			f.fail(n, "%v", err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 
-	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
@@ -178,7 +178,7 @@ func (s Shape) find(name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%w: they have no column %q%s", ErrIncomparable, name, cliflag.Suggest(name, append(here, there...)))
+	return "", fmt.Errorf("%w: they have no column %q%s", ErrIncomparable, name, suggest.Name(name, append(here, there...)))
 }
 
 // check refuses columns that would show a suppressed person, and names that the changes need.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 
-	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
@@ -128,5 +128,5 @@ func (s Settings) notThere(name string, all []schema.Column) error {
 		return fmt.Errorf("--columns names %q, which is a column of the input; --keep names those, and they come first", name)
 	}
 	return fmt.Errorf("--columns names %q, which %s does not have%s; leadetl schema %s --dialect markdown lists its columns",
-		name, s.Operation, cliflag.Suggest(name, names), s.Operation)
+		name, s.Operation, suggest.Name(name, names), s.Operation)
 }

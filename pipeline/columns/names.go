@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
@@ -69,7 +69,7 @@ func (s Settings) find(old string, before []string, taken map[string]bool) (int,
 	case taken[strings.ToLower(old)]:
 		return 0, fmt.Errorf("cannot rename column %q: it is not from the input, and its name is fixed", old)
 	}
-	return 0, fmt.Errorf("cannot rename column %q: it is not among the kept input columns%s", old, cliflag.Suggest(old, s.Kept))
+	return 0, fmt.Errorf("cannot rename column %q: it is not among the kept input columns%s", old, suggest.Name(old, s.Kept))
 }
 
 // checkNames refuses names that are the same. Case does not matter, because Athena,

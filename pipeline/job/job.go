@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
@@ -130,7 +131,7 @@ func (j Job) Validate() error {
 	}
 	for _, t := range j.HEMTypes {
 		if !slices.Contains(columns.HEMTypes, t) {
-			errs = append(errs, fmt.Errorf("unknown HEM type %q; it is one of md5, sha1, sha256", t))
+			errs = append(errs, fmt.Errorf("unknown HEM type %q%s", t, suggest.OneOf(t, []string{"md5", "sha1", "sha256"})))
 		}
 	}
 	if len(j.HEMProfiles) > 0 && j.Operation != resolution.EmailToHEM {

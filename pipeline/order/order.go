@@ -7,14 +7,13 @@
 package order
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -105,7 +104,7 @@ func (o *Order) Check(op resolution.Operation) error {
 		v, known := values[column]
 		switch {
 		case !known, !columns.CanWant(columns.Settings{Operation: op, Remote: true, HEMTypes: columns.HEMTypes}, column):
-			fail("want names %q, which is no column that a resolver of %s finds%s", column, op, cmp.Or(cliflag.Suggest(column, wantable(op)), "; it is one of "+strings.Join(wantable(op), ", ")))
+			fail("want names %q, which is no column that a resolver of %s finds%s", column, op, suggest.OneOf(column, wantable(op)))
 			continue
 		case op == resolution.EmailToHEM && v.group == resolution.GroupHashes:
 			fail("want names %q, which follows from the email and needs no resolver", column)
@@ -161,7 +160,7 @@ func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
 	for _, column := range s.For {
 		switch {
 		case !slices.Contains(o.Want, column):
-			fail("for names %q, which is not among want%s", column, cliflag.Suggest(column, o.Want))
+			fail("for names %q, which is not among want%s", column, suggest.Name(column, o.Want))
 		case s.Fills != nil && !slices.Contains(s.Fills, column):
 			fail("for names %q, which its entry does not fill; it fills %s", column, strings.Join(s.Fills, ", "))
 		}
@@ -202,7 +201,7 @@ func (s *Step) newCondition(column string, accepts []string) (c condition, err e
 	case !is || v.list:
 		return c, fmt.Errorf("accept names %q; it takes columns with one value, and helpers that begin with email_ or phone_", column)
 	case !isColumn && s.Helpers != nil && !slices.Contains(s.Helpers, column):
-		return c, fmt.Errorf("accept names %q, which is no helper of it: every value would be refused%s", column, cliflag.Suggest(column, s.Helpers))
+		return c, fmt.Errorf("accept names %q, which is no helper of it: every value would be refused%s", column, suggest.Name(column, s.Helpers))
 	}
 	c.guards = g.group
 	return c, nil

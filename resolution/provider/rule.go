@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/jsontree"
+	names "github.com/leadetl/leadetl/internal/suggest"
 )
 
 // Outcome is what an answer of a provider means.
@@ -312,11 +312,8 @@ func suggest(name string, known []string) string {
 	if len(name) > 40 {
 		return ""
 	}
-	if text := cliflag.Suggest(name, known); text != "" {
-		return text
-	}
 	if len(known) > 12 {
-		return ""
+		return names.Name(name, known)
 	}
-	return "; it is one of " + strings.Join(known, ", ")
+	return names.OneOf(name, known)
 }

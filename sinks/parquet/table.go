@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/compress"
 	"github.com/golang/snappy"
 
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
@@ -40,7 +41,7 @@ func ParseCompression(name string) (Compression, error) {
 	case Snappy, Zstd, Uncompressed:
 		return c, nil
 	}
-	return "", fmt.Errorf("unknown compression %q; it is one of snappy, zstd, none", name)
+	return "", fmt.Errorf("unknown compression %q%s", name, suggest.OneOf(name, []string{"snappy", "zstd", "none"}))
 }
 
 func (c Compression) codec() compress.Compression {

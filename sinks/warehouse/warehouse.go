@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
@@ -38,7 +39,7 @@ func Parse(name string, among []Dialect) (Dialect, error) {
 	if d := Dialect(strings.ToLower(name)); slices.Contains(among, d) {
 		return d, nil
 	}
-	return "", fmt.Errorf("unknown dialect %q; it is one of %s", name, strings.Join(Names(among), ", "))
+	return "", fmt.Errorf("unknown dialect %q%s", name, suggest.OneOf(name, Names(among)))
 }
 
 // Names are the names of dialects.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/leadetl/leadetl/internal/suggest"
 )
 
 // Encoding is that of the text of a file.
@@ -31,7 +32,7 @@ var Encodings = []string{string(UTF8), string(UTF16), string(Windows1252), strin
 // ParseEncoding checks the name of an encoding.
 func ParseEncoding(name string) (Encoding, error) {
 	if !slices.Contains(Encodings, name) {
-		return "", fmt.Errorf("unknown encoding %q; it is one of %s", name, strings.Join(Encodings, ", "))
+		return "", fmt.Errorf("unknown encoding %q%s", name, suggest.OneOf(name, Encodings))
 	}
 	return Encoding(name), nil
 }

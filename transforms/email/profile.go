@@ -1,6 +1,10 @@
 package email
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/leadetl/leadetl/internal/suggest"
+)
 
 // Profile is how an address is changed before it is hashed. An address has several
 // HEMs, so a hash without its profile means nothing.
@@ -38,7 +42,7 @@ func ParseProfile(s string) (Profile, error) {
 			return Profile(p), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown email profile %q; it is one of plain, uid2, google", s)
+	return 0, fmt.Errorf("unknown email profile %q%s", s, suggest.OneOf(s, []string{"plain", "uid2", "google"}))
 }
 
 // String returns the name for ParseProfile.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -36,7 +37,7 @@ with the last attempt. Addresses are not shown whole: they may hold secrets.`,
 			switch is {
 			case "", state.Pending, state.Delivered, state.Dead:
 			default:
-				return cli.UsageError(fmt.Errorf("unknown --is %q; it is one of %s, %s, %s", is, state.Pending, state.Delivered, state.Dead))
+				return cli.UsageError(fmt.Errorf("unknown --is %q%s", is, suggest.OneOf(is, []string{string(state.Pending), string(state.Delivered), string(state.Dead)})))
 			}
 			if limit < 1 {
 				return cli.UsageError(fmt.Errorf("--limit is %d; it must be at least 1", limit))

@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -55,7 +56,7 @@ and spend the credits of a ledger for tests alone.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, o := range operations {
 				if !slices.Contains(account.Scopes(), o) {
-					return cli.UsageError(fmt.Errorf("--operation %s: there is no such operation; write one of %s", o, strings.Join(account.Scopes(), ", ")))
+					return cli.UsageError(fmt.Errorf("--operation %s: there is no such operation%s", o, suggest.OneOf(o, account.Scopes())))
 				}
 			}
 			asked := account.NewKey{Test: test, Label: label, Limit: limit, Operations: operations, Networks: networks, Life: time.Duration(expires)}

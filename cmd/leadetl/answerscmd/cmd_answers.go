@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -96,18 +96,11 @@ func (s *stored) filtered(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// operations are the operations of stored answers.
-var operations = slices.Concat(resolution.SingleRecord, []resolution.Operation{resolution.KeywordToLead, resolution.KeywordToLeadCount})
-
 // filter returns the filter from the flags.
 func (s *stored) filter() (answers.Filter, error) {
 	op := resolution.Operation(s.operation)
-	if op != "" && !slices.Contains(operations, op) && !(answers.Scope{Operation: op}).IsProvider() {
-		var names []string
-		for _, o := range operations {
-			names = append(names, string(o))
-		}
-		return answers.Filter{}, cli.UsageError(fmt.Errorf("unknown --operation %q; it is one of %s", s.operation, strings.Join(names, ", ")))
+	if _, known := resolution.ParseOperation(s.operation); op != "" && !known && !(answers.Scope{Operation: op}).IsProvider() {
+		return answers.Filter{}, cli.UsageError(fmt.Errorf("unknown --operation %q%s", s.operation, suggest.OneOf(s.operation, resolution.OperationNames())))
 	}
 	return answers.Filter{Service: strings.TrimRight(s.service, "/"), Operation: op}, nil
 }

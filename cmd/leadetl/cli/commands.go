@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -74,8 +74,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 			names = append(names, below.Name())
 		}
 	}
-	hint := cliflag.Suggest(name, names)
-	if _, err := resolution.ParseOperation(name); err == nil {
+	hint := suggest.Name(name, names)
+	if _, known := resolution.ParseOperation(name); known {
 		hint = fmt.Sprintf("; did you mean %q?", "leadetl run "+name)
 	}
 	return fmt.Errorf("unknown command %q%s; see %s --help", name, hint, c.CommandPath())

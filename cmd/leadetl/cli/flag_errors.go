@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/suggest"
 )
 
 // flagError describes an invalid flag in terms of the command line instead of
@@ -49,5 +50,5 @@ func suggestFlag(name string, known []string) string {
 	if len(name) == 1 {
 		return ""
 	}
-	return cliflag.Suggest("--"+name, flags)
+	return suggest.Name("--"+name, flags)
 }

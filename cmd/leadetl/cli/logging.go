@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/internal/suggest"
 )
 
 // LogFlags are the flags of a command's log.
@@ -45,7 +46,7 @@ func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	var options slog.HandlerOptions
 	var at slog.Level
 	if err := at.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("unknown --log-level %q; it is one of debug, info, warn, error", level)
+		return nil, fmt.Errorf("unknown --log-level %q%s", level, suggest.OneOf(level, []string{"debug", "info", "warn", "error"}))
 	}
 	options.Level = at
 	switch format {

@@ -22,6 +22,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/sources"
@@ -126,7 +127,7 @@ func (f *importFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.fields.Type, "mmdb-type", nil, "`fields` of an MMDB file with the type of organization")
 	kinds := cliflag.NewAssignments("circus=business", nil, func(word, kind string) error {
 		if !slices.Contains(orgtype.Kinds, kind) {
-			return fmt.Errorf("unknown kind %q%s; the kinds are %s", kind, cliflag.Suggest(kind, orgtype.Kinds), strings.Join(orgtype.Kinds, ", "))
+			return fmt.Errorf("unknown kind %q%s; the kinds are %s", kind, suggest.Name(kind, orgtype.Kinds), strings.Join(orgtype.Kinds, ", "))
 		}
 		if f.options.OrgTypes[word] = kind; word == "" {
 			return errors.New("no word")

@@ -17,8 +17,8 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/rows"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/sources/parquetfile"
@@ -194,7 +194,7 @@ func newHead(m *sinks.Manifest, asked []string) (*head, error) {
 	for _, name := range asked {
 		i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no column %q%s; the columns are %s", name, cliflag.Suggest(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("there is no column %q%s; the columns are %s", name, suggest.Name(name, names), strings.Join(names, ", "))
 		}
 		if slices.ContainsFunc(h.columns, all[i].Equal) {
 			return nil, fmt.Errorf("column %q is given twice", name)

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/resolution/provider"
 )
 
@@ -76,7 +76,7 @@ to begin an entry of your own. One of yours with the same name is used in its pl
 		RunE: func(_ *cobra.Command, args []string) error {
 			file, is := provider.ShippedFile(args[0])
 			if !is {
-				return cli.UsageError(fmt.Errorf("there is no entry %q in the program%s; leadetl provider list shows them", args[0], cliflag.Suggest(args[0], provider.Shipped().Names())))
+				return cli.UsageError(fmt.Errorf("there is no entry %q in the program%s; leadetl provider list shows them", args[0], suggest.Name(args[0], provider.Shipped().Names())))
 			}
 			_, err := std.Out.Write(file)
 			return err

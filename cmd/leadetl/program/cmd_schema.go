@@ -67,7 +67,7 @@ prints them.`,
   leadetl schema enrichment --dialect markdown`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later"}),
 		Args:        runcmd.OneOperation,
-		ValidArgs:   runcmd.OperationNames(),
+		ValidArgs:   resolution.OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			operation := ""
 			if len(args) == 1 {

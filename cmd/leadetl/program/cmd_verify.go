@@ -197,8 +197,8 @@ func issuesOf(target warehouse.Dialect, r *verify.Result) ([]warehouse.Issue, er
 // VerifyRules returns the rules of a dataset from the writer's schema.
 // Columns are only ever added, so an older schema is part of the current one.
 func VerifyRules(m *sinks.Manifest) (verify.Rules, bool) {
-	op, err := resolution.ParseOperation(m.Operation)
-	if err != nil || m.SchemaVersion < 1 || m.SchemaVersion > columns.SchemaVersion {
+	op, known := resolution.ParseOperation(m.Operation)
+	if !known || m.SchemaVersion < 1 || m.SchemaVersion > columns.SchemaVersion {
 		return verify.Rules{}, false
 	}
 	return verify.Rules{

@@ -28,6 +28,7 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // NewDoctorCommand returns the command doctor.
@@ -53,7 +54,7 @@ it. It reads no input from standard input.`,
 			cli.ExitBudget: "the account has no credits", cli.ExitTryAgain: "the service or S3 is out of reach", cli.ExitInterrupted: "interrupted",
 		}),
 		Args:      OneOperation,
-		ValidArgs: OperationNames(),
+		ValidArgs: resolution.OperationNames(),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		d := checkup{flags: &f, std: std}

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -54,7 +55,7 @@ not change.`,
 			return f.plan(c.Context(), operation, asJSON, std)
 		},
 	}
-	c.ValidArgs = OperationNames()
+	c.ValidArgs = resolution.OperationNames()
 	f.register(c)
 	cli.Group(c, "Plan", []string{"json"}, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&asJSON, "json", false, "print the plan as JSON")

@@ -27,6 +27,7 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
@@ -128,7 +129,7 @@ relative to the file's folder.`,
   leadetl run --job nightly.yaml`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitRejects: "", cli.ExitBudget: "", cli.ExitTryAgain: "", cli.ExitInterrupted: ""}),
 		Args:        OneOperation,
-		ValidArgs:   OperationNames(),
+		ValidArgs:   resolution.OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			started := time.Now()
 			operation, err := f.settle(c.Context(), c.Flags(), args)
@@ -154,7 +155,7 @@ relative to the file's folder.`,
 func (f *runFlags) reading(store *objects.Store) (sources.Options, error) {
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if !slices.Contains(sources.Encodings, f.encoding) {
-		err = errors.Join(err, fmt.Errorf("--encoding is %q; it is one of %s", f.encoding, strings.Join(sources.Encodings, ", ")))
+		err = errors.Join(err, fmt.Errorf("--encoding is %q%s", f.encoding, suggest.OneOf(f.encoding, sources.Encodings)))
 	}
 	if f.skipLines < 0 {
 		err = errors.Join(err, fmt.Errorf("--skip-lines is %d; it is a number of lines", f.skipLines))
@@ -246,14 +247,6 @@ func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []stri
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
 	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.changes.check(), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags), f.checkCallback(op), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
-}
-
-// OperationNames returns the names of the operations.
-func OperationNames() (names []string) {
-	for _, o := range slices.Concat(resolution.SingleRecord, resolution.Keyword) {
-		names = append(names, string(o))
-	}
-	return names
 }
 
 // OneOperation refuses a second argument, which is probably an input.

@@ -22,6 +22,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/steps"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -105,7 +106,7 @@ are missing, it names their windows, and exits with 5. It is safe to repeat.
 func (f *stepFlags) command(std cli.Streams, short, long, example string, exits map[int]string, do func(ctx context.Context, r *opened, std cli.Streams) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: f.step + " OPERATION --in URI… --out URI --state URI", Short: short, Long: long, Example: example,
-		Annotations: cli.ExitCodes(exits), Args: OneOperation, ValidArgs: OperationNames(),
+		Annotations: cli.ExitCodes(exits), Args: OneOperation, ValidArgs: resolution.OperationNames(),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			started := time.Now()
 			operation, err := f.settle(c.Context(), c.Flags(), args)

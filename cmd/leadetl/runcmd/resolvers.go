@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
@@ -226,7 +227,7 @@ func (s *resolverSettings) set(name string, v cliflag.Tree) error {
 		for _, known := range resolverSettingsByName {
 			names = append(names, known.name)
 		}
-		if meant := cliflag.Suggest(name, names); meant != "" {
+		if meant := suggest.Name(name, names); meant != "" {
 			return v.Errorf("unknown setting %q of resolver %s%s", name, s.name, meant)
 		}
 		return v.Errorf("unknown setting %q of resolver %s; the settings are %s", name, s.name, strings.Join(names, ", "))
@@ -345,7 +346,7 @@ func entriesOf(files []string, read func(path string) ([]byte, error)) (provider
 func (s *resolverSettings) entry(all provider.Entries, op resolution.Operation) (e *provider.Entry, kind resolution.Identifier, err error) {
 	e, known := all[s.name]
 	if !known {
-		return nil, "", s.at.Errorf("there is no provider %s%s; leadetl provider list has those of the program, and providers: FILE adds yours", s.name, cliflag.Suggest(s.name, all.Names()))
+		return nil, "", s.at.Errorf("there is no provider %s%s; leadetl provider list has those of the program, and providers: FILE adds yours", s.name, suggest.Name(s.name, all.Names()))
 	}
 	if op.IsKeyword() {
 		return nil, "", s.at.Errorf("%s asks one service; provider %s has no searches", op, s.name)

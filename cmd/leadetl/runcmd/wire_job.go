@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
@@ -142,8 +143,8 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	var errs []error
 	if operation == "" {
 		errs = append(errs, errors.New("no operation; say which, as in: leadetl run email_to_hem"))
-	} else if _, err := resolution.ParseOperation(operation); err != nil {
-		errs = append(errs, err)
+	} else if _, known := resolution.ParseOperation(operation); !known {
+		errs = append(errs, fmt.Errorf("unknown operation %q%s", operation, suggest.OneOf(operation, resolution.OperationNames())))
 	}
 	job := job.Default(resolution.Operation(operation))
 	job.Sample, job.Column, job.DropIdentifier = f.sample, f.column, f.dropIdentifier
@@ -176,7 +177,7 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 		errs = append(errs, fmt.Errorf("--normalize-names is %q; it is %s or %s", f.normalizeNames, namesSnake, namesKept))
 	}
 	if !slices.Contains(multiples, f.multiple) {
-		errs = append(errs, fmt.Errorf("--multiple is %q; it is one of %s", f.multiple, strings.Join(multiples, ", ")))
+		errs = append(errs, fmt.Errorf("--multiple is %q%s", f.multiple, suggest.OneOf(f.multiple, multiples)))
 	} else if f.multiple != multipleReject {
 		job.Multiple = keys.Multiple(f.multiple)
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/internal/servicename"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/pace"
@@ -33,6 +35,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/resolution/exchange"
+	"github.com/leadetl/leadetl/resolution/provider"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
@@ -529,13 +532,33 @@ func heldText(h answers.Held) string {
 // checkResolver refuses a value of --resolver that is neither the embedded
 // engine nor looks like an address.
 func checkResolver(word string) error {
-	if strings.ContainsAny(word, ":/.") {
+	switch {
+	case strings.Contains(word, "://"):
 		return nil // the client validates addresses
+	case strings.ContainsAny(word, ":/.@"):
+		return withoutScheme(word)
 	}
-	if cliflag.Edits(word, EmbeddedResolver) <= len(EmbeddedResolver)/2 {
-		return fmt.Errorf("--resolver %s: did you mean %s, or an address such as https://leads.example?", word, EmbeddedResolver)
+	if meant := suggest.Name(word, append(provider.Shipped().Names(), EmbeddedResolver)); meant != "" {
+		return fmt.Errorf("--resolver %s%s An address begins with https://", word, meant)
 	}
 	return fmt.Errorf("--resolver %s: write %s, an address such as https://leads.example, or a provider of leadetl provider list; the file of an entry of yours is named by providers in a job file (--job)", word, EmbeddedResolver)
+}
+
+// withoutScheme refuses an address that does not say how to reach it. A service on this
+// machine has no certificate, as a rule. The error repeats no address with a password.
+func withoutScheme(address string) error {
+	if strings.ContainsAny(address, "@?") {
+		return errors.New("--resolver: the address has no scheme; begin it with https://, and leave user and key out")
+	}
+	host, _, _ := strings.Cut(address, "/")
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	scheme := "https://"
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); host == "localhost" || err == nil && ip.IsLoopback() {
+		scheme = "http://"
+	}
+	return fmt.Errorf("--resolver %s: did you mean %s%s?", address, scheme, address)
 }
 
 // checkCallbackURL refuses an address to which no service could post. The error

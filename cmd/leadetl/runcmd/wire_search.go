@@ -110,7 +110,7 @@ func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today
 		return err
 	}
 	_, reason := search.DefaultLimits().Read(f.textOrAny, today, op == resolution.KeywordToLeadCount)
-	return wrongSearch(reason)
+	return f.wrongSearch(reason)
 }
 
 // checkListed refuses flags for a single search if there is a list.
@@ -143,8 +143,8 @@ func (f *searchFlags) checkAlone(flags *pflag.FlagSet) error {
 }
 
 // wrongSearch returns an error with the flag behind a reason, and the correct
-// form.
-func wrongSearch(reason string) error {
+// form. It repeats a wrong day: other values may be of a person.
+func (f *searchFlags) wrongSearch(reason string) error {
 	field, _, wrong := strings.Cut(reason, ":")
 	switch {
 	case !wrong:
@@ -153,7 +153,11 @@ func wrongSearch(reason string) error {
 		return errors.New("--date-start must not be after --date-end, and at most 30 days before it")
 	}
 	i := slices.IndexFunc(searchFields, func(s searchField) bool { return s.name == field })
-	return fmt.Errorf("--%s: write %s", flagOf(field), searchFields[i].form)
+	written := ""
+	if field == "date_start" || field == "date_end" {
+		written = fmt.Sprintf(" %q", f.text(field))
+	}
+	return fmt.Errorf("--%s%s: write %s", flagOf(field), written, searchFields[i].form)
 }
 
 // text returns a field as the text of a cell.

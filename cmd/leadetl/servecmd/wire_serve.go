@@ -59,7 +59,7 @@ func retirementsOf(retirements map[resolution.Operation]service.Retirement) *cli
 		for i, at := range []*time.Time{&r.Deprecated, &r.Sunset} {
 			var err error
 			if *at, err = time.Parse(time.DateOnly, dates[i]); err != nil {
-				return fmt.Errorf("%q is not a date", dates[i])
+				return fmt.Errorf("%q is no day that exists; write one as YYYY-MM-DD", dates[i])
 			}
 		}
 		if len(dates) == 3 {

@@ -1,4 +1,4 @@
-package cliflag
+package suggest
 
 import "testing"
 
@@ -16,8 +16,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-func TestSuggest(t *testing.T) {
-	known := []string{"run", "directory", "version", "header-name", "api-key-file"}
+func TestName(t *testing.T) {
+	known := []string{"run", "directory", "version", "header-name", "api-key-file", "in", "out"}
 	for name, want := range map[string]string{
 		"rnu":       `; did you mean "run"?`,
 		"direktory": `; did you mean "directory"?`,
@@ -29,9 +29,14 @@ func TestSuggest(t *testing.T) {
 		"xn":        "", // another word, not a misspelling of run
 		"rxn":       `; did you mean "run"?`,
 		"rxx":       "",
+		"input":     `; did you mean "in"?`,
+		"ouput":     `; did you mean "out"?`,
+		"outputs":   `; did you mean "out"?`,
+		"outer":     `; did you mean "out"?`,
+		"overall":   "",
 	} {
-		if got := Suggest(name, known); got != want {
-			t.Errorf("Suggest(%q) = %q, want %q", name, got, want)
+		if got := Name(name, known); got != want {
+			t.Errorf("Name(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

@@ -103,8 +103,13 @@ func (d *Decision) resume(previous previousRun) error {
 		return err
 	}
 	judges := d.Run.Order != nil && d.Run.Order.Judges(d.Judged)
-	if judges && previous.manifest == nil {
-		recorded = nil // the first keys decide, so they are counted again, without a call
+	retries, err := d.Run.RetriesUnknown(context.Background())
+	if err != nil {
+		return err
+	}
+	d.Improving = d.Improving || retries && len(recorded) > 0
+	if retries || judges && previous.manifest == nil {
+		recorded = nil // of which parts the calls are is not known; the first keys decide, so they are counted again, without a call
 	}
 	if ours { // a run that has not finished, and may have replaced nothing yet
 		d.Header.Run, d.Header.BegunAt = cmp.Or(previous.header.Run, d.Header.Run), previous.header.BegunAt

@@ -61,6 +61,20 @@ func (r *Run) UnknownWait(ctx context.Context) (reasons []string, err error) {
 	return reasons, nil
 }
 
+// RetriesUnknown reports whether resolvers of an order have unknown calls that the user wants sent
+// once more. Other datasets may have left them, and rows may have gone on without their answers.
+func (r *Run) RetriesUnknown(ctx context.Context) (bool, error) {
+	if r.Order == nil {
+		return false, nil
+	}
+	for _, s := range r.Paid() {
+		if has, err := s.Remote.RetriesAny(ctx, r.Job.Operation); has || err != nil {
+			return has, err
+		}
+	}
+	return false, nil
+}
+
 // Source is what the columns depend on beside job and input.
 func (r *Run) Source() Source {
 	s := Source{Remote: r.Remote != nil || r.Order != nil, Suppress: r.Suppression != nil}

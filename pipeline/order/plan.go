@@ -137,7 +137,7 @@ func (p *Planner) routeOf(text string, k *key, r *result) route {
 	for i, s := range p.chain.order.Steps {
 		answer := &k.answers[i]
 		passed := answer.state == stopped && (i == r.stop || s.ElseNext)
-		if !slices.Contains(r.used, i) && !passed || s.Remote != nil && answer.looked == nil {
+		if !slices.Contains(r.used, i) && !passed && answer.call == 0 || s.Remote != nil && answer.looked == nil {
 			continue
 		}
 		v := p.visitOf(i, answer)

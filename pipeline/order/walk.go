@@ -101,10 +101,31 @@ func (o *Order) next(k *key, closed []bool, run string) (action, result) {
 	w := walk{order: o, key: k, closed: closed, run: run, refused: make([]uint, len(o.Steps))}
 	for {
 		w.result = result{stop: -1, checked: w.checked}
-		if a, again := w.through(); !again {
-			return a, w.result
+		a, again := w.through()
+		switch {
+		case again:
+			continue
+		case a.kind == finish:
+			a = w.retryOpen()
+		}
+		return a, w.result
+	}
+}
+
+// retryOpen sends the open calls once more that the user wants to, and that the row does not need.
+func (w *walk) retryOpen() action {
+	for i, s := range w.order.Steps {
+		if s.Remote == nil || !s.Remote.RetryUnknown || s.Verifies != "" {
+			continue
+		}
+		switch k := &w.key.answers[i]; {
+		case k.state == unlooked:
+			return action{kind: look, step: i}
+		case k.state == absent && k.looked.Retried:
+			return action{kind: ask, step: i}
 		}
 	}
+	return action{}
 }
 
 // through goes through the steps once. again says that a verifier has refused a value.
@@ -170,13 +191,13 @@ func (w *walk) goesOn(i int, s *Step) bool {
 }
 
 // isClosed reports whether a step is not asked about the key any more. What the run has asked before
-// that, it asks again.
+// that, or the user wants sent once more, it asks again.
 func (w *walk) isClosed(i int) bool {
 	if w.closed == nil || !w.closed[i] {
 		return false
 	}
 	l := w.key.answers[i].looked
-	return l == nil || l.Payer != RunOf(w.run, w.order.Steps[i].Name)
+	return l == nil || !l.Retried && l.Payer != RunOf(w.run, w.order.Steps[i].Name)
 }
 
 // verify decides about a step that says something about a value which others have found.
@@ -222,7 +243,7 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 // over by else: next, nor if it has one that is too old: that serves a run without calls, whose row is to be the same.
 // missing says that a is needed to know.
 func (w *walk) passesOver(i int) (a action, passes, missing bool) {
-	if l := w.key.answers[i].looked; l != nil && l.Stale {
+	if l := w.key.answers[i].looked; l != nil && (l.Stale || l.Open != "" && w.key.answers[i].state == absent) {
 		return action{}, false, false
 	}
 	kept := w.result

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -52,8 +53,11 @@ func (s *scripted) look(_ context.Context, keys []string, says func(int, purchas
 			l.Answer = s.answer(s.says, key)
 		case s.stored == nil && s.offline:
 			l = purchase.Looked{Answer: purchase.Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, Decision: purchase.Skip}
-		case s.stored == nil, !s.offline && (has("stale") || has("parked") || has("refused") && !has("mine")):
-			l = purchase.Looked{Decision: purchase.Ask, Stored: s.stored != nil, Stale: has("stale")}
+		case s.stored == nil, !s.offline && (has("stale") || has("parked") || has("unknown") && s.step.Remote.RetryUnknown || has("refused") && !has("mine")):
+			l = purchase.Looked{Decision: purchase.Ask, Stored: s.stored != nil, Stale: has("stale"), Retried: has("unknown")}
+			if has("parked") || has("unknown") {
+				l.Open, l.Payer = answers.Unknown, s.answer(s.stored, key).Run
+			}
 		case l.Answer.Open:
 			l.Decision = purchase.GiveUp
 		}
@@ -103,6 +107,8 @@ func (f fact) play(t *testing.T) (asked, row, said string) {
 				s.Accept = map[string][]string{column: strings.Split(accepts, ",")}
 			case "else":
 				s.ElseNext = true
+			case "retry":
+				s.Remote.RetryUnknown = true
 			case "verifies":
 				s.Verifies = value
 			case "fills":

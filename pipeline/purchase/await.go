@@ -177,7 +177,7 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 		a.Resolution = open.Resolution
 		return c.close(a, answered, refusedAs(a))
 	}
-	if c.buyer.remote.Judged && f.Class == resolution.Invalid && !isGone(f) && !open.MaybeBilled {
+	if c.buyer.remote.Judged && f.Class == resolution.Invalid && !isGone(f) {
 		a := refusal(open.Run, refusedReason(f), f, c.buyer.remote.Price.ofBadRow(f))
 		return c.close(a, refused, refusedAs(a))
 	}

@@ -69,6 +69,7 @@ type call struct {
 	rekeyed    bool          // an earlier request had another one, or may have had
 	first      time.Time     // when its idempotency key was first sent
 	forgets    time.Time     // when the service forgets that, as it said to an earlier process
+	freshKey   bool          // its last request had one
 	chosen     bool          // the user wants it sent once more, however old its key is
 }
 
@@ -88,7 +89,7 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 		c.state = parked
 	case d == Resend:
 		c.state = unknown
-		c.chosen = b.remote.RetryUnknown && f.Sent.Before(b.began)
+		c.chosen = b.remote.retries(f, b.began)
 		c.newKey = b.remote.NewKey && c.chosen
 		if f.Open != answers.Unknown || f.Sent.Before(b.began) { // this process has not counted it
 			b.counters.Unknown(1)
@@ -215,6 +216,7 @@ func (c *call) prepare() error {
 	if err != nil {
 		return err
 	}
+	c.freshKey = c.newKey
 	c.intent, c.newKey, c.rekeyed, c.first, c.forgets = intent, false, intent.Rekeyed, intent.FirstSent, intent.Deadline
 	return nil
 }
@@ -288,12 +290,19 @@ func (c *call) close(a answers.Answer, how ending, given Answer) (Answer, error)
 	return given, nil
 }
 
-// settles reports whether a refusal is the last word on the question. Where an
-// earlier request may have been billed it is so from a service that still honours
-// its idempotency key, which would have sent that request's answer; but not when the
-// key is a new one, or is refused for having been used with another body.
+// settles reports whether a refusal is the last word on the question. Where an earlier request
+// may have been billed it is so from a provider whose rules say so; from a service that still honours
+// its idempotency key, which would have sent that request's answer; and where the user wanted one
+// more. A 422 may be about a key that was used with another body.
 func (c *call) settles(f *resolution.CallError) bool {
-	return !c.maybeBilled() || c.keyTies() && f.Status != http.StatusUnprocessableEntity
+	r := c.buyer.remote
+	switch {
+	case !c.maybeBilled(), r.Judged:
+		return true
+	case f.Status == http.StatusUnprocessableEntity && r.Keys != nil && !c.freshKey:
+		return false
+	}
+	return c.keyTies() || c.chosen
 }
 
 // refusal is a failure as it is stored in the place of an answer, with its cost.

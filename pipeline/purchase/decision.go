@@ -50,12 +50,17 @@ func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now tim
 		return Await
 	case f.Open == answers.Parked && r.Deliveries != nil && now.Before(f.Deadline):
 		return Await
-	case r.keyHolds(f, now), r.RetryUnknown && f.Sent.Before(began):
+	case r.keyHolds(f, now), r.retries(f, began):
 		return Resend
 	case f.Open == answers.Parked && r.Deliveries != nil && f.Deadline.Before(began): // its time was over before this process, which listens again
 		return Await
 	}
 	return GiveUp
+}
+
+// retries reports whether the user wants an open call sent once more.
+func (r *Remote) retries(f answers.Found, began time.Time) bool {
+	return r.RetryUnknown && f.Open != "" && f.Sent.Before(began)
 }
 
 // settled returns the answer to a question that needs no call.

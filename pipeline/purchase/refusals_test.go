@@ -60,6 +60,8 @@ func (s *byKey) Do(_ context.Context, call resolution.Call) (resolution.Reply, e
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Limited, Status: 429, Sent: true, Pace: resolution.Pace{RetryAfter: time.Hour}}
 	case "invalid":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Invalid, Status: 400, Sent: true}
+	case "422":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Invalid, Status: 422, Sent: true}
 	case "general":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Denied, Status: 400, Sent: true, General: true}
 	default:
@@ -175,7 +177,7 @@ func TestNewKey(t *testing.T) {
 	}{
 		{"the same key", false, "", "failed unknown_call"},
 		{"a new key", true, "match", "matched "},
-		{"a new key, refused", true, "invalid", "failed refused"}, // what may be billed under the other stays listed
+		{"a new key, refused", true, "invalid", "failed refused"}, // which is the last word
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -203,11 +205,66 @@ func TestNewKey(t *testing.T) {
 					}
 					open++
 				}
-				if listed := c.want != "matched "; listed != (open == 1) {
+				if listed := !c.newKey; listed != (open == 1) {
 					t.Errorf("%d unknown calls", open)
 				}
 				if keys := slices.Compact(slices.Clone(s.keys["a"])); (len(keys) == 2) != c.newKey {
 					t.Errorf("%d idempotency keys", len(keys))
+				}
+			})
+		})
+	}
+}
+
+// TestSecondRefusal: what is refused when it is sent once more is closed, by a bad row and by what is
+// known for a miss. A 422 may be about the key, where the service has any.
+func TestSecondRefusal(t *testing.T) {
+	for _, c := range []struct {
+		name, then      string
+		judged, honours bool
+		want            string // outcome, reason, and the state of the call
+	}{
+		{"by the rules of a provider", "422", true, false, "failed refused, closed"},
+		{"by a service", "invalid", false, false, "failed refused, closed"},
+		{"by one without keys", "422", false, false, "failed refused, closed"},
+		{"by one with keys", "422", false, true, "failed unknown_call, unknown"},
+		{"a wrong key", "403", false, false, "failed unknown_call, unknown"},
+		{"again", "500", true, false, "failed unknown_call, unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, err := answers.Open(t.TempDir(), answers.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { store.Close() })
+				s := &byKey{script: map[string][]string{"a": {"500", c.then}}, keys: map[string][]string{}}
+				settings := func(r *Remote) {
+					if r.Judged = c.judged; c.honours {
+						r.Keys = NewKeyWindow(time.Hour)
+					}
+				}
+				first := buyerFrom(t, resolution.NetworkToPhone, store, s, settings)
+				if a, err := ask(t, first, "a"); !c.honours && (err != nil || a.Reason != outcome.ReasonUnknownCall) {
+					t.Fatalf("%+v, %v", a, err)
+				}
+				first.Close()
+				time.Sleep(2 * time.Hour)
+				again := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) { settings(r); r.RetryUnknown = true })
+				a, err := ask(t, again, "a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				found, err := store.Lookup(t.Context(), again.scope, []string{"a"}, answers.Freshness{}, false, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				state := "closed"
+				if found[0].Open != "" {
+					state = string(found[0].Open)
+				}
+				if got := a.Outcome.String() + " " + a.Reason + ", " + state; got != c.want {
+					t.Errorf("%q, want %q", got, c.want)
 				}
 			})
 		})

@@ -145,6 +145,19 @@ func (r *Remote) UnknownWait(ctx context.Context, op resolution.Operation) (wait
 	return wait, nil
 }
 
+// RetriesAny reports whether a call about an operation is unknown that the user wants sent once more.
+func (r *Remote) RetriesAny(ctx context.Context, op resolution.Operation) (bool, error) {
+	if r.Answers == nil || !r.RetryUnknown {
+		return false, nil
+	}
+	for c, err := range r.Answers.Unknown(ctx) {
+		if err != nil || c.Scope == r.Scope(op) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // keyHolds reports whether an open call may be sent again under its key. A last attempt
 // that has not come yet says that a clock was wrong.
 func (r *Remote) keyHolds(f answers.Found, now time.Time) bool {

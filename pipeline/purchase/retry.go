@@ -68,6 +68,9 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		case stopOf(err) != nil || !errors.As(err, &failure):
 			return Answer{}, c.buyer.stopFor(err)
 		case failure.Class == resolution.Invalid:
+			if c.maybeBilled() {
+				return failed(outcome.ReasonUnknownCall), nil
+			}
 			return failed(refusedReason(failure)), nil
 		case !c.mayLeave():
 			c.buyer.warnTooOld()

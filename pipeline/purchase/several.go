@@ -39,6 +39,7 @@ type Looked struct {
 	Stored   bool          // an answer, which may be too old
 	Stale    bool          // it is a match or a miss, and too old
 	Open     answers.State // of its call; "" without one
+	Retried  bool          // the user wants that call sent once more
 	Payer    string        // of the call or the answer that is stored
 }
 
@@ -85,6 +86,7 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 		}
 		stored := &found[i].Answer
 		looked[i] = Looked{Answer: e.answer, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: stored.Run}
+		looked[i].Retried = d == Resend && r.retries(found[i], began)
 		looked[i].Stale = found[i].Stored && !found[i].Fresh && stored.Outcome != answers.Refused
 		if found[i].Open != "" {
 			looked[i].Payer = found[i].Run

@@ -210,3 +210,33 @@ func TestPageOfSettings(t *testing.T) {
 	}
 	requireFile(t, path, text+"| group | keys |\n|---|---"+table.String()+"|\n")
 }
+
+// TestPageOfReasons: docs/reference/reasons.md names every reason that code declares.
+func TestPageOfReasons(t *testing.T) {
+	page, err := os.ReadFile(clitest.ModuleRoot + "/docs/reference/reasons.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(clitest.ModuleRoot + "/transforms/*/reason.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"internal/rows/batch.go", "resolution/embedded/engine.go", "pipeline/outcome/reasons.go"} {
+		files = append(files, filepath.Join(clitest.ModuleRoot, name))
+	}
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons := regexp.MustCompile(`\t\w+ += (?:errors\.New\()?"([a-z_]+)"`).FindAllStringSubmatch(string(code), -1)
+		if len(reasons) == 0 {
+			t.Errorf("%s declares no reason", file)
+		}
+		for _, m := range reasons {
+			if !regexp.MustCompile("`" + m[1] + "[`:]").Match(page) {
+				t.Errorf("docs/reference/reasons.md does not name %s of %s", m[1], file)
+			}
+		}
+	}
+}

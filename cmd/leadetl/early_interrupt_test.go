@@ -101,7 +101,7 @@ func TestQuit(t *testing.T) {
 		debug string
 		code  int
 		trace bool
-	}{{"", program.ExitQuit, false}, {"1", cli.ExitUsage, true}} {
+	}{{"", program.ExitQuit, false}, {"1", program.ExitQuit, true}} {
 		t.Setenv(program.DebugVariable, c.debug)
 		pipe := filepath.Join(t.TempDir(), "pipe")
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -111,6 +111,9 @@ var exitRules = []exitRule{
 	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitTryAgain, isSQLite(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)},
 	{ExitInterrupted, isAny(context.Canceled)},
+	// The machine fails, or a limit of it, whatever was opened.
+	{ExitFailure, isAny(syscall.EIO, syscall.EFBIG, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE)},
+	{ExitFailure, isSQLite(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)},
 	{ExitUsage, isAny(columnfile.ErrDamaged, begin.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, changes.ErrIncomparable)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*format.Error]},

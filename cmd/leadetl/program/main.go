@@ -3,14 +3,15 @@
 package program
 
 import (
-	"context"
 	"io"
 	"log"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/process"
 )
 
 // Main is the program. It does not return.
@@ -18,13 +19,10 @@ func Main() {
 	// net/http writes to the standard logger what a server sends without being
 	// asked, and that may be personal data. Our own log is another one.
 	log.SetOutput(io.Discard)
-	quitSilently()
+	process.Begin()
+	quit()
 	wire.SetGC(wire.RunGC)
-	// The first signal requests a clean stop. It also restores the default
-	// action, so that a second signal ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(Execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(Execute(process.Stopped(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // DebugVariable asks for the trace of all goroutines on SIGQUIT.
@@ -33,16 +31,16 @@ const DebugVariable = "LEADETL_DEBUG"
 // ExitQuit is the exit code after SIGQUIT, as of other programs.
 const ExitQuit = 128 + int(syscall.SIGQUIT)
 
-// quitSilently ends the process on SIGQUIT at once, as a kill does. The trace that
-// Go prints by default tells its user nothing.
-func quitSilently() {
-	if os.Getenv(DebugVariable) != "" {
-		return
-	}
-	quit := make(chan os.Signal, 1)
-	signal.Notify(quit, syscall.SIGQUIT)
+// quit ends the process on SIGQUIT at once, as a kill does. The trace that Go prints by default
+// tells its user nothing.
+func quit() {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGQUIT)
 	go func() {
-		<-quit
+		<-asked
+		if os.Getenv(DebugVariable) != "" {
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+		}
 		os.Exit(ExitQuit)
 	}()
 }

@@ -46,6 +46,8 @@ func SetGC(percent int) {
 // ReserveHeap lets the heap grow as if so many more bytes of it were live, until
 // release, unless GOGC is set. The system provides no memory for them.
 func ReserveHeap(bytes int) (release func() error) {
+	// Go counts a reserve as memory in use, so a limit must leave room for it.
+	bytes = int(min(int64(bytes), debug.SetMemoryLimit(-1)/8))
 	var reserve [][]byte
 	if os.Getenv("GOGC") == "" {
 		// Every few pieces would end in a collection: 0.3 s of processor time in all.
@@ -67,10 +69,10 @@ func ReserveHeap(bytes int) (release func() error) {
 // reservePiece is how many bytes of a reserve may take memory for a moment.
 const reservePiece = 4 << 20
 
-// SetHeap sets the heap size above which garbage is collected more often,
-// unless GOMEMLIMIT is set.
+// SetHeap sets the heap size above which garbage is collected more often, unless there is a lower
+// limit already or GOMEMLIMIT is set.
 func SetHeap(bytes int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(bytes)
+		debug.SetMemoryLimit(min(bytes, debug.SetMemoryLimit(-1)))
 	}
 }

@@ -46,6 +46,9 @@ func TestDocumentFollowsSettings(t *testing.T) {
 		{[]string{"paths", "/resolve/keyword_to_lead/result", "post", "deprecated"}, true},
 		{[]string{"paths", "/resolve/keyword_to_lead/count", "post", "deprecated"}, nil},
 		{[]string{"paths", "/lead/enrichment", "post", "deprecated"}, nil},
+		{[]string{"paths", "/lead/enrichment", "post", "x-status"}, "released"},
+		{[]string{"paths", "/resolve/keyword_to_lead", "post", "x-status"}, "deprecated"},
+		{[]string{"paths", "/account/usage", "get", "x-status"}, "released"},
 		{append(search, "keywords", "maxItems"), 12.0},
 		{append(search, "limit", "x-default"), 34.0},
 	} {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -80,8 +81,8 @@ func TestCallbacks(t *testing.T) {
 			t.Errorf("%s: %s, %v", c.path, id, err)
 		}
 		var body struct {
-			Type, Timestamp string
-			Resolution      struct {
+			Type, Operation, Timestamp string
+			Resolution                 struct {
 				ID  string
 				URL string `json:"callback_url"`
 			}
@@ -89,6 +90,13 @@ func TestCallbacks(t *testing.T) {
 		}
 		if err := json.Unmarshal(got.body, &body); err != nil {
 			t.Fatal(err)
+		}
+		of := path.Base(c.path)
+		if c.path == tally {
+			of = "keyword_to_lead_count"
+		}
+		if body.Operation != of {
+			t.Errorf("%s: the callback is of %q", c.path, body.Operation)
 		}
 		if body.Type != c.kind || body.Resolution.ID != a.text("resolution", "id") || body.Resolution.URL != address ||
 			body.Payload["callback_url"] != address || got.RequestURI != "/hook?to=me&x=%3C1%3E" && got.RequestURI != "/hook?to=me&x=<1>" {

@@ -234,5 +234,5 @@ func (r *Roster) FinishedCallback(job *state.Job, at time.Time) (*state.Callback
 	e.CallbackURL, e.Payload = job.CallbackURL, job.Payload
 	return wire.NewCallback(state.Callback{
 		Organization: job.Organization, Resolution: job.ID, Receiver: job.Receiver, URL: job.CallbackURL, Due: at,
-	}, e.Bytes(), job.Status)
+	}, e.Bytes(), job.Operation, job.Status)
 }

@@ -69,7 +69,7 @@ func (d *Desk) Single(c *admission.Call) (*wire.Reply, error) {
 		charge.Callback, err = wire.NewCallback(state.Callback{
 			Organization: c.Caller.Account.ID, Resolution: id, Receiver: receiver, URL: asked.CallbackURL, Due: charge.At,
 			GivenUp: outcome == deadCallback,
-		}, c.Out.Bytes(), state.Completed)
+		}, c.Out.Bytes(), operation, state.Completed)
 		if err != nil {
 			return nil, err
 		}

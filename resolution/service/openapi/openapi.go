@@ -86,12 +86,14 @@ func repeatFields(schemas *object) {
 	}
 }
 
-// share adds the members of common.json to every operation and response.
+// share adds the members of common.json to every operation and response, and marks
+// every operation as released, as the interface does.
 func share(d, common *object) {
 	everywhere := common.object("every").object("headers")
 	for _, path := range d.object("paths").members {
 		for _, method := range path.value.(*object).members {
 			operation, rules := method.value.(*object), common.object(method.name)
+			operation.set("x-status", "released")
 			if p := rules.list("parameters"); p != nil {
 				operation.set("parameters", p)
 			}

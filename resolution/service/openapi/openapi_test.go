@@ -108,6 +108,30 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// TestCallbacksNameTheirOperation: a receiver of all callbacks tells from each what it is.
+func TestCallbacksNameTheirOperation(t *testing.T) {
+	d := load(t)
+	event := d.Components.Schemas["Event"].Value
+	for path, item := range d.Paths.Map() {
+		if item.Post == nil || item.Post.Callbacks["finished"] == nil {
+			continue
+		}
+		of := strings.TrimSuffix(item.Post.OperationID, "_resolution") // the second address of deanonymization
+		for _, c := range item.Post.Callbacks["finished"].Value.Map() {
+			media := c.Post.RequestBody.Value.Content["application/json"]
+			for name, e := range media.Examples {
+				body := e.Value.Value.(map[string]any)
+				if body["operation"] != of || event.Discriminator.Mapping[of].Ref == "" {
+					t.Errorf("%s, %s: the callback is of %v", path, name, body["operation"])
+				}
+				if err := event.VisitJSON(body); err != nil {
+					t.Errorf("%s, %s: %v", path, name, err)
+				}
+			}
+		}
+	}
+}
+
 // TestBothReadingsOfEmailToHEM: the interface describes the answer by the two
 // members data and message, and shows it as an envelope.
 func TestBothReadingsOfEmailToHEM(t *testing.T) {

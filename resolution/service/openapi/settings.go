@@ -109,6 +109,7 @@ func (s Settings) retire(paths *object) {
 				continue
 			}
 			o.set("deprecated", true)
+			o.set("x-status", "deprecated")
 			o.set("description", fmt.Sprintf("Deprecated since %s. It ends on %s, with status 410 from then on. ",
 				r.Deprecated.Format(time.DateOnly), r.Sunset.Format(time.DateOnly))+o.text("description"))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/request"
 )
 
@@ -93,12 +94,15 @@ func (e *Envelope) Bytes() []byte {
 }
 
 // event returns the body of a callback: a finished envelope with the kind and
-// the time of the event.
-func event(finished []byte, kind string, at time.Time) []byte {
-	b := bytes.NewBuffer(make([]byte, 0, len(finished)+80))
+// the time of the event, and the operation. A receiver of several operations
+// needs it: two answers without a match look the same.
+func event(finished []byte, kind string, of resolution.Operation, at time.Time) []byte {
+	b := bytes.NewBuffer(make([]byte, 0, len(finished)+120))
 	b.Write(finished[:len(finished)-1])
 	b.WriteString(`,"type":"`)
 	b.WriteString(kind)
+	b.WriteString(`","operation":"`)
+	b.WriteString(string(of))
 	b.WriteString(`","timestamp":"`)
 	b.WriteString(at.UTC().Format(TimeFormat))
 	b.WriteString(`"}`)

@@ -45,13 +45,13 @@ func Finished(job *state.Job) *Envelope {
 }
 
 // NewCallback completes a callback with its id and its body: the finished
-// envelope and the kind of the event.
-func NewCallback(c state.Callback, finished []byte, what state.Status) (*state.Callback, error) {
+// envelope, the kind of the event, and the operation that it answers.
+func NewCallback(c state.Callback, finished []byte, of resolution.Operation, what state.Status) (*state.Callback, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
 	}
 	c.WebhookID = "msg_" + hex.EncodeToString(id[:])
-	c.Body = event(finished, "resolution."+string(what), c.Due)
+	c.Body = event(finished, "resolution."+string(what), of, c.Due)
 	return &c, nil
 }

@@ -81,6 +81,9 @@ type PlannedCalls struct {
 	// pages that are stale, unknown or parked count as keys, here and below.
 	Stored int64 `json:"stored"`
 	Stale  int64 `json:"stale"`
+	// Changed counts keys whose stored answer is another outcome by the rules of today than when it
+	// came: a match, a miss, or an unknown call.
+	Changed int64 `json:"changed,omitempty"`
 	// New counts keys about which nothing is stored.
 	New int64 `json:"new"`
 	// Unknown counts keys with a call that may have been billed, Parked keys

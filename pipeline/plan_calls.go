@@ -67,6 +67,9 @@ func (p *PlannedCalls) count(q order.Question, price, n int64) {
 	case q.Open == "":
 		p.New += n
 	}
+	if q.Changed {
+		p.Changed += n
+	}
 	switch q.Open {
 	case answers.Parked:
 		p.Parked += n

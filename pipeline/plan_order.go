@@ -150,7 +150,7 @@ func (p *PlannedCalls) add(more *PlannedCalls) {
 		to   *int64
 		more int64
 	}{
-		{&p.Stale, more.Stale}, {&p.Unknown, more.Unknown}, {&p.Parked, more.Parked}, {&p.Calls, more.Calls}, {&p.Again, more.Again}, {&p.Awaited, more.Awaited},
+		{&p.Stale, more.Stale}, {&p.Changed, more.Changed}, {&p.Unknown, more.Unknown}, {&p.Parked, more.Parked}, {&p.Calls, more.Calls}, {&p.Again, more.Again}, {&p.Awaited, more.Awaited},
 		{&p.Failed, more.Failed}, {&p.Skipped, more.Skipped}, {&p.TooOld, more.TooOld}, {&p.Credits, more.Credits},
 	} {
 		*n.to += n.more

@@ -272,6 +272,18 @@ func (s *Store) Keep(ctx context.Context, q Question, body []byte) error {
 	})
 }
 
+// Restore closes the call that Reopen has opened: the stored answer is one after all. It does nothing
+// without an open call.
+func (s *Store) Restore(ctx context.Context, q Question) error {
+	h := q.Hash()
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		if g.call(h) != nil {
+			g.closeCall(h)
+		}
+		return nil
+	})
+}
+
 // Reopen opens a call for a stored answer that turned out to be none, and keeps its
 // body. No run has spent it again. The idempotency key of the old call is not stored, so the
 // call gets another one, and FirstSent is zero. An open call stays as it is.

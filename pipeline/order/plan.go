@@ -42,6 +42,7 @@ type visit struct {
 	asks        bool
 	decision    purchase.Decision
 	stored      bool
+	changed     bool // purchase.Looked.Changed
 	open        answers.State
 	reply       // of a stored answer
 }
@@ -153,7 +154,7 @@ func (p *Planner) visitOf(step int, s *stepAnswer) visit {
 	if s.looked == nil {
 		return v
 	}
-	v.decision, v.stored, v.open = s.looked.Decision, s.looked.Stored, s.looked.Open
+	v.decision, v.stored, v.changed, v.open = s.looked.Decision, s.looked.Stored, s.looked.Changed, s.looked.Open
 	if v.decision != purchase.UseStored {
 		return v
 	}
@@ -185,7 +186,7 @@ func (p *Planner) code(w route) int32 {
 	text = binary.AppendUvarint(text, uint64(w.got))
 	for _, v := range w.visits {
 		flags := byte(0)
-		for n, is := range []bool{v.comes, v.sure, v.asks, v.stored, v.answered, v.good} {
+		for n, is := range []bool{v.comes, v.sure, v.asks, v.stored, v.changed, v.answered, v.good} {
 			if is {
 				flags |= 1 << n
 			}
@@ -220,6 +221,7 @@ type Line struct {
 type Question struct {
 	Decision purchase.Decision
 	Stored   bool
+	Changed  bool // what is stored is another outcome by the rules of today
 	Open     answers.State
 }
 
@@ -241,7 +243,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 		lines[i].Keys += n
 		lines[i].AtMost = lines[i].AtMost || !v.sure
 		if lines[i].Step.Remote != nil {
-			lines[i].Asked[Question{v.decision, v.stored, v.open}] += n
+			lines[i].Asked[Question{v.decision, v.stored, v.changed, v.open}] += n
 		}
 		f.learn(i, v.reply, n)
 	}

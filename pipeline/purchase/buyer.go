@@ -206,12 +206,14 @@ func (b *Buyer) look(e *entry, f *answers.Found, now time.Time, into *resolution
 }
 
 func (b *Buyer) decide(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, err error) {
-	if *f, err = b.readAgain(e.key, *f, into); err != nil {
+	wasOpen, none := f.Open != "", false
+	if d, e.answer, none, err = b.codec.settle(b.remote, f, b.began, now, into); err != nil {
 		return d, err
 	}
-	switch d = b.remote.Decide(b.codec.operation, *f, b.began, now); d {
-	case Ask, Resend, Await:
-		return d, nil
+	if err = b.keepOpen(e.key, *f, d, none && !wasOpen); err != nil {
+		return d, err
+	}
+	switch d {
 	case UseStored:
 		if f.Answer.Outcome != answers.Refused {
 			b.refusals.answer()
@@ -219,22 +221,25 @@ func (b *Buyer) decide(e *entry, f *answers.Found, now time.Time, into *resoluti
 		b.bookDelivered(e.key, f.Answer)
 	case GiveUp:
 		b.warnTooOld()
-	}
-	if e.answer, err = b.codec.settled(d, *f, into); d == GiveUp {
 		e.answer.leaveOpen(f.Run, b.remote.Price.MaxCost(answers.Question{Scope: b.scope, Key: e.key}))
 	}
-	return d, err
+	return d, nil
 }
 
-// readAgain reads a stored miss again. If it is no answer, its call becomes open.
-func (b *Buyer) readAgain(key string, f answers.Found, into *resolution.Answers) (answers.Found, error) {
-	f, none := b.codec.readAgain(f, into)
-	if !none || b.remote.Offline {
-		return f, nil
+// keepOpen opens the call of a question whose stored answer is none by the rules of today. If it is one
+// again, by the rules that it came with, that call is closed.
+func (b *Buyer) keepOpen(key string, f answers.Found, d Decision, none bool) error {
+	ctx, q := context.WithoutCancel(b.ctx), answers.Question{Scope: b.scope, Key: key}
+	switch {
+	case b.remote.Offline:
+	case none:
+		reopened := f.Answer
+		reopened.Run = "" // its run has paid already
+		return b.remote.Answers.Reopen(ctx, q, reopened)
+	case d == UseStored && f.Open == answers.Unknown && f.Run == "" && f.Sent.Equal(f.Answer.Received):
+		return b.remote.Answers.Restore(ctx, q)
 	}
-	reopened := f.Answer
-	reopened.Run = "" // its run has paid already
-	return f, b.remote.Answers.Reopen(context.WithoutCancel(b.ctx), answers.Question{Scope: b.scope, Key: key}, reopened)
+	return nil
 }
 
 // warnTooOld logs once that a call is not sent again because of the age of its key.

@@ -17,13 +17,14 @@ import (
 type codec struct {
 	operation resolution.Operation
 	judged    bool // Remote.Judged
+	offline   bool // Remote.Offline
 	// send makes one request. The context must not end it, because a request that may
 	// be billed is waited for.
 	send func(ctx context.Context, q answers.Question, address, idempotencyKey string) (resolution.Reply, error)
 	// poll asks for a promised result; nil if only a callback brings it.
 	poll func(ctx context.Context, of answers.Hash, id string) (resolution.Reply, error)
-	// read reads a stored reply again.
-	read Reader
+	// read reads a stored reply again, and readMiss one that was a miss.
+	read, readMiss Reader
 	// price is the cost of a reply if the service does not say it.
 	price func(key string, r resolution.Reply) int64
 	// late is the reason of a row whose promised answer does not come in time.
@@ -31,7 +32,10 @@ type codec struct {
 }
 
 func newCodec(op resolution.Operation, r *Remote) codec {
-	c := codec{operation: op, judged: r.Judged, read: r.Read}
+	c := codec{operation: op, judged: r.Judged, offline: r.Offline, read: r.Read, readMiss: r.ReadMiss}
+	if c.readMiss == nil {
+		c.readMiss = r.Read
+	}
 	if op.IsKeyword() {
 		c.forPages(r.Service, r.Price)
 	} else {
@@ -114,9 +118,9 @@ func (c codec) stored(key string, r resolution.Reply) answers.Answer {
 // errUnreadable says that a stored answer reads differently than when it came.
 var errUnreadable = errors.New("a stored answer that was a match does not read as one")
 
-// answer reads a stored answer as when it came. What an earlier version took for a match
-// may have been no value: then it is no match, or its rows fail; unless the answer was
-// judged. into is that of Reader.
+// answer reads a stored answer by the rules of today. What an earlier version, or other rules of an
+// entry, took for a match may have been no value: then it is no match, or its rows fail. into is that
+// of Reader.
 func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, error) {
 	switch {
 	case stored.Outcome == answers.Refused:
@@ -127,7 +131,7 @@ func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, 
 	r, err := c.read(c.operation, stored.Status, stored.Body, into)
 	var failure *resolution.CallError
 	switch {
-	case c.judged && err == nil:
+	case c.judged && err == nil && r.Reason == "": // a match, even if nothing is in it
 	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
 		return failed(outcome.ReasonUnknownCall), nil
 	case err != nil, r.Page == nil && !r.Found.Matched() && r.Reason == "":
@@ -138,25 +142,30 @@ func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, 
 	return answerOf(stored, r), nil
 }
 
-// readAgain reads a stored miss by the rules of today: an earlier version took more for
-// one. It may be a match. Or it is no answer: then it counts as not stored, and its call
-// as unknown; none says so.
+// readAgain reads a stored miss by the rules of today: an earlier version, or other rules of an entry,
+// took more for one. It may be a match. Or it is no answer: then it counts as not stored, and its call
+// as unknown; none says so. One that is too old is not read, since it is asked about again.
 func (c codec) readAgain(f answers.Found, into *resolution.Answers) (_ answers.Found, none bool) {
-	if c.judged || !f.Stored || f.Answer.Outcome != answers.NoMatch || f.Answer.Status/100 != 2 || len(f.Answer.Body) == 0 {
+	if c.judged && !f.Fresh && !c.offline || !f.Stored || f.Answer.Outcome != answers.NoMatch || f.Answer.Status/100 != 2 || len(f.Answer.Body) == 0 {
 		return f, false
 	}
-	r, err := c.read(c.operation, f.Answer.Status, f.Answer.Body, into)
+	r, err := c.readMiss(c.operation, f.Answer.Status, f.Answer.Body, into)
 	var failure *resolution.CallError
 	switch {
 	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
-		if f.Stored, f.Fresh = false, false; f.Open == "" {
-			f.Open, f.Sent = answers.Unknown, f.Answer.Received
-		}
-		return f, true
+		return noAnswer(f), true
 	case r.Found.Matched():
 		f.Answer.Outcome, f.Answer.Reason = answers.Matched, ""
 	}
 	return f, false
+}
+
+// noAnswer is what is known of a question whose stored answer is none: its call is unknown.
+func noAnswer(f answers.Found) answers.Found {
+	if f.Stored, f.Fresh = false, false; f.Open == "" {
+		f.Open, f.Sent = answers.Unknown, f.Answer.Received
+	}
+	return f
 }
 
 // explain adds to an error about missing credits what a page needs. A service reserves the

@@ -63,6 +63,22 @@ func (r *Remote) retries(f answers.Found, began time.Time) bool {
 	return r.RetryUnknown && f.Open != "" && f.Sent.Before(began)
 }
 
+// settle decides about a question by what is stored of it, and reads its answer if it needs no call.
+// none says that what is stored is no answer by the rules of today.
+func (c codec) settle(r *Remote, f *answers.Found, began, now time.Time, into *resolution.Answers) (d Decision, a Answer, none bool, err error) {
+	*f, none = c.readAgain(*f, into)
+	for {
+		if d = r.Decide(c.operation, *f, began, now); d.asks() {
+			return d, a, none, nil
+		}
+		a, err = c.settled(d, *f, into)
+		if err != nil || d != UseStored || a.Outcome != outcome.Failed || a.Reason != outcome.ReasonUnknownCall || f.Answer.Outcome == answers.Refused {
+			return d, a, none, err
+		}
+		*f, none = noAnswer(*f), true // a match that is none
+	}
+}
+
 // settled returns the answer to a question that needs no call.
 func (c codec) settled(d Decision, f answers.Found, into *resolution.Answers) (Answer, error) {
 	switch d {

@@ -51,8 +51,10 @@ type Remote struct {
 	// Question is what questions are stored under in the place of the operation, if several
 	// operations ask the same; "" is the operation.
 	Question string
-	// Judged says that the service's replies are judged when they come: outcomes and credits of
-	// stored answers stay, and Read only makes columns of matches.
+	// ReadMiss reads a stored miss again, which may be a match by the rules of today; nil is Read.
+	ReadMiss Reader
+	// Judged says that the service's replies are judged by the rules of an entry. When these change,
+	// stored answers are judged again; their credits stay.
 	Judged bool
 	// Answers holds what was bought before; nil only for a plan without any.
 	Answers Store
@@ -242,6 +244,7 @@ type Calls interface {
 	SetKeyWindow(ctx context.Context, scope answers.Scope, window time.Duration) error
 	Keep(ctx context.Context, q answers.Question, body []byte) error
 	Reopen(ctx context.Context, q answers.Question, a answers.Answer) error
+	Restore(ctx context.Context, q answers.Question) error
 }
 
 // Answers stores answers, once for each: Place ends the call and runs placed as soon as

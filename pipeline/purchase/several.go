@@ -38,6 +38,7 @@ type Looked struct {
 	Decision Decision
 	Stored   bool          // an answer, which may be too old
 	Stale    bool          // it is a match or a miss, and too old
+	Changed  bool          // by the rules of today it is another outcome than when it came
 	Open     answers.State // of its call; "" without one
 	Retried  bool          // the user wants that call sent once more
 	Payer    string        // of the call or the answer that is stored
@@ -79,7 +80,7 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 	}
 	looked := make([]Looked, len(keys))
 	for i, key := range keys {
-		e := entry{key: key}
+		e, was := entry{key: key}, found[i]
 		d, err := decide(&e, &found[i], now)
 		if err != nil {
 			return nil, err
@@ -88,6 +89,8 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 		looked[i] = Looked{Answer: e.answer, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: stored.Run}
 		looked[i].Retried = d == Resend && r.retries(found[i], began)
 		looked[i].Stale = found[i].Stored && !found[i].Fresh && stored.Outcome != answers.Refused
+		looked[i].Changed = was.Stored && was.Fresh && was.Answer.Outcome != answers.Refused &&
+			(!found[i].Stored || (was.Answer.Outcome == answers.Matched) != (e.answer.Outcome == outcome.Matched))
 		if found[i].Open != "" {
 			looked[i].Payer = found[i].Run
 		}
@@ -100,10 +103,7 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []string, began time.Time) ([]Looked, error) {
 	c, into := newCodec(op, r), resolution.NewAnswers()
 	return r.look(ctx, r.Scope(op), keys, began, func(e *entry, f *answers.Found, now time.Time) (d Decision, err error) {
-		*f, _ = c.readAgain(*f, into)
-		if d = r.Decide(op, *f, began, now); !d.asks() {
-			e.answer, err = c.settled(d, *f, into)
-		}
+		d, e.answer, _, err = c.settle(r, f, began, now, into)
 		return d, err
 	})
 }

@@ -105,15 +105,7 @@ func (c *Client) Reach(ctx context.Context) (clock time.Time, err error) {
 }
 
 // BatchSize is how many keys of an operation a request can have.
-func (c *Client) BatchSize(op resolution.Operation) int { return c.entry.BatchSize(c.kind(op)) }
-
-// kind is the kind of identifier that an operation asks about, or a verifier.
-func (c *Client) kind(op resolution.Operation) resolution.Identifier {
-	if c.entry.Check != "" {
-		return c.entry.Check
-	}
-	return op.Identifier()
-}
+func (c *Client) BatchSize(op resolution.Operation) int { return c.entry.BatchSize(c.entry.kindOf(op)) }
 
 // Do asks about one key. The error is a *resolution.CallError, or the context's.
 func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
@@ -129,7 +121,7 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 	for i, call := range calls {
 		keys[i] = call.Key
 	}
-	m, r, q, err := c.message(c.kind(op), keys)
+	m, r, q, err := c.message(c.entry.kindOf(op), keys)
 	switch {
 	case errors.Is(err, errOneQuestion):
 		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Unavailable, Unbilled: true, Detail: err.Error(), Cause: resolution.ErrAskAlone})

@@ -249,7 +249,8 @@ func (e *Entry) values(kind resolution.Identifier, v Verdict) map[string][]strin
 			all[name] = append(all[name], value)
 		}
 	}
-	reply, _ := e.Read(operationOf[kind], v.Status, v.Body, nil)
+	var reply resolution.Reply
+	reading(v.Body, func(body jsontree.Value) { reply = e.read(operationOf[kind], v.Status, body, nil) })
 	a := reply.Found.Of
 	for name, field := range textColumns {
 		set(name, string(a.Texts[field].At(0)))

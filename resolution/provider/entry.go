@@ -193,24 +193,87 @@ func reading(body []byte, use func(jsontree.Value)) {
 	use(d.Decode(body))
 }
 
-// Read reads the data of a stored match. It is always a match, even if nothing is in it. The data
-// are added to into; nil is for Answers of its own.
+// Read reads a stored match by the rules of today: it may be a miss now, or fit none of them, which the
+// error says. The data are added to into; nil is for Answers of its own.
 func (e *Entry) Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	return e.readStored(op, status, body, Match, into)
+}
+
+// ReadMiss is Read of a stored miss, which may be a match now.
+func (e *Entry) ReadMiss(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	return e.readStored(op, status, body, NoMatch, into)
+}
+
+func (e *Entry) readStored(op resolution.Operation, status int, body []byte, was Outcome, into *resolution.Answers) (reply resolution.Reply, err error) {
+	reading(body, func(v jsontree.Value) {
+		switch e.judgeAgain(e.kindOf(op), received{status, v, len(body) == 0}, was) {
+		case Match:
+			reply = e.read(op, status, v, into)
+		case NoMatch:
+			reply.Reason = resolution.NoMatch
+		default:
+			err = &resolution.CallError{Operation: op, Class: resolution.Protocol, Status: status, Sent: true, Detail: "the stored answer fits no rule of " + e.Name}
+		}
+	})
+	reply.About = resolution.About{Status: status, Body: body, Quarantined: reply.Quarantined}
+	return reply, err
+}
+
+// judgeAgain is the outcome of a stored answer by the rules of today: what it was, if any list of rules
+// that it may have been judged by still says so, or what one of them says now. Answers without a 2xx
+// and without a body stay.
+func (e *Entry) judgeAgain(kind resolution.Identifier, a received, was Outcome) Outcome {
+	if a.status/100 != 2 || a.bare {
+		return was
+	}
+	now := Unknown
+	for _, rules := range e.rulesOf(kind) {
+		var v Verdict
+		switch v.classify(rules, a); v.Outcome {
+		case was:
+			return was
+		case Match, NoMatch:
+			if now == Unknown {
+				now = v.Outcome
+			}
+		}
+	}
+	return now
+}
+
+// rulesOf are the lists of rules by which an answer about one key of a kind is judged.
+func (e *Entry) rulesOf(kind resolution.Identifier) (all [][]rule) {
+	r := e.requests[kind]
+	if r != nil && r.batch != nil {
+		if all = append(all, r.batch.rules); !r.batch.sameAnswer {
+			return all
+		}
+	}
+	all = append(all, e.rules)
+	if e.later != nil && e.later.rules != nil {
+		all = append(all, e.later.rules)
+	}
+	return all
+}
+
+// kindOf is the kind of identifier that an operation asks about, or a verifier.
+func (e *Entry) kindOf(op resolution.Operation) resolution.Identifier {
+	if e.Check != "" {
+		return e.Check
+	}
+	return op.Identifier()
+}
+
+// read reads the data of a match. It is always one, even if nothing is in it.
+func (e *Entry) read(op resolution.Operation, status int, body jsontree.Value, into *resolution.Answers) (reply resolution.Reply) {
 	if into == nil {
 		into = resolution.NewAnswers()
 	}
-	reply := resolution.Reply{About: resolution.About{Status: status, Body: body}}
-	kind := op.Identifier()
-	if e.Check != "" {
-		kind = e.Check
-	}
-	reading(body, func(v jsontree.Value) {
-		of := e.fieldsOf(kind, status, v)
-		reply.Quarantined = of.read(op, v, &e.companies, into)
-		reply.Helpers = of.helpers(e.helpers, v)
-	})
+	of := e.fieldsOf(e.kindOf(op), status, body)
+	reply.Quarantined = of.read(op, body, &e.companies, into)
+	reply.Helpers = of.helpers(e.helpers, body)
 	reply.Found = resolution.AnswerRow{Of: into, I: into.Len() - 1}
-	return reply, nil
+	return reply
 }
 
 // Helpers are the values in a stored match that are no columns, by their names. kind is what was

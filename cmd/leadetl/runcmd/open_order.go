@@ -275,7 +275,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: remote.maxDuration},
 		Price:    purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later, Special: e.Price.Rules},
 		Counters: &stats.CallCounters{},
-		Read:     e.Read,
+		Read:     e.Read, ReadMiss: e.ReadMiss,
 	}
 	if e.Later != nil {
 		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}

@@ -85,6 +85,7 @@ func addPlannedCalls(t *Table, c *pipeline.PlannedCalls, several bool) {
 	}
 	t.Count("stored", c.Stored, "answered without a call")
 	t.CountIfAny("stale", c.Stale, "stored, but too old or refused; looked up again")
+	t.CountIfAny("judged anew", c.Changed, "stored, and something else by the rules of the entry today")
 	t.CountIfAny("unknown", c.Unknown, "calls without an answer; they may have been billed")
 	t.CountIfAny("parked", c.Parked, "calls whose answers have not arrived yet")
 	t.CountIfAny("failed", c.Failed, "of the unknown calls; they are not sent again and their rows fail")

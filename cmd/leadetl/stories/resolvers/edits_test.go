@@ -3,7 +3,9 @@
 package resolvers
 
 import (
+	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,4 +51,44 @@ func TestEditedEntry(t *testing.T) {
 	expect(x.executes(cli.ExitDone, x.args("plan", "--overwrite")...), 20, true)
 	expect(x.run(cli.ExitDone, "--overwrite"), 40, true)
 	expect(x.run(cli.ExitDone, "--overwrite"), 40, false)
+}
+
+// TestChangedRules: other rules judge stored answers anew, free, and plan says how many. What fits none
+// of them is an unknown call, until other rules take it again.
+func TestChangedRules(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, profiles(20))
+	o := badservice.DefaultProvider("northwind")
+	o.Batch, o.Matched = 10, 1
+	p := x.starts(o)
+	x.resolvers = []string{"northwind"}
+	x.run(cli.ExitDone)
+	without := int64(0)
+	for i := range 20 {
+		if email, _, _ := p.Says(fmt.Sprintf("network.example/in/person-%d", i)); email == "" {
+			without++
+		}
+	}
+	says := fmt.Sprintf("judged anew +%d ", without)
+	expect := func(code int, changed bool, outcome string) {
+		t.Helper()
+		plan := x.executes(code, x.args("plan", "--overwrite")...)
+		said := x.run(code, "--overwrite")
+		is := regexp.MustCompile(says).MatchString(plan)
+		if n := len(p.Ledger()); n != 20 || is != changed || !strings.Contains(plan, "calls ") || outcome != "" && !regexp.MustCompile(fmt.Sprintf(`%s +%d `, outcome, without)).MatchString(said) {
+			t.Errorf("%d keys are billed, want 20 and %q; plan says\n%s\nrun says\n%s", n, outcome, plan, said)
+		}
+	}
+	x.edit("- match: 200 person |", "- no_match: 200 person.email=\"\"\n    - match: 200 person |")
+	expect(cli.ExitDone, true, "no match")
+	x.edit("no_match: 200 person.email=\"\"", "slow_down: 200 person.email=\"\"")
+	expect(cli.ExitRejects, true, "failed")
+	if listed := x.executes(cli.ExitDone, "answers", "list", "--unknown", "--state", x.path("state")); strings.Count(listed, "northwind") != int(without) {
+		t.Errorf("%d unknown calls, and listed are\n%s", without, listed)
+	}
+	x.edit("- slow_down: 200 person.email=\"\"\n    ", "")
+	expect(cli.ExitDone, false, "")
+	if listed := x.executes(cli.ExitDone, "answers", "list", "--unknown", "--state", x.path("state")); strings.Contains(listed, "northwind") {
+		t.Errorf("calls stay listed:\n%s", listed)
+	}
 }

@@ -67,6 +67,7 @@ var siblings = map[[2]string]string{
 	{"cmd/leadetl/workercmd", "cmd/leadetl/runcmd"}: "workers open runs as leadetl run does",
 	{"cmd/leadetl/servecmd", "cmd/leadetl/wire"}:    "flags that commands share",
 	{"cmd/leadetl/runcmd", "cmd/leadetl/runview"}:   "run and plan show what they do",
+	{"cmd/leadetl/runview", "cmd/leadetl/cli"}:      "what is shown fits the terminal",
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 	{"pipeline/journal/journaltest", "pipeline/journal"}:                     "it tests implementations of its interface",

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,7 +42,8 @@ func (f *LogFlags) Open(to io.Writer) (*slog.Logger, error) {
 	return NewLogger(to, f.Format, level)
 }
 
-// NewLogger makes a logger of a format and a level.
+// NewLogger makes a logger of a format and a level. Texts are sentences on a terminal, and
+// logfmt elsewhere.
 func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	var options slog.HandlerOptions
 	var at slog.Level
@@ -51,6 +53,9 @@ func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
 	options.Level = at
 	switch format {
 	case "text":
+		if IsTerminal(to) {
+			return slog.New(&plainLog{to: to, lock: new(sync.Mutex), level: at}), nil
+		}
 		return slog.New(slog.NewTextHandler(to, &options)), nil
 	case "json":
 		options.ReplaceAttr = asText

@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -60,5 +62,23 @@ func TestNewLogger(t *testing.T) {
 		if _, err := NewLogger(nil, c[0], c[1]); err == nil {
 			t.Errorf("format %q at level %q is no error", c[0], c[1])
 		}
+	}
+}
+
+// TestPlainLog: what somebody reads on a terminal.
+func TestPlainLog(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(&plainLog{to: &out, lock: new(sync.Mutex), level: slog.LevelInfo})
+	log.Debug("nobody asked")
+	log.Info("serving", "url", "http://127.0.0.1:8080", "in_flight", 3)
+	log.Warn("slow", "after", 1500*time.Millisecond, "error", errors.New("a\x1b[2Jb"))
+	log.With("list", "a.csv").WithGroup("row").Error("bad", "number", 7)
+	log.Info("done", slog.Group("took", "read", time.Second))
+	want := "serving: url http://127.0.0.1:8080, in flight 3\n" +
+		"warning: slow: after 1.5s, error a\\x1b[2Jb\n" +
+		"error: bad: list a.csv, row.number 7\n" +
+		"done: took.read 1s\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
 }

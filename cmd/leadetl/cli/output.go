@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 )
 
 // Output is a standard output that remembers write errors. A command that could
@@ -21,12 +20,6 @@ func (o *Output) Write(p []byte) (n int, err error) {
 		o.failed = err
 	}
 	return n, err
-}
-
-// File returns the file behind the output, nil if it is not a file.
-func (o *Output) File() *os.File {
-	f, _ := o.to.(*os.File)
-	return f
 }
 
 // Err returns the first error of a Write.

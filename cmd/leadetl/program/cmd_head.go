@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/internal/suggest"
@@ -97,7 +97,7 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 	if f.asJSON {
 		return h.printJSON(std.Out)
 	}
-	return h.printTable(std.Out, runview.Width(std.Out), m)
+	return h.printTable(std.Out, cmp.Or(cli.Width(std.Out), 100), m)
 }
 
 // tableBeside describes a finished table that has no manifest of its own: a folder in a dataset

@@ -4,14 +4,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -36,7 +35,7 @@ func (d Display) Run(ctx context.Context, p *stats.Progress, timeout time.Durati
 	switch {
 	case d.Quiet:
 		return w.finishing.warn(ctx, p, d.Log)
-	case isTerminal(d.Terminal):
+	case cli.IsTerminal(d.Terminal):
 		return w.live(d.Terminal)
 	}
 	stopWarning, stopLog := w.finishing.warn(ctx, p, d.Log), w.log(d.Log)
@@ -48,7 +47,7 @@ func (d Display) Plan(p *stats.Progress) (stop func()) {
 	if d.Quiet {
 		return func() {}
 	}
-	if !isTerminal(d.Terminal) {
+	if !cli.IsTerminal(d.Terminal) {
 		return every(logEvery, func() {
 			s := p.Snapshot()
 			d.Log.Info("planning", "rows", s.Done.Rows, "read", figures.Share(s.BytesRead, s.BytesTotal))
@@ -65,22 +64,6 @@ func (d Display) Progress(about func() []any) (stop func()) {
 		return func() {}
 	}
 	return every(logEvery, func() { d.Log.Info("progress", about()...) })
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// Width returns the width of a terminal, or 100 if w is not a terminal.
-func Width(w io.Writer) int {
-	if o, ok := w.(interface{ File() *os.File }); ok && o.File() != nil {
-		f := o.File()
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return columns
-		}
-	}
-	return 100
 }
 
 // watcher reads the state of a run repeatedly.

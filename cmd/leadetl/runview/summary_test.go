@@ -2,6 +2,7 @@ package runview
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,6 +247,24 @@ func TestPlural(t *testing.T) {
 	for n, want := range map[int]string{0: "0 parts", 1: "1 part", 2: "2 parts", 1000: "1,000 parts"} {
 		if got := figures.Plural(n, "part"); got != want {
 			t.Errorf("plural(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+// TestWrapped: notes fit the terminal, below each other.
+func TestWrapped(t *testing.T) {
+	table := Table{Title: "enrichment"}
+	table.Count("rows", 1000, "from lists/one.csv, 4 duplicates, 17 of an earlier night")
+	table.Text("dataset", "s3://leads/a-very-long-name-of-a-dataset-that-has-no-space")
+	for width, want := range map[int]string{
+		0: "enrichment\n  rows     1,000  from lists/one.csv, 4 duplicates, 17 of an earlier night\n  dataset  s3://leads/a-very-long-name-of-a-dataset-that-has-no-space\n",
+		42: "enrichment\n  rows     1,000  from lists/one.csv, 4\n                  duplicates, 17 of an\n                  earlier night\n" +
+			"  dataset  s3://leads/a-very-long-name-of-a-dataset-that-has-no-space\n",
+		30: "enrichment\n  rows     1,000  from lists/one.csv, 4 duplicates, 17 of an earlier night\n  dataset  s3://leads/a-very-long-name-of-a-dataset-that-has-no-space\n",
+	} {
+		var out strings.Builder
+		if err := table.print(&out, width); err != nil || out.String() != want {
+			t.Errorf("in %d columns: %v\n%s\nwant\n%s", width, err, &out, want)
 		}
 	}
 }

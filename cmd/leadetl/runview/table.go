@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
 )
@@ -42,8 +44,13 @@ func (t *Table) Text(name, text string) {
 	t.lines = append(t.lines, line{name: name, note: text, noCount: true})
 }
 
-// Print writes the table.
+// Print writes the table. On a terminal, notes that do not fit go on in lines of their own.
 func (t *Table) Print(to io.Writer) error {
+	return t.print(to, cli.Width(to))
+}
+
+// print writes the table for a width, 0 for any.
+func (t *Table) print(to io.Writer, width int) error {
 	names, counts := t.minNames, 0
 	for _, l := range t.lines {
 		names = max(names, len(l.name))
@@ -58,10 +65,34 @@ func (t *Table) Print(to io.Writer) error {
 		if !l.noCount {
 			text += fmt.Sprintf("%*s  ", counts, figures.Grouped(l.count))
 		}
-		fmt.Fprintln(out, strings.TrimRight(text+invisible.Escape(l.note), " "))
+		indent := strings.Repeat(" ", len(text))
+		for i, part := range wrap(invisible.Escape(l.note), width-len(text)) {
+			if i > 0 {
+				text = indent
+			}
+			fmt.Fprintln(out, strings.TrimRight(text+part, " "))
+		}
 	}
 	t.Below.print(out)
 	return out.Flush()
+}
+
+// leastNote is the width below which notes are not wrapped: a word a line is harder to read.
+const leastNote = 20
+
+// wrap divides a text at spaces into lines of a width, one for a width that is too small.
+// A word that is longer has a line of its own.
+func wrap(text string, width int) (lines []string) {
+	for width >= leastNote && utf8.RuneCountInString(text) > width {
+		at := strings.LastIndex(string([]rune(text)[:width+1]), " ")
+		if at <= 0 {
+			if at = strings.Index(text, " "); at <= 0 {
+				break
+			}
+		}
+		lines, text = append(lines, text[:at]), strings.TrimLeft(text[at:], " ")
+	}
+	return append(lines, text)
 }
 
 // Grid has rows of cells below heads. The first column and the last Notes columns are texts, the

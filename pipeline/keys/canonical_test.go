@@ -34,6 +34,21 @@ func TestCanonicalKeysAreThoseOfRows(t *testing.T) {
 		{resolution.IPToCompany, "192.31.196", "invalid_ip"},
 		{resolution.EmailToHEM, "Example, Ada <ada@bakery.example>", "ada@bakery.example"},
 		{resolution.IPToCompany, "for=192.31.196.1;proto=http", "192.31.196.1"},
+		{resolution.EmailToHEM, "'ada@bakery.example", "ada@bakery.example"},
+		{resolution.EmailToHEM, " 'Ada@bakery.example ", "ada@bakery.example"},
+		{resolution.EmailToHEM, `="ada@bakery.example"`, "ada@bakery.example"},
+		{resolution.EmailToHEM, "\t+ada@bakery.example", "+ada@bakery.example"},
+		{resolution.EmailToHEM, "'+ada@bakery.example", "+ada@bakery.example"},
+		{resolution.EmailToHEM, "o'ada@bakery.example", "o'ada@bakery.example"},
+		{resolution.EmailToHEM, "'Example, Ada <ada@bakery.example>", "ada@bakery.example"},
+		{resolution.EmailToHEM, "'c4ca4238a0b923820dcc509a6f75849b", "c4ca4238a0b923820dcc509a6f75849b"},
+		{resolution.EmailToHEM, "'", "empty"},
+		{resolution.EmailToHEM, "'null", "empty"},
+		{resolution.Enrichment, "'https://network.example/in/ada", "network.example/in/ada"},
+		{resolution.Enrichment, "'network.example/in/ada", "network.example/in/ada"},
+		{resolution.Enrichment, `="network.example/in/ada"`, "network.example/in/ada"},
+		{resolution.IPToCompany, "'192.31.196.1", "192.31.196.1"},
+		{resolution.IPToCompany, `="192.31.196.1"`, "192.31.196.1"},
 	} {
 		got := ""
 		switch keys, err := Canonical(c.op.Identifier(), c.cell, hosts); err {

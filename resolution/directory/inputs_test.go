@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -82,6 +83,24 @@ func TestListOfOne(t *testing.T) {
 	}
 	if c.Name != "A" || c.Address != (resolution.Address{}) || c.About != `["x","y"]` || c.YearFounded == nil || *c.YearFounded != 1999 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestMarks: the marks of spreadsheets are no part of a text, in every column.
+func TestMarks(t *testing.T) {
+	companies := source(t, "c.csv", "domain,name,street,zip_code,city,about,employee_count\n'a.example,'Acme,'+1 Main,\"=\"\"02138\"\"\",'s-Hertogenbosch,'-,\"=\"\"11-50\"\"\"\n")
+	dir := t.TempDir()
+	if _, err := Import(t.Context(), dir, Files{Companies: companies}, lax()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := mustOpen(t, dir).Company("a.example")
+	if err != nil || c == nil {
+		t.Fatalf("%v, %v", c, err)
+	}
+	want := resolution.Company{Name: "Acme", Domain: "a.example", EmployeeCount: "11-50", About: "-",
+		Address: resolution.Address{Street: "+1 Main", ZipCode: "02138", City: "'s-Hertogenbosch"}}
+	if !reflect.DeepEqual(*c, want) {
+		t.Errorf("%+v\nwant %+v", *c, want)
 	}
 }
 

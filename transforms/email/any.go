@@ -7,6 +7,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/nullword"
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 )
 
 // parseAny is the definition of Parse. It checks the most helpful reasons first.
@@ -14,7 +15,7 @@ func parseAny(cell []byte) (Address, error) {
 	if !utf8.Valid(cell) {
 		return Address{}, ErrInvalidUTF8
 	}
-	text := bytes.TrimFunc(cell, isSurrounding)
+	text := bytes.TrimFunc(spreadsheet.ValueOf(cell), isSurrounding)
 	if len(text) == 0 || nullword.Is(text) {
 		return Address{}, ErrEmpty
 	}

@@ -48,8 +48,8 @@ func parseASCII(cell []byte) (Address, bool) {
 		cell = bytes.Trim(cell, blanks)
 	}
 	at := bytes.IndexByte(cell, '@')
-	if at < 0 || at > maxLocal || len(cell)-at-1 > maxLabel { // so neither a label nor the whole can be too long
-		return Address{}, false
+	if at < 0 || at > maxLocal || len(cell)-at-1 > maxLabel || cell[0] == '\'' { // so neither a label nor the whole can be too long
+		return Address{}, false // an apostrophe may be the mark of a spreadsheet
 	}
 	local := sums(&localClass, cell[:at])
 	domain := sums(&domainClass, cell[at+1:])

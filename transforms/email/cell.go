@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 )
 
 // Read is Parse of a cell that may have more around its address: a name as in
@@ -17,7 +19,7 @@ func Read(cell []byte) (Address, error) {
 	if err == nil || err == ErrEmpty || err == ErrInvalidUTF8 {
 		return a, err
 	}
-	pieces := pieces(cell)
+	pieces := pieces(spreadsheet.ValueOf(cell))
 	switch {
 	case len(several(pieces)) > 1:
 		return Address{}, ErrMultiple
@@ -38,7 +40,7 @@ func Read(cell []byte) (Address, error) {
 // nil of any other cell. Read reads each, or says what is wrong with it.
 func Split(cell string) (all []string) {
 	if _, err := Read([]byte(cell)); err == ErrMultiple {
-		for _, value := range several(pieces([]byte(cell))) {
+		for _, value := range several(pieces([]byte(spreadsheet.Value(cell)))) {
 			all = append(all, string(value))
 		}
 	}

@@ -12,8 +12,8 @@ const (
 	maxAddress = 254
 )
 
-// Parse reads the address or digest in a cell, and trims what is around it. The
-// Address aliases cell; nothing is allocated. Errors are the sentinels of this
+// Parse reads the address or digest in a cell, and trims what is around it, the mark of a
+// spreadsheet too. The Address aliases cell; nothing is allocated. Errors are the sentinels of this
 // package, unwrapped.
 func Parse(cell []byte) (Address, error) {
 	if a, ok := parseASCII(cell); ok {

@@ -5,11 +5,14 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 )
 
-// trim drops white space and invisible characters (BOM, zero-width and bidi
-// marks, soft hyphen) at both ends.
+// trim drops the mark of a spreadsheet, and white space and invisible characters (BOM, zero-width
+// and bidi marks, soft hyphen) at both ends.
 func trim(s string) string {
+	s = spreadsheet.Value(s)
 	if s == "" || plain(s[0]) && plain(s[len(s)-1]) {
 		return s
 	}

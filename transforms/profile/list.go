@@ -3,6 +3,8 @@ package profile
 import (
 	"strings"
 	"unicode"
+
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 )
 
 // isList reports whether s is a list: of its pieces between white space, commas,
@@ -23,7 +25,7 @@ func isList(s string) bool {
 // Split returns the addresses of a cell that Parse finds several in; nil of any other cell, and
 // if something else is between them: some addresses have commas.
 func Split(s string) (all []string) {
-	if s = strings.TrimFunc(s, isSurrounding); !isList(s) {
+	if s = strings.TrimFunc(spreadsheet.Value(s), isSurrounding); !isList(s) {
 		return nil
 	}
 	for piece := range strings.FieldsFuncSeq(s, isSeparator) {

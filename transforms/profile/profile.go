@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/nullword"
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 )
 
 // Kind is the kind of a page.
@@ -64,7 +65,7 @@ func (r Rules) Parse(s string) (URL, error) {
 	if !utf8.ValidString(s) {
 		return URL{}, ErrInvalidUTF8
 	}
-	s = strings.TrimFunc(s, isSurrounding)
+	s = strings.TrimFunc(spreadsheet.Value(s), isSurrounding)
 	if s == "" || nullword.Is(s) {
 		return URL{}, ErrEmpty
 	}
@@ -141,7 +142,7 @@ func AsTyped(cell, key string) string {
 	if !strings.Contains(key, "?") {
 		return ""
 	}
-	address := strings.TrimFunc(cell, isSurrounding)
+	address := strings.TrimFunc(spreadsheet.Value(cell), isSurrounding)
 	scheme, rest, found := strings.Cut(address, "://")
 	if !found || strings.ContainsAny(scheme, "/?#") {
 		scheme, rest = "https", strings.TrimPrefix(address, "//")

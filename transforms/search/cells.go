@@ -9,6 +9,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/jsonlist"
 	"github.com/leadetl/leadetl/internal/nullword"
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 )
 
 // Fields are the names of the fields of a search, as in requests of the interface.
@@ -60,9 +61,12 @@ func (l Limits) Read(cell Cells, today time.Time, count bool) (q Query, reason s
 
 // IsEmpty reports whether a cell is empty, a null word or an empty list.
 func IsEmpty(cell string) bool {
-	text := Trimmed(jsonlist.Only(cell))
+	text := trimmed(jsonlist.Only(cell))
 	return text == "" || nullword.Is(text)
 }
+
+// trimmed returns a cell without the mark of a spreadsheet and without white space around it.
+func trimmed(cell string) string { return Trimmed(spreadsheet.Text(Trimmed(cell))) }
 
 // reader reads cells and keeps the first fault.
 type reader struct {
@@ -98,7 +102,7 @@ func (r *reader) fault(field string, wrong Fault) (fine bool) {
 
 // text returns a trimmed cell; "" for a null word. A list with one value is that value.
 func (r *reader) text(field string) string {
-	text := Trimmed(jsonlist.Only(r.cell(field)))
+	text := trimmed(jsonlist.Only(r.cell(field)))
 	if IsEmpty(text) {
 		return ""
 	}
@@ -118,7 +122,7 @@ func (r *reader) list(field string, most int, read Term) (values []string) {
 		items = strings.Split(text, separator)
 	}
 	for _, item := range items {
-		if item = Trimmed(item); item == "" {
+		if item = trimmed(item); item == "" {
 			continue
 		}
 		_, folded, wrong := read(item)

@@ -44,6 +44,8 @@ func TestKeysOfCells(t *testing.T) {
 			`{` + days + `,"keywords":["crm"],"limit":1000,"limit_of_hems":20}`},
 		{"lists of files that have such", `keywords=["crm",null,"a; b"]|cities=[]|states=["tx"]|limit=["10"]|limit_of_hems=[null]`,
 			`{` + days + `,"keywords":["a; b","crm"],"limit":10,"limit_of_hems":20,"states":["TX"]}`},
+		{"marks of spreadsheets", `keywords='crm;'s work;="02138"|states='TX|zips=="02138"`,
+			`{` + days + `,"keywords":["'s work","02138","crm"],"limit":1000,"limit_of_hems":20,"states":["TX"],"zips":["02138"]}`},
 		{"what is false", `keywords=crm|deanonymize=0|super_enrichment=No`, `{` + days + `,"keywords":["crm"],"limit":1000,"limit_of_hems":20}`},
 		{"numbers of programs without whole ones", `keywords=crm|limit=0100.0|limit_of_hems=5.|page=1.00`, `{` + days + `,"keywords":["crm"],"limit":100,"limit_of_hems":5,"page":1}`},
 		{"a first day alone", `keywords=crm|date_start=2026-11-01`, `{"date_end":"2026-11-08","date_start":"2026-11-01","keywords":["crm"],"limit":1000,"limit_of_hems":20}`},

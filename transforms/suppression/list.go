@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/jsonlist"
 	"github.com/leadetl/leadetl/internal/nullword"
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/phone"
@@ -70,7 +71,7 @@ func (b *Builder) Add(cell string) error {
 	if !utf8.ValidString(cell) {
 		return ErrUnreadable
 	}
-	text := strings.TrimFunc(cell, isSurrounding)
+	text := strings.TrimFunc(spreadsheet.Value(cell), isSurrounding)
 	kind := IP
 	if isPage(text) {
 		kind = NetworkURL
@@ -83,7 +84,7 @@ func (b *Builder) Add(cell string) error {
 	}
 	var err error
 	for _, value := range values {
-		if failed := b.addOne(strings.TrimFunc(value, isSurrounding)); failed != nil && err != ErrUnreadable {
+		if failed := b.addOne(strings.TrimFunc(spreadsheet.Value(value), isSurrounding)); failed != nil && err != ErrUnreadable {
 			err = failed
 		}
 	}
@@ -203,7 +204,7 @@ func isSurrounding(r rune) bool { return unicode.IsSpace(r) || invisible.Is(r) }
 
 // parseDigest reads a digest.
 func parseDigest(text string) (e entry, ok bool) {
-	d, ok := email.ParseDigest([]byte(text))
+	d, ok := email.ParseDigest([]byte(spreadsheet.Value(text)))
 	if !ok {
 		return entry{}, false
 	}

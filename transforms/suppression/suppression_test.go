@@ -148,6 +148,15 @@ func TestPlainIdentifiers(t *testing.T) {
 		{sum("facebook.com/profile.php?id=1"), NetworkURL, "https://www.facebook.com/profile.php?id=1", true},
 
 		{"192.0.2.7", IP, "192.0.2.7:443", true},
+		// Marks of spreadsheets, in a list and in a row.
+		{"'jane@example.com", Email, "jane@example.com", true},
+		{`="jane@example.com"`, Email, "'jane@example.com", true},
+		{"'" + sum("jane@example.com"), Email, "jane@example.com", true},
+		{sum("jane@example.com"), Email, "'" + sum("jane@example.com"), true},
+		{"'@acme.example", Email, "jane@acme.example", true},
+		{"'+14155559317", Phone, `="+14155559317"`, true},
+		{"'linkedin.com/in/jane-doe", NetworkURL, "'linkedin.com/in/jane-doe", true},
+		{"'192.0.2.7", IP, `="192.0.2.7"`, true},
 		{"8.8.8.8", IP, "::ffff:8.8.8.8", true},
 		{"8.8.8.8", IP, "64:ff9b::808:808", true}, // NAT64
 		{"2001:db8::1", IP, "2001:0db8:0::1", true},

@@ -12,12 +12,14 @@ import (
 
 	"github.com/leadetl/leadetl/internal/inorder"
 	"github.com/leadetl/leadetl/internal/jsonlist"
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
 
-// Row is a line of a file: trimmed cells of the wanted columns, in that order; of a list with
-// one value, that value. They are empty if the file has no such column.
+// Row is a line of a file: trimmed cells of the wanted columns, in that order, without the marks
+// of spreadsheets; of a list with one value, that value. They are empty if the file has no such
+// column.
 type Row struct {
 	Line int64 // from 1, of a CSV file; data row of a Parquet file
 	// Cells is valid until the row is parsed, and its texts until it is taken.
@@ -178,7 +180,7 @@ func (b *batches[B]) parseBatch(from *sources.Batch, places []int) batch[B] {
 		}
 		for i := range columns {
 			if c := &columns[i]; c.offsets != nil {
-				cells[i] = jsonlist.Only(trim(c.text[c.offsets[n]-c.first : c.offsets[n+1]-c.first]))
+				cells[i] = withoutMarks(trim(c.text[c.offsets[n]-c.first : c.offsets[n+1]-c.first]))
 			}
 		}
 		report.Lines++
@@ -193,6 +195,14 @@ func (b *batches[B]) parseBatch(from *sources.Batch, places []int) batch[B] {
 		b.steps.End(parsed)
 	}
 	return batch[B]{from, parsed, report}
+}
+
+// withoutMarks returns the value of a list with one, and the text that a spreadsheet has marked.
+func withoutMarks(cell string) string {
+	if cell == "" || cell[0] != '[' && cell[0] != '\'' && cell[0] != '=' {
+		return cell
+	}
+	return trim(spreadsheet.Text(jsonlist.Only(cell)))
 }
 
 // trim is strings.TrimSpace, at once where nothing is to be trimmed.

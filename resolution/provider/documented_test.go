@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"slices"
@@ -34,7 +35,7 @@ func TestShipped(t *testing.T) {
 			}
 			total += len(answers)
 			used, filled := map[[2]int]bool{}, map[string]bool{}
-			var isPage, isCut bool
+			var isPage, isCut, isNobody bool
 			for _, d := range answers {
 				for _, difference := range e.Differences(d) {
 					t.Error(difference)
@@ -45,11 +46,15 @@ func TestShipped(t *testing.T) {
 						filled[column] = filled[column] || len(value) > 0
 					}
 				}
+				isNobody = isNobody || slices.ContainsFunc(d.want, func(w wanted) bool { return w.outcome == NoMatch })
+				if e.Check == "" {
+					e.checkStub(t, d)
+				}
 				isPage = isPage || d.answer.Status == 502 && strings.HasPrefix(string(d.answer.Body), "<")
 				isCut = isCut || d.answer.Status == 200 && !isJSON(d.answer.Body) && d.want[0].outcome == Unknown
 			}
-			if len(answers) < 10 || !isPage || !isCut {
-				t.Errorf("%d answers, a page of an outage: %t, an answer cut off: %t", len(answers), isPage, isCut)
+			if len(answers) < 10 || !isPage || !isCut || !isNobody {
+				t.Errorf("%d answers, a page of an outage: %t, an answer cut off: %t, one of nobody: %t", len(answers), isPage, isCut, isNobody)
 			}
 			if difference := e.NoCost(answers); difference != "" {
 				t.Error(difference)
@@ -65,6 +70,42 @@ func TestShipped(t *testing.T) {
 	if total < 120 {
 		t.Errorf("%d answers, want at least 120", total)
 	}
+}
+
+// checkStub checks that an answer is no match if it has the shape of one and no values.
+func (e *Entry) checkStub(t *testing.T, d Documented) {
+	var body any
+	if !slices.ContainsFunc(d.want, func(w wanted) bool { return w.outcome == Match }) || json.Unmarshal(d.answer.Body, &body) != nil {
+		return
+	}
+	stub := d
+	stub.answer.Body, _ = json.Marshal(withoutValues("", body)) // of JSON
+	r, _ := e.Request(d.kind)
+	for _, v := range stub.judged(r) {
+		if v.Outcome == Match {
+			t.Errorf("%s: without its values it is a match by rule %d: %s", d.Name, v.Rule, stub.answer.Body)
+		}
+	}
+}
+
+// withoutValues is a value of JSON without texts and numbers, but those that say how a request went and
+// whose an element is.
+func withoutValues(name string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			v[name] = withoutValues(name, member)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = withoutValues("", item)
+		}
+	case string, float64:
+		if !slices.Contains([]string{"status", "ref", "ip"}, name) {
+			return ""
+		}
+	}
+	return v
 }
 
 // The lists of rules of an entry.

@@ -3,12 +3,14 @@ package service
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"time"
 
 	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/serving"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // Listeners are the listeners of a service.
@@ -78,6 +80,7 @@ func (s *Service) tasks() []serving.Task {
 		{Every: account.RefreshEvery, Name: "read credentials", Do: s.roster.Refresh},
 		{Every: time.Second, Name: "read balances", Do: s.roster.RefreshBalances},
 		{Every: 5 * time.Second, Name: "count requests", Do: s.desk.StoreRequests},
+		{Every: 24 * time.Hour, AtStart: true, Name: "find the state undamaged", Do: s.findDamage},
 		{Every: 5 * time.Minute, Name: "remove data past its retention", Do: s.retain},
 	}
 	if s.options.Tokens != nil {
@@ -86,6 +89,18 @@ func (s *Service) tasks() []serving.Task {
 		}})
 	}
 	return tasks
+}
+
+// findDamage reads the whole state. /readyz fails while it is damaged: a service whose
+// answers and charges may be lost should get no more calls.
+func (s *Service) findDamage(ctx context.Context) error {
+	err := s.state.FindDamage(ctx)
+	damaged := errors.Is(err, state.ErrDamaged)
+	if err == nil || damaged {
+		s.health.SetDamaged(damaged)
+		s.metrics.SetDamaged(damaged)
+	}
+	return err
 }
 
 // retain removes data past its retention, from the state and from memory.

@@ -3,12 +3,16 @@ package service
 import (
 	"context"
 	"crypto/tls"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +21,9 @@ import (
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
+	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // receiver is a TLS server that takes callbacks.
@@ -301,4 +307,71 @@ func TestToldToEndBeforeItBegan(t *testing.T) {
 	if _, err := l.Accept(); err == nil {
 		t.Error("the listener is open")
 	}
+}
+
+// damagedState is an open state whose table of callbacks has noise for a page.
+func damagedState(t *testing.T) *sqlite.Store {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, sqlite.DatabaseName)
+	whole, err := sqlite.Serve(dir)
+	if err == nil {
+		err = whole.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page int64
+	err = errors.Join(db.QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = 'outbox'").Scan(&page), db.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte(strings.Repeat("noise", 800)), (page-1)*4096)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Serve(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// TestDamagedState: a service that starts on a damaged state says so soon, and a call that
+// meets the damage fails as internal, not as something that passes.
+func TestDamagedState(t *testing.T) {
+	bad := damagedState(t)
+	f := &fixture{TB: t, client: &http.Client{}}
+	f.client.Transport = f.transport()
+	f.prepare(func(o *Options) { o.State = bad })
+	stop := f.run()
+	var a answer
+	for range 100 {
+		if a = f.do(http.MethodGet, f.internal+"/readyz", ""); a.status != http.StatusOK {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.raw), "leadetl admin restore") {
+		t.Errorf("readiness: %d %s", a.status, a.raw)
+	}
+	if a := f.do(http.MethodGet, f.internal+"/metrics", ""); !strings.Contains(string(a.raw), "\nleadetl_state_damaged 1\n") {
+		t.Error("the metrics do not say that the state is damaged")
+	}
+	of, err := bad.CreateOrganization(t.Context(), "Acme", 5, nil, time.Now())
+	f.must(err)
+	_, err = bad.Settle(t.Context(), state.Charge{Organization: of.ID, Credits: 1, At: time.Now(), Callback: &state.Callback{WebhookID: "msg_1", Organization: of.ID}})
+	if p := wire.AsProblem(err); !errors.Is(err, state.ErrDamaged) || p.Kind != wire.InternalError {
+		t.Errorf("a change to a damaged table: %v, answered with %v", err, p)
+	}
+	f.must(stop())
 }

@@ -30,9 +30,9 @@ var ErrExists = errors.New("there is a file of this name already; name another")
 
 // Write copies the state in dir to a new file, which only its owner can read. A
 // service may run meanwhile: the copy is the state of one moment. The file gets
-// its name when it is complete and on disk. It returns its size in bytes.
+// its name when it is complete, on disk, and checked as a restore checks it. It returns its size in bytes.
 //
-// Errors: sqlite.ErrNoState, sqlite.ErrEmpty, ErrExists.
+// Errors: sqlite.ErrNoState, sqlite.ErrEmpty, ErrExists, state.ErrDamaged.
 func Write(ctx context.Context, dir, file string) (size int64, err error) {
 	source, err := sqlite.Administer(dir, false) // fails if dir holds no state
 	if err != nil {
@@ -56,7 +56,10 @@ func Write(ctx context.Context, dir, file string) (size int64, err error) {
 			err = errors.Join(err, closing, os.Remove(f.Name()))
 		}
 	}()
-	if err := copyDatabase(ctx, filepath.Join(dir, sqlite.DatabaseName), f.Name()); err != nil {
+	if err = copyDatabase(ctx, filepath.Join(dir, sqlite.DatabaseName), f.Name()); err == nil {
+		err = check(ctx, f.Name())
+	}
+	if err != nil {
 		return 0, fmt.Errorf("back up %s: %w", dir, err)
 	}
 	info, err := f.Stat()

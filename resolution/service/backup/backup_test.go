@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/format"
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -279,5 +281,63 @@ func TestRestoreOverDamage(t *testing.T) {
 			}
 		}
 		audit(t, dir)
+	}
+}
+
+// overwrite makes noise of a page of a database, 1 being the first.
+func overwrite(t *testing.T, file string, page int64) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	do(t, err)
+	noise := make([]byte, 4096)
+	for i := range noise {
+		noise[i] = byte(i * 151)
+	}
+	_, err = f.WriteAt(noise, (page-1)*4096)
+	do(t, err, f.Close())
+}
+
+// A damaged page of any table or index stops a backup, and the one before stays.
+func TestDamagedStateIsNoBackup(t *testing.T) {
+	ctx, folder := t.Context(), t.TempDir()
+	dir := filepath.Join(folder, "state")
+	s := serve(t, dir)
+	org, err := s.CreateOrganization(ctx, "Acme", 5, nil, noon)
+	do(t, err)
+	_, err = s.AddKey(ctx, state.Key{Organization: org.ID, Hash: [32]byte{1}, Created: noon})
+	do(t, err, s.Close())
+	whole := filepath.Join(dir, sqlite.DatabaseName)
+	db, err := sql.Open("sqlite", groupcommit.URI(whole, "query_only(1)"))
+	do(t, err)
+	pages := map[string]int64{"the first page": 1}
+	rows, err := db.QueryContext(ctx, "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0")
+	do(t, err)
+	for rows.Next() {
+		var name string
+		var page int64
+		do(t, rows.Scan(&name, &page))
+		pages[name] = page
+	}
+	do(t, rows.Err(), rows.Close(), db.Close())
+	backups := filepath.Join(folder, "backups")
+	do(t, os.Mkdir(backups, 0o700))
+	_, err = Write(ctx, dir, filepath.Join(backups, Name(noon)))
+	do(t, err)
+	bytes, err := os.ReadFile(whole)
+	do(t, err)
+	for name, page := range pages {
+		bad := filepath.Join(folder, "bad "+name)
+		do(t, os.Mkdir(bad, 0o700), os.WriteFile(filepath.Join(bad, sqlite.DatabaseName), bytes, 0o600))
+		overwrite(t, filepath.Join(bad, sqlite.DatabaseName), page)
+		if _, err := Write(ctx, bad, filepath.Join(backups, Name(noon.Add(time.Hour)))); !errors.Is(err, state.ErrDamaged) || !strings.Contains(err.Error(), "admin restore") {
+			t.Errorf("%s: %v, want that it is damaged", name, err)
+		}
+	}
+	left, err := os.ReadDir(backups)
+	if err != nil || len(left) != 1 || left[0].Name() != Name(noon) {
+		t.Errorf("in the folder of backups: %v, %v", left, err)
+	}
+	if _, err := Restore(ctx, filepath.Join(backups, Name(noon)), filepath.Join(folder, "bad ledger"), noon); err != nil {
+		t.Errorf("the backup from before: %v", err)
 	}
 }

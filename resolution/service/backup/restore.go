@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // Restored says what a restore did.
@@ -109,7 +111,7 @@ func prepare(ctx context.Context, file, made string) error {
 	switch {
 	case groupcommit.Is(err, sqlite3.SQLITE_NOTADB):
 		err = fmt.Errorf("%w: it is not a database of SQLite", resolution.ErrInvalid)
-	case groupcommit.Is(err, sqlite3.SQLITE_CORRUPT):
+	case groupcommit.Is(err, sqlite3.SQLITE_CORRUPT), errors.Is(err, state.ErrDamaged):
 		err = fmt.Errorf("%w: it is damaged", resolution.ErrInvalid)
 	}
 	if err != nil {
@@ -127,21 +129,20 @@ func prepare(ctx context.Context, file, made string) error {
 
 // check checks a whole database for damage, and for the tables of a state.
 func check(ctx context.Context, path string) (err error) {
-	c, err := groupcommit.Connect(path)
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	if err := sqlite.Verify(ctx, path); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", groupcommit.URI(path, "query_only(1)"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	var damage string
-	if err := c.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&damage); err != nil {
-		return err
-	}
-	if damage != "ok" {
-		return fmt.Errorf("%w: %s", resolution.ErrInvalid, damage)
-	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	var tables int
 	const wanted = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('organizations', 'ledger', 'keys', 'outbox')"
-	if err := c.QueryRowContext(ctx, wanted).Scan(&tables); err != nil {
+	if err := db.QueryRowContext(ctx, wanted).Scan(&tables); err != nil {
 		return err
 	}
 	if tables != 4 {

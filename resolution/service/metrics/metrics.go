@@ -30,6 +30,7 @@ type Metrics struct {
 	RateLimited *prometheus.CounterVec   // limit
 	FailedAuth  *prometheus.CounterVec   // reason
 	AnswersLost prometheus.Counter
+	damaged     prometheus.Gauge
 }
 
 // The values of labels that name what happened.
@@ -68,11 +69,14 @@ func New(s Backlog) *Metrics {
 		deliveries:  counter("deliveries_total", "Attempts to deliver a callback, by what became of it.", "result"),
 		RateLimited: counter("rate_limited_total", "Requests refused because of a limit of their organization.", "limit"),
 		FailedAuth:  counter("failed_auth_total", "Requests with wrong or expired credentials, by what was wrong.", "reason"),
+		damaged: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "state_damaged", Help: "1 if the last check of the state's database found damage.",
+		}),
 		AnswersLost: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Name: "answers_lost_total", Help: "Answers that could not be written to their callers.",
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.answers, m.credits, m.JobDuration, m.deliveries, m.RateLimited, m.FailedAuth, m.AnswersLost,
+	m.registry.MustRegister(m.requests, m.durations, m.answers, m.credits, m.JobDuration, m.deliveries, m.RateLimited, m.FailedAuth, m.AnswersLost, m.damaged,
 		newBacklog(s), buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.begin()
 	return m
@@ -102,6 +106,14 @@ func (m *Metrics) begin() {
 	}
 	for _, reason := range []string{UnknownKey, ExpiredKey, WrongSystemKey} {
 		m.FailedAuth.WithLabelValues(reason)
+	}
+}
+
+// SetDamaged notes what the last check of the state found.
+func (m *Metrics) SetDamaged(damaged bool) {
+	m.damaged.Set(0)
+	if damaged {
+		m.damaged.Set(1)
 	}
 }
 

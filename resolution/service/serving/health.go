@@ -16,6 +16,7 @@ type Health struct {
 	Now   func() time.Time
 
 	draining atomic.Bool
+	damaged  atomic.Bool
 	mu       sync.Mutex
 	checked  time.Time
 	err      error // of the last check
@@ -31,10 +32,16 @@ const (
 // Draining reports whether later calls should go to another instance.
 func (h *Health) Draining() bool { return h.draining.Load() }
 
+// SetDamaged notes whether damage was found in the state.
+func (h *Health) SetDamaged(damaged bool) { h.damaged.Store(damaged) }
+
 // Ready returns why the service cannot take requests, nil when it can.
 func (h *Health) Ready(ctx context.Context) error {
 	if h.Draining() {
 		return wire.Refuse(wire.Unavailable, "The service is stopping.")
+	}
+	if h.damaged.Load() {
+		return wire.Refuse(wire.Unavailable, "The state is damaged. Stop the service and put a backup back with leadetl admin restore.")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,9 +22,10 @@ type Listener struct {
 
 // Task is what a service does at an interval.
 type Task struct {
-	Every time.Duration
-	Name  string // what it does, after "cannot"
-	Do    func(context.Context) error
+	Every   time.Duration
+	AtStart bool   // also at once
+	Name    string // what it does, after "cannot"
+	Do      func(context.Context) error
 }
 
 // Service is what runs while its listeners are open. All functions are required.
@@ -125,11 +126,13 @@ func (s *Service) repeat(ctx context.Context, t Task) {
 	tick := time.NewTicker(t.Every)
 	defer tick.Stop()
 	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+	for now := t.AtStart; ; now = false {
+		if !now {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
 		}
 		err := t.Do(ctx)
 		switch {

@@ -38,6 +38,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -46,6 +47,7 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // DatabaseName is the name of the database file in the state folder.
@@ -220,7 +222,7 @@ func open(dir string) (_ *Store, err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w", path, damaged(err))
 	}
 	// cache_size: 4 MiB for each connection.
 	if s.db.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)", "cache_size(-4096)")); err != nil {
@@ -233,9 +235,17 @@ func open(dir string) (_ *Store, err error) {
 		s.Credits.reply, err = s.db.reads.Prepare("SELECT fingerprint, status, body FROM replies WHERE key = ? AND at > ?") // closed with reads
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w", path, damaged(err))
 	}
 	return s, nil
+}
+
+// damaged marks an error of the database that says that its file is damaged.
+func damaged(err error) error {
+	if groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) || groupcommit.Is(err, sqlite3.SQLITE_NOTADB) {
+		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
+	}
+	return err
 }
 
 // refusal returns why the system does not open a database for changes, in more
@@ -248,9 +258,9 @@ func refusal(path string) error {
 	return f.Close()
 }
 
-// unavailable marks an error of the database as temporary.
+// unavailable marks an error of the database as temporary, unless its file is damaged.
 func unavailable(err error) error {
-	if err == nil || errors.Is(err, resolution.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err = damaged(err); err == nil || errors.Is(err, state.ErrDamaged) || errors.Is(err, resolution.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("%w: service state: %w", resolution.ErrUnavailable, err)
@@ -282,4 +292,34 @@ func (s *Store) Check(ctx context.Context, now time.Time) error {
 		return err
 	}
 	return unavailable(s.db.reads.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'checked'").Scan(&written))
+}
+
+// FindDamage reads the whole database and returns state.ErrDamaged if it is damaged. It
+// has a connection of its own, so that others need not wait.
+func (s *Store) FindDamage(ctx context.Context) error {
+	return findDamage(ctx, s.db.path, "quick_check")
+}
+
+// Verify is FindDamage for a database that no process has open, with every index
+// compared to its table.
+func Verify(ctx context.Context, path string) error { return findDamage(ctx, path, "integrity_check") }
+
+// Source of both pragmas: sqlite.org/pragma.html.
+func findDamage(ctx context.Context, path, pragma string) (err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", groupcommit.URI(path, "query_only(1)", "cache_size(-4096)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var found string
+	if err := db.QueryRowContext(ctx, "PRAGMA "+pragma+"(1)").Scan(&found); err != nil {
+		return unavailable(err)
+	}
+	if found != "ok" {
+		return fmt.Errorf("%w: %s", state.ErrDamaged, strings.ReplaceAll(found, "\n", " "))
+	}
+	return nil
 }

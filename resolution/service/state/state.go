@@ -17,4 +17,6 @@ var (
 	ErrLeaseLost     = errors.New("another attempt has taken over")
 	ErrExpired       = errors.New("result no longer kept")
 	ErrGone          = errors.New("body no longer kept")
+	// ErrDamaged is not temporary: the database is damaged, or not one of SQLite.
+	ErrDamaged = errors.New("the state is damaged; stop the service and put a backup back with leadetl admin restore")
 )

@@ -280,7 +280,7 @@ func (c *checker) rowGroup(f *parquetFile, i int, before int64) *groupFacts {
 		c.found.report(g.found.list...)
 	}
 	g.release(&c.spare)
-	c.options.Progress.Add(g.rows)
+	c.work.Done(g.rows)
 	return g
 }
 

@@ -12,8 +12,8 @@ package verify
 
 import (
 	"context"
-	"sync/atomic"
 
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -54,8 +54,6 @@ type Options struct {
 	// Workers bounds the columns that are read at a time, and the row groups
 	// that these belong to: about 200 MB of memory for each row group. At least 1.
 	Workers int
-	// Progress counts the rows that are read. It may be nil.
-	Progress *atomic.Int64
 }
 
 // Result is the result of Check.
@@ -86,16 +84,14 @@ const maxFailures = 200
 // Check verifies the whole dataset.
 func Check(ctx context.Context, d Dataset, o Options) (*Result, error) {
 	c := &checker{
-		dataset: d, options: o, result: &Result{}, found: &findings{},
+		dataset: d, options: o, result: &Result{}, found: &findings{}, work: progress.Of(ctx),
 		reading: make(chan struct{}, o.Workers), spare: spareLeaves{kept: map[string][]*leaf{}},
-	}
-	if c.options.Progress == nil {
-		c.options.Progress = new(atomic.Int64)
 	}
 	if err := c.manifest(ctx); err != nil {
 		return nil, err
 	}
 	if c.result.Manifest != nil {
+		c.work.Expect(c.result.Manifest.Totals.Rows)
 		if err := c.parts(ctx); err != nil {
 			return nil, err
 		}
@@ -115,6 +111,7 @@ type checker struct {
 	ruled   bool // the rules are known
 	result  *Result
 	found   *findings
+	work    *progress.Work
 	reading chan struct{} // has one for each column that is being read
 	spare   spareLeaves
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
@@ -112,6 +113,7 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 			continue
 		}
 		start := im.options.Time()
+		progress.Of(ctx).Step("importing " + string(k))
 		r := imports.Report{Source: path}
 		e, err := im.kind(ctx, k, &r)
 		report.Kinds = append(report.Kinds, KindReport{Kind: k, Report: r, Took: im.options.Time().Sub(start), UnknownWords: e.UnknownWords})

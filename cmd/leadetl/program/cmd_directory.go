@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
@@ -146,7 +147,7 @@ func (f *importFlags) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	log, err := cli.NewLogger(std.Err, "text", "warn")
+	log, err := cli.NewLogger(std.Err, "text", "info")
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,9 @@ func (f *importFlags) run(ctx context.Context, std cli.Streams) error {
 	}
 	f.options.MaxBadLines = f.badLines.Fraction()
 	overrideFields(&f.options.Fields, f.fields)
-	report, err := directory.Import(ctx, f.directory, files, f.options)
+	counting, stop := runview.Display{Terminal: std.Err, Log: log}.Work(ctx, "importing", "byte")
+	report, err := directory.Import(counting, f.directory, files, f.options)
+	stop()
 	printPlaces(std.Err, report)
 	for _, k := range report.Kinds {
 		wire.WarnOfWords(log, k.UnknownWords, k.Rows)

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,16 +103,12 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}
-	var rows atomic.Int64
 	started := time.Now()
-	stop := runview.Display{Log: log, Quiet: f.quiet}.Progress(func() []any {
-		done := rows.Load()
-		return []any{"rows", done, "rows_per_second", int64(float64(done) / time.Since(started).Seconds())}
-	})
+	ctx, stop := runview.Display{Terminal: std.Err, Log: log, Quiet: f.quiet}.Work(ctx, "verifying", "row")
+	defer stop()
 	wire.SetGC(wire.VerifyGC)
 	wire.SetHeap(wire.VerifyHeap)
-	result, err := verify.Check(ctx, opened, verify.Options{Rules: VerifyRules, Workers: f.workers, Progress: &rows})
-	stop()
+	result, err := verify.Check(ctx, opened, verify.Options{Rules: VerifyRules, Workers: f.workers})
 	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}

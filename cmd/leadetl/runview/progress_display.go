@@ -57,15 +57,6 @@ func (d Display) Plan(p *stats.Progress) (stop func()) {
 		func() (done, of int64) { s := p.Snapshot(); return s.BytesRead, s.BytesTotal })
 }
 
-// Progress logs progress until stop is called. about returns the log
-// attributes.
-func (d Display) Progress(about func() []any) (stop func()) {
-	if d.Quiet {
-		return func() {}
-	}
-	return every(logEvery, func() { d.Log.Info("progress", about()...) })
-}
-
 // watcher reads the state of a run repeatedly.
 type watcher struct {
 	progress  *stats.Progress

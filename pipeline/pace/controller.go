@@ -183,7 +183,7 @@ func (p Permit) Done(o Outcome) {
 		c.answered(now, call)
 	case Limited:
 		c.refusals++
-		c.life.refused(now, o.asks(), &c.options)
+		c.life.refused(now, o.Asks(), &c.options)
 		limit = c.refused(now, call.left, o)
 	case Unavailable, Unreachable:
 		limit = c.failed(now, call, o)
@@ -260,7 +260,7 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) bool {
 		}
 		c.round = c.left
 	}
-	ask := o.asks()
+	ask := o.Asks()
 	if ask > 0 || o.Kind == Limited {
 		c.pause.refused(now, ask, first, &c.options)
 	}

@@ -37,8 +37,8 @@ type Outcome struct {
 	Latency time.Duration
 }
 
-// asks is the wait that the service asks for; 0 if it does not say.
-func (o Outcome) asks() time.Duration {
+// Asks is the wait that the service asks for; 0 if it does not say.
+func (o Outcome) Asks() time.Duration {
 	if o.RetryAfter == 0 && o.LookAhead.Limited && o.LookAhead.Remaining == 0 {
 		return o.LookAhead.Reset
 	}

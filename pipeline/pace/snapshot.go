@@ -68,6 +68,9 @@ func (c *Controller) Snapshot() Snapshot {
 	return s
 }
 
+// GiveUp is that of the options.
+func (c *Controller) GiveUp() time.Duration { return c.options.GiveUp }
+
 // waits adds up the time in which at least one caller waited.
 type waits struct {
 	reason Reason

@@ -57,6 +57,7 @@ type call struct {
 	left     error                 // why the request left without it; nil if it did not
 	result   resolution.Result     // of the request
 	failure  *resolution.CallError // of the result, if that is what its error is
+	limits   limits                // refusals for now
 	apart    bool                  // it failed, and others of its batch were answered
 	alone    bool                  // it shares no request any more
 	again    bool                  // its task ended without a bill: it is sent once more
@@ -251,6 +252,7 @@ func (c *call) answered(r resolution.Reply, run string) (Answer, error) {
 // fail concludes a request that failed. The error is the failure, unless that
 // was the last word on the question.
 func (c *call) fail(f *resolution.CallError) (Answer, error) {
+	c.buyer.outage.limit(c, f)
 	if miss, err := c.isMiss404(f); err != nil {
 		return Answer{}, err
 	} else if miss {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -25,6 +26,19 @@ type outage struct {
 	failing  answers.Hash          // the only question that failed since the last answer
 	limited  answers.Hash          // the question of the last 429
 	alone    int                   // how many 429 in a row were to that question
+	answers  int64                 // of this process
+	out      int                   // requests under way
+	since    time.Time             // the first failure since the last answer
+	long     *longWait             // that the service asks for; nil without one
+	news     chan struct{}         // closed at the next answer, for calls that wait for it
+}
+
+// leaves notes that a request is under way.
+func (o *outage) leaves(r *request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.out++
+	r.asked = true
 }
 
 // done gives the permit of a request back and remembers its failure. After the first answer,
@@ -32,8 +46,11 @@ type outage struct {
 // been billed first.
 func (o *outage) done(r *request) {
 	came, failure, of, shared := r.outcome, r.failure, r.calls[0].question.Hash(), len(r.calls) > 1
-	failed := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable
+	failed, giveUp := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable, o.remote.Pace.GiveUp()
 	o.mu.Lock()
+	if r.asked {
+		o.out--
+	}
 	switch {
 	case failed:
 		o.last = failure // before the pace gives up
@@ -43,22 +60,40 @@ func (o *outage) done(r *request) {
 		if o.answered && o.failing == of && !shared && failure.Sent && !came.Lost {
 			came.Kind, failed = pace.NotCounted, false
 		}
+		o.waits(r, &came, giveUp)
 	case came.Kind == pace.Limited:
 		o.last = failure // before the pace gives up
 		if o.alone++; o.limited != of || shared {
 			o.limited, o.alone = of, 1
 		}
+		if o.isOwn(r, giveUp) {
+			came.Kind = pace.NotCounted
+		} else {
+			o.waits(r, &came, giveUp)
+		}
 	case came.Kind == pace.Answered:
-		o.answered, o.failing = true, answers.Hash{}
+		o.hears()
 	}
 	o.mu.Unlock()
 	r.permit.Done(came)
 	o.mu.Lock()
-	defer o.mu.Unlock()
+	s := o.remote.Pace.Snapshot()
+	closes := o.closes(s)
+	o.logLife(failed, s)
+	o.mu.Unlock()
+	if closes != nil {
+		if r.buyer.remote.PassOver { // the next resolver is asked, and the run says no more of it
+			o.log.Warn(closes.Error(), o.service()...)
+		}
+		_ = r.buyer.stopFor(closes)
+	}
+}
+
+// logLife logs when the service goes down and comes back. The caller holds the lock.
+func (o *outage) logLife(failed bool, s pace.Snapshot) {
 	if !failed && !o.down {
 		return
 	}
-	s := o.remote.Pace.Snapshot()
 	switch dead := !s.DeadSince.IsZero(); {
 	case dead && !o.down:
 		o.down = true
@@ -99,7 +134,7 @@ func (o *outage) service() []any {
 
 // explain adds the last failure of an unreachable service to the error that ends the run.
 func (o *outage) explain(why error) error {
-	if !errors.Is(why, ErrUnreachable) {
+	if _, told := errors.AsType[*waitError](why); told || !errors.Is(why, ErrUnreachable) {
 		return why
 	}
 	o.mu.Lock()

@@ -63,6 +63,7 @@ type request struct {
 	unready atomic.Int32  // calls whose intents are not on disk
 	ended   chan struct{} // closed when the calls have their results
 
+	asked   bool         // it has left
 	open    atomic.Int32 // calls whose ends have no place in the log
 	outcome pace.Outcome
 	failure *resolution.CallError // nil if a call was answered
@@ -137,6 +138,7 @@ func (r *request) depart(ready []*call) {
 // told the best: what a service refuses among answers it refuses for the call.
 func (r *request) ask(calls []*call) {
 	b, began := r.buyer, time.Now()
+	b.outage.leaves(r)
 	r.send(calls)
 	took := time.Since(began)
 	lost, waits := false, false

@@ -79,7 +79,11 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		if c.buyer.remote.PassOver && !c.maybeBilled() && failure.Class != resolution.Denied { // a wrong key is one for all
 			return passedOver, nil
 		}
-		if failures += c.weight(failure); failures >= maxAttempts {
+		gone, left, err := c.outlast(failure)
+		if err != nil {
+			return Answer{}, err
+		}
+		if failures += c.weight(failure); gone || failures >= maxAttempts {
 			return c.giveUp(), nil
 		}
 		c.buyer.counters.Retried(string(failure.Class))
@@ -87,6 +91,9 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			continue // the pace waits
 		}
 		wait := c.backoff(failures, maxWait, failure.Pace.RetryAfter)
+		if left > 0 && failure.Pace.RetryAfter == 0 {
+			wait = min(wait, left)
+		}
 		if failure.Class == resolution.Limited { // all other calls may not wait, see pace
 			wait = max(wait, min(failure.Pace.RetryAfter, pace.LongestPause))
 		}
@@ -98,10 +105,13 @@ func (c *call) retryUntilSettled() (Answer, error) {
 
 // weight is how many of maxAttempts a failure counts for.
 func (c *call) weight(f *resolution.CallError) int {
+	limited, waits := f.Class == resolution.Limited, c.buyer.remote.Pace.GiveUp() > 0
 	switch {
 	case f.Unbilled && c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 1) >= maxUnbilled,
-		f.Class == resolution.Limited && c.buyer.outage.isLimitedAlone(c.question.Hash()):
+		limited && !waits && c.buyer.outage.isLimitedAlone(c.question.Hash()):
 		return maxAttempts
+	case limited && waits: // see outlast
+		return 0
 	case c.rowSpecific(f):
 		return 1
 	}

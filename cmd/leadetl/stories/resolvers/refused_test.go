@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
@@ -125,5 +126,55 @@ func TestRetryReachesAll(t *testing.T) {
 	x.run(cli.ExitDone, "--retry-unknown")
 	if a.total() != 12 || b.total() != 6 {
 		t.Errorf("%d and %d requests after all calls are closed", a.total(), b.total())
+	}
+}
+
+// TestWaitBeyondPatience: a provider that asks for a longer wait than --give-up-after is called no more
+// in this run, and the time is named; with else: next the next one is asked.
+func TestWaitBeyondPatience(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []string{"429 3600", "429 86400", "503 3600"} {
+		x, a, b := newScripted(t, 30, map[string][]string{"*": {wait}}, nil)
+		began := time.Now()
+		said := x.run(cli.ExitTryAgain, "--give-up-after", "10s")
+		if took := time.Since(began); took > 8*time.Second || a.total() > 4 || b.total() > 0 || !strings.Contains(said, "wants no call before 20") {
+			t.Errorf("%s: after %v, %d requests: %s", wait, took, a.total(), said)
+		}
+		x.resolvers[0] = "a: {key_file: ./key, else: next}"
+		x.run(cli.ExitDone, "--give-up-after", "10s", "--overwrite")
+		if n := clitest.ReadDataset(t, x.path("out")).Count(t, "answered_by", "b"); n != 30 || a.total() > 12 {
+			t.Errorf("%s: %d rows are of b, %d requests", wait, n, a.total())
+		}
+	}
+}
+
+// TestOneKeyRefused: a key that a provider refuses for ever while others are answered fails alone, after
+// --give-up-after, or at once if it is to wait for longer.
+func TestOneKeyRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says    string
+		at      []int // the keys
+		atLeast time.Duration
+	}{
+		{"429", []int{0}, 2 * time.Second},
+		{"429 1", []int{12, 29}, 2 * time.Second},
+		{"429 3600", []int{0}, 0},
+		{"429 3600", []int{3, 4, 20}, 0},
+	} {
+		says := map[string][]string{}
+		for _, n := range c.at {
+			says[fmt.Sprintf("network.example/in/person-%d", n)] = []string{c.says}
+		}
+		x, _, b := newScripted(t, 30, says, nil)
+		began := time.Now()
+		x.run(cli.ExitRejects, "--give-up-after", "2s")
+		d := clitest.ReadDataset(t, x.path("out"))
+		if n := d.Count(t, "reason", "unavailable:a"); n != len(c.at) || d.Count(t, "answered_by", "a") != 30-n || b.total() > 0 {
+			t.Errorf("%+v: %d rows fail, %d are of a, %d calls of b", c, n, d.Count(t, "answered_by", "a"), b.total())
+		}
+		if took := time.Since(began); took < c.atLeast || took > 30*time.Second {
+			t.Errorf("%+v: it takes %v", c, took)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,165 +15,309 @@ import (
 	"github.com/leadetl/leadetl/internal/disk"
 )
 
-func must(t *testing.T, errs ...error) {
+func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// create makes an empty log.
-func create(path string) (*appendlog.Log, error) {
-	f, err := disk.Dir(filepath.Dir(path)).Create(filepath.Base(path), 0o600)
-	return appendlog.New(f), err
-}
-
-func read(t *testing.T, path string) (records []string) {
+// write makes a log of groups and returns its file and where each group ends.
+func write(t testing.TB, in disk.Folder, name string, from appendlog.Position, groups ...string) (text []byte, ends []int64) {
 	t.Helper()
-	err := appendlog.Read(disk.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error {
-		records = append(records, string(r))
-		return nil
-	})
-	if !errors.Is(err, appendlog.ErrDamaged) {
-		must(t, err)
-	}
-	return records
-}
-
-func TestReadBack(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := create(path)
+	l, err := appendlog.Create(in, name, from)
 	must(t, err)
-	want := []string{"one", "", string(bytes.Repeat([]byte{0}, 3<<20)), "four"}
-	for _, r := range want {
-		must(t, l.Append([]byte(r)))
-	}
-	info, err := os.Stat(path)
-	must(t, err, l.Close())
-	if info.Size() < l.Size() || info.Mode().Perm() != 0o600 {
-		t.Errorf("%d bytes, %v; want %d at least, and 0600", info.Size(), info.Mode(), l.Size())
-	}
-	if got := read(t, path); !slices.Equal(got, want) {
-		t.Errorf("%d records read, or others than were written", len(got))
-	}
-	stop := errors.New("stop")
-	if err := appendlog.Read(disk.Dir(filepath.Dir(path)), filepath.Base(path), func([]byte) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("the reader's own error became %v", err)
-	}
-}
-
-// A log that ends anywhere is read up to there. One of which a byte is another
-// is damaged, unless that may be what a crash left of the last record.
-func TestCut(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := create(path)
-	must(t, err)
-	const headed = 8 + len("record 0")
-	var want []string
-	var ends []int64
-	for i := range 4 {
-		want = append(want, fmt.Sprint("record ", i))
-		must(t, l.Append([]byte(want[i])))
+	for _, g := range groups {
+		must(t, l.Append([]byte(g)))
 		ends = append(ends, l.Size())
 	}
 	must(t, l.Close())
-	whole, err := os.ReadFile(path)
+	text, err = in.ReadFile(name)
 	must(t, err)
-	whole = whole[:l.Size()]
-	check := func(what string, at int, text []byte) {
-		must(t, os.WriteFile(path, text, 0o600))
-		n := 0
-		for n < len(ends) && ends[n] <= int64(at) {
-			n++
-		}
-		var got []string
-		err := appendlog.Read(disk.Dir(filepath.Dir(path)), filepath.Base(path), func(r []byte) error { got = append(got, string(r)); return nil })
-		last := n == len(ends)-1
-		damage := what == "another byte" && !last
-		sure := at%headed >= 4 // where the record ends can be told
-		if !slices.Equal(got, want[:n]) || err != nil && !errors.Is(err, appendlog.ErrDamaged) || err != nil && !damage || err == nil && damage && sure {
-			t.Fatalf("%s at %d: %q, %v; want %q", what, at, got, err, want[:n])
-		}
-	}
+	return text, ends
+}
 
-	for at := range whole {
-		check("cut", at, whole[:at])
-		check("zeros from", at, append(bytes.Clone(whole[:at]), make([]byte, 100)...))
-		other := bytes.Clone(whole)
-		other[at] ^= 0x10
-		check("another byte", at, other)
+func read(in disk.Folder, name string, from appendlog.Position) (groups []string, err error) {
+	_, err = appendlog.Read(in, name, from, true, func(g []byte) error {
+		groups = append(groups, string(g))
+		return nil
+	})
+	return groups, err
+}
+
+func TestReadBack(t *testing.T) {
+	in := disk.Dir(t.TempDir())
+	from := appendlog.Position{Number: 7, Before: 11}
+	want := []string{"one", string(bytes.Repeat([]byte{0}, 3<<20)), "three"}
+	text, ends := write(t, in, "log", from, want...)
+	info, err := os.Stat(in.Path("log"))
+	must(t, err)
+	if int64(len(text)) < ends[2] || info.Mode().Perm() != 0o600 {
+		t.Errorf("%d bytes, %v; want %d at least, and 0600", len(text), info.Mode(), ends[2])
+	}
+	if got, err := read(in, "log", from); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d groups read, or others than were written: %v", len(got), err)
+	}
+	stop := errors.New("stop")
+	if _, err := appendlog.Read(in, "log", from, true, func([]byte) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("the reader's own error became %v", err)
+	}
+	for _, other := range []appendlog.Position{{Number: 6, Before: 11}, {Number: 8, Before: 11}, {Number: 7}} {
+		if got, err := read(in, "log", other); !errors.Is(err, appendlog.ErrDamaged) || got != nil {
+			t.Errorf("read as if it began at %v: %q, %v", other, got, err)
+		}
 	}
 }
 
-// small is a file on a disk with so much space.
+// A log that goes on in another file says so, and the record that says it does not count.
+func TestEnd(t *testing.T) {
+	in := disk.Dir(t.TempDir())
+	l, err := appendlog.Create(in, "log", appendlog.First)
+	must(t, err, l.Append([]byte("one")))
+	next := l.Position()
+	must(t, l.End([]byte("again")), l.Close())
+	c, err := appendlog.Read(in, "log", appendlog.First, true, func([]byte) error { return nil })
+	if err != nil || !c.Ended || c.Next != next || next.Number != 2 {
+		t.Errorf("%+v, %v, want the end, and %+v", c, err, next)
+	}
+}
+
+// A crash leaves of the last record any of its sectors, and of those before all.
+func TestCrash(t *testing.T) {
+	in := disk.Dir(t.TempDir())
+	want := []string{"first", "second", string(bytes.Repeat([]byte("x"), 2000))}
+	text, ends := write(t, in, "log", appendlog.First, want...)
+	for lost := range 1 << 4 { // of the last record's sectors
+		torn := bytes.Clone(text)
+		for s := range int64(4) {
+			if lost>>s&1 == 1 {
+				clear(torn[ends[1]+512*s : ends[1]+512*(s+1)])
+			}
+		}
+		must(t, os.WriteFile(in.Path("log"), torn, 0o600))
+		n := 2
+		if lost == 0 {
+			n = 3
+		}
+		if got, err := read(in, "log", appendlog.First); err != nil || !slices.Equal(got, want[:n]) {
+			t.Fatalf("without the sectors %b: %d groups, %v, want %d", lost, len(got), err, n)
+		}
+	}
+}
+
+// Whatever happens to one place of a log, its groups are read, or the error says where the damage is.
+// Only the last one may be lost without.
+func TestDamage(t *testing.T) {
+	in := disk.Dir(t.TempDir())
+	r := rand.New(rand.NewPCG(1, 2))
+	var want []string
+	for i := range 60 {
+		want = append(want, fmt.Sprint("group ", i, string(bytes.Repeat([]byte{byte(i)}, r.IntN(3000)))))
+	}
+	text, ends := write(t, in, "log", appendlog.First, want...)
+	size := ends[len(ends)-1]
+	other, _ := write(t, in, "other", appendlog.First, want[30:]...)
+	kinds := []struct {
+		what   string
+		damage func(at int64) []byte
+	}{
+		{"another bit", func(at int64) []byte {
+			other := bytes.Clone(text)
+			other[at] ^= 1 << r.IntN(8)
+			return other
+		}},
+		{"a wrong length", func(at int64) []byte {
+			other := bytes.Clone(text)
+			i, _ := slices.BinarySearch(ends, at)
+			begin := int64(0)
+			if i > 0 {
+				begin = ends[i-1]
+			}
+			other[begin+4+r.Int64N(4)] ^= 1 << r.IntN(8)
+			return other
+		}},
+		{"a sector of zeros", func(at int64) []byte {
+			other := bytes.Clone(text)
+			clear(other[at/512*512:][:512])
+			return other
+		}},
+		{"a sector of another log", func(at int64) []byte {
+			changed := bytes.Clone(text)
+			copy(changed[at/512*512:][:512], other[at%int64(len(other))/512*512:])
+			return changed
+		}},
+		{"cut", func(at int64) []byte { return text[:at] }},
+		{"a record twice", func(at int64) []byte { return slices.Concat(text[:at/512*512], text) }},
+		{"a piece missing", func(at int64) []byte {
+			at = at / 512 * 512
+			return slices.Concat(text[:at], text[min(at+512*(1+r.Int64N(4)), size):])
+		}},
+	}
+	for _, kind := range kinds {
+		for range 400 {
+			at := r.Int64N(size)
+			must(t, os.WriteFile(in.Path("log"), kind.damage(at), 0o600))
+			got, err := read(in, "log", appendlog.First)
+			if !slices.Equal(got, want[:len(got)]) {
+				t.Fatalf("%s at %d: other groups", kind.what, at)
+			}
+			damage, told := errors.AsType[*appendlog.Damage](err)
+			if !told && len(got) < len(want)-1 || told && (damage.File != in.Path("log") || damage.Offset > at+512) {
+				t.Fatalf("%s at %d: %d of %d groups, %v", kind.what, at, len(got), len(want), err)
+			}
+			checkSalvage(t, in, kind.what, want, err != nil)
+		}
+	}
+}
+
+// checkSalvage compares what can be read of a damaged log with what was written.
+func checkSalvage(t *testing.T, in disk.Folder, what string, want []string, damaged bool) {
+	t.Helper()
+	last, n := int64(0), 0
+	_, damages, err := appendlog.Salvage(in, "log", appendlog.First, true, func(number int64, g []byte) error {
+		if number <= last {
+			return fmt.Errorf("record %d after %d", number, last)
+		}
+		i := slices.Index(want, string(g))
+		if i < 0 || int64(i) < last-20 {
+			return fmt.Errorf("record %d is none that was written, or of another place", number)
+		}
+		last, n = number, n+1
+		return nil
+	})
+	if err != nil || damaged != (len(damages) > 0) || what != "cut" && n < len(want)-6 {
+		t.Fatalf("%s: %d of %d groups, damages %v, %v", what, n, len(want), damages, err)
+	}
+}
+
+// A file that Create had not made yet may have any length.
+func TestBegun(t *testing.T) {
+	in := disk.Dir(t.TempDir())
+	must(t, os.WriteFile(in.Path("log"), make([]byte, 100), 0o600))
+	none := func([]byte) error { return errors.New("a group") }
+	if c, err := appendlog.Read(in, "log", appendlog.First, false, none); err != nil || c.Next != appendlog.First {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := appendlog.Read(in, "log", appendlog.First, true, none); !errors.Is(err, appendlog.ErrDamaged) {
+		t.Error(err)
+	}
+}
+
+func TestSeal(t *testing.T) {
+	sealed, err := appendlog.Seal("a", []byte("content"))
+	must(t, err)
+	if got, err := appendlog.Unseal("a", sealed); err != nil || string(got) != "content" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := appendlog.Unseal("b", sealed); !errors.Is(err, appendlog.ErrDamaged) {
+		t.Errorf("under another name: %v", err)
+	}
+	for at := range sealed {
+		other := bytes.Clone(sealed)
+		other[at] ^= 0x20
+		for _, damaged := range [][]byte{other, sealed[:at], append(bytes.Clone(sealed), 0)} {
+			if got, err := appendlog.Unseal("a", damaged); !errors.Is(err, appendlog.ErrDamaged) {
+				t.Fatalf("%d: %q, %v", at, got, err)
+			}
+		}
+	}
+}
+
+// small is a folder on a disk with so much space.
 type small struct {
-	disk.File
+	disk.Folder
 	space int64
-	dead  bool // takes nothing off either
+	dead  bool // takes nothing back either
 }
 
-func (s *small) WriteAt(p []byte, at int64) (int, error) {
-	if at+int64(len(p)) > s.space {
-		n, err := s.File.WriteAt(p[:max(s.space-at, 0)], at)
+type smallFile struct {
+	disk.File
+	on *small
+}
+
+func (s *small) Create(name string, perm os.FileMode) (disk.File, error) {
+	f, err := s.Folder.Create(name, perm)
+	return smallFile{f, s}, err
+}
+
+func (f smallFile) WriteAt(p []byte, at int64) (int, error) {
+	if f.on.dead {
+		return 0, syscall.EIO
+	}
+	if at+int64(len(p)) > f.on.space {
+		n, err := f.File.WriteAt(p[:max(f.on.space-at, 0)], at)
 		return n, errors.Join(err, syscall.ENOSPC)
 	}
-	return s.File.WriteAt(p, at)
-}
-
-func (s *small) Truncate(size int64) error {
-	if s.dead {
-		return syscall.EIO
-	}
-	return s.File.Truncate(size)
+	return f.File.WriteAt(p, at)
 }
 
 func TestFull(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	f, err := disk.Dir(filepath.Dir(path)).Create("log", 0o600)
-	must(t, err)
-	small := &small{File: f, space: 1_100_000}
-	l := appendlog.New(small)
-	must(t, l.Append([]byte("first")))
-	for _, dead := range []bool{false, true, true} {
-		small.dead = dead
+	in := &small{Folder: disk.Dir(t.TempDir()), space: 1_100_000}
+	l, err := appendlog.Create(in, "log", appendlog.First)
+	must(t, err, l.Append([]byte("first")))
+	for _, in.dead = range []bool{false, true, true} {
 		if err := l.Append(bytes.Repeat([]byte("x"), 1_100_000)); !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EIO) {
 			t.Errorf("got %v", err)
 		}
 	}
-	small.dead, small.space = false, 10_000_000
+	in.dead, in.space = false, 10_000_000
 	must(t, l.Append([]byte("second")), l.Close())
-	if got := read(t, path); !slices.Equal(got, []string{"first", "second"}) {
-		t.Errorf("%q", got)
+	if got, err := read(in, "log", appendlog.First); err != nil || !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// syncs is a folder whose files fail to sync once, with what they wrote on the disk.
+type syncs struct {
+	disk.Folder
+	fail bool
+}
+
+type syncsFile struct {
+	disk.File
+	of *syncs
+}
+
+func (s *syncs) Create(name string, perm os.FileMode) (disk.File, error) {
+	f, err := s.Folder.Create(name, perm)
+	return syncsFile{f, s}, err
+}
+
+func (f syncsFile) Sync() error {
+	if f.of.fail {
+		f.of.fail = false
+		return syscall.EIO
+	}
+	return f.File.Sync()
+}
+
+// A group whose sync failed is not in the log.
+func TestFailedSync(t *testing.T) {
+	in := &syncs{Folder: disk.Dir(t.TempDir())}
+	l, err := appendlog.Create(in, "log", appendlog.First)
+	must(t, err, l.Append([]byte("one")))
+	in.fail = true
+	if err := l.Append(bytes.Repeat([]byte("two"), 400)); !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+	must(t, l.Append([]byte("three")), l.Close())
+	if got, err := read(in, "log", appendlog.First); err != nil || !slices.Equal(got, []string{"one", "three"}) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
 func FuzzRead(f *testing.F) {
-	path := filepath.Join(f.TempDir(), "log")
-	l, err := create(path)
-	if err == nil {
-		err = errors.Join(l.Append([]byte("one")), l.Append([]byte("two")), l.Close())
-	}
-	if err != nil {
-		f.Fatal(err)
-	}
-	text, _ := os.ReadFile(path)
+	text, _ := write(f, disk.Dir(f.TempDir()), "log", appendlog.First, "one", "two")
 	f.Add(text)
+	f.Add(text[:2000])
 	f.Fuzz(func(t *testing.T, text []byte) {
-		dir := t.TempDir()
-		path, again := filepath.Join(dir, "log"), filepath.Join(dir, "again")
-		must(t, os.WriteFile(path, text, 0o600))
-		records := read(t, path)
-		l, err := create(again)
-		must(t, err)
-		for _, r := range records {
-			must(t, l.Append([]byte(r)))
-		}
-		must(t, l.Close())
-		written, err := os.ReadFile(again)
-		must(t, err)
-		written = written[:l.Size()]
-		if !bytes.HasPrefix(text, written) {
-			t.Errorf("%d records written again are no beginning of what was read", len(records))
+		in := disk.Dir(t.TempDir())
+		must(t, os.WriteFile(filepath.Join(string(in), "log"), text, 0o600))
+		groups, err := read(in, "log", appendlog.First)
+		n := 0
+		_, damages, other := appendlog.Salvage(in, "log", appendlog.First, true, func(int64, []byte) error { n++; return nil })
+		if other != nil || n < len(groups) || (err == nil) != (len(damages) == 0) {
+			t.Errorf("%d groups, %v; of the damaged log %d, %v, %v", len(groups), err, n, damages, other)
 		}
 	})
 }

@@ -17,10 +17,12 @@ func TestPowerCut(t *testing.T) {
 	for seed := range uint64(200) {
 		w := New(seed, nil)
 		d := NewDisk(w)
-		w.Begin(t.Context(), 6) // create, sync folder, write, sync, write; the crash comes with the second sync
-		f, err := d.Create("log", 0o600)
-		l := appendlog.New(f)
-		if err = errors.Join(err, d.Sync(), l.Append([]byte("synced"))); err != nil {
+		w.Begin(t.Context(), 8) // create, write, sync, sync folder, write, sync, write; the crash comes with the last sync
+		l, err := appendlog.Create(d, "log", appendlog.First)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = errors.Join(d.Sync(), l.Append([]byte("synced"))); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Append(record); !errors.Is(err, ErrCrashed) {
@@ -32,7 +34,7 @@ func TestPowerCut(t *testing.T) {
 		d.Restart(true)
 		w.Begin(t.Context(), 0)
 		var records []string
-		err = appendlog.Read(d, "log", func(r []byte) error { records = append(records, string(r)); return nil })
+		_, err = appendlog.Read(d, "log", appendlog.First, true, func(r []byte) error { records = append(records, string(r)); return nil })
 		if err != nil || len(records) == 0 || records[0] != "synced" || len(records) > 1 && records[1] != string(record) {
 			t.Fatalf("seed %d: %d records, %v", seed, len(records), err)
 		}

@@ -35,7 +35,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -89,8 +88,7 @@ type Store struct {
 	reads   *sql.DB
 	readers readerPool
 	writer  *groupcommit.Writer[*sqliteTx] // to the database
-	knownMu sync.Mutex
-	known   map[scopeAndRun]rowIDs // that changes were made for
+	names   *rowNames
 
 	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
 	logs        disk.Folder
@@ -99,7 +97,7 @@ type Store struct {
 	logMu       lock                          // held while the log and mem change
 	staged      *changeSet                    // of the current group
 	began       time.Time                     // when the last group began; of the queue's goroutine
-	replicate   func(Group) error             // nil: changes are not replicated
+	replicate   func(group []byte) error      // nil: changes are not replicated
 	leaveBefore func(now time.Time) time.Time // limit for calls of a replicated store
 	moving      chan error                    // the result of the move of mem.previous; nil while none runs
 }
@@ -125,7 +123,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	} else if _, err := disk.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Store{known: map[scopeAndRun]rowIDs{}, logMu: make(lock, 1), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
+	s := &Store{names: newRowNames(), logMu: make(lock, 1), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
 	if s.logs == nil {
 		s.logs = disk.Dir(filepath.Dir(path))
 	}
@@ -168,18 +166,13 @@ func (s *Store) load(ctx context.Context) error {
 	if err := s.writer.Write(ctx, (*sqliteTx).loadLastSeq); err != nil {
 		return err
 	}
-	next, err := s.replayLogs(ctx)
-	if err != nil {
+	if err := s.openLog(ctx); err != nil {
 		return err
 	}
-	if err := s.writer.Write(ctx, (*sqliteTx).markUnknown); err != nil {
-		return err
-	}
-	s.mem = &memtable{calls: map[Hash]*call{}, parked: map[parkedID]Hash{}, current: newGeneration(next)}
 	if err := s.loadCalls(ctx); err != nil {
 		return err
 	}
-	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, runs: map[int64]string{}}
+	s.staged = &changeSet{mem: s.mem, ids: s.names, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, scopes: map[int64]Scope{}, runs: map[int64]runTotal{}}
 	s.queue = groupcommit.NewQueue(maxGroup, false, errClosed, s.commit) // not patient: a group is one small write
 	return nil
 }
@@ -189,7 +182,9 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.queue != nil {
 		s.queue.Close()
-		errs = append(errs, s.flush())
+		errs = append(errs, s.closeLog())
+	} else if s.mem != nil {
+		errs = append(errs, s.mem.current.log.Close())
 	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.Close())
@@ -216,33 +211,3 @@ func fault(err error) error {
 	}
 	return fmt.Errorf("%w: stored answers: %w", resolution.ErrUnavailable, err)
 }
-
-// scopeAndRun returns the row ids of a scope and a run. It adds missing rows,
-// and returns after they are on disk.
-func (s *Store) scopeAndRun(ctx context.Context, of Scope, name string) (scope, run int64, err error) {
-	s.knownMu.Lock()
-	ids, known := s.known[scopeAndRun{of, name}]
-	s.knownMu.Unlock()
-	if known {
-		return ids.scope, ids.run, nil
-	}
-	err = s.writer.Write(ctx, func(g *sqliteTx) (err error) {
-		if scope, err = g.scopeID(of); err == nil {
-			run, err = g.rowID("SELECT id FROM runs WHERE name = ?", "INSERT INTO runs(name) VALUES (?)", name)
-		}
-		return err
-	})
-	if err == nil {
-		s.knownMu.Lock()
-		s.known[scopeAndRun{of, name}] = rowIDs{scope, run}
-		s.knownMu.Unlock()
-	}
-	return scope, run, err
-}
-
-type scopeAndRun struct {
-	scope Scope
-	run   string
-}
-
-type rowIDs struct{ scope, run int64 }

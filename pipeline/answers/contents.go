@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/format"
@@ -45,8 +46,6 @@ func (s *Store) Contents() (*Contents, error) {
 // database while it reads.
 const maxLooks = 20
 
-var errMoved = errors.New("the stored answers changed while they were read; try again")
-
 // OpenContents reads the answers in dir while another process may have them
 // open. It changes nothing, so it works with a full disk or a read-only folder. It
 // returns what was on disk at one moment during the call.
@@ -59,50 +58,35 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 	}
 	for range maxLooks {
-		// Read the logs first: what moves after that is found in the database.
-		var logs []*generation
-		if logs, err = readLogs(disk.Dir(filepath.Dir(path))); err != nil {
-			continue
-		}
-		if c, err = openContents(ctx, path, logs); !errors.Is(err, errMoved) {
+		c, err = openContents(ctx, path)
+		if err == nil || !errors.Is(err, appendlog.ErrDamaged) {
 			return c, err
 		}
-	}
-	return nil, fault(err)
-}
-
-// readLogs reads the existing logs.
-func readLogs(dir disk.Folder) (logs []*generation, err error) {
-	numbers, err := logsIn(dir)
-	for _, number := range numbers {
-		g, err := readLog(dir, number)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // moved in the meantime
-		case err != nil:
-			return nil, err
-		default:
-			logs = append(logs, g)
+		// The log of a process that is at work may have moved into the database, or have grown while it was
+		// read.
+		if inUse, other := filelock.InUse(filepath.Dir(path)); other != nil || !inUse {
+			break
 		}
 	}
-	return logs, err
+	return nil, err
 }
 
 // openContents starts reading the database. It leaves an existing write-ahead
 // log of SQLite unchanged. If there is none, and SQLite cannot create one, it
 // reads the file itself.
-func openContents(ctx context.Context, path string, logs []*generation) (*Contents, error) {
+func openContents(ctx context.Context, path string) (*Contents, error) {
 	uri := groupcommit.URI(path, "query_only(1)")
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
-		return readContents(ctx, path, strings.Replace(uri, "mode=rw", "mode=ro", 1), logs)
+		return readContents(ctx, path, strings.Replace(uri, "mode=rw", "mode=ro", 1))
 	}
-	c, err := readContents(ctx, path, uri, logs)
-	if _, other := errors.AsType[*format.Error](err); err == nil || other || errors.Is(err, errMoved) || ctx.Err() != nil {
+	c, err := readContents(ctx, path, uri)
+	if _, other := errors.AsType[*format.Error](err); err == nil || other || errors.Is(err, appendlog.ErrDamaged) || ctx.Err() != nil {
 		return c, err
 	}
-	return readContents(ctx, path, uri+"&immutable=1", logs)
+	return readContents(ctx, path, uri+"&immutable=1")
 }
 
-func readContents(ctx context.Context, path, uri string, logs []*generation) (_ *Contents, err error) {
+func readContents(ctx context.Context, path, uri string) (_ *Contents, err error) {
 	db, err := sql.Open("sqlite", uri)
 	if err != nil {
 		return nil, err
@@ -127,7 +111,7 @@ func readContents(ctx context.Context, path, uri string, logs []*generation) (_ 
 	if err := format.Check(path, number, schemaFormat, ExportFirst); err != nil {
 		return nil, err
 	}
-	if err := c.addLogs(ctx, logs); err != nil {
+	if err := c.addLogs(ctx, disk.Dir(filepath.Dir(path))); err != nil {
 		return nil, err
 	}
 	c.InUse, err = filelock.InUse(filepath.Dir(path))
@@ -135,19 +119,24 @@ func readContents(ctx context.Context, path, uri string, logs []*generation) (_ 
 }
 
 // addLogs adds the changes that are in the logs and not in the database.
-func (c *Contents) addLogs(ctx context.Context, logs []*generation) error {
-	var applied int64
-	if err := c.from.QueryRowContext(ctx, "SELECT applied FROM log").Scan(&applied); err != nil {
-		return fault(err)
+func (c *Contents) addLogs(ctx context.Context, dir disk.Folder) error {
+	at, err := readLogState(ctx, c.from)
+	if err != nil {
+		return err
 	}
+	logs, _, err := readLogs(dir, at)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("stored answers: %w: %w", appendlog.ErrDamaged, err)
+	}
+	if err != nil {
+		return err
+	}
+	c.scopes, c.runs = map[int64]Scope{}, map[int64]string{}
 	for _, g := range logs {
-		if g.number <= applied {
-			continue
+		maps.Copy(c.scopes, g.scopes)
+		for id, r := range g.runs {
+			c.runs[id] = r.Name
 		}
-		if g.number != applied+1 { // the one between moved after the database was read
-			return errMoved
-		}
-		applied = g.number
 		for _, a := range g.answers {
 			c.later.addAnswer(a)
 		}
@@ -158,26 +147,7 @@ func (c *Contents) addLogs(ctx context.Context, logs []*generation) error {
 		}
 		maps.Copy(c.later.bodies, g.bodies)
 	}
-	if c.later.empty() {
-		return nil
-	}
-	c.scopes, c.runs = map[int64]Scope{}, map[int64]string{}
-	_, err := collect(ctx, c.from, func(row interface{ Scan(...any) error }) (id int64, err error) {
-		var s Scope
-		err = row.Scan(&id, &s.Service, &s.Operation)
-		c.scopes[id] = s
-		return id, err
-	}, "SELECT id, service, operation FROM scopes")
-	if err != nil {
-		return err
-	}
-	_, err = collect(ctx, c.from, func(row interface{ Scan(...any) error }) (id int64, err error) {
-		var name string
-		err = row.Scan(&id, &name)
-		c.runs[id] = name
-		return id, err
-	}, "SELECT id, name FROM runs")
-	return err
+	return nil
 }
 
 // replaced returns, as JSON, the numbers of the answers in the database that

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -340,9 +339,9 @@ func TestTakeNewer(t *testing.T) {
 // TestReplay: another store makes the changes of a group, or takes from it, too late, the answers
 // to the questions it has asked.
 func TestReplay(t *testing.T) {
-	s, groups := open(t, t.TempDir()), []Group{}
-	s.ReplicateTo(func(g Group) error {
-		groups = append(groups, Group{bytes.Clone(g.Record), maps.Clone(g.Runs)})
+	s, groups := open(t, t.TempDir()), [][]byte{}
+	s.ReplicateTo(func(group []byte) error {
+		groups = append(groups, bytes.Clone(group))
 		return nil
 	}, nil)
 	for _, name := range []string{"a", "b"} {
@@ -361,10 +360,10 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: %+v and %+v, want %+v", name, w, l, want)
 		}
 	}
-	if err := whole.Replay(t.Context(), people, Group{Record: []byte("odd")}); !errors.Is(err, errRecord) {
+	if err := whole.Replay(t.Context(), people, []byte("odd")); !errors.Is(err, errRecord) {
 		t.Errorf("an odd group: %v", err)
 	}
-	if err := whole.Replay(t.Context(), people, Group{Record: groups[0].Record}); !errors.Is(err, errRecord) {
+	if err := whole.Replay(t.Context(), people, appendCall(nil, &call{})); !errors.Is(err, errRecord) {
 		t.Errorf("a group without its runs: %v", err)
 	}
 }
@@ -414,11 +413,9 @@ func TestFlushThatFails(t *testing.T) {
 // TestOddRecord: a log whose record ends with what is no change cannot be read.
 func TestOddRecord(t *testing.T) {
 	dir := t.TempDir()
-	file, err := os.Create(filepath.Join(dir, logName(1)))
-	must(t, err)
-	log := appendlog.New(file)
-	must(t, log.Append([]byte("?")), file.Close())
-	if _, err := readLog(disk.Dir(dir), 1); !errors.Is(err, errRecord) {
+	log, err := appendlog.Create(disk.Dir(dir), logName(1), appendlog.First)
+	must(t, err, log.Append([]byte("?")), log.Close())
+	if _, _, err := readLogs(disk.Dir(dir), logState{Position: appendlog.First}); !errors.Is(err, errRecord) {
 		t.Errorf("%v", err)
 	}
 }

@@ -45,7 +45,7 @@ func (l lock) Lock() { l <- struct{}{} }
 // Unlock is that of sync.Locker.
 func (l lock) Unlock() { <-l }
 
-// logName is the name of a generation's log file.
+// logName is the name of the log file whose first record has a number.
 func logName(number int64) string { return fmt.Sprintf("answers-%08d%s", number, logSuffix) }
 
 // commit makes a group's changes and returns the result to every caller.
@@ -60,8 +60,8 @@ func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
 			results[i] = c.What(s.staged)
 		}
 	}
-	if len(s.staged.record) > 0 {
-		if err := fault(s.store(s.staged)); err != nil {
+	if record := s.staged.encode(); record != nil {
+		if err := fault(s.store(record)); err != nil {
 			for i := range results { // also for refused changes: the change that refused them was not made
 				results[i] = err
 			}
@@ -75,46 +75,55 @@ func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
 }
 
 // store makes the changes of a group durable. The caller holds logMu.
-func (s *Store) store(g *changeSet) error {
+func (s *Store) store(record []byte) error {
 	if s.replicate != nil {
-		if err := s.replicate(Group{Record: g.record, Runs: g.runs}); err != nil {
+		if err := s.replicate(record); err != nil {
 			return err
 		}
 	}
-	return s.append(g.record)
-}
-
-// append writes a record to disk. The caller holds logMu.
-func (s *Store) append(record []byte) error {
-	if log := s.mem.current.log; log != nil && log.Size() >= s.maxLogBytes {
+	if s.mem.current.log.Size() >= s.maxLogBytes {
 		if err := s.rotate(); err != nil {
 			return err
 		}
 	}
-	g := s.mem.current
-	if g.log == nil {
-		file, err := s.logs.Create(logName(g.number), 0o600)
-		if err == nil {
-			err = s.logs.Sync() // otherwise a power failure could remove the file
-		}
-		if err != nil {
-			return err
-		}
-		g.log = appendlog.New(file)
+	return s.mem.current.log.Append(record)
+}
+
+// newLog makes the file of the log that goes on at a position.
+func (s *Store) newLog(at appendlog.Position) (*generation, error) {
+	g := newGeneration(at.Number)
+	var err error
+	if g.log, err = appendlog.Create(s.logs, logName(g.number), at); err != nil {
+		return nil, err
 	}
-	return g.log.Append(record)
+	if err := s.logs.Sync(); err != nil { // otherwise a power failure could remove the file
+		return nil, errors.Join(err, g.log.Close())
+	}
+	return g, nil
 }
 
 // rotate starts a new generation, and starts moving the full one into the
 // database. It first waits for the previous move, so that there are never more
-// than two generations. The caller holds logMu.
+// than two generations. The file of the new one is there before the full one ends, so there is
+// one at any time while the store is open. The caller holds logMu.
 func (s *Store) rotate() error {
 	if err := s.awaitMove(); err != nil || s.mem.current.empty() {
 		return err
 	}
 	full := s.mem.current
+	if err := full.log.Repair(); err != nil {
+		return err
+	}
+	next, err := s.newLog(full.log.Position())
+	if err != nil {
+		return err
+	}
+	if err := full.log.End(appendRuns(nil, full.runs)); err != nil {
+		return errors.Join(err, next.log.Close())
+	}
+	full.end = full.log.Position()
 	s.mem.mu.Lock()
-	s.mem.previous, s.mem.current = full, newGeneration(full.number+1)
+	s.mem.previous, s.mem.current = full, next
 	s.mem.mu.Unlock()
 	s.moving = make(chan error, 1)
 	go func() { s.moving <- s.move(full) }() // awaitMove waits for it
@@ -167,33 +176,101 @@ func (s *Store) move(full *generation) error {
 	return nil
 }
 
-// replayLogs moves the logs of an earlier process into the database, and
-// returns the number of the next generation.
-func (s *Store) replayLogs(ctx context.Context) (next int64, err error) {
-	var applied int64
-	if err := s.reads.QueryRowContext(ctx, "SELECT applied FROM log").Scan(&applied); err != nil {
-		return 0, err
-	}
-	logs, err := logsIn(s.logs)
+// openLog moves the logs of an earlier process into the database, and begins a new one.
+func (s *Store) openLog(ctx context.Context) error {
+	at, err := readLogState(ctx, s.reads)
 	if err != nil {
-		return 0, err
+		return err
 	}
+	logs, next, err := readLogs(s.logs, at)
+	if err != nil {
+		return err
+	}
+	err = s.writer.Write(ctx, func(tx *sqliteTx) error { // at once: no file of the log has to be there any more
+		for _, g := range logs {
+			if err := errors.Join(tx.checkNames(g), tx.apply(g), tx.Flush()); err != nil {
+				return err
+			}
+		}
+		return tx.markUnknown()
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.removeLogs(); err != nil {
+		return err
+	}
+	first, err := s.newLog(next)
+	if err != nil {
+		return err
+	}
+	s.mem = &memtable{calls: map[Hash]*call{}, parked: map[parkedID]Hash{}, current: first}
+	return s.writer.Write(ctx, func(tx *sqliteTx) error { return tx.Exec("UPDATE log SET open = 1") })
+}
+
+// closeLog ends the log, if everything is in the database.
+func (s *Store) closeLog() error {
+	err := s.flush()
+	if err == nil {
+		err = s.writer.Write(context.Background(), func(tx *sqliteTx) error { return tx.Exec("UPDATE log SET open = 0") })
+	}
+	err = errors.Join(err, s.mem.current.log.Close())
+	if err == nil {
+		_ = s.removeLogs() // the next Open removes a file that stays
+	}
+	return err
+}
+
+// removeLogs removes the files of the log, whose changes are in the database.
+func (s *Store) removeLogs() error {
+	logs, err := logsIn(s.logs)
 	for _, number := range logs {
-		if number > applied {
-			g, err := readLog(s.logs, number)
-			if err == nil {
-				err = s.writer.Write(ctx, func(tx *sqliteTx) error { return tx.apply(g) })
-			}
-			if err != nil {
-				return 0, err
-			}
-			applied = number
-		}
-		if err := s.logs.Remove(logName(number)); err != nil {
-			return 0, err
-		}
+		err = errors.Join(err, s.logs.Remove(logName(number)))
 	}
-	return applied + 1, nil
+	return err
+}
+
+// logState is what the database says about the log.
+type logState struct {
+	appendlog.Position // behind what is in the database
+	open               bool
+}
+
+func readLogState(ctx context.Context, from querier) (at logState, err error) {
+	err = from.QueryRowContext(ctx, "SELECT number, before, open FROM log").Scan(&at.Number, &at.Before, &at.open)
+	return at, fault(err)
+}
+
+// readLogs reads the logs with changes that the database lacks, and returns where the log goes on.
+func readLogs(dir disk.Folder, at logState) (logs []*generation, next appendlog.Position, err error) {
+	numbers, err := logsIn(dir)
+	if err != nil {
+		return nil, next, err
+	}
+	begun := at.open // the next file must be there
+	for _, number := range numbers {
+		if number < at.Number {
+			continue
+		}
+		if number > at.Number {
+			return nil, next, missingLog(dir, at.Number)
+		}
+		g := newGeneration(number)
+		content, err := appendlog.Read(dir, logName(number), at.Position, begun, func(record []byte) error { return readGroup(record, g) })
+		if err != nil {
+			return nil, next, fmt.Errorf("stored answers: %w", err)
+		}
+		g.end, at.Position, begun = content.Next, content.Next, content.Ended
+		logs = append(logs, g)
+	}
+	if begun && (len(logs) == 0 || logs[len(logs)-1].number < at.Number) && !slices.Contains(numbers, at.Number) {
+		return nil, next, missingLog(dir, at.Number)
+	}
+	return logs, at.Position, nil
+}
+
+func missingLog(dir disk.Folder, number int64) error {
+	return fmt.Errorf("stored answers: %w", appendlog.Missing(dir.Path(logName(number))))
 }
 
 // logsIn returns the numbers of the log files in a folder, in order.

@@ -3,22 +3,24 @@ package answers
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 
-	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/fields"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // A log record holds the changes of one group in sequence. Each change is a
 // letter followed by its fields. Numbers are varints. Texts and bodies are
 // preceded by their length. Scopes and runs are row ids; the rows are in the
-// database before a record refers to them.
+// database before a record refers to them. A record begins with the names of those
+// that it refers to, so it can be read without the database, and with what each run
+// has asked and spent since it began, so that a lost record is not forgotten.
 const (
 	callRecord   = 'c' // a call is open, with its current state
 	closedRecord = 'd' // a call has ended without an answer
 	answerRecord = 'a' // an answer; it ends its question's call
 	bodyRecord   = 'b' // the kept body of an open call
+	scopeRecord  = 's' // the name of a scope
+	runRecord    = 'r' // the name of a run, and its running total
 )
 
 func appendCall(to []byte, c *call) []byte {
@@ -60,26 +62,30 @@ func boolToInt(yes bool) int64 {
 	return 0
 }
 
+func appendScope(to []byte, id int64, of Scope) []byte {
+	to = binary.AppendVarint(append(to, scopeRecord), id)
+	return fields.Append(fields.Append(to, of.Service), string(of.Operation))
+}
+
+func appendRun(to []byte, id int64, r runTotal) []byte {
+	to = append(to, runRecord)
+	for _, n := range []int64{id, r.Intents, r.Answers, r.Unpriced, r.Credits} {
+		to = binary.AppendVarint(to, n)
+	}
+	return fields.Append(to, r.Name)
+}
+
 // errRecord means that a record has the right checksum but an unknown format.
 var errRecord = errors.New("a record of the log cannot be read")
 
-// readLog reads a log file into a generation. Its calls have no Run, Service
-// and Operation, only the ids of their rows.
-func readLog(from disk.Folder, number int64) (*generation, error) {
-	g := newGeneration(number)
-	err := appendlog.Read(from, logName(number), func(record []byte) error {
-		for r := (fields.Reader{Rest: record}); len(r.Rest) > 0; {
-			readChange(&r, g)
-			if r.Broken {
-				return errRecord
-			}
+// readGroup makes the changes of a record.
+func readGroup(record []byte, to changes) error {
+	for r := (fields.Reader{Rest: record}); len(r.Rest) > 0; {
+		if readChange(&r, to); r.Broken {
+			return errRecord
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", logName(number), err)
 	}
-	return g, nil
+	return nil
 }
 
 // changes receives the changes of a record.
@@ -88,6 +94,8 @@ type changes interface {
 	closeCall(Hash)
 	addAnswer(*answered)
 	setBody(Hash, KeptBody)
+	nameScope(id int64, of Scope)
+	setRun(id int64, r runTotal)
 }
 
 // readChange decodes one change and applies it to to. Scopes and runs have no names
@@ -125,6 +133,17 @@ func readChange(r *fields.Reader, to changes) {
 		h, body := ReadHash(r), r.Bytes()
 		if !r.Broken {
 			to.setBody(h, body)
+		}
+	case kind == scopeRecord:
+		id, of := r.Int(), Scope{r.Text(), resolution.Operation(r.Text())}
+		if !r.Broken {
+			to.nameScope(id, of)
+		}
+	case kind == runRecord:
+		id, run := r.Int(), runTotal{Intents: r.Int(), Spending: Spending{r.Int(), r.Int(), r.Int()}}
+		run.Name = r.Text()
+		if !r.Broken {
+			to.setRun(id, run)
 		}
 	default:
 		r.Broken = true

@@ -133,19 +133,29 @@ func (m *memtable) setCall(h Hash, now *call) {
 
 // generation is the content of one log file.
 type generation struct {
-	number   int64
-	log      *appendlog.Log // nil before the first change
-	answers  []*answered    // in order of arrival
-	latest   map[keyHash]*answered
-	calls    map[Hash]*call      // changed calls in their current state; nil means closed
-	bodies   map[Hash]KeptBody   // of open calls; nil means that an earlier one goes
-	spending map[int64]*Spending // what it adds to that of a run
-	days     map[dayOf]*Spending // what it adds to that of a day
+	number  int64
+	log     *appendlog.Log // nil before the first change
+	answers []*answered    // in order of arrival
+	latest  map[keyHash]*answered
+	calls   map[Hash]*call      // changed calls in their current state; nil means closed
+	bodies  map[Hash]KeptBody   // of open calls; nil means that an earlier one goes
+	runs    map[int64]runTotal  // that it changes
+	days    map[dayOf]*Spending // what it adds to that of a day
+	scopes  map[int64]Scope     // that its records name
+	end     appendlog.Position  // behind its last record, once that is written
+}
+
+// runTotal is what a run has asked and spent since it began.
+type runTotal struct {
+	Name    string
+	Intents int64 // calls that were begun
+	Spending
 }
 
 func newGeneration(number int64) *generation {
 	return &generation{
-		number: number, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, spending: map[int64]*Spending{}, days: map[dayOf]*Spending{},
+		number: number, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, runs: map[int64]runTotal{}, days: map[dayOf]*Spending{},
+		scopes: map[int64]Scope{},
 	}
 }
 
@@ -170,24 +180,21 @@ func (g *generation) addAnswer(a *answered) {
 	g.answers = append(g.answers, a)
 	g.latest[a.hash.key()] = a
 	g.closeCall(a.hash)
-	count(g.spending, a.run, a.answer)
-	count(g.days, dayOf{DayOf(a.answer.Received), a.scope}, a.answer)
+	day := dayOf{DayOf(a.answer.Received), a.scope}
+	if g.days[day] == nil {
+		g.days[day] = &Spending{}
+	}
+	g.days[day].add(a.answer)
 }
+
+func (g *generation) nameScope(id int64, of Scope) { g.scopes[id] = of }
+
+func (g *generation) setRun(id int64, r runTotal) { g.runs[id] = r }
 
 // dayOf is a day of a scope.
 type dayOf struct {
 	day   string
 	scope int64
-}
-
-// count adds an answer to what is spent under a key.
-func count[K comparable](spent map[K]*Spending, key K, a Answer) {
-	s := spent[key]
-	if s == nil {
-		s = &Spending{}
-		spent[key] = s
-	}
-	s.add(a)
 }
 
 // sortedAnswers returns the answers that no later answer of the generation
@@ -200,11 +207,14 @@ func (g *generation) sortedAnswers() []*answered {
 // are on disk.
 type changeSet struct {
 	mem     *memtable
+	ids     *rowNames
 	calls   map[Hash]*call // nil means closed
 	bodies  map[Hash]KeptBody
 	answers []*answered
-	record  []byte           // for the log
-	runs    map[int64]string // names of the runs in record, by id
+	changes []byte             // for the log
+	scopes  map[int64]Scope    // of the changes
+	runs    map[int64]runTotal // of the changes
+	record  []byte             // scopes, runs and changes
 }
 
 func (c *changeSet) reset() {
@@ -212,7 +222,39 @@ func (c *changeSet) reset() {
 	clear(c.bodies)
 	clear(c.answers)
 	clear(c.runs)
-	c.answers, c.record = c.answers[:0], c.record[:0]
+	clear(c.scopes)
+	c.answers, c.changes = c.answers[:0], c.changes[:0]
+}
+
+// encode returns the record of the changes; nil without one.
+func (c *changeSet) encode() []byte {
+	if len(c.changes) == 0 {
+		return nil
+	}
+	c.record = c.record[:0]
+	for _, id := range slices.Sorted(maps.Keys(c.scopes)) {
+		c.record = appendScope(c.record, id, c.scopes[id])
+	}
+	c.record = append(appendRuns(c.record, c.runs), c.changes...)
+	return c.record
+}
+
+func appendRuns(to []byte, runs map[int64]runTotal) []byte {
+	for _, id := range slices.Sorted(maps.Keys(runs)) {
+		to = appendRun(to, id, runs[id])
+	}
+	return to
+}
+
+// refer notes what a change refers to, and returns the total of its run.
+func (c *changeSet) refer(scope, run int64) runTotal {
+	if _, noted := c.scopes[scope]; !noted {
+		c.scopes[scope] = c.ids.scope(scope)
+	}
+	if _, noted := c.runs[run]; !noted {
+		c.runs[run] = c.ids.run(run)
+	}
+	return c.runs[run]
 }
 
 // call returns a question's open call, or nil without one. The caller must
@@ -236,34 +278,55 @@ func (c *changeSet) setCall(now *call) {
 	if before, changed := c.calls[now.open.Hash]; changed && before == nil {
 		c.bodies[now.open.Hash] = nil
 	}
+	total := c.refer(now.scope, now.run)
+	if c.call(now.open.Hash) == nil {
+		total.Intents++
+		c.runs[now.run] = total
+	}
 	c.calls[now.open.Hash] = now
-	c.runs[now.run] = now.open.Run
-	c.record = appendCall(c.record, now)
+	c.changes = appendCall(c.changes, now)
 }
 
 // setBody keeps the body of an open call.
 func (c *changeSet) setBody(h Hash, body KeptBody) {
 	c.bodies[h] = body
-	c.record = appendBody(c.record, h, body)
+	c.changes = appendBody(c.changes, h, body)
 }
 
 // closeCall ends a call without an answer.
 func (c *changeSet) closeCall(h Hash) {
 	c.calls[h] = nil
 	delete(c.bodies, h)
-	c.record = appendClosed(c.record, h)
+	c.changes = appendClosed(c.changes, h)
 }
 
 func (c *changeSet) addAnswer(a *answered) {
 	c.calls[a.hash] = nil
 	delete(c.bodies, a.hash)
 	c.answers = append(c.answers, a)
-	c.runs[a.run] = a.answer.Run
-	c.record = appendAnswer(c.record, a)
+	total := c.refer(a.scope, a.run)
+	total.add(a.answer)
+	c.runs[a.run] = total
+	c.changes = appendAnswer(c.changes, a)
+}
+
+func (c *changeSet) nameScope(int64, Scope) {}
+
+// setRun takes over what another store has counted for a run. It is more if a record of that store was
+// lost.
+func (c *changeSet) setRun(id int64, r runTotal) {
+	total := c.ids.run(id)
+	if noted, is := c.runs[id]; is {
+		total = noted
+	}
+	total.Intents = max(total.Intents, r.Intents)
+	total.Answers, total.Unpriced, total.Credits = max(total.Answers, r.Answers), max(total.Unpriced, r.Unpriced), max(total.Credits, r.Credits)
+	c.runs[id] = total
 }
 
 // publish makes the changes visible after they are on disk.
 func (c *changeSet) publish() {
+	c.ids.setRuns(c.runs)
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()
 	for _, a := range c.answers {
@@ -280,4 +343,5 @@ func (c *changeSet) publish() {
 	for h, body := range c.bodies {
 		c.mem.current.setBody(h, body)
 	}
+	maps.Copy(c.mem.current.runs, c.runs)
 }

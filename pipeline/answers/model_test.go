@@ -230,3 +230,11 @@ func fatal(t *rapid.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// count adds an answer to what is spent under a key.
+func count(spent map[string]*Spending, key string, a Answer) {
+	if spent[key] == nil {
+		spent[key] = &Spending{}
+	}
+	spent[key].add(a)
+}

@@ -102,6 +102,9 @@ func (s *Store) loadCalls(ctx context.Context) error {
 	calls, err := readCalls(ctx, s.reads)
 	for _, c := range calls {
 		s.mem.setCall(c.open.Hash, c)
+		if err == nil {
+			_, _, err = s.scopeAndRun(ctx, c.open.Scope, c.open.Run)
+		}
 	}
 	return err
 }

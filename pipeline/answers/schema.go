@@ -1,7 +1,7 @@
 package answers
 
 // schemaFormat is the number of the schema. It grows when the schema changes.
-const schemaFormat = 4
+const schemaFormat = 5
 
 // ExportFirst is the advice about a state in another format.
 const ExportFirst = "with the program that wrote it, finish its runs and write its answers to a file with leadetl answers export; " +
@@ -23,6 +23,7 @@ CREATE TABLE scopes(
 CREATE TABLE runs(
 	id INTEGER PRIMARY KEY,
 	name TEXT NOT NULL UNIQUE,
+	intents INTEGER NOT NULL DEFAULT 0, -- calls that were begun, also those that were answered
 	answers INTEGER NOT NULL DEFAULT 0,
 	unpriced INTEGER NOT NULL DEFAULT 0, -- of these, without a price
 	credits INTEGER NOT NULL DEFAULT 0
@@ -79,9 +80,14 @@ CREATE VIEW open_calls AS SELECT
 	strftime('%Y-%m-%dT%H:%M:%fZ', c.deadline / 1000.0, 'unixepoch') AS deadline
 	FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run;
 
--- The number of the last generation of the log whose changes are all in the database.
-CREATE TABLE log(applied INTEGER NOT NULL) STRICT;
-INSERT INTO log VALUES (0);
+-- Where the log goes on behind the changes that are in the database. While it is open, a file of the
+-- log with that number exists.
+CREATE TABLE log(
+	number INTEGER NOT NULL, -- of the next record
+	before INTEGER NOT NULL, -- the checksum of the last one
+	open INTEGER NOT NULL
+) STRICT;
+INSERT INTO log VALUES (1, 0, 0);
 
 -- The kept bodies of open calls.
 CREATE TABLE bodies(

@@ -156,6 +156,11 @@ func (s *Store) spent(ctx context.Context, of Scope) (all Spent, err error) {
 
 // SetSpent sets what was paid, as counted by another store of the scope.
 func (s *Store) SetSpent(ctx context.Context, of Scope, spent Spent) error {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.flushLocked(); err != nil { // what the log counts comes first
+		return err
+	}
 	return s.writer.Write(ctx, func(g *sqliteTx) error {
 		scope, err := g.scopeID(of)
 		if err != nil {
@@ -174,6 +179,6 @@ func (s *Store) SetSpent(ctx context.Context, of Scope, spent Spent) error {
 				return err
 			}
 		}
-		return nil
+		return s.names.reload(g)
 	})
 }

@@ -1,9 +1,12 @@
 package answers
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
 
@@ -59,9 +62,34 @@ func (g *sqliteTx) loadLastSeq() error {
 	return err
 }
 
-// markUnknown marks the calls that an earlier process had under way as unknown.
+// markUnknown marks the calls that an earlier process had under way as unknown. All that its log had is
+// in the database.
 func (g *sqliteTx) markUnknown() error {
-	return g.Exec("UPDATE calls SET state = 'unknown', doubtful = 1 WHERE state = 'under_way'")
+	return errors.Join(g.Exec("UPDATE calls SET state = 'unknown', doubtful = 1 WHERE state = 'under_way'"), g.Exec("UPDATE log SET open = 0"))
+}
+
+// checkNames compares the names that a log refers to with those of the database, which had them first.
+func (g *sqliteTx) checkNames(from *generation) error {
+	lacks := func(what string, id int64) error {
+		return fmt.Errorf("stored answers: %w: %s lacks %s %d of %s: is %s-wal missing?", appendlog.ErrDamaged, databaseName, what, id, logName(from.number), databaseName)
+	}
+	for id, of := range from.scopes {
+		var found Scope
+		if _, err := g.Row("SELECT service, operation FROM scopes WHERE id = ?", []any{id}, &found.Service, &found.Operation); err != nil {
+			return err
+		} else if found != of {
+			return lacks("scope", id)
+		}
+	}
+	for id, r := range from.runs {
+		var found string
+		if _, err := g.Row("SELECT name FROM runs WHERE id = ?", []any{id}, &found); err != nil {
+			return err
+		} else if found != r.Name {
+			return lacks("run", id)
+		}
+	}
+	return nil
 }
 
 // apply writes a generation and, in the same transaction, records that its log
@@ -92,8 +120,8 @@ func (g *sqliteTx) apply(from *generation) error {
 			return err
 		}
 	}
-	for run, s := range from.spending {
-		err := g.Exec("UPDATE runs SET answers = answers + ?, unpriced = unpriced + ?, credits = credits + ? WHERE id = ?", s.Answers, s.Unpriced, s.Credits, run)
+	for id, r := range from.runs {
+		err := g.Exec("UPDATE runs SET intents = ?, answers = ?, unpriced = ?, credits = ? WHERE id = ?", r.Intents, r.Answers, r.Unpriced, r.Credits, id)
 		if err != nil {
 			return err
 		}
@@ -106,7 +134,7 @@ func (g *sqliteTx) apply(from *generation) error {
 			return err
 		}
 	}
-	return g.Exec("UPDATE log SET applied = ?", from.number)
+	return g.Exec("UPDATE log SET number = ?, before = ?", from.end.Number, from.end.Before)
 }
 
 // addAnswers writes the answers in order of arrival, which is roughly the order

@@ -2,13 +2,12 @@ package answers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
 	"time"
-
-	"github.com/leadetl/leadetl/internal/fields"
 )
 
 // Sorted lists the answers of one scope, with bodies, ordered by their hashes.
@@ -204,17 +203,11 @@ func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, 
 // group of changes is sent there before it counts, and another store can replay
 // the groups to make the same changes.
 
-// Group is one group of changes, as another store replays it.
-type Group struct {
-	Record []byte           // in the format of the log
-	Runs   map[int64]string // names of the runs in Record, by id
-}
-
-// ReplicateTo makes the store send every later group of changes with send
+// ReplicateTo makes the store send every later group of changes with send, as Replay takes it,
 // before the group counts. If send fails, none of the changes is made, and each
 // gets the error. send must not keep the group. leaveBefore says until when a call may
 // be sent whose intent is requested now.
-func (s *Store) ReplicateTo(send func(Group) error, leaveBefore func(now time.Time) time.Time) {
+func (s *Store) ReplicateTo(send func(group []byte) error, leaveBefore func(now time.Time) time.Time) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	s.replicate, s.leaveBefore = send, leaveBefore
@@ -232,14 +225,14 @@ func (s *Store) DelayWrites(atLeast time.Duration, urgent func() bool) {
 }
 
 // Replay makes the changes of a group that concern the questions of one scope.
-func (s *Store) Replay(ctx context.Context, of Scope, g Group) error {
-	return s.replay(ctx, of, g, func(to *changeSet) changes { return to })
+func (s *Store) Replay(ctx context.Context, of Scope, group []byte) error {
+	return s.replay(ctx, of, group, func(to *changeSet) changes { return to })
 }
 
 // ReplayLate takes over answers from a group that was sent too late to be part
 // of the order of changes: the answers to questions with an open call.
-func (s *Store) ReplayLate(ctx context.Context, of Scope, g Group) error {
-	return s.replay(ctx, of, g, func(to *changeSet) changes { return lateChanges{to} })
+func (s *Store) ReplayLate(ctx context.Context, of Scope, group []byte) error {
+	return s.replay(ctx, of, group, func(to *changeSet) changes { return lateChanges{to} })
 }
 
 // lateChanges passes on answers to open calls, and nothing else.
@@ -248,65 +241,86 @@ type lateChanges struct{ to *changeSet }
 func (l lateChanges) setCall(*call)          {}
 func (l lateChanges) closeCall(Hash)         {}
 func (l lateChanges) setBody(Hash, KeptBody) {}
+func (l lateChanges) nameScope(int64, Scope) {}
+func (l lateChanges) setRun(int64, runTotal) {}
 func (l lateChanges) addAnswer(a *answered) {
 	if l.to.call(a.hash) != nil {
 		l.to.addAnswer(a)
 	}
 }
 
-func (s *Store) replay(ctx context.Context, of Scope, g Group, into func(*changeSet) changes) error {
-	if len(g.Record) == 0 {
+func (s *Store) replay(ctx context.Context, of Scope, group []byte, into func(*changeSet) changes) error {
+	if len(group) == 0 {
 		return nil
 	}
-	named := &namedChanges{of: of, names: g.Runs, ids: map[int64]int64{}}
-	for id, name := range g.Runs {
-		var err error
-		if named.scope, named.ids[id], err = s.scopeAndRun(ctx, of, name); err != nil {
-			return err
-		}
+	named := &namedChanges{store: s, ctx: ctx, of: of, runs: map[int64]namedRun{}}
+	if err := errors.Join(readGroup(group, named), named.err); err != nil { // before the change: it names rows
+		return fmt.Errorf("replay: %w", err)
 	}
 	return s.queue.Do(ctx, func(staged *changeSet) error {
-		named.to = into(staged)
-		for r := (fields.Reader{Rest: g.Record}); len(r.Rest) > 0; {
-			readChange(&r, named)
-			if r.Broken || named.unnamed {
-				return fmt.Errorf("replay: %w", errRecord)
-			}
+		to := into(staged)
+		for _, change := range named.changes {
+			change(to)
+		}
+		for _, r := range named.runs {
+			to.setRun(r.id, r.total)
 		}
 		return nil
 	})
 }
 
-// namedChanges translates changes to the names and ids of this store.
+// namedChanges translates the changes of a group to the ids of this store.
 type namedChanges struct {
+	store   *Store
+	ctx     context.Context
 	of      Scope
-	names   map[int64]string
 	scope   int64
-	ids     map[int64]int64
-	unnamed bool // a run has no name
-	to      changes
+	runs    map[int64]namedRun // by their ids in the group
+	changes []func(changes)
+	err     error
+}
+
+type namedRun struct {
+	id    int64
+	total runTotal // after the group
+}
+
+func (n *namedChanges) add(change func(changes)) { n.changes = append(n.changes, change) }
+
+func (n *namedChanges) nameScope(int64, Scope) {}
+
+func (n *namedChanges) setRun(id int64, total runTotal) {
+	run := namedRun{total: total}
+	if n.err == nil {
+		n.scope, run.id, n.err = n.store.scopeAndRun(n.ctx, n.of, total.Name)
+	}
+	n.runs[id] = run
 }
 
 func (n *namedChanges) run(id int64) (string, int64) {
-	name, found := n.names[id]
-	n.unnamed = n.unnamed || !found
-	return name, n.ids[id]
+	run, named := n.runs[id]
+	if !named && n.err == nil {
+		n.err = errRecord
+	}
+	return run.total.Name, run.id
 }
 
 func (n *namedChanges) setCall(c *call) {
 	c.open.Scope, c.scope = n.of, n.scope
 	c.open.Run, c.run = n.run(c.run)
-	n.to.setCall(c)
+	n.add(func(to changes) { to.setCall(c) })
 }
 
-func (n *namedChanges) closeCall(h Hash) { n.to.closeCall(h) }
+func (n *namedChanges) closeCall(h Hash) { n.add(func(to changes) { to.closeCall(h) }) }
 
-func (n *namedChanges) setBody(h Hash, body KeptBody) { n.to.setBody(h, body) }
+func (n *namedChanges) setBody(h Hash, body KeptBody) {
+	n.add(func(to changes) { to.setBody(h, body) })
+}
 
 func (n *namedChanges) addAnswer(a *answered) {
 	a.scope = n.scope
 	a.answer.Run, a.run = n.run(a.run)
-	n.to.addAnswer(a)
+	n.add(func(to changes) { to.addAnswer(a) })
 }
 
 // AbandonCalls marks the calls that another process had under way as unknown,

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
-	"github.com/leadetl/leadetl/internal/checksum"
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -33,44 +33,33 @@ import (
 
 const keptFences = 30 * 24 * time.Hour
 
-// segment is one object of a log.
+// segment is one object of a log: a record, which follows the one before it. A fence follows any:
+// its writer has not read all of them.
 type segment struct {
-	Writer string           `json:"writer"`
-	Term   int64            `json:"term"`
-	Fence  bool             `json:"fence,omitempty"`
-	Runs   map[int64]string `json:"runs,omitempty"`
+	Writer string `json:"writer"`
+	Term   int64  `json:"term"`
+	Fence  bool   `json:"fence,omitempty"`
 
-	number int64
-	record []byte
+	at, next appendlog.Position
+	record   []byte
 }
 
-const segmentMagic = "leadetl\x01"
-
-func (g segment) encode() []byte {
+// encode returns the content of the object.
+func (g segment) encode() ([]byte, error) {
 	header, err := json.Marshal(g)
-	if err != nil {
-		panic(err) // cannot fail: texts and numbers only
-	}
-	data := append([]byte(segmentMagic), binary.AppendUvarint(nil, uint64(len(header)))...)
-	data = append(append(data, header...), g.record...)
-	return binary.BigEndian.AppendUint32(data, checksum.Of(data))
+	return append(append(binary.AppendUvarint(nil, uint64(len(header))), header...), g.record...), err
 }
 
-func decodeSegment(data []byte) (g segment, err error) {
-	n := len(data) - 4
-	if n < len(segmentMagic) || string(data[:len(segmentMagic)]) != segmentMagic || checksum.Of(data[:n]) != binary.BigEndian.Uint32(data[n:]) {
+func decodeSegment(content []byte) (g segment, err error) {
+	size, width := binary.Uvarint(content)
+	if width <= 0 || size > uint64(len(content)-width) {
 		return g, ErrDamaged
 	}
-	rest := data[len(segmentMagic):n]
-	size, width := binary.Uvarint(rest)
-	if width <= 0 || size > uint64(len(rest)-width) {
+	content = content[width:]
+	if json.Unmarshal(content[:size], &g) != nil {
 		return g, ErrDamaged
 	}
-	rest = rest[width:]
-	if json.Unmarshal(rest[:size], &g) != nil {
-		return g, ErrDamaged
-	}
-	g.record = rest[size:]
+	g.record = content[size:]
 	return g, nil
 }
 
@@ -137,18 +126,36 @@ func segmentNumber(info objects.Info) (number int64, ok bool) {
 	return number, err == nil
 }
 
-// readAll reads segments, which are numbered from one on.
+// readAll reads segments, which are numbered from one on and follow one another.
 func (s *State) readAll(ctx context.Context, from int64, infos []objects.Info) ([]segment, error) {
+	segments, err := s.readEach(ctx, infos)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range segments {
+		if g.at.Number != from+int64(i) || i > 0 && !g.Fence && g.at != segments[i-1].next {
+			return nil, fmt.Errorf("%w: %s does not follow the segment before it", ErrDamaged, infos[i].Location)
+		}
+	}
+	return segments, nil
+}
+
+// readEach reads segments.
+func (s *State) readEach(ctx context.Context, infos []objects.Info) ([]segment, error) {
 	contents, err := s.readObjects(ctx, infos)
 	if err != nil {
 		return nil, err
 	}
 	segments := make([]segment, len(infos))
-	for i, data := range contents {
-		if segments[i], err = decodeSegment(data); err != nil {
-			return nil, fmt.Errorf("read %s: %w", infos[i].Location, err)
+	for i, sealed := range contents {
+		at, next, content, err := appendlog.UnsealAt(s.sealName(infos[i].Location), sealed)
+		if err == nil {
+			segments[i], err = decodeSegment(content)
 		}
-		segments[i].number = from + int64(i)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", infos[i].Location, damaged(err))
+		}
+		segments[i].at, segments[i].next = at, next
 	}
 	return segments, nil
 }
@@ -173,11 +180,12 @@ type logWriter struct {
 	ctx    context.Context // never cancelled: a change is sent, or the store fails
 	of     answers.Scope
 	term   int64
-	next   int64 // number of the next segment
-	bytes  int64 // size of the segments that are in no manifest
-	sealed int64 // number of the first of these segments
-	late   int   // number of segments that came too late
-	ended  error // why the writer has stopped appending; nil while it appends
+	next   int64  // number of the next segment
+	before uint32 // checksum of the last one
+	bytes  int64  // size of the segments that are in no manifest
+	sealed int64  // number of the first of these segments
+	late   int    // number of segments that came too late
+	ended  error  // why the writer has stopped appending; nil while it appends
 }
 
 // fence begins a term: from now on no earlier writer can append. It returns
@@ -187,20 +195,31 @@ func (w *logWriter) fence() error {
 }
 
 func (w *logWriter) create(g segment) error {
-	data := g.encode()
-	err := w.state.store.Create(w.ctx, w.state.folder(w.of).Below(segmentName(w.next)), objects.ContentOf(data, "application/octet-stream"))
+	at := w.state.folder(w.of).Below(segmentName(w.next))
+	sealed, next, err := w.seal(at, appendlog.Position{Number: w.next, Before: w.before}, g)
+	if err == nil {
+		err = w.state.store.Create(w.ctx, at, objects.ContentOf(sealed, "application/octet-stream"))
+	}
 	if err != nil {
 		return err
 	}
-	w.next++
-	w.bytes += int64(len(data))
+	w.next, w.before = next.Number, next.Before
+	w.bytes += int64(len(sealed))
 	return nil
+}
+
+func (w *logWriter) seal(at objects.Location, position appendlog.Position, g segment) (sealed []byte, next appendlog.Position, err error) {
+	content, err := g.encode()
+	if err != nil {
+		return nil, next, err
+	}
+	return appendlog.SealAt(w.state.sealName(at), position, content)
 }
 
 // append sends a group of changes. After an error it sends no more, because it
 // is unknown whether the last group was stored.
-func (w *logWriter) append(g answers.Group) error {
-	s := segment{Writer: w.state.writer, Term: w.term, Runs: g.Runs, record: g.Record}
+func (w *logWriter) append(group []byte) error {
+	s := segment{Writer: w.state.writer, Term: w.term, record: group}
 	if w.ended == nil {
 		err := w.create(s)
 		switch {
@@ -223,7 +242,10 @@ func (w *logWriter) storeFencedSegment(g segment) error {
 	}
 	w.late++
 	at := w.state.folder(w.of).Below(fmt.Sprintf("late/%s-%d-%06d.seg", w.state.writer, w.term, w.late))
-	_, err := w.state.store.Put(w.ctx, at, objects.ContentOf(g.encode(), "application/octet-stream"))
+	sealed, _, err := w.seal(at, appendlog.Position{}, g)
+	if err == nil {
+		_, err = w.state.store.Put(w.ctx, at, objects.ContentOf(sealed, "application/octet-stream"))
+	}
 	return err
 }
 

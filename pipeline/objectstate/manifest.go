@@ -145,7 +145,11 @@ func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) erro
 		return err
 	}
 	at := s.folder(of).Below(manifestName(m.Number))
-	err = s.store.Create(ctx, at, objects.ContentOf(append(data, '\n'), "application/json"))
+	sealed, err := s.seal(at, append(data, '\n'))
+	if err != nil {
+		return err
+	}
+	err = s.store.Create(ctx, at, objects.ContentOf(sealed, "application/octet-stream"))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: %w", at, objects.ErrLockLost)
 	}
@@ -160,8 +164,7 @@ func (s *State) putJSON(ctx context.Context, at objects.Location, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.store.Put(ctx, at, objects.ContentOf(append(data, '\n'), "application/json"))
-	return err
+	return s.put(ctx, at, append(data, '\n'))
 }
 
 const (

@@ -187,12 +187,12 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	late, err := x.state.readAll(ctx, 0, lateAt)
+	late, err := x.state.readEach(ctx, lateAt)
 	if err != nil {
 		return err
 	}
 	for _, g := range late {
-		if err := x.Answers.ReplayLate(ctx, x.of, answers.Group{Record: g.record, Runs: g.Runs}); err != nil {
+		if err := x.Answers.ReplayLate(ctx, x.of, g.record); err != nil {
 			return err
 		}
 	}
@@ -232,8 +232,8 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	}
 	x.position = shot.Position
 	for _, g := range segments {
-		if err := x.Answers.Replay(ctx, x.of, answers.Group{Record: g.record, Runs: g.Runs}); err != nil {
-			return fmt.Errorf("%s: %w", x.state.folder(x.of).Below(segmentName(g.number)), err)
+		if err := x.Answers.Replay(ctx, x.of, g.record); err != nil {
+			return fmt.Errorf("%s: %w", x.state.folder(x.of).Below(segmentName(g.at.Number)), err)
 		}
 	}
 	return x.Answers.AbandonCalls(ctx)
@@ -255,8 +255,8 @@ func (x *Session) DelayWrites(urgent func() bool) {
 }
 
 // append sends a group of changes. Calls of append do not overlap.
-func (x *Session) append(g answers.Group) error {
-	if err := x.log.append(g); err != nil {
+func (x *Session) append(group []byte) error {
+	if err := x.log.append(group); err != nil {
 		return err
 	}
 	if (x.log.bytes >= x.state.sealBytes || x.log.next-x.log.sealed >= x.state.SealSegments) && x.due.CompareAndSwap(false, true) {

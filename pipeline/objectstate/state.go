@@ -8,7 +8,7 @@
 // # For operators
 //
 //	STATE/lease/<service>.json          who writes about a service now
-//	STATE/nights/<job>.json             the finished datasets of a job, in their order
+//	STATE/nights/<job>                  the finished datasets of a job, in their order
 //	STATE/answers/<scope>/scope.json    the service and operation
 //	STATE/answers/<scope>/v/<n>.json    manifest n; the highest number counts
 //	STATE/answers/<scope>/f/*.parquet   answers, sorted by the hash of their question
@@ -30,10 +30,12 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -41,7 +43,7 @@ import (
 )
 
 // ErrDamaged means that an object is missing or does not match its manifest.
-var ErrDamaged = errors.New("the state on S3 is damaged")
+var ErrDamaged = fmt.Errorf("the state on S3 is %w", appendlog.ErrDamaged)
 
 // State is a state on S3. It is safe for concurrent use.
 type State struct {
@@ -219,8 +221,42 @@ func (s *State) leaseOf(name string) objects.Location {
 	return s.at.Below("lease/" + shortHash(name) + ".json")
 }
 
+// seal makes a record of the content of an object.
+func (s *State) seal(at objects.Location, content []byte) ([]byte, error) {
+	return appendlog.Seal(s.sealName(at), content)
+}
+
+// sealName is under which name the content of an object is sealed: a state may be copied.
+func (s *State) sealName(at objects.Location) string { return strings.TrimPrefix(at.Key, s.at.Key) }
+
+func (s *State) unseal(at objects.Location, sealed []byte) ([]byte, error) {
+	content, err := appendlog.Unseal(s.sealName(at), sealed)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", at, damaged(err))
+	}
+	return content, err
+}
+
+// put writes an object, as one record.
+func (s *State) put(ctx context.Context, at objects.Location, content []byte) error {
+	sealed, err := s.seal(at, content)
+	if err == nil {
+		_, err = s.store.Put(ctx, at, objects.ContentOf(sealed, "application/octet-stream"))
+	}
+	return err
+}
+
+// get reads what put has written; fs.ErrNotExist without it, ErrDamaged if it has changed.
+func (s *State) get(ctx context.Context, at objects.Location) ([]byte, error) {
+	sealed, _, err := s.store.ReadFile(ctx, at)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	return s.unseal(at, sealed)
+}
+
 func (s *State) readJSON(ctx context.Context, at objects.Location, into any) error {
-	data, _, err := s.store.ReadFile(ctx, at)
+	data, err := s.get(ctx, at)
 	if err != nil {
 		return s.missing(at, err)
 	}
@@ -241,7 +277,7 @@ func (s *State) missing(at objects.Location, err error) error {
 // damaged returns the error for an object that cannot be read, whether or not it has to
 // exist.
 func damaged(err error) error {
-	if errors.Is(err, objects.ErrChecksum) {
+	if errors.Is(err, objects.ErrChecksum) || errors.Is(err, appendlog.ErrDamaged) && !errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err

@@ -297,7 +297,7 @@ func TestBatchSharesItsGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, _ := openIn(t)
 		groups, before := 0, 0
-		store.ReplicateTo(func(answers.Group) error {
+		store.ReplicateTo(func([]byte) error {
 			groups++
 			time.Sleep(27 * time.Millisecond) // a request to S3
 			return nil

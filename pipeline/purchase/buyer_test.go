@@ -473,7 +473,7 @@ func TestIntentsExpireForLong(t *testing.T) {
 		t.Cleanup(func() { store.Close() })
 		until := time.Now().Add(5 * time.Minute)
 		intents := 0
-		store.ReplicateTo(func(answers.Group) error {
+		store.ReplicateTo(func([]byte) error {
 			intents++
 			time.Sleep(27 * time.Millisecond) // a request to S3
 			return nil

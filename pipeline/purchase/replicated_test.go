@@ -63,7 +63,7 @@ func TestRateWithAStoreFarAway(t *testing.T) {
 				}
 				controller := pace.New(o)
 				groups := 0
-				store.ReplicateTo(func(answers.Group) error {
+				store.ReplicateTo(func([]byte) error {
 					groups++
 					time.Sleep(27 * time.Millisecond) // a request to S3
 					return nil

@@ -10,7 +10,6 @@ var mutated = worldtest.Mutated{
 		{"internal/groupcommit/groupcommit.go", "Writer[G].commit", "return is left out", "The callers have their results; another one stays unread."},
 		{"internal/groupcommit/queue.go", "Queue[T].Place", "make(chan error, 1) becomes make(chan error, 2)", "One result is sent."},
 		{"internal/groupcommit/queue.go", "Queue[T].gather", "for range 2 { // once in 61 times Go's scheduler goes on with this goroutine before the others runtime.Gosched() // returns at once if no other goroutine can run } becomes for range 3 { // once in 61 times Go's scheduler goes on with this goroutine before the others runtime.Gosched() // returns at once if no other goroutine can run }", "It lets the others run once more."},
-		{"pipeline/answers/contents.go", "Contents.addLogs", "return nil is left out", "It reads names that nothing needs."},
 		{"pipeline/answers/forget.go", "package", "maxDeletes = 256 becomes maxDeletes = 257", "It says how many deletions are one group."},
 		{"pipeline/answers/log.go", "Store.rotate", "make(chan error, 1) becomes make(chan error, 2)", "One result is sent before it is received."},
 		{"pipeline/answers/reader.go", "reader.find", "n%256 == 0 becomes n%256 == 1", "It looks as often whether the context has ended."},

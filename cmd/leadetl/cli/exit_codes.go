@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/format"
@@ -104,7 +105,7 @@ type exitRule struct {
 
 // exitRules maps errors to exit codes. The first rule that applies decides.
 var exitRules = []exitRule{
-	{ExitFailure, isAny(syscall.ENOSPC, syscall.EDQUOT, answers.ErrFull)},
+	{ExitFailure, isAny(syscall.ENOSPC, syscall.EDQUOT, answers.ErrFull, appendlog.ErrDamaged)},
 	{ExitFailure, isSQLite(sqlite3.SQLITE_FULL)},
 	{ExitUsage, isAny(purchase.ErrRefused)}, // of several resolvers, the first of these
 	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},

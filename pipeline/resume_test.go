@@ -15,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/keys"
 
 	"github.com/leadetl/leadetl/pipeline/cut"
@@ -157,11 +159,27 @@ func TestInterruptedAtOnce(t *testing.T) {
 
 // journalOf is the path of the one journal under the state folder.
 func journalOf(t tb, s setup) string {
-	found, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "journal.jsonl"))
+	found, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "journal.log"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("journals %q, %v", found, err)
 	}
 	return found[0]
+}
+
+// changeJournal gives the journal under the state folder other lines.
+func changeJournal(t tb, s setup, change func(lines string) string) {
+	f := &journal.Folder{In: disk.Dir(filepath.Dir(journalOf(t, s)))}
+	lines, err := f.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := change(string(lines))
+	if changed == string(lines) {
+		t.Fatal("the journal stays as it is")
+	}
+	if err := errors.Join(f.Begin([]byte(changed)), f.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Parts of a killed run that recorded them without a checksum are not made again.
@@ -169,14 +187,9 @@ func TestPartsRecordedWithoutChecksum(t *testing.T) {
 	s := five(t, t.TempDir())
 	want := undisturbed(t, s)
 	stop(t, s, 35)
-	path := journalOf(t, s)
-	journal, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, regexp.MustCompile(`"sha256":"[0-9a-f]+",`).ReplaceAll(journal, nil), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	changeJournal(t, s, func(lines string) string {
+		return regexp.MustCompile(`"sha256":"[0-9a-f]+",`).ReplaceAllString(lines, "")
+	})
 	if result := s.mustDo(t); result.Parts.Earlier != 3 || result.Parts.Made != 2 {
 		t.Errorf("skipped %d and made %d parts, want 3 and 2", result.Parts.Earlier, result.Parts.Made)
 	}
@@ -488,19 +501,12 @@ func TestOlderRules(t *testing.T) {
 	s := five(t, t.TempDir())
 	want := undisturbed(t, s)
 	stop(t, s, 35)
-	journals, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "journal.jsonl"))
-	if err != nil || len(journals) != 1 {
-		t.Fatalf("journals %q, %v", journals, err)
-	}
-	data, err := os.ReadFile(journals[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := strings.Replace(string(data), fmt.Sprintf(`"rules_version":%d`, columns.RulesVersion), `"rules_version":4`, 1)
-	before = strings.Replace(before, `"job_id":"`, `"job_id":"0`, 1)
-	if err := os.WriteFile(journals[0], []byte(before), 0o600); err != nil || before == string(data) {
-		t.Fatalf("the journal has no version of the rules, %v", err)
-	}
+	var before string
+	changeJournal(t, s, func(lines string) string {
+		before = strings.Replace(lines, fmt.Sprintf(`"rules_version":%d`, columns.RulesVersion), `"rules_version":4`, 1)
+		before = strings.Replace(before, `"job_id":"`, `"job_id":"0`, 1)
+		return before
+	})
 	first := filepath.Join(s.outDir(), "part-00000.parquet") // as if the older rules gave other bytes
 	if err := os.WriteFile(first, []byte("of older rules"), 0o600); err != nil {
 		t.Fatal(err)

@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -14,9 +17,8 @@ import (
 
 // Folder is a Storage in a folder on a disk.
 type Folder struct {
-	In   disk.Folder
-	file disk.File // after Begin
-	size int64
+	In  disk.Folder
+	log *appendlog.Log // after Begin
 }
 
 // NewFolder names the folder of the dataset at out, in a state folder; it
@@ -39,48 +41,84 @@ func DatasetName(out string) (string, error) {
 	return filepath.Abs(out)
 }
 
-const linesName = "journal.jsonl"
+const (
+	logName = "journal.log"
+	// olderName is the journal of an earlier version.
+	olderName = "journal.jsonl"
+)
 
 // String is the path of the journal.
-func (f *Folder) String() string { return f.In.Path(linesName) }
+func (f *Folder) String() string { return f.In.Path(logName) }
 
 // Read is Storage's.
-func (f *Folder) Read() ([]byte, error) { return f.In.ReadFile(linesName) }
+func (f *Folder) Read() (lines []byte, err error) {
+	_, err = appendlog.Read(f.In, logName, appendlog.First, true, func(group []byte) error {
+		lines = append(lines, group...)
+		return nil
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, older := f.In.ReadFile(olderName); older == nil {
+			err = fmt.Errorf("%s was written by an earlier version: finish that run with it, or use --overwrite", f.In.Path(olderName))
+		}
+	case err == nil && len(lines) == 0:
+		err = &appendlog.Damage{File: f.String(), What: "its first record is not whole"}
+	}
+	return lines, err
+}
 
 // Begin is Storage's.
 func (f *Folder) Begin(lines []byte) error {
-	err := f.In.Make()
-	if err == nil {
-		err = atomicfile.WriteIn(f.In, linesName, lines)
+	if err := f.In.Make(); err != nil {
+		return err
+	}
+	temp := atomicfile.TempName(logName)
+	log, err := appendlog.Create(f.In, temp, appendlog.First)
+	if err != nil {
+		return err
+	}
+	if err = log.Append(lines); err == nil {
+		err = f.In.Rename(temp, logName)
 	}
 	if err == nil {
-		f.file, err = f.In.Open(linesName)
-		f.size = int64(len(lines))
+		err = f.In.Sync()
 	}
-	return err
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	f.log = log
+	return nil
 }
 
 // Append is Storage's.
-func (f *Folder) Append(lines []byte) error {
-	if _, err := f.file.WriteAt(lines, f.size); err != nil {
-		return err
-	}
-	f.size += int64(len(lines))
-	return f.file.Sync()
-}
+func (f *Folder) Append(lines []byte) error { return f.log.Append(lines) }
 
 // Put is Storage's.
 func (f *Folder) Put(name string, data []byte) error {
-	if f.file == nil {
+	if f.log == nil {
 		if err := f.In.Make(); err != nil {
 			return err
 		}
 	}
-	return atomicfile.WriteIn(f.In, name, data)
+	sealed, err := appendlog.Seal(name, data)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteIn(f.In, name, sealed)
 }
 
 // Get is Storage's.
-func (f *Folder) Get(name string) ([]byte, error) { return f.In.ReadFile(name) }
+func (f *Folder) Get(name string) ([]byte, error) {
+	sealed, err := f.In.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := appendlog.Unseal(name, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.In.Path(name), err)
+	}
+	return data, nil
+}
 
 // Drop is Storage's.
 func (f *Folder) Drop(prefix, keep string) error {
@@ -91,16 +129,21 @@ func (f *Folder) Drop(prefix, keep string) error {
 			errs = append(errs, f.In.Remove(name))
 		}
 	}
+	if len(errs) > 1 {
+		errs = append(errs, f.In.Sync())
+	}
 	return errors.Join(errs...)
 }
 
 // Remove is Storage's.
-func (f *Folder) Remove() error { return f.In.RemoveAll() }
+func (f *Folder) Remove() error {
+	return f.In.RemoveAll()
+}
 
 // Close is Storage's.
 func (f *Folder) Close() error {
-	if f.file == nil {
+	if f.log == nil {
 		return nil
 	}
-	return f.file.Close()
+	return f.log.Close()
 }

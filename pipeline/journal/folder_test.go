@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/journal/journaltest"
 	"github.com/leadetl/leadetl/sinks"
@@ -53,8 +56,7 @@ func TestUnreadableJournal(t *testing.T) {
 	}
 }
 
-// TestJournal: what was recorded is read, up to a line that was cut off. After a failure nothing
-// more counts.
+// TestJournal: what was recorded is read. Without the journal, its header still says which run it was.
 func TestJournal(t *testing.T) {
 	f, err := journal.NewFolder(t.TempDir(), "out")
 	if err != nil {
@@ -77,14 +79,6 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	read(1, 2, 3)
-	text, err := os.ReadFile(f.String())
-	if err == nil {
-		err = os.WriteFile(f.String(), text[:len(text)-1], 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	read(1, 3)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +86,82 @@ func TestJournal(t *testing.T) {
 		if err := j.Record(4, sinks.Part{}); !errors.Is(err, fs.ErrClosed) {
 			t.Errorf("recorded in a closed journal: %v", err)
 		}
+	}
+	if err := os.Remove(f.String()); err != nil {
+		t.Fatal(err)
+	}
+	if header, parts, err := j.Read(); err != nil || header.JobID != "job" || len(parts) > 0 {
+		t.Errorf("without the journal: %+v, %v, %v; want the header", header, parts, err)
+	}
+	if err := j.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if header, parts, err := j.Read(); err != nil || header.JobID != "" || parts != nil {
+		t.Errorf("after its end: %+v, %v, %v", header, parts, err)
+	}
+}
+
+// TestDamagedJournal: no part is read that was not recorded, and only the last one can be missing
+// without an error.
+func TestDamagedJournal(t *testing.T) {
+	f, err := journal.NewFolder(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal.New(f)
+	if err := j.Begin(journal.Header{JobID: "job"}, map[int]sinks.Part{0: {}}); err != nil {
+		t.Fatal(err)
+	}
+	for number := 1; number < 10; number++ {
+		if err := j.Record(number, sinks.Part{File: sinks.File{Name: fmt.Sprint("part ", number), Rows: 1000 + int64(number)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(f.String())
+	if err = errors.Join(err, j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < 10*512; at += 7 {
+		flipped, zeroed := bytes.Clone(text), bytes.Clone(text)
+		flipped[at] ^= 1
+		clear(zeroed[at/512*512:][:512])
+		for what, damaged := range map[string][]byte{"a flipped bit": flipped, "a zeroed sector": zeroed, "the end cut off": text[:at]} {
+			if err := os.WriteFile(f.String(), damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, parts, err := j.Read()
+			if err == nil && len(parts) < 9 || err != nil && (!errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), f.String()+" is damaged at byte ")) {
+				t.Errorf("%s at %d: %d parts, %v", what, at, len(parts), err)
+			}
+			for number, p := range parts {
+				if number > 0 && (p.Rows != 1000+int64(number) || p.Name != fmt.Sprint("part ", number)) {
+					t.Errorf("%s at %d: part %d is %+v", what, at, number, p)
+				}
+			}
+		}
+	}
+	for name, content := range map[string]string{"journal.log": "", "header": "{}", "judged": "{}"} {
+		if err := os.WriteFile(f.In.Path(name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := j.Read(); !errors.Is(err, appendlog.ErrDamaged) {
+		t.Errorf("an empty journal: %v", err)
+	}
+	if _, err := j.Judged(); !errors.Is(err, appendlog.ErrDamaged) {
+		t.Errorf("a changed verdict: %v", err)
+	}
+	if err := os.Remove(f.String()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := j.Read(); !errors.Is(err, appendlog.ErrDamaged) {
+		t.Errorf("a changed header: %v", err)
+	}
+	if err := errors.Join(os.Remove(f.In.Path("header")), os.WriteFile(f.In.Path("journal.jsonl"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := j.Read(); err == nil || !strings.Contains(err.Error(), "earlier version") {
+		t.Errorf("an older journal: %v", err)
 	}
 }
 

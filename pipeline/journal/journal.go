@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -26,15 +27,15 @@ type Journal struct {
 	mu      sync.Mutex
 	run     string // that Read found
 	begun   bool
-	failed  error // of a write that may have left half a line: nothing may follow it
 }
 
 // Storage is where a journal is. What a method has written is durable when it
 // returns, and data stays the caller's. A Journal calls Read once, then Begin once, then
-// Append for each part, one at a time; Put and Get meanwhile, from all workers. Remove or
+// Append for each part, one at a time; Put and Get at any time, from all workers. Remove or
 // Close ends it.
 type Storage interface {
-	// Read returns the lines; fs.ErrNotExist without a journal.
+	// Read returns the lines; fs.ErrNotExist without a journal, appendlog.ErrDamaged if any
+	// has changed or is missing.
 	Read() ([]byte, error)
 	// Begin replaces all lines.
 	Begin(lines []byte) error
@@ -82,27 +83,37 @@ type part struct {
 func New(storage Storage) *Journal { return &Journal{storage: storage} }
 
 // Read returns the recorded parts by number and the job they are of; no
-// journal gives a zero header. A line that a crash or a power cut left
-// damaged never counted: reading ends there, and what came after it is made
-// again.
+// journal gives a zero header. What a crash or a power cut left incomplete is not among the
+// lines of a Storage.
 func (j *Journal) Read() (header Header, parts map[int]sinks.Part, err error) {
 	data, err := j.storage.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = j.storage.Get(headerName)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return header, nil, nil
 	}
 	if err != nil {
 		return header, nil, err
 	}
-	lines := bytes.SplitAfter(data, []byte("\n"))
-	if err := json.Unmarshal(lines[0], &header); err != nil {
-		return header, nil, fmt.Errorf("%s: %w; remove it to begin again", j.storage, err)
+	if header, parts, err = decodeLines(data); err != nil {
+		return header, nil, fmt.Errorf("%s: %w: %w", j.storage, appendlog.ErrDamaged, err)
 	}
 	j.run = header.Run
+	return header, parts, nil
+}
+
+// decodeLines decodes the lines of a journal.
+func decodeLines(data []byte) (header Header, parts map[int]sinks.Part, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&header); err != nil {
+		return header, nil, err
+	}
 	parts = map[int]sinks.Part{}
-	for _, line := range lines[1:] {
+	for decoder.More() {
 		var p part
-		if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &p) != nil {
-			break
+		if err := decoder.Decode(&p); err != nil {
+			return header, nil, err
 		}
 		parts[p.Number] = p.Part
 	}
@@ -129,7 +140,11 @@ func (j *Journal) Begin(header Header, parts map[int]sinks.Part) error {
 			return err
 		}
 	}
-	err := j.storage.Begin(lines.Bytes())
+	first, _, _ := bytes.Cut(lines.Bytes(), []byte("\n"))
+	err := j.storage.Put(headerName, first)
+	if err == nil {
+		err = j.storage.Begin(lines.Bytes())
+	}
 	j.begun = err == nil
 	return err
 }
@@ -142,12 +157,12 @@ func (j *Journal) Record(number int, p sinks.Part) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.failed != nil {
-		return j.failed
-	}
-	j.failed = j.storage.Append(append(line, '\n'))
-	return j.failed
+	return j.storage.Append(append(line, '\n'))
 }
+
+// headerName has the header beside the journal. If the journal is gone, the header says which run has
+// made the dataset: what that has spent is counted under its name. Its parts are made again.
+const headerName = "header"
 
 func foundName(number int) string { return fmt.Sprintf("found-%05d", number) }
 
@@ -235,5 +250,11 @@ func (j *Journal) String() string { return j.storage.String() }
 // Close keeps the journal for the next run.
 func (j *Journal) Close() error { return j.storage.Close() }
 
-// Remove ends the journal: its dataset is finished.
-func (j *Journal) Remove() error { return j.storage.Remove() }
+// Remove ends the journal: its dataset is finished. The header goes first: without a journal it is an
+// unfinished run.
+func (j *Journal) Remove() error {
+	if err := j.storage.Drop(headerName, headerName+"/"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return j.storage.Remove()
+}

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
@@ -35,7 +37,7 @@ type Night struct {
 	Credits     *int64    `json:"credits,omitempty"` // of all its runs; nil without a service
 }
 
-// NightStorage is where the nights of a job are. Data without nights is empty.
+// NightStorage is where the nights of a job are: one record. Data without nights is empty.
 type NightStorage interface {
 	Get() ([]byte, error)
 	// Update replaces the data by what change makes of it. Nil leaves it as it is.
@@ -61,11 +63,18 @@ func (n *Nights) parse(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(data, &n.list); err != nil {
-		return fmt.Errorf("the list of finished datasets in the state is damaged: %w; remove %s to begin again", err, n.storage)
+	text, err := appendlog.Unseal(n.name(), data)
+	if err == nil {
+		err = json.Unmarshal(text, &n.list)
+	}
+	if err != nil {
+		return fmt.Errorf("the list of finished datasets in the state, %s: %w", n.storage, err)
 	}
 	return nil
 }
+
+// name is that of the file, which has the hash of the job's name.
+func (n *Nights) name() string { return path.Base(filepath.ToSlash(n.storage.String())) }
 
 func (n *Nights) place() int {
 	return slices.IndexFunc(n.list, func(night Night) bool { return night.Out == n.out })
@@ -109,8 +118,11 @@ func (n *Nights) Finished(night Night) error {
 		} else {
 			n.list[i] = night
 		}
-		data, err := json.Marshal(n.list)
-		return append(data, '\n'), err
+		text, err := json.Marshal(n.list)
+		if err != nil {
+			return nil, err
+		}
+		return appendlog.Seal(n.name(), text)
 	})
 }
 
@@ -128,7 +140,7 @@ func (n *Nights) insert(night Night) {
 // NightsName is the path of the nights of a job in its state, with slashes.
 func NightsName(job string) string {
 	sum := sha256.Sum256([]byte(job))
-	return "nights/" + hex.EncodeToString(sum[:8]) + ".json"
+	return "nights/" + hex.EncodeToString(sum[:8])
 }
 
 // NightFile is a NightStorage on this disk.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
@@ -91,7 +92,7 @@ func TestDamagedNights(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`[{"out":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadNights(NewNightFile(state, "job"), "tuesday"); err == nil || !strings.Contains(err.Error(), "remove "+path) {
+	if _, err := ReadNights(NewNightFile(state, "job"), "tuesday"); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), path) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := n.Finished(Night{JobID: "tuesday", CompletedAt: at(2)}); err == nil {

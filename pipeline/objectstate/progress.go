@@ -1,21 +1,19 @@
 package objectstate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
-	"strings"
 
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
 // Progress stores the journal of an unfinished dataset in numbered objects,
-// journal/<n>.jsonl. The journal starts at the last object with a begin mark,
+// journal/<n>. The journal starts at the last object that begins one,
 // and includes all later objects. Small files of the run are in beside/.
 type Progress struct {
 	folder *RunFolder
@@ -48,53 +46,66 @@ func (p *Progress) Close() error { return nil }
 // String names the journal for messages.
 func (p *Progress) String() string { return p.folder.String() }
 
-func (p *Progress) object(number int64) objects.Location {
-	return p.folder.At(fmt.Sprintf("journal/%010d.jsonl", number))
-}
+func objectName(number int64) string { return fmt.Sprintf("journal/%010d", number) }
 
-// beginMark is the first line of an object that begins a journal.
-const beginMark = "{\"journal\":1}\n"
+func (p *Progress) object(number int64) objects.Location { return p.folder.At(objectName(number)) }
 
-// Read returns the lines of the journal, or fs.ErrNotExist without one.
-func (p *Progress) Read() ([]byte, error) {
-	all, err := p.folder.state.listAll(p.ctx, p.folder.At("journal/"))
+// A content of an object begins a journal, or goes on with it.
+const (
+	begins = 'b'
+	goesOn = 'g'
+)
+
+// Read returns the lines of the journal, or fs.ErrNotExist without one. Objects without one that
+// begins are what a process wrote after the journal was removed.
+func (p *Progress) Read() (lines []byte, err error) {
+	infos, err := p.folder.state.listAll(p.ctx, p.folder.At("journal/"))
 	if err != nil {
 		return nil, err
 	}
-	var infos []objects.Info
-	for _, info := range all {
-		number, err := strconv.ParseInt(strings.TrimSuffix(path.Base(info.Key), ".jsonl"), 10, 64)
-		if err != nil {
-			continue
-		}
-		p.next = number + 1
-		infos = append(infos, info)
-	}
-	contents, err := p.folder.state.readObjects(p.ctx, infos)
-	if err != nil {
-		return nil, err
-	}
-	var lines []byte
-	begun := false
-	for _, data := range contents {
-		if rest, begins := bytes.CutPrefix(data, []byte(beginMark)); begins {
-			lines, begun = rest, true
-		} else {
-			lines = append(lines, data...)
-		}
-	}
-	if !begun {
+	if len(infos) == 0 {
 		return nil, fs.ErrNotExist
 	}
-	return lines, nil
+	first, err := numberOf(infos[0])
+	last, other := numberOf(infos[len(infos)-1])
+	if err := errors.Join(err, other); err != nil {
+		return nil, err
+	}
+	var names []string
+	for p.next = first; p.next <= last; p.next++ { // a listing may lack some
+		names = append(names, objectName(p.next))
+	}
+	contents, err := p.folder.GetAll(p.ctx, names)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	begun := false
+	for _, content := range contents {
+		if content[0] == begins {
+			lines, begun = content[1:], true
+		} else {
+			lines = append(lines, content[1:]...)
+		}
+	}
+	if err == nil && !begun {
+		err = fs.ErrNotExist
+	}
+	return lines, err
+}
+
+func numberOf(info objects.Info) (int64, error) {
+	number, err := strconv.ParseInt(path.Base(info.Key), 10, 64)
+	if err != nil {
+		err = fmt.Errorf("%w: %s is no object of a journal", ErrDamaged, info.Location)
+	}
+	return number, err
 }
 
 // Begin replaces the journal.
 func (p *Progress) Begin(lines []byte) error {
 	const tries = 5 // an earlier process of the run may still be active
-	content := append([]byte(beginMark), lines...)
 	for range tries {
-		err := p.create(content)
+		err := p.create(begins, lines)
 		if !errors.Is(err, objects.ErrLockLost) {
 			return err
 		}
@@ -108,11 +119,15 @@ func (p *Progress) Begin(lines []byte) error {
 
 // Append adds lines to the journal. If another process has begun a new journal,
 // it returns objects.ErrLockLost.
-func (p *Progress) Append(lines []byte) error { return p.create(lines) }
+func (p *Progress) Append(lines []byte) error { return p.create(goesOn, lines) }
 
-func (p *Progress) create(data []byte) error {
+func (p *Progress) create(kind byte, lines []byte) error {
 	at := p.object(p.next)
-	err := p.folder.state.store.Create(p.ctx, at, objects.ContentOf(data, "application/x-ndjson"))
+	sealed, err := p.folder.state.seal(at, append([]byte{kind}, lines...))
+	if err != nil {
+		return err
+	}
+	err = p.folder.state.store.Create(p.ctx, at, objects.ContentOf(sealed, "application/octet-stream"))
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: %w", at, objects.ErrLockLost)
 	}

@@ -45,16 +45,14 @@ func (f *RunFolder) Claim(ctx context.Context) (lease.All, error) {
 	return f.state.claimFrom(ctx, "run "+f.id)
 }
 
-// Put writes an object. Two processes may write the same content.
+// Put writes an object, as one record. Two processes may write the same content.
 func (f *RunFolder) Put(ctx context.Context, name string, data []byte) error {
-	_, err := f.state.store.Put(ctx, f.At(name), objects.ContentOf(data, "application/octet-stream"))
-	return err
+	return f.state.put(ctx, f.At(name), data)
 }
 
-// Get reads an object; fs.ErrNotExist without it.
+// Get reads an object; fs.ErrNotExist without it, ErrDamaged if it has changed.
 func (f *RunFolder) Get(ctx context.Context, name string) ([]byte, error) {
-	data, _, err := f.state.store.ReadFile(ctx, f.At(name))
-	return data, err
+	return f.state.get(ctx, f.At(name))
 }
 
 // List returns the names of the objects whose names begin with prefix, sorted.
@@ -72,7 +70,16 @@ func (f *RunFolder) GetAll(ctx context.Context, names []string) ([][]byte, error
 	for _, name := range names {
 		infos = append(infos, objects.Info{Location: f.At(name)})
 	}
-	return f.state.readObjects(ctx, infos)
+	contents, err := f.state.readObjects(ctx, infos)
+	if err != nil {
+		return nil, err
+	}
+	for i := range contents {
+		if contents[i], err = f.state.unseal(infos[i].Location, contents[i]); err != nil {
+			return nil, err
+		}
+	}
+	return contents, nil
 }
 
 // Remove removes the objects whose names begin with prefix, and last the object

@@ -21,9 +21,9 @@ type Division struct {
 	Windows   []job.Window `json:"windows"`
 }
 
-const divisionName = "windows.json"
+const divisionName = "windows"
 
-func surveyName(file int) string { return fmt.Sprintf("survey/%d.json", file) }
+func surveyName(file int) string { return fmt.Sprintf("survey/%d", file) }
 
 // Files is the number of input files.
 func (r *Run) Files() int { return len(r.run.Input.Files()) }
@@ -50,7 +50,7 @@ func (r *Run) Surveyed(ctx context.Context) (map[int]bool, error) {
 	done := map[int]bool{}
 	for _, name := range names {
 		var file int
-		if _, err := fmt.Sscanf(name, r.Name("survey/%d.json"), &file); err == nil {
+		if _, err := fmt.Sscanf(name, r.Name("survey/%d"), &file); err == nil {
 			done[file] = true
 		}
 	}

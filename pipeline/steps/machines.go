@@ -41,7 +41,7 @@ func (r *Run) TakePart(ctx context.Context, process string) error {
 	t := &r.tally
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.name = machinesName + uuid.NewString() + ".json"
+	t.name = machinesName + uuid.NewString()
 	t.content = tallyFile{Process: process, Since: time.Now().UTC(), Steps: map[string]int64{}}
 	return r.putJSON(ctx, t.name, t.content)
 }

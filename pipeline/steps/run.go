@@ -3,12 +3,12 @@
 //
 // All that the processes share is in objects under STATE/runs/<id>/:
 //
-//	job.json                   the journal's header: settings, inputs, when the run was begun
-//	<run>/survey/<file>.json   rows of an input file, and places in it
-//	<run>/windows.json         the windows
-//	<run>/parts/<part>.json    a recorded part
-//	<run>/machines/<id>.json   how many steps a worker has done
-//	<run>/beside/              what suppression lists hold, and what parts found of them
+//	job                   the journal's header: settings, inputs, when the run was begun
+//	<run>/survey/<file>   rows of an input file, and places in it
+//	<run>/windows         the windows
+//	<run>/parts/<part>    a recorded part
+//	<run>/machines/<id>   how many steps a worker has done
+//	<run>/beside/         what suppression lists hold, and what parts found of them
 //
 // Every step may be taken twice, also at the same time: it writes the same bytes
 // again, or sees that it is done.
@@ -49,7 +49,7 @@ type Run struct {
 	tally  tally // of this process
 }
 
-// jobFile is the content of job.json. It is written once.
+// jobFile is the content of job. It is written once.
 type jobFile struct {
 	journal.Header
 	WindowBytes int64 `json:"window_bytes"`
@@ -57,7 +57,7 @@ type jobFile struct {
 	Earlier []int `json:"earlier,omitempty"`
 }
 
-const jobName = "job.json"
+const jobName = "job"
 
 // Open begins the run of a dataset, or joins it. run has no Journal. The caller
 // closes what run consists of.
@@ -201,11 +201,11 @@ func (r *Run) partsIn(ctx context.Context, w job.Window) *storage {
 	return &storage{ctx: context.WithoutCancel(ctx), run: r, first: w.First, parts: w.Parts}
 }
 
-func partName(number int) string { return fmt.Sprintf("parts/%05d.json", number) }
+func partName(number int) string { return fmt.Sprintf("parts/%05d", number) }
 
 func partNumber(name string) (number int, ok bool) {
 	_, name, _ = strings.Cut(name, "parts/")
-	_, err := fmt.Sscanf(name, "%d.json", &number)
+	_, err := fmt.Sscanf(name, "%d", &number)
 	return number, err == nil
 }
 

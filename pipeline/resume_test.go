@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/begin"
@@ -208,34 +209,58 @@ func TestDamagedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	half := content(t, s.outDir())
-	header := bytes.IndexByte(whole, '\n') + 1
-	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
-	damaged := map[string][]byte{
-		"nothing but the job": whole[:header],
-		"zeros at the end":    append(slices.Clone(whole), make([]byte, 100)...),
-		"zeros and a line":    append(append(slices.Clone(whole), make([]byte, 100)...), "\n{}\n"...),
-		"garbage at the end":  append(slices.Clone(whole), "garbage\n"...),
-		"half a line":         whole[:last+(len(whole)-last)/2],
-		"half a line, ended":  append(slices.Clone(whole[:last+(len(whole)-last)/2]), '\n'),
-		"no line end":         whole[:len(whole)-1],
-		"a line twice":        append(slices.Clone(whole), whole[last:]...),
-		"a part of no number": append(slices.Clone(whole), "{\"number\":-7,\"part\":{\"name\":\"part-00001.parquet\"}}\n"...),
+	last := bytes.LastIndex(whole, []byte("Log\x02"))
+	saved := t.TempDir()
+	if err := os.CopyFS(saved, os.DirFS(filepath.Dir(path))); err != nil {
+		t.Fatal(err)
 	}
-	for name, journal := range damaged {
+	for name, c := range map[string]struct {
+		journal []byte // nil: it is gone
+		damaged bool
+	}{
+		"no journal":              {nil, false},
+		"garbage at the end":      {append(slices.Clone(whole), "garbage\n"...), false},
+		"half a record":           {append(slices.Clone(whole[:last+500]), make([]byte, len(whole)-last-500)...), false},
+		"a digit":                 {bytes.Replace(whole, []byte(`"rows":1`), []byte(`"rows":3`), 1), true},
+		"cut":                     {whole[:last+500], true},
+		"a sector of zeros":       {append(append(slices.Clone(whole[:1024]), make([]byte, 512)...), whole[1536:]...), true},
+		"its first record":        {append(make([]byte, 512), whole[512:]...), true},
+		"a record is there twice": {append(slices.Clone(whole[:last]), whole[last-1024:]...), true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.RemoveAll(s.outDir()); err != nil {
 				t.Fatal(err)
 			}
 			restore(t, s.outDir(), half)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			err := errors.Join(os.RemoveAll(filepath.Dir(path)), os.CopyFS(filepath.Dir(path), os.DirFS(saved)), os.WriteFile(path, c.journal, 0o644))
+			if c.journal == nil {
+				err = errors.Join(err, os.Remove(path))
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, journal, 0o644); err != nil {
-				t.Fatal(err)
+			if c.damaged {
+				checkRepaired(t, s, path)
 			}
 			s.mustDo(t)
 			requireSame(t, content(t, s.outDir()), want)
 		})
+	}
+}
+
+// checkRepaired: a run stops at a damaged journal, and names it. A repair keeps the file.
+func checkRepaired(t *testing.T, s setup, path string) {
+	t.Helper()
+	if _, err := s.do(t.Context()); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), path+" is damaged at byte ") {
+		t.Fatalf("got %v, want damage", err)
+	}
+	folder := &journal.Folder{In: disk.Dir(filepath.Dir(path))}
+	aside, err := folder.Repair()
+	if err != nil || !slices.Contains(aside, path+".damaged") {
+		t.Fatalf("repaired: %q, %v", aside, err)
+	}
+	if found, err := folder.Inspect(); err != nil || len(found.Damages) > 0 || found.Header.Run == "" {
+		t.Errorf("after the repair: %+v, %v", found, err)
 	}
 }
 

@@ -181,6 +181,7 @@ func sectors(bytes int) int { return (bytes + sector - 1) / sector * sector }
 type Content struct {
 	Next  Position // where the log goes on
 	Ended bool     // in another file
+	Cut   bool     // its end is missing
 }
 
 // Read calls use for each group of a file, in order; use may keep it. Its first record is at from.
@@ -250,7 +251,7 @@ func (r *reader) record() (group []byte, more bool, err error) {
 		return nil, false, r.damage("a record of another log is in the place of record %d", r.Next.Number)
 	case h.Number != r.Next.Number:
 		return nil, false, r.damage("record %d is in the place of record %d", h.Number, r.Next.Number)
-	case h.Before != r.Next.Before:
+	case r.Next.Before != 0 && h.Before != r.Next.Before:
 		return nil, false, r.damage("record %d does not follow the one that was before it", h.Number)
 	}
 	r.log, r.any = h.log, true
@@ -273,7 +274,7 @@ func (r *reader) end() error {
 	if later, at := r.after(r.at + sector); at > 0 {
 		return r.damage("record %d is damaged, and record %d is whole at byte %d", r.Next.Number, later.Number, at)
 	}
-	if int64(len(r.text)) < r.size {
+	if r.Cut = int64(len(r.text)) < r.size; r.Cut {
 		return r.damage("the file has %d bytes, and had %d at least", len(r.text), r.size)
 	}
 	return nil

@@ -62,7 +62,7 @@ func TestReadBack(t *testing.T) {
 	if _, err := appendlog.Read(in, "log", from, true, func([]byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the reader's own error became %v", err)
 	}
-	for _, other := range []appendlog.Position{{Number: 6, Before: 11}, {Number: 8, Before: 11}, {Number: 7}} {
+	for _, other := range []appendlog.Position{{Number: 6, Before: 11}, {Number: 8, Before: 11}, {Number: 7, Before: 12}} {
 		if got, err := read(in, "log", other); !errors.Is(err, appendlog.ErrDamaged) || got != nil {
 			t.Errorf("read as if it began at %v: %q, %v", other, got, err)
 		}

@@ -34,7 +34,7 @@ var magic = [4]byte{'L', 'o', 'g', 2}
 var ErrDamaged = errors.New("damaged")
 
 // A Position is where a log goes on: the number of the next record, and the checksum of the
-// one before it. The first record of all has number 1 and nothing before it.
+// one before it; 0 if that is not known. The first record of all has number 1 and nothing before it.
 type Position struct {
 	Number int64
 	Before uint32

@@ -40,6 +40,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
@@ -78,7 +79,12 @@ type Options struct {
 	// LogBytes is the size at which a file of the log is full; 0 means 8 MiB. The answers
 	// in memory that are not in the database take at most about twice this size.
 	LogBytes int64
+
+	repair bool // an empty database beside a log is filled from it
 }
+
+// errNoWAL means that the end of the database is missing, which has what the log refers to.
+var errNoWAL = fmt.Errorf("%s is %w: it is empty, and a log is beside it: is %s-wal missing?", databaseName, appendlog.ErrDamaged, databaseName)
 
 // Store is an open folder of answers. It is safe for concurrent use, except
 // that Close must come after the last use. Database errors are
@@ -111,7 +117,7 @@ var pragmas = []string{"foreign_keys(0)", "secure_delete(1)", "cache_size(-16384
 // Open opens the answers in dir. Until Close only this process can open the
 // folder; others get filelock.ErrLocked. Calls that an earlier process left
 // under way become unknown.
-func Open(dir string, o Options) (_ *Store, err error) {
+func Open(dir string, o Options) (*Store, error) {
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
 		return nil, err
@@ -123,6 +129,18 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	} else if _, err := disk.MakeFolders(dir, 0o700); err != nil {
 		return nil, err
 	}
+	s, err := openDatabase(dir, path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.load(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
+	}
+	return s, nil
+}
+
+// openDatabase locks the folder and opens the database. The log is as it was left.
+func openDatabase(dir, path string, o Options) (_ *Store, err error) {
 	s := &Store{names: newRowNames(), logMu: make(lock, 1), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
 	if s.logs == nil {
 		s.logs = disk.Dir(filepath.Dir(path))
@@ -135,13 +153,23 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if s.lock, err = filelock.Folder(dir); err != nil {
 		return nil, fmt.Errorf("stored answers: %w", err)
 	}
+	logs, err := logsIn(s.logs)
+	if err != nil {
+		return nil, err
+	}
+	if len(logs) > 0 && !Exist(dir) {
+		return nil, fmt.Errorf("stored answers: %w", appendlog.Missing(path))
+	}
 	// Without the sync a power failure could remove the database file.
 	if err := errors.Join(groupcommit.Create(path), disk.Dir(dir).Sync()); err != nil {
 		return nil, err
 	}
 	s.writer, err = groupcommit.Open(groupcommit.Options{
-		Path: path, Pragmas: pragmas, Schema: schema, Format: schemaFormat, Advice: ExportFirst, Closed: errClosed, Fault: fault,
+		Path: path, Pragmas: pragmas, Schema: schema, Format: schemaFormat, Advice: ExportFirst, Begun: len(logs) > 0 && !o.repair, Closed: errClosed, Fault: fault,
 	}, newSQLiteTx)
+	if errors.Is(err, groupcommit.ErrEmpty) {
+		err = errNoWAL
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -154,9 +182,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	}
 	if s.reads, err = sql.Open("sqlite", groupcommit.URI(path, "query_only(1)")); err != nil {
 		return nil, err
-	}
-	if err := s.load(context.Background()); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return s, nil
 }

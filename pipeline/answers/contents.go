@@ -54,7 +54,14 @@ func OpenContents(ctx context.Context, dir string) (c *Contents, err error) {
 	if err != nil {
 		return nil, err
 	}
+	logs, err := logsIn(disk.Dir(filepath.Dir(path)))
+	if err != nil {
+		return nil, fault(err)
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if len(logs) > 0 {
+			return nil, fmt.Errorf("stored answers: %w", appendlog.Missing(path))
+		}
 		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 	}
 	for range maxLooks {
@@ -107,6 +114,11 @@ func readContents(ctx context.Context, path, uri string) (_ *Contents, err error
 	var number int
 	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&number); err != nil {
 		return nil, fault(err)
+	}
+	if number == 0 {
+		if logs, err := logsIn(disk.Dir(filepath.Dir(path))); err != nil || len(logs) > 0 {
+			return nil, errors.Join(err, fmt.Errorf("stored answers: %w", errNoWAL))
+		}
 	}
 	if err := format.Check(path, number, schemaFormat, ExportFirst); err != nil {
 		return nil, err

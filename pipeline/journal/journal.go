@@ -164,7 +164,9 @@ func (j *Journal) Record(number int, p sinks.Part) error {
 // made the dataset: what that has spent is counted under its name. Its parts are made again.
 const headerName = "header"
 
-func foundName(number int) string { return fmt.Sprintf("found-%05d", number) }
+const foundPrefix = "found-"
+
+func foundName(number int) string { return fmt.Sprintf("%s%05d", foundPrefix, number) }
 
 // KeepFound keeps which entries of suppression lists a part has found. It is
 // durable when it returns.

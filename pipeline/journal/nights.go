@@ -137,10 +137,12 @@ func (n *Nights) insert(night Night) {
 	n.list = n.list[max(0, len(n.list)-maxNights):]
 }
 
+const nightsFolder = "nights"
+
 // NightsName is the path of the nights of a job in its state, with slashes.
 func NightsName(job string) string {
 	sum := sha256.Sum256([]byte(job))
-	return "nights/" + hex.EncodeToString(sum[:8])
+	return nightsFolder + "/" + hex.EncodeToString(sum[:8])
 }
 
 // NightFile is a NightStorage on this disk.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/directio"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -56,13 +56,17 @@ type workFolder struct {
 	lock   *filelock.Lock
 }
 
-const holderName = "holder"
+const (
+	// workFolders is the folder of work folders in a state folder.
+	workFolders = "s3"
+	holderName  = "holder"
+)
 
 // openWorkFolder locks the work folder of a dataset, and removes what a killed run has
 // left there.
 func openWorkFolder(stateDir, uri string) (*workFolder, error) {
 	hash := sha256.Sum256([]byte(uri))
-	w := &workFolder{dir: filepath.Join(stateDir, "s3", hex.EncodeToString(hash[:8]))}
+	w := &workFolder{dir: filepath.Join(stateDir, workFolders, hex.EncodeToString(hash[:8]))}
 	var err error
 	for range 3 { // its previous holder may be removing it
 		if err = os.MkdirAll(w.dir, 0o700); err != nil {
@@ -90,18 +94,18 @@ func (w *workFolder) begin() error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != holderName && !strings.HasPrefix(e.Name(), uploadRecord) {
+		if e.Name() != holderName && !strings.HasPrefix(e.Name(), uploadRecord) && !strings.HasSuffix(e.Name(), damagedSuffix) {
 			if err := os.Remove(filepath.Join(w.dir, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	holder, err := os.ReadFile(filepath.Join(w.dir, holderName))
-	if w.holder = string(holder); err == nil && w.holder != "" {
-		return nil
+	holder, err := readSealed(filepath.Join(w.dir, holderName))
+	if w.holder = string(holder); err == nil && w.holder != "" || errors.Is(err, appendlog.ErrDamaged) {
+		return err
 	}
 	w.holder = uuid.NewString()
-	return atomicfile.Write(filepath.Join(w.dir, holderName), []byte(w.holder))
+	return writeSealed(filepath.Join(w.dir, holderName), []byte(w.holder))
 }
 
 func (w *workFolder) create(name string) (*os.File, error) {

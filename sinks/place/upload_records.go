@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
@@ -30,14 +32,67 @@ func (w *workFolder) uploadRecord(name string) string {
 // begun records the id of an upload to an object, or, with "", a try to begin one.
 func (w *workFolder) begun(name, upload string) error {
 	path := w.uploadRecord(name)
-	record, err := os.ReadFile(path)
+	record, err := readSealed(path)
 	if errors.Is(err, os.ErrNotExist) {
 		record, err = []byte(name+"\n"), nil
 	}
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, append(record, cmp.Or(upload, tryLine)+"\n"...))
+	return writeSealed(path, append(record, cmp.Or(upload, tryLine)+"\n"...))
+}
+
+// writeSealed writes a file of a work folder, as one record.
+func writeSealed(path string, content []byte) error {
+	sealed, err := appendlog.Seal(filepath.Base(path), content)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, sealed)
+}
+
+func readSealed(path string) ([]byte, error) {
+	sealed, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	content, err := appendlog.Unseal(filepath.Base(path), sealed)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return content, err
+}
+
+// InspectWork reads the records of unfinished uploads in a state folder. It returns the damaged files,
+// and what is wrong with them. Without its record, an upload stays in the store until that removes it.
+func InspectWork(stateDir string) (files []string, damages []error, err error) {
+	found, err := filepath.Glob(filepath.Join(stateDir, workFolders, "*", "*"))
+	for _, path := range found {
+		if name := filepath.Base(path); name != holderName && (!strings.HasPrefix(name, uploadRecord) || strings.HasSuffix(name, damagedSuffix)) {
+			continue
+		}
+		if _, err := readSealed(path); errors.Is(err, appendlog.ErrDamaged) {
+			files, damages = append(files, path), append(damages, err)
+		} else if err != nil {
+			return files, damages, err
+		}
+	}
+	return files, damages, err
+}
+
+// damagedSuffix ends the name of a damaged file that was set aside.
+const damagedSuffix = ".damaged"
+
+// RepairWork sets damaged files aside, and returns their names.
+func RepairWork(stateDir string) (setAside []string, err error) {
+	files, _, err := InspectWork(stateDir)
+	for _, path := range files {
+		if err := os.Rename(path, path+damagedSuffix); err != nil {
+			return setAside, err
+		}
+		setAside = append(setAside, path+damagedSuffix)
+	}
+	return setAside, err
 }
 
 // uploads are the uploads to an object.
@@ -48,7 +103,7 @@ type uploads struct {
 }
 
 func readUploads(path string) (u uploads, err error) {
-	record, err := os.ReadFile(path)
+	record, err := readSealed(path)
 	if err != nil {
 		return u, err
 	}
@@ -83,6 +138,9 @@ func (b *bucket) abortRecorded() error {
 		return err
 	}
 	for _, path := range records {
+		if strings.HasSuffix(path, damagedSuffix) {
+			continue
+		}
 		u, err := readUploads(path)
 		if err != nil {
 			return err

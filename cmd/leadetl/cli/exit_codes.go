@@ -180,8 +180,15 @@ func Reason(err error) string {
 // message formats an error for printing: the program's name, then each problem
 // on its own line.
 func message(err error) string {
-	return "leadetl: " + strings.ReplaceAll(Reason(err), "\n", "\nleadetl: ")
+	text := Reason(err)
+	if errors.Is(err, appendlog.ErrDamaged) {
+		text += "\n" + whatToDo
+	}
+	return "leadetl: " + strings.ReplaceAll(text, "\n", "\nleadetl: ")
 }
+
+// whatToDo follows what is damaged.
+const whatToDo = "nothing was changed; leadetl doctor --state URI says what is lost, and with --repair keeps the rest"
 
 // ReportError prints why a command failed, in the format of the command's log.
 func ReportError(c *cobra.Command, err error, to io.Writer) {

@@ -23,19 +23,25 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/place"
 )
 
 // NewDoctorCommand returns the command doctor.
 func NewDoctorCommand(std cli.Streams) *cobra.Command {
-	f := runFlags{}
+	f, repair := runFlags{}, false
 	c := &cobra.Command{
-		Use:   "doctor [OPERATION] --job FILE|FLAGS-OF-RUN",
+		Use:   "doctor [OPERATION] --job FILE|FLAGS-OF-RUN | doctor --state URI [--repair]",
 		Short: "Check what a run needs, without running or spending anything",
 		Long: `Check what leadetl run with the same flags, or job file, needs: the settings, the
 state, free disk space, the input, suppression lists, the output folder,
@@ -46,7 +52,13 @@ It asks a service for the balance of the account, which costs nothing, and
 compares it with the plan of the run, if that is made within 10 s. Of a provider
 it asks the address alone, without the key. In the
 folders it can write to, on S3 too, it makes a small file or object and removes
-it. It reads no input from standard input.`,
+it. It reads no input from standard input.
+
+With --state alone it reads everything in a state, while no run uses it: stored
+answers, open calls, logs, databases, and what unfinished runs and finished
+datasets keep there. It says whether the state is whole and what is lost, and
+exits with 0 or 1. With --repair it sets damaged files of a folder aside, keeps
+all that can be read, and counts what is lost as spent.`,
 		Example: `  leadetl doctor --job nightly.yaml
   leadetl doctor enrichment --in s3://leads/lists/ --resolver https://leads.example`,
 		Annotations: cli.ExitCodes(map[int]string{
@@ -58,6 +70,15 @@ it. It reads no input from standard input.`,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		d := checkup{flags: &f, std: std}
+		if isAboutState(c.Flags(), args) {
+			if err := d.examineState(c.Context(), repair); err != nil {
+				return err
+			}
+			return d.conclude()
+		}
+		if repair {
+			return cli.UsageError(errors.New("--repair goes with --state alone"))
+		}
 		d.examine(c.Context(), c.Flags(), args)
 		if c.Context().Err() != nil {
 			return wire.ErrInterruptedEarly
@@ -65,6 +86,7 @@ it. It reads no input from standard input.`,
 		return d.conclude()
 	}
 	f.register(c)
+	c.Flags().BoolVar(&repair, "repair", false, "set damaged files of the state aside, and keep the rest")
 	return c
 }
 
@@ -84,6 +106,7 @@ type checkup struct {
 	flags  *runFlags
 	std    cli.Streams
 	checks []check
+	notes  []string // below the table
 }
 
 // check is one line of the table.
@@ -387,6 +410,9 @@ func (d *checkup) conclude() error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	for _, note := range d.notes {
+		fmt.Fprintln(d.std.Out, note)
+	}
 	if failed == 0 {
 		return nil
 	}
@@ -397,4 +423,182 @@ func (d *checkup) conclude() error {
 		}
 	}
 	return cli.WithCode(cli.ExitTryAgain, err)
+}
+
+// aboutState are the flags beside which doctor --state reads the state itself.
+var aboutState = []string{"state", "repair", "s3-endpoint", "s3-path-style", "s3-give-up-after", "log-format", "log-level", "quiet"}
+
+// isAboutState reports whether the state alone is to be checked.
+func isAboutState(flags *pflag.FlagSet, args []string) bool {
+	alone := flags.Changed("state") && len(args) == 0
+	flags.Visit(func(f *pflag.Flag) { alone = alone && slices.Contains(aboutState, f.Name) })
+	return alone
+}
+
+// examineState reads everything in a state. With repair, it sets damaged files aside first.
+func (d *checkup) examineState(ctx context.Context, repair bool) error {
+	if objects.Is(d.flags.state) {
+		return d.examineObjects(ctx, repair)
+	}
+	if err := d.checkState(); err != nil {
+		return err
+	}
+	lost, err := d.examineFolder(ctx)
+	if err != nil {
+		return err
+	}
+	d.advise(lost, repair)
+	if !repair || !d.anyFailed() {
+		return nil
+	}
+	before := d.checks
+	d.checks = nil
+	err = d.repairFolder(ctx)
+	if err == nil {
+		_, err = d.examineFolder(ctx)
+	}
+	if err == nil && !d.anyFailed() {
+		return nil
+	}
+	d.checks = append(before, d.checks...)
+	return err
+}
+
+func (d *checkup) anyFailed() bool {
+	return slices.ContainsFunc(d.checks, func(c check) bool { return c.err != nil })
+}
+
+// damages adds a failed check for each damage of a kind, or one that passed.
+func (d *checkup) damages(what, note string, damages []error) {
+	for _, damage := range damages {
+		d.failed(what, damage)
+	}
+	if len(damages) == 0 {
+		d.ok(what, note)
+	}
+}
+
+// advise says what is lost, and what to do.
+func (d *checkup) advise(lost answers.Lost, repair bool) {
+	if !d.anyFailed() {
+		return
+	}
+	if lost != (answers.Lost{}) {
+		most := ""
+		if lost.AtMost {
+			most = "at most "
+		}
+		d.note("Lost: %s, which cost %s, and %s%s that cannot be named. The next run buys what it needs of them again.",
+			figures.Plural(lost.Answers, "stored answer"), figures.Plural(lost.Credits, "credit"), most, figures.Plural(lost.Intents, "call"))
+	}
+	if !repair {
+		d.note("With --repair, damaged files are set aside, the rest is kept, and what is lost counts as spent.")
+	}
+}
+
+func (d *checkup) note(format string, args ...any) {
+	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+}
+
+// examineFolder checks a state in a folder.
+func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err error) {
+	found, err := answers.Inspect(ctx, filepath.Join(d.flags.state, wire.AnswersFolder))
+	switch {
+	case errors.Is(err, answers.ErrNone):
+		d.skip("answers", "none are stored")
+	case err != nil:
+		return lost, err
+	default:
+		d.damages("answers", figures.Plural(found.Answers, "stored answer")+", "+figures.Plural(found.Calls, "open call"), found.Damages)
+	}
+	runs, err := foldersOf(d.flags.state, "runs")
+	if err != nil {
+		return lost, err
+	}
+	for _, folder := range runs {
+		run, err := (&journal.Folder{In: disk.Dir(folder)}).Inspect()
+		if err != nil {
+			return lost, err
+		}
+		d.damages("unfinished run", fmt.Sprintf("%s: %s", filepath.Base(folder), figures.Plural(run.Parts, "recorded part")), run.Damages)
+	}
+	nights, err := journal.InspectNights(d.flags.state)
+	if err != nil {
+		return lost, err
+	}
+	d.damages("finished datasets", figures.Plural(nights.Files, "list"), nights.Damages)
+	_, damages, err := place.InspectWork(d.flags.state)
+	d.damages("uploads", "their records are whole", damages)
+	return found.Lost, err
+}
+
+// repairFolder sets damaged files of a state in a folder aside.
+func (d *checkup) repairFolder(ctx context.Context) error {
+	aside, err := []string(nil), error(nil)
+	if answers.Exist(filepath.Join(d.flags.state, wire.AnswersFolder)) {
+		aside, err = answers.Repair(ctx, filepath.Join(d.flags.state, wire.AnswersFolder))
+	}
+	runs, other := foldersOf(d.flags.state, "runs")
+	errs := []error{err, other}
+	for _, folder := range runs {
+		more, err := (&journal.Folder{In: disk.Dir(folder)}).Repair()
+		aside, errs = append(aside, more...), append(errs, err)
+	}
+	nights, err := journal.RepairNights(d.flags.state)
+	aside, errs = append(aside, nights...), append(errs, err)
+	uploads, err := place.RepairWork(d.flags.state)
+	aside, errs = append(aside, uploads...), append(errs, err)
+	for _, path := range aside {
+		d.ok("set aside", path)
+	}
+	for _, err := range errs {
+		if err != nil {
+			d.failed("repair", err)
+		}
+	}
+	return nil
+}
+
+// foldersOf lists the folders in a folder of a state.
+func foldersOf(state, name string) (folders []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(state, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			folders = append(folders, filepath.Join(state, name, e.Name()))
+		}
+	}
+	return folders, err
+}
+
+// examineObjects checks a state on S3.
+func (d *checkup) examineObjects(ctx context.Context, repair bool) error {
+	log, err := d.flags.log.Open(io.Discard)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	store, err := d.flags.s3.Open(ctx, log)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	state, err := objectstate.Open(store, d.flags.state)
+	if err != nil {
+		return cli.UsageError(fmt.Errorf("--state: %w", err))
+	}
+	found, err := state.Inspect(ctx)
+	if err != nil {
+		return err
+	}
+	d.damages("state on S3", strings.Join([]string{
+		figures.Plural(found.Answers, "stored answer"), figures.Plural(found.Calls, "open call"), figures.Plural(found.Runs, "unfinished run"), figures.Plural(found.Nights, "list") + " of finished datasets",
+	}, ", "), found.Damages)
+	if found.Segments > 0 {
+		d.note("Lost: %s of changes. How many answers and calls they had is not known.", figures.Plural(found.Segments, "group"))
+	}
+	if repair && len(found.Damages) > 0 {
+		d.failed("repair", fmt.Errorf("%w: a state on S3 is repaired from the versions of its objects, or from a copy", appendlog.ErrDamaged))
+	}
+	return nil
 }

@@ -1,0 +1,181 @@
+package answers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/appendlog"
+)
+
+// priced is what each answer of the tests of damage costs.
+const priced = 3
+
+// leaveKilled makes answers in a folder as a killed process leaves them: some in the database, some in a log,
+// and open calls. It returns how many questions were answered, and how many calls are open.
+func leaveKilled(t *testing.T, dir string, moved, logged int) (answered, open int) {
+	t.Helper()
+	s, err := Open(filepath.Join(dir, "alive"), Options{})
+	must(t, err)
+	for i := range moved + logged {
+		q := person(fmt.Sprint("number ", i))
+		intent(t, s, q, Send{Run: "night", At: noon})
+		if i%10 == 9 {
+			open++
+		} else {
+			answered++
+			must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Credits: credits(priced), Body: bytes.Repeat([]byte("x"), i*37%900), Received: noon}))
+		}
+		if i == moved-1 {
+			must(t, s.flush())
+		}
+	}
+	must(t, os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(filepath.Join(dir, "alive"))), s.Close())
+	return answered, open
+}
+
+// TestDamage: what happens to the files of a killed run is told, or loses nothing but the last record. What
+// can be read after a repair is what was stored, and what cannot counts as spent.
+func TestDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	type files map[string][]byte
+	log := func(f files) string {
+		for name := range f {
+			if strings.HasSuffix(name, logSuffix) {
+				return name
+			}
+		}
+		t.Fatal("no log")
+		return ""
+	}
+	at := func(text []byte) int { // in its records, but for the last one
+		end := len(bytes.TrimRight(text, "\x00"))
+		return r.IntN(end - 2048)
+	}
+	kinds := map[string]func(f files){
+		"another bit":     func(f files) { text := f[log(f)]; text[at(text)] ^= 1 << r.IntN(8) },
+		"a wrong length":  func(f files) { text := f[log(f)]; text[at(text)/512*512+4] ^= 1 },
+		"a zeroed sector": func(f files) { text := f[log(f)]; clear(text[at(text)/512*512:][:512]) },
+		"cut":             func(f files) { name := log(f); f[name] = f[name][:at(f[name])] },
+		"cut to nothing":  func(f files) { f[log(f)] = nil },
+		"no log":          func(f files) { delete(f, log(f)) },
+		"a log under another number": func(f files) {
+			name := log(f)
+			f[logName(9999)] = f[name]
+			delete(f, name)
+		},
+		"a log twice":        func(f files) { f[logName(9999)] = f[log(f)] },
+		"no database":        func(f files) { delete(f, databaseName) },
+		"no -wal":            func(f files) { delete(f, databaseName+"-wal"); delete(f, databaseName+"-shm") },
+		"a piece is missing": func(f files) { n, x := log(f), at(f[log(f)])/512*512; f[n] = append(f[n][:x:x], f[n][x+512:]...) },
+	}
+	for _, c := range []struct{ moved, logged int }{{0, 60}, {50, 60}} {
+		dir := t.TempDir()
+		answered, open := leaveKilled(t, dir, c.moved, c.logged)
+		whole := files{}
+		left, err := os.ReadDir(filepath.Join(dir, "killed"))
+		must(t, err)
+		for _, f := range left {
+			whole[f.Name()], err = os.ReadFile(filepath.Join(dir, "killed", f.Name()))
+			must(t, err)
+		}
+		for kind, damage := range kinds {
+			for try := range 6 {
+				t.Run(fmt.Sprintf("%s, %d in the database, %d", kind, c.moved, try), func(t *testing.T) {
+					damaged := files{}
+					for name, text := range whole {
+						damaged[name] = bytes.Clone(text)
+					}
+					damage(damaged)
+					dir := t.TempDir()
+					for name, text := range damaged {
+						must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+					}
+					checkDamaged(t, dir, kind, answered, open)
+				})
+			}
+		}
+	}
+}
+
+func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
+	t.Helper()
+	before := content(t, dir)
+	s, err := Open(dir, Options{})
+	_, other := OpenContents(t.Context(), dir)
+	if kind == "another bit" && err == nil { // of what fills a sector
+		checkAll(t, s, answered, open)
+		return
+	}
+	if !errors.Is(err, appendlog.ErrDamaged) || !errors.Is(other, appendlog.ErrDamaged) || !strings.Contains(err.Error(), "answers") {
+		t.Fatalf("opened: %v; read: %v; want damage", err, other)
+	}
+	found, err := Inspect(t.Context(), dir)
+	if err != nil || found.Whole() {
+		t.Fatalf("inspected: %+v, %v", found, err)
+	}
+	for name, text := range before { // the proof is kept
+		if strings.HasSuffix(name, logSuffix) && content(t, dir)[name] != text {
+			t.Errorf("%s has changed", name)
+		}
+	}
+	aside, err := Repair(t.Context(), dir)
+	if kind == "no database" {
+		if !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), "from a backup") {
+			t.Errorf("a database was repaired: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("repaired: %v", err)
+	}
+	for _, path := range aside {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if again, err := Inspect(t.Context(), dir); err != nil || !again.Whole() || again.Answers != found.Answers {
+		t.Errorf("after the repair: %+v, %v; before it %+v", again, err, found)
+	}
+	s, err = Open(dir, Options{})
+	must(t, err)
+	defer s.Close()
+	stored := storedOf(t, s, answered+open)
+	spent, calls, err := s.SumSpent(t.Context(), "night")
+	if err != nil || int64(stored) != found.Answers || spent.Answers+int64(len(calls)) < int64(answered+open) ||
+		spent.Credits+priced*spent.Unpriced+priced*int64(len(calls)) < int64(priced*(answered+open)) {
+		t.Errorf("%d of %d stored (%+v), spent %+v, %d calls open of %d, %v", stored, answered, found, spent, len(calls), open, err)
+	}
+	if gone := int64(answered - stored); found.Lost.Answers+found.Lost.Intents < gone {
+		t.Errorf("%d answers are gone, and %+v", gone, found.Lost)
+	}
+}
+
+// storedOf counts the questions with an answer, each its own.
+func storedOf(t *testing.T, s *Store, questions int) (stored int) {
+	t.Helper()
+	for i := range questions {
+		f := look(t, s, person(fmt.Sprint("number ", i)), Freshness{})
+		if f.Stored {
+			stored++
+		}
+		if f.Stored && (i%10 == 9 || *f.Answer.Credits != priced) {
+			t.Errorf("question %d has another's answer", i)
+		}
+	}
+	return stored
+}
+
+func checkAll(t *testing.T, s *Store, answered, open int) {
+	t.Helper()
+	_, calls, err := s.SumSpent(t.Context(), "night")
+	if stored := storedOf(t, s, answered+open); stored != answered || len(calls) != open || err != nil {
+		t.Errorf("%d of %d answers, %d of %d calls, %v", stored, answered, len(calls), open, err)
+	}
+	must(t, s.Close())
+}

@@ -200,14 +200,20 @@ func (in *input) inspectText(u *unpack.Reader, o Options) (sample []byte, rest i
 	in.Format, in.packing, in.encoding = formatCSV, u.Packing(), csvfile.Encoding(o.Encoding)
 	var text bytes.Buffer
 	rest = in.encoding.Decode(u)
-	_, err = io.CopyN(&text, rest, csvfile.SampleSize)
-	whole := err == io.EOF
-	if err != nil && !whole {
+	whole, err := copyMore(&text, rest, csvfile.SampleSize)
+	if err != nil {
 		return nil, nil, err
 	}
 	sample = text.Bytes()
-	if in.isJSON(sample) {
-		return sample, rest, in.inspectJSON(sample, whole, o)
+	if in.isJSON(sample, whole) {
+		err = in.inspectJSON(sample, whole, o)
+		for errors.Is(err, jsonfile.ErrShort) && text.Len() <= jsonfile.LineLimit { // its first line is long
+			if whole, err = copyMore(&text, rest, int64(min(text.Len(), jsonfile.LineLimit+1-text.Len()))); err != nil {
+				return nil, nil, err
+			}
+			err = in.inspectJSON(text.Bytes(), whole, o)
+		}
+		return text.Bytes(), rest, err
 	}
 	if err := in.checkKind(sample); err != nil {
 		return nil, nil, err
@@ -222,14 +228,23 @@ func (in *input) inspectText(u *unpack.Reader, o Options) (sample []byte, rest i
 	return sample, rest, err
 }
 
+// copyMore copies n bytes to a sample. whole says that nothing follows.
+func copyMore(sample *bytes.Buffer, from io.Reader, n int64) (whole bool, err error) {
+	_, err = io.CopyN(sample, from, n)
+	if err == io.EOF {
+		return true, nil
+	}
+	return false, err
+}
+
 // isJSON reports whether text is JSON Lines: by the name of the file, or of a stream by what it
 // begins with. An object alone in a file may be anything.
-func (in *input) isJSON(sample []byte) bool {
+func (in *input) isJSON(sample []byte, whole bool) bool {
 	name := strings.ToLower(in.URI)
 	for _, packed := range []string{".gz", ".zst"} {
 		name = strings.TrimSuffix(name, packed)
 	}
-	return strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".ndjson") || in.once && jsonKind(sample) == jsonLines
+	return strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".ndjson") || in.once && jsonKind(sample, whole) == jsonLines
 }
 
 // inspectJSON finds the columns of JSON Lines.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/sources/jsonfile"
 )
 
 // TestJSONLines: by name, packed, from a stream, and with columns that its first lines say.
@@ -15,7 +17,17 @@ func TestJSONLines(t *testing.T) {
 	late := strings.Repeat("{\"id\":1,\"email\":\"x\"}\n", 1000) + "{\"new\":1}\n"
 	folder(t, map[string]string{
 		"a.jsonl": text, "b.ndjson.gz": gz(text), "C.JSONL.zst": zst(text), "d.csv": "id,email\n3,y\n", "late.jsonl": late,
-		"other.json": text, "array.jsonl": "[1,2]\n[3,4]\n", "empty.jsonl": "",
+		"long.jsonl":           "{\"email\":\"x\",\"note\":\"" + strings.Repeat("n", 3<<20) + "\"}\n{\"email\":\"y\"}\n",
+		"late-object.jsonl":    "bad\n{\"note\":\"" + strings.Repeat("n", 3<<20) + "\",\"id\":1}\n",
+		"cases.jsonl":          "{\"id\":1,\"Email\":\"x\"}\n{\"ID\":2,\"eMail\":\"y\"}\n",
+		"apart.jsonl":          "{\"email\":\"x\"}\n{\"Email\":\"y\",\"email\":\"z\"}\n",
+		"lines-of-array.jsonl": "[\n\t{\"id\":1},\n\t{\"id\":2}\n]\n",
+		"one-line.jsonl":       "[{\"id\":1},{\"id\":2}]",
+		"long-array.jsonl":     "[" + strings.Repeat("{\"id\":1},", 200_000) + "{\"id\":1}]\n",
+		"cut-array.jsonl":      "[\n{\"id\":1},\n{\"id\":2}",
+		"wrapped.jsonl":        "{\"people\":[\n{\"id\":1},\n{\"id\":2}\n]}\n",
+		"pretty.ndjson":        "{\n  \"id\": 1\n}\n{\n  \"id\": 2\n}\n",
+		"other.json":           text, "array.jsonl": "[1,2]\n[3,4]\n", "empty.jsonl": "",
 	})
 	for _, f := range []struct {
 		in, columns []string
@@ -29,6 +41,16 @@ func TestJSONLines(t *testing.T) {
 		{[]string{"a.jsonl"}, []string{"mail"}, nil, `a.jsonl has no column "mail"; it has: id, email. Did you mean "email"? Choose with --column, --keep and --where`},
 		{[]string{"other.json"}, []string{"id"}, nil, "other.json is JSON Lines, but its name does not say so. If it is a list, rename it to end in .jsonl"},
 		{[]string{"array.jsonl"}, []string{"id"}, nil, "array.jsonl has no JSON object in its first lines. Write a JSON object in each line"},
+		{[]string{"long.jsonl"}, []string{"email"}, []string{"long.jsonl:1 x", "long.jsonl:2 y"}, ""},
+		{[]string{"late-object.jsonl"}, []string{"id"}, []string{"late-object.jsonl:2 1", "late-object.jsonl:1 bad_json \"bad\""}, ""},
+		{[]string{"cases.jsonl"}, []string{"email", "id"}, []string{"cases.jsonl:1 x 1", "cases.jsonl:2 y 2"}, ""},
+		{[]string{"apart.jsonl"}, []string{"email", "Email"}, []string{"apart.jsonl:1 x null", "apart.jsonl:2 z y"}, ""},
+		{[]string{"lines-of-array.jsonl"}, []string{"id"}, nil, "lines-of-array.jsonl is a JSON array, not JSON Lines. " + jsonfile.OneObjectEach},
+		{[]string{"one-line.jsonl"}, []string{"id"}, nil, "one-line.jsonl is a JSON array, not JSON Lines. " + jsonfile.OneObjectEach},
+		{[]string{"long-array.jsonl"}, []string{"id"}, nil, "long-array.jsonl is a JSON array, not JSON Lines. " + jsonfile.OneObjectEach},
+		{[]string{"cut-array.jsonl"}, []string{"id"}, nil, "cut-array.jsonl is a JSON array, not JSON Lines. " + jsonfile.OneObjectEach},
+		{[]string{"wrapped.jsonl"}, []string{"id"}, nil, "wrapped.jsonl is JSON over several lines, not JSON Lines. " + jsonfile.OneObjectEach},
+		{[]string{"pretty.ndjson"}, []string{"id"}, nil, "pretty.ndjson is JSON over several lines, not JSON Lines. " + jsonfile.OneObjectEach},
 		{[]string{"empty.jsonl"}, []string{"id"}, nil, "empty.jsonl is empty: it has no line. Write a JSON object in each line"},
 	} {
 		got, err := rowsOf(f.in, f.columns, Options{Stdin: strings.NewReader(text)})

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/leadetl/leadetl/internal/unpack"
+	"github.com/leadetl/leadetl/sources/jsonfile"
 )
 
 // signature is the start of files of one kind, with advice what to do with
@@ -65,12 +66,12 @@ func (in *input) checkKind(head []byte) error {
 	case "XML":
 		return refuse("is XML, not CSV or Parquet", convertAdvice)
 	}
-	switch json := jsonKind(head); json {
+	switch json := jsonKind(head, true); json {
 	case "":
 	case jsonLines:
 		return refuse("is "+json+", but its name does not say so", "If it is a list, rename it to end in .jsonl")
-	case otherJSON:
-		return refuse("is JSON, not JSON Lines", "If it is a list, write an object in each line: jq -c '.[]' FILE > FILE.jsonl")
+	case jsonArray, otherJSON:
+		return refuse("is "+json+", not JSON Lines", jsonfile.OneObjectEach)
 	default:
 		return refuse("is "+json+", not of objects", convertAdvice)
 	}
@@ -101,27 +102,32 @@ func markupKind(head []byte) string {
 	return ""
 }
 
-// Two kinds of JSON. Only jsonLines is read.
+// Kinds of JSON. Only jsonLines is read.
 const (
 	jsonLines = "JSON Lines"
+	jsonArray = "a JSON array"
 	otherJSON = "JSON"
 )
 
-// jsonKind returns the kind of JSON that a text starts as, "" for other text.
-func jsonKind(head []byte) string {
+// jsonKind returns the kind of JSON that a text starts as, "" for other text. Its first line may
+// be longer, unless the text is the whole.
+func jsonKind(head []byte, whole bool) string {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	first, rest, ended := bytes.Cut(text, []byte("\n"))
 	if len(text) == 0 || !bytes.ContainsRune([]byte("{["), rune(text[0])) {
 		return ""
 	}
 	next := bytes.TrimLeft(text[1:], " \t\r\n")
 	switch {
-	case json.Valid(first) && text[0] == '{':
+	case json.Valid(first) && text[0] == '{', text[0] == '{' && !ended && !whole && bytes.HasPrefix(next, []byte(`"`)):
 		return jsonLines
 	case json.Valid(first) && len(bytes.TrimSpace(rest)) > 0:
 		return "JSON Lines of arrays"
-	case len(next) > 0 && bytes.ContainsRune([]byte("\"{[]}"), rune(next[0])):
+	case len(next) == 0 || !bytes.ContainsRune([]byte("\"{[]}"), rune(next[0])):
+		return ""
+	case text[0] == '[':
+		return jsonArray
+	default:
 		return otherJSON
 	}
-	return ""
 }

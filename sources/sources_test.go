@@ -301,7 +301,7 @@ func TestSignatures(t *testing.T) {
 		"ORC as a name":             {"ORC,a\n1,2\n", ""},
 		"PARE as a name":            {"PARE,a\n1,2\n", ""},
 		"json lines":                {"{\"email\": \"a\"}\n{\"email\": \"b\"}\n", "is JSON Lines, but its name does not say so"},
-		"json":                      {"\n[\n  {\"email\": \"a\"}\n]\n", "is JSON, not JSON Lines. If it is a list, write an object in each line: jq -c '.[]' FILE > FILE.jsonl"},
+		"json":                      {"\n[\n  {\"email\": \"a\"}\n]\n", "is a JSON array, not JSON Lines. If it is a list, write an object in each line: jq -c '.[]' FILE > FILE.jsonl"},
 		"json lines of arrays":      {"[1,\"a\"]\n[2,\"b\"]\n", "is JSON Lines of arrays, not of objects. Convert it to CSV, JSON Lines or Parquet"},
 		"brace as a name":           {"{a},b\n1,2\n", ""},
 		"gzipped columns":           {gz("a\n1\n"), ""},

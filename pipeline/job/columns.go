@@ -39,10 +39,17 @@ type Source struct {
 	Suppress     bool // people on lists are left out
 }
 
+// maxKept bounds the columns of the input that are kept: each takes memory in every part. JSON
+// whose keys are data has a column for each of them.
+const maxKept = 10_000
+
 // ChooseColumns decides on the columns of a job with this input.
 func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err error) {
 	files := input.Files()
 	kept := j.KeptOf(files)
+	if len(kept) > maxKept {
+		return c, &Error{fmt.Errorf("%s has %d columns, and a dataset keeps at most %d; name the columns that you want with --keep", files[0].URI, len(kept), maxKept)}
+	}
 	c.Read, c.Kept = slices.Clone(kept), len(kept)
 	c.Identifier = c.place(identifierColumn(j, kept))
 	if j.Operation.IsKeyword() {

@@ -22,6 +22,7 @@ type Reader struct {
 	name   string
 	src    *readahead.Reader
 	column map[string]int // of a key; -1 if it is not stored
+	folded map[string]int // of a key in another case, unless two keys differ in nothing else
 	stored int
 	whole  bool // all keys of the header are stored, so that others would be lost
 
@@ -46,7 +47,29 @@ func NewReader(name string, src *readahead.Reader, h Header, pick []int) *Reader
 	for column, field := range pick {
 		r.column[h.Keys[field]] = column
 	}
+	r.folded = make(map[string]int, len(h.Keys))
+	for _, key := range h.Keys {
+		folded := fold(key)
+		if _, another := r.folded[folded]; another {
+			r.folded[folded] = ambiguous
+		} else {
+			r.folded[folded] = r.column[key]
+		}
+	}
 	return r
+}
+
+// ambiguous is the column of a key that differs from two others in case alone.
+const ambiguous = -2
+
+// columnOf returns the column of a key, -1 if it is not stored. known is false if no column is
+// named by it.
+func (r *Reader) columnOf(key string) (column int, known bool) {
+	if column, known = r.column[key]; known {
+		return column, true
+	}
+	column, known = r.folded[fold(key)]
+	return column, known && column != ambiguous
 }
 
 // Fill adds up to maxRows rows to b, and the rejects between them. It returns io.EOF at the end
@@ -100,8 +123,10 @@ func (r *Reader) parse(b *rows.Builder, line []byte) (reason string, err error) 
 		stored = make([]bool, r.stored)
 	}
 	reason = r.parser.each(line, func(key string, value jsontext.Value) string {
-		column, known := r.column[key]
+		column, known := r.columnOf(key)
 		switch {
+		case known && column >= 0 && stored[column]:
+			return rows.BadJSON // two spellings of one key
 		case !known && r.whole:
 			err = &rows.FormatError{File: r.name, Line: r.line, Problem: "has a key that none of its first lines has, so it is no column and would be lost",
 				Advice: "Name the columns that you want with --keep, or have a line with all keys first"}

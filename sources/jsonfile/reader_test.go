@@ -98,6 +98,36 @@ func TestUnknownKey(t *testing.T) {
 	}
 }
 
+// TestKeysInAnotherCase name the same column, unless a line has both spellings: later than in the
+// first lines, it is rejected.
+func TestKeysInAnotherCase(t *testing.T) {
+	const text = "{\"EMAIL\":\"a\"}\n{\"Email\":\"b\",\"ID\":1}\n{\"email\":\"c\",\"Email\":\"d\"}\n{\"\u212aey\":1}\n"
+	got, _, err := read(text, []string{"email", "id", "key"}, []int{0, 2}, 64, 10, [3]int64{})
+	want := []string{`1@1 "a" null`, `2@2 "b" null`, `4@4 null "1"`, `3@3 bad_json "{\"email\":\"c\",\"Email\":\"d\"}"`}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v\nwant %q", got, err, want)
+	}
+	// Two columns that differ in case are those, and a third spelling is neither.
+	got, _, err = read("{\"email\":\"a\",\"Email\":\"b\",\"EMAIL\":\"c\"}\n", []string{"email", "Email", "id"}, []int{0, 1}, 64, 10, [3]int64{})
+	if want := []string{`1@1 "a" "b"`}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// TestManyKeys: 100,000 distinct keys. Comparing each with each took minutes.
+func TestManyKeys(t *testing.T) {
+	var text strings.Builder
+	for line := range 1000 {
+		for i := range 100 {
+			fmt.Fprintf(&text, "%c\"key %d\":1", "{,"[min(i, 1)], line*100+i)
+		}
+		text.WriteString("}\n")
+	}
+	if h, err := Inspect("f", []byte(text.String()), true); err != nil || len(h.Columns) != 100_000 || h.Columns[99_999] != "key 99999" {
+		t.Errorf("%d columns, %v", len(h.Columns), err)
+	}
+}
+
 func TestLineLimit(t *testing.T) {
 	long := `{"id":"` + strings.Repeat("x", LineLimit) + "\"}\n"
 	got, _, err := read(long+`{"id":1}`, []string{"id"}, []int{0}, 1<<20, 10, [3]int64{})

@@ -159,7 +159,7 @@ Written by `+"`make bench`"+` on %s in one run on one machine:
 
     %s%s
 
-[How fast it is](../docs/benchmarks.md) has larger sizes.
+[larger](larger.md) has larger sizes.
 
 %s## How it is measured
 

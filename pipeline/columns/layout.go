@@ -28,7 +28,8 @@ const (
 	// numbers lose what is dialled inside their country, revenue has bounds in US dollars alone,
 	// and values of services that are none are left out. 5: a row group ends by its rows.
 	// 6: a cell may have a name, mailto:, for= or separators around its identifier.
-	// 7: a list with one value is that value, and the mark of a spreadsheet is no part of one.
+	// 7: a list with one value is that value, the mark of a spreadsheet is no part of one, and
+	// phone numbers lose what was once dialled inside their country.
 	RulesVersion = 7
 )
 

@@ -30,7 +30,7 @@ type Number struct {
 //
 // A number with + and 8 to 15 digits is accepted without its punctuation, even if it
 // is not possible in its plan; but if it is not valid, and is valid without a prefix that
-// is dialled inside its country, then without it. Any other number must have a length that
+// is or was dialled inside its country, then without it. Any other number must have a length that
 // its plan allows. Extensions are dropped, and so are labels, such as (cell). E164 is a copy; Parse of it returns the same. Errors
 // are those of this package, unwrapped.
 func Parse(s, defaultRegion string) (Number, error) {
@@ -51,9 +51,20 @@ func parseOne(cell, region string) (Number, error) {
 		return Number{}, ErrExcelDamage
 	}
 	if digits := fromFirstDigit(cell); strings.HasPrefix(digits, "00") { // also behind + and (
-		return parseDoubleZero(digits, region)
+		n, err := parseDoubleZero(digits, region)
+		if err != nil || !Describe(n.E164).Valid {
+			if without, ok := withoutDialled("+"+digits[len("00"):], ""); ok {
+				return without, nil
+			}
+		}
+		return n, err
 	}
 	n, err := parseForm(cell, region)
+	if err != nil && err != ErrMultiple || err == nil && !Describe(n.E164).Valid {
+		if without, ok := withoutDialled(cell, region); ok {
+			return without, nil
+		}
+	}
 	// A .0 behind spaces may be a float, and not, as in Germany, the last digit.
 	if whole, ok := strings.CutSuffix(cell, ".0"); ok && (err != nil || !Describe(n.E164).Valid) {
 		if without, err := parseForm(whole, region); err == nil && Describe(without.E164).Valid {

@@ -20,7 +20,7 @@ func parsePlus(rest string) (Number, error) {
 		return parseInPlan("+"+rest, "")
 	}
 	if !Describe(e164).Valid {
-		if n, err := parseInPlan(e164, ""); err == nil && Describe(n.E164).Valid {
+		if n, ok := validIn(e164); ok {
 			return n, nil
 		}
 	}

@@ -185,6 +185,9 @@ func (b *Builder) addIdentifier(text string) error {
 		return ErrUnreadable
 	}
 	b.add(algSHA256.sum([]byte(n.E164)))
+	if written := asWritten(text); strings.HasPrefix(text, "+") && written != n {
+		b.add(algSHA256.sum([]byte(written.E164)))
+	}
 	return nil
 }
 

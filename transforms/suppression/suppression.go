@@ -15,6 +15,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
+	"slices"
 
 	"github.com/leadetl/leadetl/internal/digestset"
 	"github.com/leadetl/leadetl/transforms/email"
@@ -142,22 +143,37 @@ func forms(a email.Address) (all [][]byte) {
 	return all
 }
 
-// phoneForms returns the forms of a number that may have been hashed: as it is written
-// and, if it can be read, all its forms.
+// phoneForms returns the forms of a number that may have been hashed: those of the number as it
+// is written, as it is read, and as it was written before its plan changed.
 func (r Rules) phoneForms(text string) (all []string) {
-	if n, err := phone.Parse(text, r.Region); err == nil {
-		all = append(all, n.Form(phone.E164), n.Form(phone.Digits), n.Form(phone.Last10))
+	add := func(n phone.Number) {
+		for _, form := range []phone.Form{phone.E164, phone.Digits, phone.Last10} {
+			if text := n.Form(form); !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
 	}
-	var digits []byte
+	if n, err := phone.Parse(text, r.Region); err == nil {
+		add(n)
+		if before, ok := n.Before(); ok {
+			add(before)
+		}
+	}
+	if written := asWritten(text); len(written.E164) > minDigits {
+		add(written)
+	}
+	return all
+}
+
+// asWritten returns all digits of a text as a number.
+func asWritten(text string) phone.Number {
+	digits := []byte{'+'}
 	for i := range len(text) {
 		if c := text[i]; '0' <= c && c <= '9' {
 			digits = append(digits, c)
 		}
 	}
-	if len(digits) >= minDigits {
-		all = append(all, string(digits[max(0, len(digits)-10):]))
-	}
-	return all
+	return phone.Number{E164: string(digits)}
 }
 
 // addresses returns the addresses by which an IP address may be listed: itself, and for

@@ -131,6 +131,16 @@ func TestPlainIdentifiers(t *testing.T) {
 		{sum("4155559317"), Phone, "+1 415 555 9317", true},
 		{sum("14155559317"), Phone, "+1 415 555 9317", true},
 		{md("+14155559317"), Phone, "+1 415 555 9317", true},
+		// Both forms of a number that was written with what is no longer dialled.
+		{"+52 55 1234 5678", Phone, "+52 1 55 1234 5678", true},
+		{"+52 1 55 1234 5678", Phone, "+525512345678", true},
+		{sum("+5215512345678"), Phone, "+525512345678", true},
+		{sum("5215512345678"), Phone, "+52 1 55 1234 5678", true},
+		{md("+525512345678"), Phone, "+52 1 55 1234 5678", true},
+		{sum("551511987654321"), Phone, "+55 15 11 98765 4321", true},
+		{sum("5511987654321"), Phone, "+55 15 11 98765 4321", true},
+		{"+55 15 11 98765 4321", Phone, "+5511987654321", true},
+		{"+54 9 11 3456 7890", Phone, "+54 11 3456 7890", false},
 		// California DROP, the digests it publishes.
 		{"vGM7y5n+hBXRSEAklhHDPCbysyNgYTmXdMcagGUOY8E=", Phone, "+1(415)555-9317", true},
 		{"ptzVkgbv9DonwvPCHmXmJ2SEOaolSh37z3ZzY/Gmm+U=", Phone, "+84(90)123 4567", true},

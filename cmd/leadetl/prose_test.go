@@ -28,6 +28,9 @@ func TestPagesAreShort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(string(text), "\n<<<<<<< ") {
+			t.Errorf("%s has two versions of a passage", page)
+		}
 		words += len(strings.Fields(string(text)))
 		for _, sentence := range sentences(string(text)) {
 			lengths = append(lengths, len(strings.Fields(sentence)))

@@ -471,6 +471,12 @@ func TestDamage(t *testing.T) {
 			must(t, err)
 			must(t, os.WriteFile(found[len(found)-1], []byte("no"), 0o644))
 		},
+		"a digit of the manifest": func(t *testing.T, folder string) {
+			found, err := filepath.Glob(folder + "/v/*")
+			must(t, err)
+			text, err := os.ReadFile(found[len(found)-1])
+			must(t, errors.Join(err, os.WriteFile(found[len(found)-1], []byte(strings.Replace(string(text), `"term": 0`, `"term": 1`, 1)), 0o644)))
+		},
 		"a scope has no name": func(t *testing.T, folder string) {
 			must(t, os.Remove(filepath.Join(folder, "scope.json")))
 		},
@@ -482,6 +488,9 @@ func TestDamage(t *testing.T) {
 			damage(t, b.folder(s, people))
 			if _, err = s.Stat(t.Context()); !errors.Is(err, ErrDamaged) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("read with %v, want %v", err, ErrDamaged)
+			}
+			if found, err := s.Inspect(t.Context()); err != nil || len(found.Damages) == 0 {
+				t.Errorf("inspected: %+v, %v", found, err)
 			}
 		})
 	}

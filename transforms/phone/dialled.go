@@ -13,7 +13,8 @@ import (
 type dialled struct{ before, since string }
 
 // trunk is the trunk prefix of most countries. Plans without one had it once, or people write it
-// by habit: 0347 of mobiles in Italy, 09 in Chile.
+// by habit: 0347 of mobiles in Italy, 09 in Chile. It goes behind a calling code alone: a number
+// without one that begins with 0 may be of another country than the default region.
 var trunk = dialled{before: "0"}
 
 // formerly are more of them, by calling code.
@@ -47,7 +48,7 @@ func withoutDialled(cell, region string) (Number, bool) {
 	for _, national := range nationals {
 		for _, d := range append(formerly[code], trunk) {
 			rest, ok := strings.CutPrefix(national, d.before)
-			if !ok {
+			if !ok || d == trunk && !strings.HasPrefix(cell, "+") {
 				continue
 			}
 			if n, ok := validIn("+" + code + d.since + rest); ok {

@@ -112,6 +112,7 @@ func TestParse(t *testing.T) {
 		{"8 and 0 of the Soviet Union", "+380 8 050 123 45 67", "", "+380501234567", nil},
 		{"8 of Estonia", "+372 8 5123 4567", "", "+37251234567", nil},
 		{"06 of Hungary", "+36 06 20 123 4567", "", "+36201234567", nil},
+		{"0 of another country", "02079460958", "US", "", phone.ErrInvalid},
 		{"two prefixes are no number", "+52 1 1 55 1234 5678", "", "+52115512345678", nil},
 		{"not valid either way", "+370 8 000 00000", "", "+370800000000", nil},
 		// Source: twcclegg/libphonenumber-csharp#211, google-libphonenumber 3.2.47.

@@ -18,7 +18,7 @@ const (
 // IsDown records a failure of a request that has failed for so long.
 func (s *Store) IsDown(failing time.Duration, why error) bool {
 	now := time.Now()
-	return s.isDown(now, now.Add(-failing), why)
+	return s.patienceLeft(now, now.Add(-failing), why) <= 0
 }
 
 // Judge judges an error of a listing that came without an answer.

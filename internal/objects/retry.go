@@ -40,6 +40,12 @@ func (s *Store) within(r request) time.Duration {
 	return 2*s.patience() + time.Duration(r.size/minSpeed)*time.Second
 }
 
+// tryWithin is how long one more try may take of a request that has failed for so long.
+func (s *Store) tryWithin(r request, failing time.Duration) time.Duration {
+	transfer := s.within(r) - 2*s.patience()
+	return transfer + min(2*s.patience(), max(s.options.GiveUpAfter-failing, time.Second))
+}
+
 // patience is how long a store may be silent: until its answer begins, in the middle
 // of it, or while it takes a request. It leaves time for a second try.
 func (s *Store) patience() time.Duration {
@@ -74,10 +80,13 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 	if err != nil {
 		return at(r, err)
 	}
+	if s.isSilent() {
+		return s.gaveUpOn(fmt.Errorf("%s %s: %w", r.verb, r, ErrUnavailable), answerWithin)
+	}
 	failures, moves := 0, 0
 	for waiting := time.Now(); ; {
 		asked, began := s.region(r.Bucket), time.Now()
-		attempt, cancel := context.WithTimeout(ctx, s.within(r))
+		attempt, cancel := context.WithTimeout(ctx, s.tryWithin(r, began.Sub(waiting)))
 		read, err := try(attempt, client, s.inRegion(r.Bucket))
 		cancel()
 		if ctx.Err() != nil && err != nil {
@@ -101,12 +110,12 @@ func (s *Store) progress(ctx context.Context, r request, try func(ctx context.Co
 		if slept {
 			s.isBack()
 		}
-		if s.isDown(now, waiting, verdict) {
-			where := cmp.Or(s.endpoint().String(), "the store")
-			return fmt.Errorf("%w; gave up after %s; check that %s is up and reachable from here", verdict, s.options.GiveUpAfter, where)
+		left := s.patienceLeft(now, waiting, verdict)
+		if left <= 0 {
+			return s.gaveUpOn(verdict, now.Sub(began))
 		}
 		failures++
-		timer := time.NewTimer(backoff.Jittered(failures, s.machine.Random()))
+		timer := time.NewTimer(min(backoff.Jittered(failures, s.machine.Random()), left))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -136,18 +145,44 @@ func (s *Store) isBack() {
 	s.downSince = time.Time{}
 }
 
-// isDown records a failure and reports whether to give up: this request has
-// failed for too long, or no request was answered for too long.
-func (s *Store) isDown(now, failing time.Time, why error) bool {
+// closing is how long after a request was given up others do not wait: those that end the work.
+const closing = 30 * time.Second
+
+// isSilent reports whether a request to a store that says nothing was given up just now. Another
+// one would take its time, too.
+func (s *Store) isSilent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.silent && !s.downSince.IsZero() && time.Since(s.gaveUp) < closing
+}
+
+// gaveUpOn is the error of a request that was given up, whose last try took so long.
+func (s *Store) gaveUpOn(verdict error, took time.Duration) error {
+	s.mu.Lock()
+	s.silent = took > time.Second
+	if time.Since(s.gaveUp) >= closing {
+		s.gaveUp = time.Now()
+	}
+	s.mu.Unlock()
+	return fmt.Errorf("%w; gave up after %s; check that %s is up and reachable from here", verdict, s.options.GiveUpAfter, cmp.Or(s.endpoint().String(), "the store"))
+}
+
+// patienceLeft records a failure, and returns how long to go on: this request may fail for so
+// long, and no request be answered. Where another one was given up just now, there is no patience
+// left: what is closed in the end does not wait anew.
+func (s *Store) patienceLeft(now, failing time.Time, why error) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.downSince.IsZero() {
 		s.downSince = failing
+	}
+	if now.Sub(s.gaveUp) < closing {
+		return 0
 	}
 	left := s.options.GiveUpAfter - max(now.Sub(failing), now.Sub(s.downSince))
 	if left > 0 && now.Sub(failing) > 2*time.Second && now.Sub(s.warnedAt) > warnEvery {
 		s.warnedAt = now
 		s.options.Log.Warn("the store does not answer; trying again", "reason", why.Error(), "for_another", max(left.Round(time.Second), time.Second).String())
 	}
-	return left <= 0
+	return left
 }

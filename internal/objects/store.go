@@ -38,6 +38,8 @@ type Store struct {
 	regions   map[string]string // of buckets outside the configured region
 	downSince time.Time         // first failure since the last answer; zero when the store answers
 	warnedAt  time.Time
+	gaveUp    time.Time // when a request was given up, not counting those that close the work after it
+	silent    bool      // its last try ended without an answer
 
 	reached       atomic.Bool // the store has answered
 	unconditional atomic.Bool // the store does not support conditional writes

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
+	"strings"
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -54,5 +56,19 @@ func (s *Store) thisMachine() *Machine {
 		t.MaxIdleConnsPerHost = 32
 		t.DialContext = impatient(t.DialContext, s.patience())
 	})
-	return &Machine{Host: host, HTTP: client, Random: rand.Float64}
+	return &Machine{Host: host, Processes: processes(), HTTP: client, Random: rand.Float64}
+}
+
+// processes names the namespace of process numbers: its number, and that of the start of the
+// kernel, because the first namespace has the same number on every machine. Source: namespaces(7).
+func processes() string {
+	if runtime.GOOS != "linux" {
+		return runtime.GOOS // it has one
+	}
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	boot, failed := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || failed != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + namespace
 }

@@ -68,6 +68,7 @@ type lockBody struct {
 	Process string `json:"process"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
+	Space   string `json:"pid_space,omitempty"` // Machine.Processes
 	Since   string `json:"since"`
 	Beat    int    `json:"beat"`             // makes each renewal a different object
 	Shared  bool   `json:"shared,omitempty"` // other processes hold it too
@@ -92,7 +93,7 @@ func (s *Store) Share(ctx context.Context, at Location, holder Holder) (*Lock, e
 func (s *Store) lock(ctx context.Context, at Location, holder Holder, shared bool) (*Lock, error) {
 	ctx = context.WithoutCancel(ctx)
 	l := &Lock{store: s, ctx: ctx, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
-		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: s.machine.Host, PID: os.Getpid(), Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
+		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: s.machine.Host, PID: os.Getpid(), Space: s.machine.Processes, Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
 	}}
 	if err := l.take(ctx); err != nil {
 		return nil, err
@@ -120,14 +121,15 @@ func (l *Lock) RequireConditions() error {
 // with the same process number, which is common in containers.
 var started = time.Now().UTC().Truncate(time.Second)
 
-// HolderGone returns the holder of a lock whose process ran on this host and is
-// gone. It returns none if the lock is free, or when its holder may be alive.
+// HolderGone returns the holder of a lock whose process ran on this host, among the processes
+// that this one sees, and is gone. It returns none if the lock is free, or when its holder may be
+// alive: in another container the number of a living process may be free.
 func (s *Store) HolderGone(ctx context.Context, at Location) (gone Holder, err error) {
 	held, _, err := (&Lock{store: s, at: at}).read(ctx)
 	if isGone(err) {
 		return gone, nil
 	}
-	if err != nil || held.Host == "" || held.Host != s.machine.Host || held.PID <= 0 || held.Shared {
+	if err != nil || held.Host == "" || held.Host != s.machine.Host || held.Space == "" || held.Space != s.machine.Processes || held.PID <= 0 || held.Shared {
 		return gone, err
 	}
 	holder := Holder{Name: held.Holder, Term: held.Term}

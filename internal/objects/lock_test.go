@@ -2,8 +2,11 @@ package objects_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -172,5 +175,54 @@ func TestLockRemovedByAnother(t *testing.T) {
 	}
 	if err := errors.Join(lock.RequireConditions(), lock.Beat(t.Context()), lock.Release()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHolderGone: a process is gone only if this one would see it. Another container may have the
+// name of this host and processes of its own.
+func TestHolderGone(t *testing.T) {
+	s3test.Setenv(t)
+	t.Setenv("AWS_CA_BUNDLE", "")
+	memory := s3test.NewMemory(nil)
+	on := func(host, processes string) *objects.Store {
+		return objects.New(t.Context(), objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
+			Host: host, Processes: processes, Random: func() float64 { return 0 },
+			HTTP: client(func(r *http.Request) (*http.Response, error) {
+				if r.Body == nil {
+					r.Body = http.NoBody
+				}
+				answer := httptest.NewRecorder()
+				memory.ServeHTTP(answer, r)
+				return answer.Result(), nil
+			}),
+		}})
+	}
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	held := func(pid int, processes string) string {
+		return fmt.Sprintf(`{"holder":"night","process":"p","host":"here","pid":%d,"pid_space":%q,"since":"2026-11-20T00:00:00Z"}`, pid, processes)
+	}
+	gone, living := ended.Process.Pid, os.Getppid()
+	for _, c := range []struct {
+		name, lock, host, processes string
+		want                        bool
+	}{
+		{"it has ended", held(gone, "a"), "here", "a", true},
+		{"it lives", held(living, "a"), "here", "a", false},
+		{"of another container", held(gone, "a"), "here", "b", false},
+		{"of another host", held(gone, "a"), "there", "a", false},
+		{"nobody knows", held(gone, ""), "here", "", false},
+		{"an earlier one with this number", held(os.Getpid(), "a"), "here", "a", true},
+	} {
+		store := on(c.host, c.processes)
+		if _, err := store.Put(t.Context(), at("lock"), objects.ContentOf([]byte(c.lock), "")); err != nil {
+			t.Fatal(err)
+		}
+		holder, err := store.HolderGone(t.Context(), at("lock"))
+		if err != nil || (holder.Name == "night") != c.want {
+			t.Errorf("%s: %+v, %v", c.name, holder, err)
+		}
 	}
 }

@@ -39,6 +39,9 @@ type Options struct {
 type Machine struct {
 	// Host is the name of the machine in leases.
 	Host string
+	// Processes names what the numbers of processes belong to; empty if that is not known.
+	// Containers may have the name of their host, and numbers of their own.
+	Processes string
 	// HTTP makes the requests.
 	HTTP aws.HTTPClient
 	// Random returns numbers in [0,1), for the waits between tries.

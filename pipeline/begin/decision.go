@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/leadetl/leadetl/internal/process"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -104,8 +105,30 @@ func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
 	if err == nil && d.outdated && !d.replaces {
 		r.Log.Warn("the unfinished dataset was begun by a version with other rules: its parts are made again; stored answers are not bought again")
 	}
+	if err == nil {
+		d.checkOpenFiles(process.MaxOpenFiles())
+	}
 	return d, err
 }
+
+// otherFiles is how many files a run has open beside those of its parts.
+const otherFiles = 64
+
+// checkOpenFiles warns where the files of the parts that are made at a time, each with a file for
+// each value of a column, may be more than the process may open.
+func (d *Decision) checkOpenFiles(limit uint64, known bool) {
+	if d.Columns.Layout.Partition() == "" || !known {
+		return
+	}
+	atOnce := PartsAtOnce(d.Run.Workers)
+	if needed := uint64(atOnce*sinks.MaxPartitions + otherFiles); limit < needed {
+		d.Run.Log.Warn("the files of the values of --partition-by may be more than this process may open; raise the limit (ulimit -n) or give fewer --workers",
+			"column", d.Columns.Layout.Partition(), "files_of_a_part", sinks.MaxPartitions, "parts_at_a_time", atOnce, "needed", needed, "allowed", limit)
+	}
+}
+
+// PartsAtOnce is how many parts have open files: one is written, the others wait for the disk.
+func PartsAtOnce(workers int) int { return 2 * workers }
 
 func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) {
 	if err := r.Job.Validate(); err != nil {

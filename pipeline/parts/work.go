@@ -91,5 +91,5 @@ func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
 
 // newWorkers returns the workers of parts. They go on after ctx has ended.
 func (w *Work) newWorkers(ctx context.Context) *pool.ContextPool {
-	return pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(2 * w.Decision.Run.Workers)
+	return pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(begin.PartsAtOnce(w.Decision.Run.Workers))
 }

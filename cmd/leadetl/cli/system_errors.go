@@ -72,6 +72,8 @@ func aboutPath(e *fs.PathError) string {
 			return fmt.Sprintf("%s cannot be made: %s may not be written to; change its permissions, or name another place", path, filepath.Dir(path))
 		}
 		return fmt.Sprintf("%s: permission denied; check who may use it", path)
+	case errors.Is(e.Err, syscall.EMFILE):
+		return fmt.Sprintf("%s cannot be opened: this process has as many open files as it may; raise the limit (ulimit -n)", path)
 	case errors.Is(e.Err, syscall.EROFS):
 		return fmt.Sprintf("%s is on a file system that cannot be written to; name another place", path)
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/process"
 )
 
 // refusing is a listener that accepts nothing.
@@ -49,7 +51,7 @@ func TestAcceptErrorsAreTold(t *testing.T) {
 // TestFewDescriptors: a limit below what the connections need is told at the
 // start.
 func TestFewDescriptors(t *testing.T) {
-	allowed, known := descriptorLimit()
+	allowed, known := process.MaxOpenFiles()
 	if !known || allowed > math.MaxInt {
 		t.Skip("there is no limit here")
 	}

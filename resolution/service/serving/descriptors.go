@@ -1,6 +1,10 @@
 package serving
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/leadetl/leadetl/internal/process"
+)
 
 // otherDescriptors is the number of file descriptors for everything except
 // connections and callbacks: databases, the directory, listeners, the log.
@@ -9,7 +13,7 @@ const otherDescriptors = 128
 // CheckDescriptors warns when the process may not open enough files for its
 // connections and the callbacks it makes at once.
 func CheckDescriptors(log *slog.Logger, connections, callbacks int) {
-	allowed, known := descriptorLimit()
+	allowed, known := process.MaxOpenFiles()
 	if !known {
 		return
 	}

@@ -174,7 +174,7 @@ func (p *Provider) deliver(all []element, keys []string, times int, whole func(F
 		cut.body, cut.breaksOff = cut.body[:len(cut.body)/2], times%2 == 1
 		return &fate{Truncated, cut}
 	case answered.status == http.StatusOK && whole(Doubled, faults.Doubled):
-		return &fate{Doubled, answered}
+		return &fate{[]Fate{Doubled, DoubledLate}[hashOf("late", keys[0])[0]%2], answered}
 	}
 	return &fate{kind, answered}
 }

@@ -125,11 +125,15 @@ func askProvider(t *testing.T, entry, url string) (keys []string, got []Answer, 
 }
 
 // TestNobodyElsesAnswerOfProviders: a provider that sends answers twice on kept connections, one after
-// another or many in a request, gives nobody the data of somebody else.
+// another or many in a request, gives nobody the data of somebody else, whether they name their key
+// or not.
 func TestNobodyElsesAnswerOfProviders(t *testing.T) {
-	for _, batch := range []int{0, 5} {
+	for _, f := range []struct {
+		batch int
+		named bool
+	}{{0, true}, {0, false}, {5, true}, {5, false}} {
 		o := badservice.DefaultProvider("a")
-		o.Matched, o.Email, o.Batch, o.Faults = 1, 1, batch, badservice.ProviderFaults{Doubled: 0.2}
+		o.Matched, o.Email, o.Batch, o.Faults = 1, 1, f.batch, badservice.ProviderFaults{Doubled: 0.2}
 		p, err := badservice.NewProvider(o)
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +143,11 @@ func TestNobodyElsesAnswerOfProviders(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.Close() })
-		keys, got, unknown := askProvider(t, p.Entry(url), url)
+		entry := p.Entry(url)
+		if !f.named {
+			entry = strings.Replace(entry, "  echo: person.profile\n", "", 1)
+		}
+		keys, got, unknown := askProvider(t, entry, url)
 		failed := 0
 		for i, a := range got {
 			email, _, _ := p.Says(keys[i])
@@ -153,7 +161,7 @@ func TestNobodyElsesAnswerOfProviders(t *testing.T) {
 			}
 		}
 		if failed != unknown || failed == len(keys) {
-			t.Errorf("%d keys a request: %d rows unknown, %d calls listed", batch, failed, unknown)
+			t.Errorf("%+v: %d rows unknown, %d calls listed", f, failed, unknown)
 		}
 	}
 }

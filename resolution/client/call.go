@@ -121,7 +121,7 @@ func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.R
 		doubt := ""
 		switch {
 		case about.named:
-		case w.IsDoubtful():
+		case w.IsDoubtful(reply.Found.Matched()):
 			doubt = "more than one answer came, and nothing says to which question this one belongs"
 		case about.isPromisedOther(reply):
 			doubt = "the resolution was promised to another question"

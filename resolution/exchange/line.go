@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"hash/maphash"
 	"io"
 	"net"
 	"net/http"
@@ -25,6 +26,8 @@ type Line struct {
 	// HTTP is the transport; tests change it before the first request.
 	HTTP    *http.Transport
 	era     atomic.Int64 // how often answers were mixed up; older connections are not used
+	seed    maphash.Seed // of digests of answers
+	alike   atomic.Int64 // answers that were as the one before, and right
 	timeout time.Duration
 	most    int64
 }
@@ -33,7 +36,7 @@ type Line struct {
 // from the dial to the last byte of its answer, and most the bytes of an answer. roots are trusted
 // instead of the system's; nil trusts the system's.
 func NewLine(concurrency int, timeout time.Duration, most int64, roots *x509.CertPool) *Line {
-	l := &Line{timeout: timeout, most: most}
+	l := &Line{timeout: timeout, most: most, seed: maphash.MakeSeed()}
 	dialer := &net.Dialer{Timeout: min(timeout, 10*time.Second), KeepAlive: 30 * time.Second}
 	l.HTTP = &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -153,6 +156,7 @@ func (l *Line) try(ctx context.Context, by *http.Transport, w *Watch, r Request)
 			Status: response.StatusCode, Header: response.Header, Body: text.Bytes(), Cause: ctx.Err(),
 		}
 	}
+	w.compare(response.StatusCode, response.Header, text.Bytes(), waited)
 	a := Answer{Status: response.StatusCode, Header: response.Header, Waited: waited}
 	a.Body, a.Fault = Unpack(a.Header, text.Bytes(), l.most)
 	return a, nil

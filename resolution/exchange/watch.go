@@ -4,8 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"hash/maphash"
+	"maps"
 	"net"
+	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,6 +25,8 @@ type wire struct {
 	raw   syscall.RawConn // nil without one
 	era   int64           // of its line when it was dialed
 	bytes atomic.Int64
+	last  uint64        // digest of the last answer
+	took  time.Duration // for which that was waited
 
 	mu      sync.Mutex
 	changed sync.Cond // waits, taken or closed
@@ -108,11 +114,15 @@ func (c *wire) take(reused, encrypted bool) bool {
 func (c *wire) leave() { c.change(func() { c.taken = false }) }
 
 // isOverfull reports whether more than one answer came, as soon as net/http has looked:
-// it closes such a connection.
-func (c *wire) isOverfull() bool {
+// it closes such a connection. Another answer is waited for with patience.
+func (c *wire) isOverfull(patience time.Duration) bool {
+	until := time.Now().Add(patience)
+	if patience > 0 {
+		defer time.AfterFunc(patience, c.changed.Broadcast).Stop()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.closed && !c.waits {
+	for !c.closed && (!c.waits || time.Now().Before(until)) {
 		c.changed.Wait()
 	}
 	return c.closed && !c.ended
@@ -140,6 +150,7 @@ type Watch struct {
 	before int64
 	reused bool                      // the connection had requests before
 	unfit  bool                      // the connection was not used
+	repeat time.Duration             // how long to wait for another answer, if this one is as that before; else 0
 	kept   atomic.Bool               // the connection is for other requests, too
 	ended  atomic.Pointer[time.Time] // when the last byte was sent
 }
@@ -194,9 +205,53 @@ func (w *Watch) trace() *httptrace.ClientTrace {
 }
 
 // IsDoubtful reports whether the answer may be that to another request: there was one
-// before on this connection, and more came than one answer.
-func (w *Watch) IsDoubtful() bool {
-	return w.conn != nil && w.reused && w.kept.Load() && w.conn.isOverfull() && w.conn.era == w.line.era.Load()
+// before on this connection, and more came than one answer. found says that it is an answer
+// with data: if it is the one before, byte for byte, it may have been sent twice, and the right one
+// is waited for. If others are mixed up meanwhile, it is doubtful, too.
+func (w *Watch) IsDoubtful(found bool) bool {
+	if w.conn == nil || !w.reused {
+		return false
+	}
+	patience, isRepeat := time.Duration(0), found && w.repeat > 0
+	if isRepeat && (w.line.alike.Load() < enoughAlike || w.line.era.Load() > 0) {
+		patience = w.repeat
+	}
+	isOverfull := w.kept.Load() && w.conn.isOverfull(patience)
+	if w.conn.era != w.line.era.Load() { // Renew has closed it
+		return isRepeat
+	}
+	if isRepeat && !isOverfull {
+		w.line.alike.Add(1)
+	}
+	return isOverfull
+}
+
+// enoughAlike answers that were the same as the one before, and right, say that a service answers
+// different questions alike: it is not waited for others any more until it mixes some up.
+const enoughAlike = 8
+
+// The bounds of the wait for another answer. In between it is twice the wait for the one before.
+const leastRepeat, mostRepeat = 50 * time.Millisecond, 2 * time.Second
+
+// compare compares an answer, with its encodings, with the one before it on the connection.
+func (w *Watch) compare(status int, header http.Header, body []byte, took time.Duration) {
+	if w.conn == nil {
+		return
+	}
+	var sum maphash.Hash
+	sum.SetSeed(w.line.seed)
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			sum.WriteString(name)
+			sum.WriteString(value)
+		}
+	}
+	sum.Write(body)
+	digest := sum.Sum64() + uint64(status)
+	if w.reused && digest == w.conn.last {
+		w.repeat = min(max(2*w.conn.took, leastRepeat), mostRepeat)
+	}
+	w.conn.last, w.conn.took = digest, took
 }
 
 // end notes that the request was sent. net/http calls it in another goroutine.

@@ -136,16 +136,18 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 	verdicts := r.judge(q, Answer{got.Status, got.Header, got.body(), false})
 	got.shared = len(calls) > 1
 	results := make([]resolution.Result, len(calls))
-	c.renew(verdicts)
+	c.renew(&got, verdicts)
 	for i, v := range verdicts {
 		results[i] = c.result(op, keys[i], got, v, func() string { return r.ticket(q, v.Next, i) })
 	}
 	return results
 }
 
-// renew leaves all connections if one of them gave an answer to another request.
-func (c *Client) renew(verdicts []Verdict) {
-	if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Swapped }) {
+// renew leaves all connections if one of them gave an answer to another request, or may have.
+func (c *Client) renew(g *got, verdicts []Verdict) {
+	isMatch := slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Outcome == Match })
+	g.doubtful = g.doubtful || isMatch && g.watch.IsDoubtful(true)
+	if g.doubtful || slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Swapped }) {
 		c.line.Renew()
 	}
 }
@@ -218,7 +220,7 @@ func (c *Client) send(ctx context.Context, op resolution.Operation, m Message, r
 			General: failed.Class == resolution.Denied && failed.Cause == nil, Body: failed.Body, Cause: failed.Cause,
 		}
 	}
-	g := got{Answer: a, watch: w, doubtful: w.IsDoubtful()}
+	g := got{Answer: a, watch: w, doubtful: w.IsDoubtful(false)}
 	if g.doubtful {
 		c.line.Renew()
 	}

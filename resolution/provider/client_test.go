@@ -388,3 +388,20 @@ func TestElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestSameAnswers: a provider that gives the same answer to different questions is not taken for one
+// that sends answers twice, and is not waited for each time.
+func TestSameAnswers(t *testing.T) {
+	c := clientOf(t, everyOutcome, "", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"data":{"email":"office@x.example"}}`)
+	})
+	began := time.Now()
+	for i := range 200 {
+		if _, err := c.Do(t.Context(), emailCall(fmt.Sprintf("m%d@x.example", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second { // 50 ms for each would be 10 s
+		t.Errorf("200 calls took %s", took)
+	}
+}

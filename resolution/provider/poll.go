@@ -138,7 +138,7 @@ func (c *Client) poll(ctx context.Context, op resolution.Operation, ids, keys []
 	q.ids = r.pollIDs(n, tickets)
 	verdicts := r.judge(q, Answer{got.Status, got.Header, got.body(), true})
 	got.shared = len(ids) > 1
-	c.renew(verdicts)
+	c.renew(&got, verdicts)
 	results := make([]resolution.Result, len(ids))
 	for i, t := range tickets {
 		results[i] = c.result(op, q.keys[t.Place], got, verdicts[t.Place], func() string { return ids[i] })

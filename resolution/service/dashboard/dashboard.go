@@ -343,5 +343,6 @@ func failed(w http.ResponseWriter, r *http.Request, log *slog.Logger, base strin
 	if p.Allow != "" {
 		w.Header().Set("Allow", p.Allow)
 	}
+	wire.SetRetryAfter(w.Header(), p.RetryAfter)
 	return write(w, "failure", p.Kind.Status, &page{Title: p.Kind.Title, Base: base, Problem: p.Detail})
 }

@@ -30,11 +30,12 @@ type Decision struct {
 //	RateLimit: "single";r=19;t=1             Remaining; Reset, or when refused RetryAfter
 //	X-RateLimit-Limit: 600                   Events
 //	X-RateLimit-Remaining: 19                Remaining
-//	X-RateLimit-Reset: 1                     Reset
-//	Retry-After: 1                           RetryAfter, at least 1; only when refused
+//	X-RateLimit-Reset: 1                     as t above
+//	Retry-After: 1                           as t above; only when refused
 //
 // Source: draft-ietf-httpapi-ratelimit-headers-11. Its section 6 forbids a
-// Retry-After before the end of the window t, hence the two meanings of t.
+// Retry-After before the end of the window t, hence the two meanings of t. A client may
+// read any of the three, so they name one moment.
 func (d Decision) Header(h http.Header, policy string) {
 	if d.Rate == None {
 		return
@@ -43,11 +44,11 @@ func (d Decision) Header(h http.Header, policy string) {
 	remaining, window := strconv.Itoa(d.Remaining), seconds(d.Reset)
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(d.Rate.Events))
 	h.Set("X-Ratelimit-Remaining", remaining)
-	h.Set("X-Ratelimit-Reset", window)
 	if !d.Allowed {
 		window = seconds(max(d.RetryAfter, 1))
 		h.Set("Retry-After", window)
 	}
+	h.Set("X-Ratelimit-Reset", window)
 	h.Set("Ratelimit-Policy", `"`+policy+`";q=`+strconv.Itoa(d.Rate.Events)+`;w=`+seconds(d.Rate.Per)+`;burst=`+strconv.Itoa(d.Rate.Burst))
 	h.Set("Ratelimit", `"`+policy+`";r=`+remaining+`;t=`+window)
 }

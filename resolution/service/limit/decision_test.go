@@ -36,7 +36,7 @@ func TestHeader(t *testing.T) {
 			limit.Decision{Rate: single, Reset: 2001 * time.Millisecond, RetryAfter: 100 * time.Millisecond},
 			map[string]string{
 				"RateLimit-Policy": `"single";q=600;w=60;burst=20`, "RateLimit": `"single";r=0;t=1`,
-				"X-RateLimit-Limit": "600", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "3", "Retry-After": "1",
+				"X-RateLimit-Limit": "600", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1", "Retry-After": "1",
 			}},
 		{"refused for an hour",
 			limit.Decision{Rate: limit.Rate{Events: 1, Per: time.Hour, Burst: 1}, Reset: time.Hour, RetryAfter: time.Hour},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -51,7 +52,7 @@ func WriteReply(w http.ResponseWriter, r *Reply) {
 	if r.Replayed {
 		h["Idempotent-Replayed"] = replayedTrue
 	}
-	setRetryAfter(h, r.RetryAfter)
+	SetRetryAfter(h, r.RetryAfter)
 	WriteBody(w, http.StatusOK, JSONType, r.Body)
 }
 
@@ -59,7 +60,10 @@ func WriteReply(w http.ResponseWriter, r *Reply) {
 // accept application/problem+json. Source: RFC 9457.
 func WriteProblem(w http.ResponseWriter, r *http.Request, requestID string, p *Problem) {
 	h := w.Header()
-	setRetryAfter(h, p.RetryAfter)
+	SetRetryAfter(h, p.RetryAfter)
+	if p.Kind.Status == http.StatusTooManyRequests && p.RetryAfter > 0 {
+		agree(h)
+	}
 	if p.Challenge != "" {
 		h.Set("WWW-Authenticate", p.Challenge)
 	}
@@ -83,6 +87,18 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, requestID string, p *P
 	WriteBody(w, p.Kind.Status, JSONType, body)
 }
 
+// agree makes the headers of a rate, which has calls left, say what Retry-After says of
+// another limit: a client may read any of them.
+func agree(h http.Header) {
+	rate := h.Get("Ratelimit")
+	if rate == "" {
+		return
+	}
+	policy, _, _ := strings.Cut(rate, ";")
+	h["X-Ratelimit-Remaining"], h["X-Ratelimit-Reset"] = zero, h["Retry-After"]
+	h["Ratelimit"] = []string{policy + ";r=0;t=" + h.Get("Retry-After")}
+}
+
 // WriteBody writes an answer, with gzip if it is large and w is Compressing.
 func WriteBody(w http.ResponseWriter, status int, contentType []string, body []byte) {
 	if len(body) >= minCompressed {
@@ -103,7 +119,8 @@ func writePlain(w http.ResponseWriter, status int, contentType []string, body []
 	_, _ = w.Write(body) // the caller may be gone
 }
 
-func setRetryAfter(h http.Header, d time.Duration) {
+// SetRetryAfter says when to ask again, in whole seconds; 0 sets nothing.
+func SetRetryAfter(h http.Header, d time.Duration) {
 	if d > 0 {
 		h["Retry-After"] = count(int64((d + time.Second - 1) / time.Second))
 	}

@@ -70,7 +70,7 @@ func (s *Sender) Run(ctx context.Context) error {
 		sender:    s,
 		life:      life,
 		transport: transport,
-		inFlight:  newUnderway(s.o.Concurrency, s.o.PerReceiver),
+		inFlight:  newUnderway(s.o.Concurrency, s.o.PerReceiver, s.o.Timeout),
 		events:    make(chan event, 2*unsettled*s.o.Concurrency), // room for all: an attempt never waits to say that it ended
 		idle:      time.NewTimer(0),
 	}

@@ -16,6 +16,10 @@ const (
 	// knownFor is how long the last attempt decides the pace of its lane.
 	knownFor = 10 * time.Minute
 
+	// deadFor is the same for an attempt that timed out: with every retry, a dead receiver
+	// would take the slots of new ones again.
+	deadFor = 24 * time.Hour
+
 	// maxKnown bounds an organization's lanes that are remembered without an
 	// attempt in flight.
 	maxKnown = 512
@@ -50,7 +54,8 @@ func (l *load) add(p pace, n int) {
 // takes reports whether an attempt of a pace may begin when there are so many
 // slots.
 func (l *load) takes(p pace, slots int) bool {
-	for at, ceiling := range [...]int{slots, max(slots*3/4, 1), max(slots/2, 1)} {
+	ofSlow := max(slots/2, 1)
+	for at, ceiling := range [...]int{slots, max(slots*3/4, min(slots, ofSlow+1)), ofSlow} {
 		if pace(at) <= p && l[at] >= ceiling {
 			return false
 		}
@@ -65,6 +70,7 @@ const unsettled = 4
 // inFlight is the attempts in flight, and the lanes they belong to.
 type inFlight struct {
 	concurrency, perReceiver int
+	timeout                  time.Duration // of an attempt
 
 	inFlight      int
 	ahead         int                        // deliveries that were read ahead
@@ -84,8 +90,8 @@ type lane struct {
 	tried time.Time        // when they were read last
 }
 
-func newUnderway(concurrency, perReceiver int) *inFlight {
-	return &inFlight{concurrency: concurrency, perReceiver: perReceiver, deliveries: map[int64]struct{}{}, organizations: map[int64]map[string]*lane{}}
+func newUnderway(concurrency, perReceiver int, timeout time.Duration) *inFlight {
+	return &inFlight{concurrency: concurrency, perReceiver: perReceiver, timeout: timeout, deliveries: map[int64]struct{}{}, organizations: map[int64]map[string]*lane{}}
 }
 
 // free returns how many more attempts may begin. There are none while the outbox
@@ -94,8 +100,9 @@ func (u *inFlight) free() int {
 	return min(u.concurrency-u.inFlight, u.concurrency*unsettled-(len(u.deliveries)-u.ahead))
 }
 
-// share is how many attempts one organization may have in flight.
-func (u *inFlight) share() int { return max(u.concurrency/4, 1) }
+// share is how many attempts one organization may have in flight: at least three if there are
+// three, one for each pace, so that a receiver that times out leaves some for others.
+func (u *inFlight) share() int { return max(u.concurrency/4, min(u.concurrency, 3)) }
 
 func (l *lane) pace(now time.Time) pace {
 	for _, began := range l.attempts {
@@ -114,9 +121,13 @@ func (l *lane) pace(now time.Time) pace {
 }
 
 // busy reports whether a lane has its maximum of attempts: a fresh one gets one
-// at a time until its receiver has answered, a slow one half of a quick one's.
+// at a time until its receiver has answered, and so does one that timed out; a slow one
+// gets half of a quick one's.
 func (u *inFlight) busy(l *lane, p pace) bool {
 	most := [...]int{u.perReceiver, 1, max(u.perReceiver/2, 1)}[p]
+	if l.took >= u.timeout {
+		most = 1
+	}
 	return len(l.attempts) >= most || l.bytes >= largeBytes
 }
 
@@ -299,7 +310,9 @@ func (u *inFlight) end(d state.Delivery, took time.Duration, now time.Time) {
 	u.inFlight--
 	delete(l.attempts, d.ID)
 	l.bytes -= len(d.Body)
-	l.took, l.known = took, now.Add(knownFor)
+	if l.took, l.known = took, now.Add(knownFor); took >= u.timeout {
+		l.known = now.Add(deadFor)
+	}
 	if len(lanes) > maxKnown+u.share() {
 		forget(lanes, now)
 	}

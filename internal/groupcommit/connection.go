@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -18,8 +19,7 @@ import (
 // It is not safe from several goroutines.
 type Conn struct {
 	*sql.Conn
-	// Patience is how long Begin waits for the write lock of another process.
-	Patience time.Duration
+	patience atomic.Int64 // a time.Duration; see SetPatience
 	db       *sql.DB
 	prepared map[string]*sql.Stmt
 }
@@ -54,7 +54,8 @@ func Connect(path string, pragmas ...string) (_ *Conn, err error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	c := &Conn{db: db, prepared: map[string]*sql.Stmt{}, Patience: 10 * time.Second}
+	c := &Conn{db: db, prepared: map[string]*sql.Stmt{}}
+	c.SetPatience(10 * time.Second)
 	// The first to open a new database changes it to WAL. SQLite refuses others
 	// that want the same meanwhile, and does not wait: waiting could be a deadlock.
 	err = c.whileBusy(func() (err error) {
@@ -70,6 +71,10 @@ func Connect(path string, pragmas ...string) (_ *Conn, err error) {
 	return c, nil
 }
 
+// SetPatience sets how long Begin waits for the write lock of another process, also one
+// that waits now. Any goroutine may call it.
+func (c *Conn) SetPatience(d time.Duration) { c.patience.Store(int64(d)) }
+
 // Begin waits for the write lock and starts a transaction that holds it. A
 // process under load releases the lock only for moments. SQLite would try every
 // 100 ms and could miss all of them; Begin tries every 2 ms.
@@ -84,11 +89,11 @@ func (c *Conn) Begin() error {
 	})
 }
 
-// whileBusy repeats what another process's lock refuses, as long as Patience.
+// whileBusy repeats what another process's lock refuses, as long as the patience says.
 func (c *Conn) whileBusy(try func() error) error {
 	for asked := time.Now(); ; {
 		err := try()
-		if !Is(err, sqlite3.SQLITE_BUSY) || time.Since(asked) > c.Patience {
+		if !Is(err, sqlite3.SQLITE_BUSY) || time.Since(asked) > time.Duration(c.patience.Load()) {
 			return err
 		}
 	}

@@ -59,6 +59,9 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 			status = pageStatus // the page may show a refusal
 		}
 		s.metrics.Request(name, status, took)
+		if status >= 500 && path != "/readyz" {
+			s.health.Doubt()
+		}
 		if a := c.Caller.Account; a != nil {
 			s.desk.Requests.Count(a.ID, c.Caller.KeyID(), string(c.Operation), began, status)
 		}

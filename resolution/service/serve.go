@@ -48,7 +48,7 @@ func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	}
 	running := &serving.Service{
 		Connections: s.options.Connections, Outgoing: s.options.CallbackConcurrency, Health: s.health, Log: s.log, Now: s.now,
-		Begin: s.begin, Tasks: s.tasks(), Workers: workers, End: s.desk.StoreRequests,
+		Begin: s.begin, Tasks: s.tasks(), Workers: workers, Hurry: s.state.Hurry, End: s.desk.StoreRequests,
 		Return: func(ctx context.Context) error {
 			_, err := s.state.RequeueLeased(ctx)
 			return err
@@ -60,6 +60,13 @@ func (s *Service) Serve(ctx context.Context, on Listeners) error {
 // begin requeues the jobs that an earlier process left, and reads the
 // credentials.
 func (s *Service) begin(ctx context.Context) error {
+	early, err := s.state.ClampDue(ctx, s.now(), s.sender.LongestWaits())
+	if err != nil {
+		return err
+	}
+	if early > 0 {
+		s.log.Warn("the clock was ahead when callbacks or searches were postponed; they are due now", "count", early)
+	}
 	n, err := s.state.RequeueLeased(ctx)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
 	"github.com/leadetl/leadetl/resolution/service/callback"
@@ -374,4 +375,33 @@ func TestDamagedState(t *testing.T) {
 		t.Errorf("a change to a damaged table: %v, answered with %v", err, p)
 	}
 	f.must(stop())
+}
+
+// TestStopsWhileLocked: another process that holds the lock of the database does not hold
+// up the end of the service.
+func TestStopsWhileLocked(t *testing.T) {
+	dir := t.TempDir()
+	kept, err := sqlite.Serve(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{TB: t, client: &http.Client{}}
+	f.client.Transport = f.transport()
+	f.prepare(func(o *Options) {
+		o.State, o.Connections.DrainTimeout, o.Connections.DrainDelay = kept, time.Second, 0
+	})
+	stop := f.run()
+	for f.do(http.MethodGet, f.internal+"/readyz", "").status != http.StatusOK {
+	}
+	other, err := groupcommit.Connect(filepath.Join(dir, sqlite.DatabaseName))
+	f.must(err)
+	_, err = other.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	f.must(err)
+	f.post(enrichment, askAda) // counted, and to be stored
+	began := time.Now()
+	_ = errors.Join(stop(), kept.Close())
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("it ended after %v", took)
+	}
+	f.must(other.Close())
 }

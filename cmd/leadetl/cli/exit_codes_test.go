@@ -116,7 +116,7 @@ func TestExitCodeOfALockedDatabase(t *testing.T) {
 	if err := conns[0].Begin(); err != nil {
 		t.Fatal(err)
 	}
-	conns[1].Patience = 0
+	conns[1].SetPatience(0)
 	if err := conns[1].Begin(); ExitCode(err) != ExitTryAgain {
 		t.Errorf("exit code %d for %v, want %d", ExitCode(err), err, ExitTryAgain)
 	}

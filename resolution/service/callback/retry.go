@@ -26,6 +26,14 @@ func jitter(delay time.Duration, random float64) time.Duration {
 	return time.Duration(float64(delay) * (1 + jitterShare*(2*random-1)))
 }
 
+// LongestWaits returns the longest wait for an attempt by how many were made before.
+func (s *Sender) LongestWaits() (waits []time.Duration) {
+	for _, delay := range s.o.Schedule {
+		waits = append(waits, jitter(delay, 1))
+	}
+	return waits
+}
+
 // judge decides after an attempt whether a delivery is retried, and when.
 func (s *Sender) judge(d state.Delivery, a answer, now time.Time) state.Attempt {
 	result := state.Attempt{ID: d.ID, State: state.Delivered, Status: a.status, Failure: a.failure, At: now}

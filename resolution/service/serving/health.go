@@ -12,11 +12,12 @@ import (
 // Health says whether a service can take requests. Its fields are required.
 type Health struct {
 	// Check tests whether the state can be read and written.
-	Check func(ctx context.Context, now time.Time) error
+	Check func(ctx context.Context) error
 	Now   func() time.Time
 
 	draining atomic.Bool
 	damaged  atomic.Bool
+	doubted  atomic.Bool
 	mu       sync.Mutex
 	checked  time.Time
 	err      error // of the last check
@@ -32,6 +33,9 @@ const (
 // Draining reports whether later calls should go to another instance.
 func (h *Health) Draining() bool { return h.draining.Load() }
 
+// Doubt makes the next Ready check the state, however short ago it did: a request has failed.
+func (h *Health) Doubt() { h.doubted.Store(true) }
+
 // SetDamaged notes whether damage was found in the state.
 func (h *Health) SetDamaged(damaged bool) { h.damaged.Store(damaged) }
 
@@ -46,12 +50,12 @@ func (h *Health) Ready(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.Now()
-	if age := now.Sub(h.checked); age >= 0 && age < checkEvery {
+	if age := now.Sub(h.checked); !h.doubted.Swap(false) && age >= 0 && age < checkEvery {
 		return h.err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
-	err := h.Check(ctx, now)
+	err := h.Check(ctx)
 	if err != nil {
 		err = &wire.Problem{Kind: wire.Unavailable, Detail: "The state cannot be read and written.", RetryAfter: checkEvery, Cause: err}
 	}

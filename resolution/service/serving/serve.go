@@ -41,9 +41,16 @@ type Service struct {
 	Tasks []Task
 	// Workers take new work until taking ends, and finish it until working ends.
 	Workers []func(taking, working context.Context)
+	// Hurry makes all work wait less for what others hold. It comes when the time of the
+	// drain is over, or what is left to do is the end.
+	Hurry func()
 	// Return gives back the work that was not finished. End is the last.
 	Return, End func(ctx context.Context) error
 }
+
+// endTimeout is the time for the last changes. What they do not do, the next start does, or
+// a kill would have lost it too.
+const endTimeout = 3 * time.Second
 
 // Run answers on listeners until ctx ends, and drains. The first listener stops
 // accepting before the others, which tell monitoring about the drain. Run closes
@@ -107,9 +114,15 @@ func (s *Service) Run(ctx context.Context, on ...Listener) error {
 	deadline, done := context.WithTimeout(context.WithoutCancel(ctx), s.Connections.DrainTimeout)
 	defer done()
 	err = errors.Join(err, servers[0].Shutdown(deadline))
-	context.AfterFunc(deadline, stop)
+	context.AfterFunc(deadline, func() {
+		s.Hurry()
+		stop()
+	})
 	workers.Wait()
-	if returned := s.Return(context.WithoutCancel(ctx)); returned != nil {
+	s.Hurry()
+	last, over := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer over()
+	if returned := s.Return(last); returned != nil {
 		err = errors.Join(err, fmt.Errorf("give jobs back: %w", returned))
 	}
 	for _, v := range servers[1:] { // it answered /readyz until now
@@ -117,7 +130,7 @@ func (s *Service) Run(ctx context.Context, on ...Listener) error {
 	}
 	stop()
 	upkeep.Wait()
-	return errors.Join(err, s.End(context.WithoutCancel(ctx)))
+	return errors.Join(err, s.End(last))
 }
 
 // repeat runs a task until ctx ends. It logs the first of consecutive errors, and

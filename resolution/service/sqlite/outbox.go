@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/retry"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
@@ -206,4 +208,42 @@ func scanDelivery(row interface{ Scan(...any) error }, more ...any) (d state.Del
 		&d.Status, &d.Failure, &finished}, more...)...)
 	d.Created, d.Due, d.Finished = moment(created), moment(due), optionalMoment(finished)
 	return d, err
+}
+
+// longestPostponed is more than a search is ever postponed.
+const longestPostponed = time.Minute
+
+// ClampDue makes due what waits longer than it can, because a clock was ahead when it was
+// postponed, and counts it. waits has the longest wait for a delivery by how many attempts
+// were made, that of the last for more; a receiver that answered may have asked for
+// retry.MaxAfter.
+func (s *Store) ClampDue(ctx context.Context, now time.Time, waits []time.Duration) (n int, err error) {
+	err = s.db.writer.Write(ctx, func(t *tx) error {
+		held, err := t.sql.Update("UPDATE resolutions SET held = NULL WHERE finished IS NULL AND status = 'queued' AND held > ?", millis(now.Add(longestPostponed)))
+		if err != nil {
+			return err
+		}
+		n = int(held)
+		for attempts, wait := range waits {
+			asked := wait // a receiver that answered nothing asked for nothing
+			if attempts > 0 {
+				asked = max(wait, retry.MaxAfter)
+			}
+			these := "attempts = ?"
+			if attempts == len(waits)-1 {
+				these = "attempts >= ?"
+			}
+			due, err := t.sql.Update("UPDATE outbox SET due = ? WHERE state = 'pending' AND "+these+" AND due > CASE WHEN coalesce(status, 0) = 0 THEN ? ELSE ? END",
+				millis(now), attempts, millis(now.Add(wait)), millis(now.Add(asked)))
+			if err != nil {
+				return err
+			}
+			n += int(due)
+		}
+		if n == 0 {
+			return nil
+		}
+		return t.sql.Exec("UPDATE lanes SET due = min(due, coalesce((SELECT min(o.due) FROM outbox o WHERE o.state = 'pending' AND o.organization = lanes.organization AND o.receiver = lanes.receiver), due))")
+	})
+	return n, err
 }

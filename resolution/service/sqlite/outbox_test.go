@@ -490,3 +490,41 @@ func BenchmarkDueDeliveries(b *testing.B) {
 		})
 	}
 }
+
+// TestClampDue: what a clock that was ahead put off is due at the next start, and what was
+// put off as it may be stays.
+func TestClampDue(t *testing.T) {
+	waits := []time.Duration{0, 6 * time.Second, 6 * time.Minute}
+	for _, c := range []struct {
+		name     string
+		attempts int
+		status   int
+		late     time.Duration // when it is due, from now
+		want     time.Duration
+	}{
+		{"due", 0, 0, -time.Minute, -time.Minute},
+		{"not tried, an hour ahead", 0, 0, time.Hour, 0},
+		{"as long as it may wait", 1, 0, 6 * time.Second, 6 * time.Second},
+		{"longer", 1, 0, 7 * time.Second, 0},
+		{"as long as a receiver may ask for", 1, 503, 23 * time.Hour, 23 * time.Hour},
+		{"longer than a receiver may ask for", 1, 503, 25 * time.Hour, 0},
+		{"of a longer schedule", 7, 0, 5 * time.Minute, 5 * time.Minute},
+		{"a year ahead", 7, 0, 365 * 24 * time.Hour, 0},
+	} {
+		d := newDesk(t)
+		call := d.callback("a")
+		d.post(call)
+		id := d.delivery(call.WebhookID).ID
+		_, err := d.db.writer.Conn().ExecContext(t.Context(), "UPDATE outbox SET attempts = ?, status = ?, due = ?; UPDATE lanes SET due = (SELECT due FROM outbox)",
+			c.attempts, c.status, millis(d.now.Add(c.late)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := d.ClampDue(t.Context(), d.now, waits)
+		got := d.delivery(call.WebhookID).Due.Sub(d.now)
+		due, _, dueErr := d.DueDeliveries(t.Context(), d.now, 1, state.Scope{Each: 1})
+		if err != nil || dueErr != nil || got != c.want || (n == 1) != (c.want != c.late) || (len(due) == 1 && due[0].ID == id) != (c.want <= 0) {
+			t.Errorf("%s: due in %v, want %v; %d clamped, %d due, %v", c.name, got, c.want, n, len(due), err)
+		}
+	}
+}

@@ -2,11 +2,14 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
@@ -67,5 +70,58 @@ func TestSpaceIsGivenBack(t *testing.T) {
 	})
 	if after > keptPages*4096+full/10 {
 		t.Errorf("the database has %d bytes of %d", after, full)
+	}
+}
+
+// TestLogShrinks: a log that a long read let grow is cut when it can be used again.
+func TestLogShrinks(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir)
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, DatabaseName+"-wal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	reading, err := s.db.reads.BeginTx(t.Context(), nil)
+	if err == nil {
+		err = reading.QueryRowContext(t.Context(), "SELECT count(*) FROM organizations").Scan(new(int))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 600 {
+		if err := s.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grown := size()
+	if err := reading.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := s.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := size(); grown < 32<<20 || after > 17<<20 {
+		t.Errorf("the log had %d bytes, and has %d", grown, after)
+	}
+}
+
+// TestCheckNeedsRoom: where calls would fail for want of disk, the check fails too.
+func TestCheckNeedsRoom(t *testing.T) {
+	s := serve(t, t.TempDir())
+	var pages int
+	err := s.db.writer.Conn().QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages)
+	if err == nil {
+		err = s.db.writer.Conn().QueryRowContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages+4)).Scan(&pages)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(t.Context()); !errors.Is(err, resolution.ErrUnavailable) {
+		t.Errorf("with 16 KiB of room: %v, want ErrUnavailable", err)
 	}
 }

@@ -41,6 +41,7 @@ import (
 	"strings"
 	"time"
 
+	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/leadetl/leadetl/internal/disk"
@@ -103,8 +104,8 @@ var errClosed = fmt.Errorf("%w: the state is closed", resolution.ErrUnavailable)
 
 // pragmas of the writer: foreign keys are enforced; a REPLACE fires the triggers
 // of the ledger too; 16 MiB of pages are cached; the write-ahead log is
-// checkpointed after 16 MiB.
-var pragmas = []string{"foreign_keys(1)", "recursive_triggers(1)", "cache_size(-16384)", "wal_autocheckpoint(4000)"}
+// checkpointed after 16 MiB, and cut to that when a long read let it grow.
+var pragmas = []string{"foreign_keys(1)", "recursive_triggers(1)", "cache_size(-16384)", "wal_autocheckpoint(4000)", "journal_size_limit(16777216)"}
 
 // incremental makes a new database one that can give pages back to the file system.
 // Source: sqlite.org/pragma.html, auto_vacuum.
@@ -258,12 +259,31 @@ func refusal(path string) error {
 	return f.Close()
 }
 
-// unavailable marks an error of the database as temporary, unless its file is damaged.
+// unavailable marks an error of the database as temporary if it passes when its cause does.
+// Any other is a failure of the service.
 func unavailable(err error) error {
-	if err = damaged(err); err == nil || errors.Is(err, state.ErrDamaged) || errors.Is(err, resolution.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case err == nil, errors.Is(err, resolution.ErrUnavailable), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case mayPass(err):
+		return fmt.Errorf("%w: service state: %w", resolution.ErrUnavailable, err)
 	}
-	return fmt.Errorf("%w: service state: %w", resolution.ErrUnavailable, err)
+	return fmt.Errorf("service state: %w", damaged(err))
+}
+
+// mayPass reports whether an error is of a lock, the disk or memory, or that the state is
+// being closed. Source: sqlite.org/rescode.html.
+func mayPass(err error) bool {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return errors.Is(err, sql.ErrConnDone) || strings.HasSuffix(err.Error(), "database is closed") // database/sql has no value for it
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
+		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT:
+		return true
+	}
+	return false
 }
 
 // Close waits for the changes already requested, and releases all resources.
@@ -281,17 +301,28 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
+// Hurry makes changes wait no longer for the lock of another process than a moment. A
+// service that stops calls it.
+func (s *Store) Hurry() { s.db.writer.Conn().SetPatience(hurried) }
+
+// hurried is how long a change waits for a lock after Hurry.
+const hurried = time.Second
+
+// checkedBytes is as much as calls write: where fewer bytes are left on the disk, a smaller
+// change may succeed, and calls fail.
+const checkedBytes = 64 << 10
+
 // Check writes to the database and reads from it. The value differs each time,
 // because SQLite does not write a value that is already there.
-func (s *Store) Check(ctx context.Context, now time.Time) error {
-	var written int64
+func (s *Store) Check(ctx context.Context) error {
+	var written int
 	err := s.db.writer.Write(ctx, func(t *tx) error {
-		return t.sql.Exec("INSERT OR REPLACE INTO meta VALUES ('checked', ?)", now.UnixNano())
+		return t.sql.Exec("INSERT OR REPLACE INTO meta VALUES ('checked', randomblob(?))", checkedBytes)
 	})
 	if err != nil {
 		return err
 	}
-	return unavailable(s.db.reads.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'checked'").Scan(&written))
+	return unavailable(s.db.reads.QueryRowContext(ctx, "SELECT length(value) FROM meta WHERE name = 'checked'").Scan(&written))
 }
 
 // FindDamage reads the whole database and returns state.ErrDamaged if it is damaged. It

@@ -219,7 +219,7 @@ func (in *input) inspectText(u *unpack.Reader, o Options) (sample []byte, rest i
 		return nil, nil, err
 	}
 	in.header, err = csvfile.Inspect(csvfile.Sample{
-		Name: in.URI, Packing: string(in.packing), Bytes: sample, Whole: whole, Encoding: in.encoding, SkipLines: o.SkipLines,
+		Name: in.URI, Packing: string(in.packing), Bytes: sample, Whole: whole, Encoding: in.encoding, SkipLines: o.SkipLines, Wanted: o.Wanted,
 	}, o.Delimiter)
 	if o.AllowEmpty && errors.Is(err, csvfile.ErrEmpty) {
 		err = nil

@@ -50,12 +50,21 @@ func (in *input) matches(match func(string) bool) (places []int) {
 // the names of its columns must not be shown. In Parquet they are names.
 func (f File) NamesMayBeData() bool { return f.Format == formatCSV && rows.MayBeData(f.Columns) }
 
+// delimiterMayBeAnother reports whether the names of the columns of a CSV file have other
+// delimiters inside.
+func (f File) delimiterMayBeAnother() bool {
+	return f.Format == formatCSV && slices.ContainsFunc(f.Columns, func(name string) bool { return strings.ContainsAny(name, ",;|\t") })
+}
+
 // listed is how many columns an error names.
 const listed = 40
 
 // NoColumn returns the error for a file without any of these columns. advice
 // says how to choose others.
 func (f File) NoColumn(advice string, names ...string) error {
+	if f.delimiterMayBeAnother() {
+		advice = "If another character separates its columns, give it with --delimiter, or in a line sep=; before the header. " + advice
+	}
 	e := &FormatError{File: f.URI, Problem: "has no column " + quotedOr(names)}
 	if f.NamesMayBeData() {
 		e.Problem += ": its first line looks like data, not like the names of columns"

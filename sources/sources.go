@@ -35,6 +35,9 @@ const DefaultBatchRows = 8192
 type Options struct {
 	// Delimiter separates CSV fields; 0 detects one of , ; tab | per file.
 	Delimiter byte
+	// Wanted are names of columns of which a list has one. A delimiter that gives such a column is
+	// detected before others.
+	Wanted []string
 	// Encoding is that of CSV files, utf-8, utf-16, windows-1252 or latin-1; empty is UTF-8, without
 	// advice to choose another.
 	Encoding string

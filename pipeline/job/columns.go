@@ -186,6 +186,9 @@ func (c *Columns) addSearchFields(files []sources.File) {
 // names another.
 const keywordsColumn = "keywords"
 
+// IdentifierColumn is the name of the column with the identifiers, or the keywords of searches.
+func (j Job) IdentifierColumn() string { return identifierColumn(j, nil) }
+
 // identifierColumn is the input column that a job's rows are resolved by, as it
 // is spelled among those that are kept.
 func identifierColumn(j Job, kept []string) string {

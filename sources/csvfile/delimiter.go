@@ -1,6 +1,10 @@
 package csvfile
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // delimiters are the candidates of detection, more common ones first.
 var delimiters = []byte{',', ';', '\t', '|'}
@@ -9,24 +13,42 @@ var delimiters = []byte{',', ';', '\t', '|'}
 const detectRecords = 100
 
 // detect finds the delimiter of the text. Among the candidates that split the
-// header, it chooses the one that gives most of the first records as many
+// header, it chooses one that gives a wanted column and fits a record; among these, or without
+// such, the one that gives most of the first records as many
 // fields as the header; among equals, the one that gives the header most
 // fields. If no candidate splits the header, the text has one column, and
 // detect returns a comma.
-func detect(text []byte, whole bool) byte {
-	best, bestFields, bestShare := delimiters[0], 1, -1.0
+func detect(text []byte, whole bool, wanted []string) byte {
+	best := delimited{delimiter: delimiters[0], fields: 1, share: -1}
 	for _, d := range delimiters {
-		fields, share := fit(text, whole, d)
-		if fields > 1 && (share > bestShare || share == bestShare && fields > bestFields) {
-			best, bestFields, bestShare = d, fields, share
+		if found := fit(text, whole, d, wanted); found.fields > 1 && found.isBetter(best) {
+			best = found
 		}
 	}
-	return best
+	return best.delimiter
 }
 
-// fit returns the number of header fields for a delimiter, and the share of the
-// following records with the same number of fields.
-func fit(text []byte, whole bool, delimiter byte) (fields int, share float64) {
+// delimited is a text as a delimiter divides it.
+type delimited struct {
+	delimiter byte
+	fields    int     // of the header
+	share     float64 // of the following records, that have as many fields
+	wanted    bool    // the header has a wanted column
+}
+
+func (d delimited) isBetter(than delimited) bool {
+	switch a, b := d.wanted && d.share > 0, than.wanted && than.share > 0; {
+	case a != b:
+		return a
+	case d.share != than.share:
+		return d.share > than.share
+	}
+	return d.fields > than.fields
+}
+
+// fit divides the first records of a text.
+func fit(text []byte, whole bool, delimiter byte, wanted []string) (d delimited) {
+	d.delimiter = delimiter
 	s := scanner{delimiter: delimiter}
 	records, fitting := 0, 0
 	for len(text) > 0 && records < detectRecords {
@@ -46,20 +68,25 @@ func fit(text []byte, whole bool, delimiter byte) (fields int, share float64) {
 			}
 			s.spans = s.spans[:0]
 		}
+		record := text
 		text = text[f.next:]
-		if fields == 0 {
-			if fields = len(s.spans); fields < 2 {
-				return fields, 0
+		if d.fields == 0 {
+			if d.fields = len(s.spans); d.fields < 2 {
+				return d
+			}
+			for i, span := range s.spans {
+				name := columnName(span.value(record), i)
+				d.wanted = d.wanted || slices.ContainsFunc(wanted, func(w string) bool { return strings.EqualFold(w, name) })
 			}
 			continue
 		}
 		records++
-		if len(s.spans) == fields {
+		if len(s.spans) == d.fields {
 			fitting++
 		}
 	}
-	if records == 0 {
-		return fields, 1
+	if d.share = 1; records > 0 {
+		d.share = float64(fitting) / float64(records)
 	}
-	return fields, float64(fitting) / float64(records)
+	return d
 }

@@ -27,6 +27,8 @@ type Sample struct {
 	Encoding Encoding
 	// SkipLines is how many lines precede the header.
 	SkipLines int
+	// Wanted are names of columns of which the file has one.
+	Wanted []string
 }
 
 // Header describes a file's header line.
@@ -66,7 +68,7 @@ func Inspect(s Sample, delimiter byte) (Header, error) {
 		delimiter = named
 	}
 	if delimiter == 0 {
-		delimiter = detect(text, s.Whole)
+		delimiter = detect(text, s.Whole, s.Wanted)
 	}
 	line := 1 + int64(bytes.Count(s.Bytes[:len(s.Bytes)-len(text)], []byte{'\n'}))
 	scan := scanner{delimiter: delimiter}

@@ -12,6 +12,11 @@ func TestInspect(t *testing.T) {
 		{"semicolon", "id;email\n1;a,b\n", `';' ["id" "email"]`},
 		{"semicolon with decimal commas", "id;price;x\n1;3,50;2,5\n2;1,25;1,5\n", `';' ["id" "price" "x"]`},
 		{"comma in the names, semicolon between them", "name, first;email\nAda;x\nBob;y\n", `';' ["name, first" "email"]`},
+		{"as many commas as semicolons", "email;amount, EUR\nx@y.example;1,50\nz@y.example;2,75\n", `';' ["email" "amount, EUR"]`},
+		{"as many semicolons as commas", "email,a;b\nx@y.example,1;5\n", `',' ["email" "a;b"]`},
+		{"more commas than semicolons", "Email;price, net, EUR\nx@y.example;1,2,3\n", `';' ["Email" "price, net, EUR"]`},
+		{"more bars than tabs", "name|alias|x\temail\na|b|c\tx@y.example\n", `'\t' ["name|alias|x" "email"]`},
+		{"a wanted name that fits no row", "email;a,b\nx,1\ny,2\n", `',' ["email;a" "b"]`},
 		{"tab", "id\temail\n1\tx\n", `'\t' ["id" "email"]`},
 		{"pipe", "id|email\r\n1|x\r\n", `'|' ["id" "email"]`},
 		{"one column", "email\na|b\nx;y\n", `',' ["email"]`},
@@ -59,7 +64,7 @@ func TestInspect(t *testing.T) {
 	}
 	for _, test := range tests {
 		sample := test.text[:min(len(test.text), SampleSize)]
-		h, err := Inspect(Sample{Name: "a.csv", Bytes: []byte(sample), Whole: len(sample) == len(test.text)}, 0)
+		h, err := Inspect(Sample{Name: "a.csv", Bytes: []byte(sample), Whole: len(sample) == len(test.text), Wanted: []string{"email"}}, 0)
 		got := fmt.Sprintf("%q %q", h.Delimiter, h.Columns)
 		if err != nil {
 			got = err.Error()

@@ -171,7 +171,7 @@ func (f *forgetFlags) readInput(ctx context.Context, std cli.Streams, use func(*
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	input, err := wire.OpenInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: std.In})
+	input, err := wire.OpenInput(ctx, f.in, sources.Options{Delimiter: delimiter, Stdin: std.In, Wanted: f.wanted()})
 	if err != nil {
 		return err
 	}
@@ -190,6 +190,17 @@ func (f *forgetFlags) readInput(ctx context.Context, std cli.Streams, use func(*
 
 // kinds are the identifiers that can be forgotten.
 var kinds = []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP}
+
+// wanted are the names that the column of the identifiers may have.
+func (f *forgetFlags) wanted() (names []string) {
+	if f.column != "" {
+		return []string{f.column}
+	}
+	for _, kind := range kinds {
+		names = append(names, string(kind))
+	}
+	return names
+}
 
 // identifiers returns the column that holds the identifiers, and their kind.
 func (f *forgetFlags) identifiers(first sources.File) (column string, kind resolution.Identifier, err error) {

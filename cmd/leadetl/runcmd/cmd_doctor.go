@@ -277,6 +277,9 @@ func (d *checkup) checkInput(ctx context.Context, j job.Job, known bool, store *
 		d.failed("input", cli.UsageError(err))
 		return
 	}
+	if known {
+		options.Wanted = []string{j.IdentifierColumn()}
+	}
 	list, err := wire.OpenInput(ctx, uris, options)
 	if err != nil {
 		d.failed("input", err)

@@ -72,6 +72,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		opened.Add(closeDirectory)
 		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
 	}
+	options.Wanted = []string{settings.IdentifierColumn()}
 	uris := f.in
 	if f.search.isGiven() {
 		if uris, err = f.search.list(&options); err != nil {

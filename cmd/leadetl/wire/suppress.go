@@ -125,6 +125,10 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 	}
 	reading := l.flags.Reading
 	reading.AllowEmpty = true // such a list has no entries
+	reading.Wanted = listNames
+	if len(l.flags.Columns) > 0 {
+		reading.Wanted = l.flags.Columns
+	}
 	list, err := OpenInput(ctx, []string{uri}, reading)
 	if err != nil {
 		return err

@@ -163,14 +163,14 @@ func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCal
 // Find returns the open call of the question with hash h, or ErrNoCall.
 func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.mem.callOf(h) }
 
-// Knows reports whether any match or miss of a scope is stored.
-func (s *Store) Knows(ctx context.Context, of Scope) (known bool, err error) {
+// Knows reports whether any match or miss of a scope is stored, and whether a match is.
+func (s *Store) Knows(ctx context.Context, of Scope) (known, matched bool, err error) {
 	if err := s.flush(); err != nil {
-		return false, err
+		return false, false, err
 	}
-	err = s.reads.QueryRowContext(ctx, `SELECT EXISTS(SELECT 1 FROM answers a JOIN scopes s ON s.id = a.scope
-		WHERE s.service = ? AND s.operation = ? AND a.outcome <> 'refused')`, of.Service, of.Operation).Scan(&known)
-	return known, fault(err)
+	const exists = `EXISTS(SELECT 1 FROM answers a JOIN scopes s ON s.id = a.scope WHERE s.service = ?1 AND s.operation = ?2 AND a.outcome `
+	err = s.reads.QueryRowContext(ctx, "SELECT "+exists+"<> 'refused'), "+exists+"= 'matched')", of.Service, of.Operation).Scan(&known, &matched)
+	return known, matched, fault(err)
 }
 
 // Scopes lists the scopes of all questions. The same key in two scopes is two

@@ -233,7 +233,8 @@ func (w *batchWalk) finish(q int, r result) {
 	k := &w.keys[q]
 	count := func(step int, s *stepAnswer) {
 		if b, is := w.chain.askers[step].(*bought); is && s.call == 0 && s.looked != nil && s.state == answered {
-			b.buyer.Use(*s.looked)
+			key, _ := resolution.CutAddress(w.asked[q])
+			b.buyer.Use(key, *s.looked)
 		}
 	}
 	for _, i := range r.used {

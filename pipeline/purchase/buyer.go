@@ -42,6 +42,7 @@ type Buyer struct {
 	memory          sync.Pool // of *resolution.Answers, for stored answers that were handed over
 	outage          outage
 	refusals        refusals
+	misses          misses
 	unbilled        tries // of a service that bills each request
 	retiring        sync.Once
 	swapped         sync.Once
@@ -105,14 +106,17 @@ func (b *Buyer) Close() {
 	b.working.Wait()
 }
 
-// Refused returns why the service has refused all questions of the run, nil if it
-// has not. It comes after the last Answer: fewer refusals than a run stops for may
+// Refused returns why the service has refused all questions of the run, or has a match for none,
+// nil if neither. It comes after the last Answer: fewer refusals than a run stops for may
 // have been all.
 func (b *Buyer) Refused() error {
 	if err := b.refusals.all(); err != nil {
 		return stopOf(err)
 	}
-	return nil
+	if b.ctx.Err() != nil { // not all were asked
+		return nil
+	}
+	return b.allMissed()
 }
 
 // Spent returns the calls and credits counted so far, those of earlier
@@ -358,6 +362,7 @@ func (b *Buyer) finish(e *entry, a Answer, err error) {
 	}
 	if err == nil {
 		b.counters.Closed(a.Outcome)
+		b.note(e.key, a)
 	}
 	b.inFlight.remove(e, a, err)
 }

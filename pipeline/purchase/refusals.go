@@ -153,7 +153,7 @@ func (c *call) isMiss404(f *resolution.CallError) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.known && !r.looked {
-		known, err := b.remote.Answers.Knows(context.WithoutCancel(b.ctx), b.scope)
+		known, _, err := b.remote.Answers.Knows(context.WithoutCancel(b.ctx), b.scope)
 		if err != nil {
 			return false, err
 		}

@@ -45,6 +45,8 @@ type Remote struct {
 	// Name says who is asked, as stored answers know it: the service's
 	// address without a slash at its end.
 	Name string
+	// Address is where it is, for people; "" is Name.
+	Address string
 	// Through names the proxy that calls go by, such as "the proxy of
 	// HTTPS_PROXY", without its address; "" when they go straight.
 	Through string
@@ -252,8 +254,8 @@ type Calls interface {
 type Answers interface {
 	Place(ctx context.Context, q answers.Question, a answers.Answer, placed func()) error
 	Put(ctx context.Context, q answers.Question, a answers.Answer) error
-	// Knows reports whether any match or miss of a scope is stored.
-	Knows(ctx context.Context, scope answers.Scope) (bool, error)
+	// Knows reports whether any match or miss of a scope is stored, and whether a match is.
+	Knows(ctx context.Context, scope answers.Scope) (known, matched bool, err error)
 }
 
 // Ledger says what a run has spent, and what may have been billed. It is read before

@@ -108,11 +108,12 @@ func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []st
 	})
 }
 
-// Use counts a settled answer of Look to a question that the run asks.
-func (b *Buyer) Use(l Looked) {
+// Use counts a settled answer of Look to a question that the run asks about a key.
+func (b *Buyer) Use(key string, l Looked) {
 	b.counters.Asked(1)
 	b.countLooked(l.Decision == UseStored)
 	b.counters.Closed(l.Outcome)
+	b.note(key, l.Answer)
 }
 
 // countLooked counts a question that needs no call: its answer is stored, or it gets none.

@@ -51,7 +51,7 @@ func TestLookAtACallInFlight(t *testing.T) {
 	if l := look(); l.Decision != UseStored {
 		t.Errorf("after it: %+v", l)
 	} else {
-		b.Use(l)
+		b.Use("", l)
 	}
 	after := b.counters.Snapshot()
 	if asked, closed, stored := after.Asked-before.Asked, after.Closed-before.Closed, after.Stored-before.Stored; asked != 1 || closed != 1 || stored != 1 {

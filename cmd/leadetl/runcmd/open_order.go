@@ -270,7 +270,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	step.Question = request.Question
 	remote := f.remote
 	r := &purchase.Remote{
-		Name: e.Name, Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,
+		Name: e.Name, Address: e.Base(), Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,
 		RefreshMatch: time.Duration(s.refresh), RefreshNoMatch: time.Duration(s.refreshNoMatch), RetryBills: e.RetryBills, Strict: s.strict,
 		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: remote.maxDuration},
 		Price:    purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later, Special: e.Price.Rules},

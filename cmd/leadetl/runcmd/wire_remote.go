@@ -212,7 +212,7 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, pla
 	defer func() { opened.CloseOn(&err) }()
 	op, asked := j.Operation, cmp.Or(f.asked, exchange.NewAsked(j.NetworkHosts))
 	r = &purchase.Remote{
-		Read: new(client.Reader).Read, Check: client.CheckerOf(asked), Name: f.name(), Concurrency: f.concurrency,
+		Read: new(client.Reader).Read, Check: client.CheckerOf(asked), Name: f.name(), Address: f.resolver, Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/rows"
 )
 
@@ -25,6 +26,7 @@ type Reader struct {
 	skip    int64   // rows to leave out first
 	counted bool    // the rows of the files were counted by Survey
 
+	told   int64        // of read, to who watches; -1 before the first batch
 	before int64        // stored bytes of the finished files
 	read   atomic.Int64 // before, plus what the rows of current take so far
 	total  int64
@@ -42,7 +44,7 @@ func (l *List) Reader(columns []string) (*Reader, error) {
 			return nil, &FormatError{File: in.URI, Problem: "has been read already", Advice: "Save it to a file and name that"}
 		}
 	}
-	r := &Reader{columns: columns, maxRows: l.options.BatchRows, total: l.total()}
+	r := &Reader{columns: columns, maxRows: l.options.BatchRows, total: l.total(), told: -1}
 	if l.options.Sample > 0 {
 		r.sample = &sample{size: l.options.Sample}
 	}
@@ -79,7 +81,22 @@ func (r *Reader) Next(ctx context.Context, maxRows int) (*Batch, error) {
 		r.err = err
 		r.release()
 	}
+	r.tell(progress.Of(ctx))
 	return batch, err
+}
+
+// tell tells who watches how many bytes were read.
+func (r *Reader) tell(work *progress.Work) {
+	if work == nil {
+		return
+	}
+	read, total := r.Position()
+	if r.told < 0 {
+		work.Expect(total)
+		r.told = 0
+	}
+	work.Done(read - r.told)
+	r.told = read
 }
 
 func (r *Reader) batch(ctx context.Context, maxRows int) (*Batch, error) {

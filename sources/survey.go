@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/internal/unpack"
 	"github.com/leadetl/leadetl/sources/csvfile"
@@ -49,7 +50,9 @@ func (l *List) Survey(ctx context.Context, file int, every int64) (s Survey, err
 	if in.Format == formatParquet {
 		return surveyParquet(ctx, &in, every)
 	}
-	f, err := openText(ctx, &in, nil, func(int64) {})
+	work, told := progress.Of(ctx), int64(0)
+	work.Expect(in.Size)
+	f, err := openText(ctx, &in, nil, func(read int64) { work.Done(read - told); told = read })
 	if err != nil {
 		return s, err
 	}

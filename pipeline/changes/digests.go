@@ -18,6 +18,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 	"github.com/zeebo/xxh3"
 
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/spill"
 )
 
@@ -98,7 +99,9 @@ func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 // read adds an entry for each row of the sides but the suppressed ones.
 func (d *digesting) read(ctx context.Context, sides []*side) error {
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(workers())
+	watched := progress.Of(ctx)
 	for number, s := range sides {
+		watched.Expect(s.rows)
 		for i := range s.groups {
 			work.Go(func(ctx context.Context) error {
 				if err := ctx.Err(); err != nil {
@@ -108,6 +111,7 @@ func (d *digesting) read(ctx context.Context, sides []*side) error {
 				if err != nil {
 					return err
 				}
+				watched.Done(s.groups[i].rows)
 				return d.add(rows, s.groups[i].from, number)
 			})
 		}

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/pipeline/journal"
 )
 
@@ -46,9 +48,22 @@ func (s *storage) Read() ([]byte, error) {
 			names = append(names, name)
 		}
 	}
-	records, err := s.run.folder.GetAll(s.ctx, names)
-	return bytes.Join(append([][]byte{header}, records...), nil), err
+	work := progress.Of(s.ctx)
+	work.Expect(int64(len(names)))
+	lines := header
+	for some := range slices.Chunk(names, recordsAtOnce) {
+		records, err := s.run.folder.GetAll(s.ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, bytes.Join(records, nil)...)
+		work.Done(int64(len(some)))
+	}
+	return lines, nil
 }
+
+// recordsAtOnce is how many records of parts are read before they count as read.
+const recordsAtOnce = 256
 
 // Begin writes the records of parts, and then the job, which makes them count.
 func (s *storage) Begin(lines []byte) error {

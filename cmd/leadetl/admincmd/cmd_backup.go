@@ -1,6 +1,7 @@
 package admincmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/resolution/service/backup"
@@ -47,7 +49,12 @@ copy. Keep a copy of it elsewhere, once.`,
 			if keep < 0 {
 				return cli.UsageError(fmt.Errorf("--keep %d is less than 0", keep))
 			}
-			size, err := backup.Write(c.Context(), a.state, file)
+			ctx, stop, err := watch(c.Context(), std, "backing up")
+			if err != nil {
+				return err
+			}
+			size, err := backup.Write(ctx, a.state, file)
+			stop()
 			if errors.Is(err, backup.ErrExists) {
 				return cli.UsageError(err)
 			}
@@ -81,13 +88,28 @@ any more, a revoked key is valid again, a new key is unknown.`,
 			if err := wire.CheckState(a.state); err != nil {
 				return err
 			}
-			r, err := backup.Restore(c.Context(), args[0], a.state, a.now())
+			ctx, stop, err := watch(c.Context(), std, "restoring")
+			if err != nil {
+				return err
+			}
+			r, err := backup.Restore(ctx, args[0], a.state, a.now())
+			stop()
 			if err != nil {
 				return wire.StateError(err)
 			}
 			return printRestored(std.Out, r)
 		},
 	})
+}
+
+// watch shows how far a copy is until stop is called.
+func watch(ctx context.Context, std cli.Streams, what string) (counting context.Context, stop func(), err error) {
+	log, err := cli.NewLogger(std.Err, "text", "info")
+	if err != nil {
+		return nil, nil, err
+	}
+	counting, stop = runview.Display{Terminal: std.Err, Log: log}.Work(ctx, what, "byte")
+	return counting, stop, nil
 }
 
 // printRestored prints the result of a restore, with a line for each thing that

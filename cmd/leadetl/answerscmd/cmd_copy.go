@@ -79,6 +79,16 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	ctx, stop, err := watch(ctx, std, "copying", "answer", true)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if counts, ok := from.(source); ok {
+		if err := expect(ctx, counts, f); err != nil {
+			return err
+		}
+	}
 	var all answers.Taken
 	for _, of := range scopes {
 		if !f.Selects(of) {
@@ -88,12 +98,13 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 		if err != nil {
 			return err
 		}
-		taken, err := to.Take(ctx, of, from.Sorted(ctx, of), calls)
+		taken, err := to.Take(ctx, of, counted(ctx, from.Sorted(ctx, of)), calls)
 		all.Add(taken)
 		if err != nil {
 			return err
 		}
 	}
+	stop()
 	_, err = fmt.Fprintf(std.Out, "%s and %s copied\n", figures.Plural(int(all.Answers), "answer"), figures.Plural(int(all.Calls), "open call"))
 	return err
 }

@@ -39,10 +39,18 @@ owner can read the file, and an interrupted export writes no file.`,
 			}
 			f.Bodies = true
 			return at.read(c.Context(), std, func(s source) error {
-				if out == "" {
-					return answers.Export(std.Out, exported(c.Context(), s, f))
+				ctx, stop, err := watch(c.Context(), std, "exporting", "answer", out != "" || !cli.IsTerminal(std.Out))
+				if err != nil {
+					return err
 				}
-				return exportFile(out, exported(c.Context(), s, f))
+				defer stop()
+				if err := expect(ctx, s, f); err != nil {
+					return err
+				}
+				if out == "" {
+					return answers.Export(std.Out, exported(ctx, s, f))
+				}
+				return exportFile(out, exported(ctx, s, f))
 			})
 		},
 	}))
@@ -59,7 +67,7 @@ func exported(ctx context.Context, from source, f answers.Filter) iter.Seq2[answ
 			yield(answers.Line{}, err)
 			return
 		}
-		for i, err := range from.List(ctx, f) {
+		for i, err := range counted(ctx, from.List(ctx, f)) {
 			if !yield(answers.Line{Item: i}, err) {
 				return
 			}

@@ -95,7 +95,7 @@ a new one could be billed again. --even-open deletes them too.`,
 	return c
 }
 
-func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) error {
+func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) (err error) {
 	ways := 0
 	for _, given := range []bool{len(f.files) > 0, len(f.in) > 0, len(f.hashes) > 0, f.olderThan > 0} {
 		if given {
@@ -105,6 +105,15 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) error {
 	if ways != 1 {
 		return cli.UsageError(errors.New("say what to forget with one of --file, --in, --key-hash and --older-than"))
 	}
+	unit := "answer"
+	if len(f.in) > 0 {
+		unit = "byte" // of the input
+	}
+	ctx, stop, err := watch(ctx, std, "forgetting", unit, true)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if objects.Is(f.stored.state) {
 		return f.forgetOnS3(ctx, std)
 	}

@@ -54,7 +54,7 @@ func (e *eraser) eraseNamed(ctx context.Context, who *suppression.Finder) error 
 		questions = questions[:0]
 		return err
 	}
-	for item, err := range e.store.List(ctx, answers.Filter{Bodies: true}) {
+	for item, err := range counted(ctx, e.store.List(ctx, answers.Filter{Bodies: true})) {
 		if err == nil && (who.Names(item.Key) || namesIn(item.Body, who)) {
 			err = add(item.Hash)
 		}

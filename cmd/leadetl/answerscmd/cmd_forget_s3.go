@@ -95,7 +95,7 @@ func (f *forgetFlags) choices(ctx context.Context, std cli.Streams, e *eraser, s
 			if err != nil {
 				return err
 			}
-			found, err := about.foundAmong(state.List(ctx, answers.Filter{Bodies: true}), hashes)
+			found, err := about.foundAmong(counted(ctx, state.List(ctx, answers.Filter{Bodies: true})), hashes)
 			hashes = append(hashes, found...)
 			return err
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/sinks"
@@ -89,10 +90,12 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 	if f.out == "" {
 		return cli.UsageError(errors.New("no --out; name a folder for the changes"))
 	}
-	log, err := cli.NewLogger(std.Err, "text", "warn")
+	log, err := cli.NewLogger(std.Err, "text", "info")
 	if err != nil {
 		return err
 	}
+	ctx, stop := runview.Display{Terminal: std.Err, Log: log, Quiet: f.quiet}.Work(ctx, "comparing", "row")
+	defer stop()
 	store, err := f.s3.Open(ctx, log)
 	if err != nil {
 		return cli.UsageError(err)
@@ -129,6 +132,7 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 			return err
 		}
 	}
+	stop()
 	if !f.quiet {
 		if _, err := fmt.Fprintln(std.Out, made); err != nil {
 			return err

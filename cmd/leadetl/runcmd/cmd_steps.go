@@ -253,11 +253,15 @@ func (f *stepFlags) do(ctx context.Context, operation string, std cli.Streams, d
 
 // survey counts the rows of this process's files, and divides if it was the last.
 func (f *stepFlags) survey(ctx context.Context, r *opened, std cli.Streams) error {
+	ctx, stop := f.display(r.run.Log, std).Work(ctx, "counting", "byte")
+	defer stop()
 	counting := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(f.workers)
 	for _, file := range f.share(r.Files()) {
 		counting.Go(func(ctx context.Context) error { return r.Survey(ctx, file) })
 	}
-	if err := counting.Wait(); err != nil {
+	err := counting.Wait()
+	stop()
+	if err != nil {
 		return err
 	}
 	if r.Finished() {
@@ -311,7 +315,9 @@ func (f *stepFlags) part(ctx context.Context, r *opened, std cli.Streams) error 
 // finish publishes the dataset, and ends as a run does.
 func (f *stepFlags) finish(ctx context.Context, r *opened, std cli.Streams) error {
 	started := time.Now()
+	ctx, stop := f.display(r.run.Log, std).Work(ctx, "finishing", "part")
 	result, err := r.Finish(ctx)
+	stop()
 	if errors.As(err, new(*pipeline.MissingError)) {
 		return err
 	}

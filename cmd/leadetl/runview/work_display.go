@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -14,7 +15,7 @@ import (
 // bytesUnit is the unit of work that is counted in bytes.
 const bytesUnit = "byte"
 
-// Work shows how far a command is until stop is called: what it does, the share that is
+// Work shows how far a command is until stop is first called: what it does, the share that is
 // done, how much, how fast, and the time left. unit is the noun for one of what is
 // counted: row, answer, file, byte. The work is counted in the returned context.
 func (d Display) Work(ctx context.Context, what, unit string) (counting context.Context, stop func()) {
@@ -24,10 +25,10 @@ func (d Display) Work(ctx context.Context, what, unit string) (counting context.
 	w := &workWatcher{what: what, unit: unit, started: time.Now()}
 	counting = progress.In(ctx, &w.work)
 	if cli.IsTerminal(d.Terminal) {
-		return counting, drawBar(d.Terminal, 24, func(columns int) string { return fit(w.line(time.Now()), columns) },
-			func() (done, of int64) { done, of, _ = w.work.Now(); return done, of })
+		return counting, sync.OnceFunc(drawBar(d.Terminal, 24, func(columns int) string { return fit(w.line(time.Now()), columns) },
+			func() (done, of int64) { done, of, _ = w.work.Now(); return done, of }))
 	}
-	return counting, every(logEvery, func() { w.log(d.Log, time.Now()) })
+	return counting, sync.OnceFunc(every(logEvery, func() { w.log(d.Log, time.Now()) }))
 }
 
 // workWatcher reads the state of the work of a command repeatedly.

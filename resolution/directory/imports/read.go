@@ -12,7 +12,6 @@ import (
 
 	"github.com/leadetl/leadetl/internal/inorder"
 	"github.com/leadetl/leadetl/internal/jsonlist"
-	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/spreadsheet"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
@@ -133,14 +132,8 @@ func (b *batches[B]) read(ctx context.Context, files *sources.List, want Columns
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	work, counted := progress.Of(ctx), int64(0)
-	_, total := reader.Position()
-	work.Expect(total)
 	for !b.stopped.Load() {
 		next, err := reader.Next(ctx, 0)
-		read, _ := reader.Position()
-		work.Done(read - counted)
-		counted = read
 		if err == io.EOF {
 			return nil
 		}

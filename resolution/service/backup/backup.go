@@ -22,6 +22,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
 
@@ -142,11 +143,16 @@ func copyDatabase(ctx context.Context, source, target string) (err error) {
 	if err := c.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil { // the transaction begins
 		return err
 	}
-	return c.Raw(func(source any) error { return copyPages(ctx, source, groupcommit.URI(target)) })
+	var pages, pageSize int64
+	if err := c.QueryRowContext(ctx, "SELECT page_count, page_size FROM pragma_page_count, pragma_page_size").Scan(&pages, &pageSize); err != nil {
+		return err
+	}
+	progress.Of(ctx).Expect(pages * pageSize)
+	return c.Raw(func(source any) error { return copyPages(ctx, source, groupcommit.URI(target), pages, pageSize) })
 }
 
 // copyPages copies from a connection of the driver to a database.
-func copyPages(ctx context.Context, source any, target string) error {
+func copyPages(ctx context.Context, source any, target string, pages, pageSize int64) error {
 	from, ok := source.(interface {
 		NewBackup(string) (*driversqlite.Backup, error)
 	})
@@ -158,7 +164,10 @@ func copyPages(ctx context.Context, source any, target string) error {
 		return err
 	}
 	for more := true; more; {
+		step := min(pages, pagesAtOnce)
 		if more, err = b.Step(pagesAtOnce); err == nil {
+			progress.Of(ctx).Done(step * pageSize)
+			pages -= step
 			err = ctx.Err()
 		}
 		if err != nil {

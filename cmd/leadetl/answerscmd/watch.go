@@ -1,0 +1,50 @@
+package answerscmd
+
+import (
+	"context"
+	"iter"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
+	"github.com/leadetl/leadetl/internal/progress"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// watch shows how much is done until stop is called, which may be called twice. A
+// command that prints on the same terminal shows nothing else.
+func watch(ctx context.Context, std cli.Streams, what, unit string, shown bool) (counting context.Context, stop func(), err error) {
+	log, err := cli.NewLogger(std.Err, "text", "info")
+	if err != nil {
+		return nil, nil, err
+	}
+	counting, stop = runview.Display{Terminal: std.Err, Log: log, Quiet: !shown}.Work(ctx, what, unit)
+	return counting, stop, nil
+}
+
+// expect counts the answers that a filter selects, for who watches.
+func expect(ctx context.Context, from source, f answers.Filter) error {
+	work := progress.Of(ctx)
+	if work == nil {
+		return nil
+	}
+	stat, err := from.Stat(ctx)
+	for _, t := range stat.Tallies {
+		if f.Selects(t.Scope) {
+			work.Expect(t.Answers)
+		}
+	}
+	return err
+}
+
+// counted counts the answers of a sequence as done.
+func counted(ctx context.Context, all iter.Seq2[answers.Item, error]) iter.Seq2[answers.Item, error] {
+	return func(yield func(answers.Item, error) bool) {
+		work := progress.Of(ctx)
+		for i, err := range all {
+			if !yield(i, err) {
+				return
+			}
+			work.Done(1)
+		}
+	}
+}

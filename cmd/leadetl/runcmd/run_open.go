@@ -57,6 +57,13 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if state.Objects != nil && f.turn.Name != "" {
 		state.Objects.HeldBy(f.turn)
 	}
+	if f.planning && state.Objects == nil {
+		var remove func() error
+		if state.Folder, remove, err = wire.StateToPlan(state.Folder); err != nil {
+			return nil, nil, cli.UsageError(wire.FolderError("state", err))
+		}
+		opened.Add(remove)
+	}
 	run = &job.Run{
 		Job: settings, StateDir: state.Folder, StateName: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
 		Log: log, Progress: &stats.Progress{},

@@ -57,9 +57,27 @@ func (s *Service) Serve(ctx context.Context, on Listeners) error {
 	return running.Run(ctx, listeners...)
 }
 
-// begin requeues the jobs that an earlier process left, and reads the
-// credentials.
+// begin takes up what an earlier process left, and reads the credentials. Where the state is
+// damaged there, the service starts all the same, and /readyz says why it gets no calls.
 func (s *Service) begin(ctx context.Context) error {
+	err := s.takeUp(ctx)
+	if errors.Is(err, state.ErrDamaged) {
+		s.log.Error("cannot take up callbacks and searches of an earlier run", "error", err)
+		s.setDamaged(true)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.roster.Refresh(ctx); err != nil {
+		return err
+	}
+	return s.roster.Check()
+}
+
+// takeUp makes due what a clock that was ahead put off, and requeues the jobs that an earlier
+// process left.
+func (s *Service) takeUp(ctx context.Context) error {
 	early, err := s.state.ClampDue(ctx, s.now(), s.sender.LongestWaits())
 	if err != nil {
 		return err
@@ -68,16 +86,15 @@ func (s *Service) begin(ctx context.Context) error {
 		s.log.Warn("the clock was ahead when callbacks or searches were postponed; they are due now", "count", early)
 	}
 	n, err := s.state.RequeueLeased(ctx)
-	if err != nil {
-		return err
-	}
-	if n > 0 {
+	if err == nil && n > 0 {
 		s.log.Info("keyword searches of an earlier run are queued again", "jobs", n)
 	}
-	if err := s.roster.Refresh(ctx); err != nil {
-		return err
-	}
-	return s.roster.Check()
+	return err
+}
+
+func (s *Service) setDamaged(damaged bool) {
+	s.health.SetDamaged(damaged)
+	s.metrics.SetDamaged(damaged)
 }
 
 // tasks are what runs beside the requests. A kill loses the counts of requests
@@ -104,8 +121,7 @@ func (s *Service) findDamage(ctx context.Context) error {
 	err := s.state.FindDamage(ctx)
 	damaged := errors.Is(err, state.ErrDamaged)
 	if err == nil || damaged {
-		s.health.SetDamaged(damaged)
-		s.metrics.SetDamaged(damaged)
+		s.setDamaged(damaged)
 	}
 	return err
 }

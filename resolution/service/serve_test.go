@@ -399,7 +399,8 @@ func TestStopsWhileLocked(t *testing.T) {
 	f.must(err)
 	f.post(enrichment, askAda) // counted, and to be stored
 	began := time.Now()
-	_ = errors.Join(stop(), kept.Close())
+	f.must(stop())
+	f.must(kept.Close())
 	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("it ended after %v", took)
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
 // Listener is one listener of a service with what answers on it.
@@ -122,15 +124,25 @@ func (s *Service) Run(ctx context.Context, on ...Listener) error {
 	s.Hurry()
 	last, over := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer over()
-	if returned := s.Return(last); returned != nil {
-		err = errors.Join(err, fmt.Errorf("give jobs back: %w", returned))
-	}
+	err = errors.Join(err, s.late("give jobs back", s.Return(last)))
 	for _, v := range servers[1:] { // it answered /readyz until now
 		err = errors.Join(err, v.Shutdown(deadline))
 	}
 	stop()
 	upkeep.Wait()
-	return errors.Join(err, s.End(last))
+	return errors.Join(err, s.late("store the counts of requests", s.End(last)))
+}
+
+// late logs that the last changes were not possible in time, such as under the lock of another
+// process: the next start does them, or does without. Other errors are returned.
+func (s *Service) late(what string, err error) error {
+	if err == nil || wire.MayPass(err) {
+		if err != nil {
+			s.Log.Warn("stopped before it was possible to "+what, "error", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // repeat runs a task until ctx ends. It logs the first of consecutive errors, and

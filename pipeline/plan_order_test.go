@@ -506,3 +506,23 @@ func TestPlanAsksAgainWhoWasPassedOver(t *testing.T) {
 		t.Errorf("asked %v", calls)
 	}
 }
+
+// TestPlanOfFewMatches: what a resolver with a min_match is asked is at most its keys, once they are
+// more than decide about it.
+func TestPlanOfFewMatches(t *testing.T) {
+	says := map[string]func(string) string{"a": share("", 100, ""), "b": share("", 100, "")}
+	for _, c := range []struct {
+		keys   int
+		atMost bool
+		calls  int // to a
+	}{{1000, false, 1000}, {1001, true, 1000}} {
+		s := newSeveral(t, "", says, "a", "b")
+		s.order.Steps[0].MinMatch = 0.5
+		s.people(t, 0, c.keys)
+		p := s.planned(t)
+		calls, _ := s.runs(t)
+		if a := p.Resolvers[0]; a.Keys != int64(c.keys) || a.AtMost != c.atMost || calls["a"] != c.calls {
+			t.Errorf("%+v of %d keys, at most %t; %d calls, want %d", a, c.keys, a.AtMost, calls["a"], c.calls)
+		}
+	}
+}

@@ -153,8 +153,12 @@ func TestDamage(t *testing.T) {
 			return slices.Concat(text[:at], text[min(at+512*(1+r.Int64N(4)), size):])
 		}},
 	}
+	tries := 400
+	if testing.Short() {
+		tries = 100
+	}
 	for _, kind := range kinds {
-		for range 400 {
+		for range tries {
 			at := r.Int64N(size)
 			must(t, os.WriteFile(in.Path("log"), kind.damage(at), 0o600))
 			got, err := read(in, "log", appendlog.First)

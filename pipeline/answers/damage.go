@@ -40,14 +40,22 @@ func Inspect(ctx context.Context, dir string) (found Inspection, err error) {
 	if err != nil {
 		return found, err
 	}
-	if inUse, err := filelock.InUse(dir); err != nil || inUse {
-		return found, errors.Join(err, fmt.Errorf("%s: %w", dir, filelock.ErrLocked))
+	logs, err := logsIn(disk.Dir(dir))
+	if err != nil {
+		return found, err
 	}
 	if !Exist(dir) {
-		if logs, err := logsIn(disk.Dir(dir)); err != nil || len(logs) > 0 {
-			return Inspection{Damages: []error{errors.Join(err, appendlog.Missing(path))}}, nil
+		if len(logs) > 0 {
+			return Inspection{Damages: []error{appendlog.Missing(path)}}, nil
 		}
 		return found, fmt.Errorf("%s: %w", dir, ErrNone)
+	}
+	inUse, err := filelock.InUse(dir)
+	if err == nil && inUse {
+		err = fmt.Errorf("%s: %w", dir, filelock.ErrLocked)
+	}
+	if err != nil {
+		return found, err
 	}
 	if damage := checkDatabase(ctx, path); damage != nil {
 		return Inspection{Damages: []error{damage}}, nil

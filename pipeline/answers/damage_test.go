@@ -74,6 +74,10 @@ func TestDamage(t *testing.T) {
 		"no -wal":            func(f files) { delete(f, databaseName+"-wal"); delete(f, databaseName+"-shm") },
 		"a piece is missing": func(f files) { n, x := log(f), at(f[log(f)])/512*512; f[n] = append(f[n][:x:x], f[n][x+512:]...) },
 	}
+	tries := 6
+	if testing.Short() {
+		tries = 2
+	}
 	for _, c := range []struct{ moved, logged int }{{0, 60}, {50, 60}} {
 		dir := t.TempDir()
 		answered, open := leaveKilled(t, dir, c.moved, c.logged)
@@ -85,7 +89,7 @@ func TestDamage(t *testing.T) {
 			must(t, err)
 		}
 		for kind, damage := range kinds {
-			for try := range 6 {
+			for try := range tries {
 				t.Run(fmt.Sprintf("%s, %d in the database, %d", kind, c.moved, try), func(t *testing.T) {
 					damaged := files{}
 					for name, text := range whole {

@@ -60,7 +60,8 @@ datasets keep there. It says whether the state is whole and what is lost, and
 exits with 0 or 1. With --repair it sets damaged files of a folder aside, keeps
 all that can be read, and counts what is lost as spent.`,
 		Example: `  leadetl doctor --job nightly.yaml
-  leadetl doctor enrichment --in s3://leads/lists/ --resolver https://leads.example`,
+  leadetl doctor enrichment --in s3://leads/lists/ --resolver https://leads.example
+  leadetl doctor --state s3://leads/state/`,
 		Annotations: cli.ExitCodes(map[int]string{
 			cli.ExitDone: "all checks passed", cli.ExitUsage: "a check failed that a person has to correct",
 			cli.ExitBudget: "the account has no credits", cli.ExitTryAgain: "the service or S3 is out of reach", cli.ExitInterrupted: "interrupted",
@@ -442,6 +443,9 @@ func isAboutState(flags *pflag.FlagSet, args []string) bool {
 func (d *checkup) examineState(ctx context.Context, repair bool) error {
 	if objects.Is(d.flags.state) {
 		return d.examineObjects(ctx, repair)
+	}
+	if _, err := os.Stat(d.flags.state); err != nil {
+		return cli.UsageError(wire.FolderError("state", err))
 	}
 	if err := d.checkState(); err != nil {
 		return err

@@ -123,6 +123,12 @@ func TestDoctorOfState(t *testing.T) {
 			}
 		})
 	}
+	if out, code := doctor(t, "--state", t.TempDir()); code != 0 || !strings.Contains(out, "none are stored") {
+		t.Errorf("an empty state: %d\n%s", code, out)
+	}
+	if out, code := doctor(t, "--state", filepath.Join(t.TempDir(), "none")); code != 2 || !strings.Contains(out, "none") {
+		t.Errorf("no state: %d\n%s", code, out)
+	}
 	if out, code := doctor(t, "email_to_hem", "--repair"); code != 2 || !strings.Contains(out, "--state alone") {
 		t.Errorf("a repair of no state: %d\n%s", code, out)
 	}

@@ -25,7 +25,7 @@ type Health struct {
 
 const (
 	// checkEvery bounds how often the state is checked, because anyone may ask.
-	checkEvery = time.Second
+	checkEvery = 250 * time.Millisecond
 	// checkTimeout is how long a check waits for its turn.
 	checkTimeout = 2 * time.Second
 )

@@ -66,3 +66,31 @@ func TestTakeOverWithOldLists(t *testing.T) {
 	}
 	must(t, first.Answers.Close())
 }
+
+// TestListLacksOlderSegment: what a number says must exist is read by its name, not by the list.
+func TestListLacksOlderSegment(t *testing.T) {
+	s3test.Setenv(t)
+	t.Setenv("AWS_CA_BUNDLE", "")
+	lists := &oldLists{store: s3test.NewMemory(nil)}
+	open := func() *State {
+		s, err := Open(objects.New(t.Context(), objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
+			Host: "host", HTTP: lists, Random: func() float64 { return 0 },
+		}}), "s3://leads/state/")
+		must(t, err)
+		return s
+	}
+	first := takeOver(t, t.Context(), open(), t.TempDir(), "night")
+	for _, key := range []string{"a", "b", "c"} {
+		_, err := first.Answers.Intent(t.Context(), question(key), answers.Send{Run: "night", At: noon})
+		must(t, err)
+	}
+	lists.lacks = segmentName(first.log.next - 2)
+	next := takeOver(t, t.Context(), open(), t.TempDir(), "night")
+	for _, key := range []string{"a", "b", "c"} {
+		if f := next.find(t, t.Context(), key); f.Open != answers.Unknown {
+			t.Errorf("the call of %s is %q", key, f.Open)
+		}
+	}
+	must(t, next.Answers.Close())
+	must(t, first.Answers.Close())
+}

@@ -69,23 +69,18 @@ func segmentName(number int64) string { return fmt.Sprintf("log/%012d.seg", numb
 const readAtOnce = 16
 
 // readSegments reads the segments of a log with numbers from one on, as far as a listing
-// has them.
+// has them. What is before the last of these exists, also where the listing lacks it.
 func (s *State) readSegments(ctx context.Context, of answers.Scope, from int64) ([]segment, error) {
-	var infos []objects.Info
+	below := from
 	for info, err := range s.store.List(ctx, s.folder(of).Below("log/")) {
 		if err != nil {
 			return nil, err
 		}
-		number, ok := segmentNumber(info)
-		if !ok || number < from {
-			continue
+		if number, ok := segmentNumber(info); ok {
+			below = max(below, number+1)
 		}
-		if want := from + int64(len(infos)); number != want {
-			return nil, fmt.Errorf("%w: %s is missing", ErrDamaged, s.folder(of).Below(segmentName(want)))
-		}
-		infos = append(infos, info)
 	}
-	return s.readAll(ctx, from, infos)
+	return s.segmentsBelow(ctx, of, from, below)
 }
 
 // segmentsBelow reads the segments of a log with numbers from one on and below another one,

@@ -1,11 +1,26 @@
 package answers
 
+import "github.com/leadetl/leadetl/internal/format"
+
 // schemaFormat is the number of the schema. It grows when the schema changes.
 const schemaFormat = 5
 
 // ExportFirst is the advice about a state in another format.
 const ExportFirst = "with the program that wrote it, finish its runs and write its answers to a file with leadetl answers export; " +
 	"then read them into a new state with leadetl answers import"
+
+// RunsFormat is the number of the format of what a state keeps beside answers: journals and the
+// files beside them, runs in windows, and nights. It grows with every change of any of them.
+// The number 1 is taken.
+const RunsFormat = 2
+
+// MarkedFolders are the folders of a state that have this format.
+var MarkedFolders = []string{"runs", "nights"}
+
+// StateMark is the mark of a state, but for how it is read and written.
+func StateMark(where string) format.Mark {
+	return format.Mark{Where: where, Reads: RunsFormat, Advice: ExportFirst}
+}
 
 // Times are milliseconds since 1970 UTC; a hash is a Question's. Rows with a
 // random key are small, and answers with their bodies are appended to another

@@ -5,20 +5,21 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
 // Folder is a Storage in a folder on a disk.
 type Folder struct {
-	In  disk.Folder
-	log *appendlog.Log // after Begin
+	In   disk.Folder
+	mark format.Mark    // of the state; without Get there is none
+	log  *appendlog.Log // after Begin
 }
 
 // NewFolder names the folder of the dataset at out, in a state folder; it
@@ -29,7 +30,7 @@ func NewFolder(stateDir, out string) (*Folder, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(name))
-	return &Folder{In: disk.Dir(filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8])))}, nil
+	return &Folder{In: disk.Dir(filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))), mark: StateMark(stateDir)}, nil
 }
 
 // DatasetName is what tells a dataset from others: the URI of one on S3, else
@@ -41,11 +42,7 @@ func DatasetName(out string) (string, error) {
 	return filepath.Abs(out)
 }
 
-const (
-	logName = "journal.log"
-	// olderName is the journal of an earlier version.
-	olderName = "journal.jsonl"
-)
+const logName = "journal.log"
 
 // String is the path of the journal.
 func (f *Folder) String() string { return f.In.Path(logName) }
@@ -56,12 +53,7 @@ func (f *Folder) Read() (lines []byte, err error) {
 		lines = append(lines, group...)
 		return nil
 	})
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if _, older := f.In.ReadFile(olderName); older == nil {
-			err = fmt.Errorf("%s was written by an earlier version: finish that run with it, or use --overwrite", f.In.Path(olderName))
-		}
-	case err == nil && len(lines) == 0:
+	if err == nil && len(lines) == 0 {
 		err = &appendlog.Damage{File: f.String(), What: "its first record is not whole"}
 	}
 	return lines, err
@@ -69,7 +61,7 @@ func (f *Folder) Read() (lines []byte, err error) {
 
 // Begin is Storage's.
 func (f *Folder) Begin(lines []byte) error {
-	if err := f.In.Make(); err != nil {
+	if err := f.make(); err != nil {
 		return err
 	}
 	temp := atomicfile.TempName(logName)
@@ -90,13 +82,23 @@ func (f *Folder) Begin(lines []byte) error {
 	return nil
 }
 
+// make makes the folder, in a state that is marked.
+func (f *Folder) make() error {
+	if f.mark.Get != nil {
+		if err := f.mark.Begin(); err != nil {
+			return err
+		}
+	}
+	return f.In.Make()
+}
+
 // Append is Storage's.
 func (f *Folder) Append(lines []byte) error { return f.log.Append(lines) }
 
 // Put is Storage's.
 func (f *Folder) Put(name string, data []byte) error {
 	if f.log == nil {
-		if err := f.In.Make(); err != nil {
+		if err := f.make(); err != nil {
 			return err
 		}
 	}

@@ -42,6 +42,9 @@ func (f *RunFolder) Store() *objects.Store { return f.state.store }
 // dataset. It waits for one that may be dead. If one is alive, the error is
 // filelock.ErrLocked.
 func (f *RunFolder) Claim(ctx context.Context) (lease.All, error) {
+	if err := f.state.mark(ctx).Begin(); err != nil {
+		return nil, err
+	}
 	return f.state.claimFrom(ctx, "run "+f.id)
 }
 

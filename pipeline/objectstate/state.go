@@ -7,6 +7,7 @@
 //
 // # For operators
 //
+//	STATE/format.json                   the number of the format of runs and nights
 //	STATE/lease/<service>.json          who writes about a service now
 //	STATE/nights/<job>                  the finished datasets of a job, in their order
 //	STATE/answers/<scope>/scope.json    the service and operation
@@ -37,6 +38,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -100,6 +102,27 @@ func (t Turn) leaveBefore(now time.Time) time.Time {
 		}
 	}
 	return now.Add(t.Sure())
+}
+
+// CheckFormat refuses a state whose runs and nights have another format than those of this
+// program. Each scope has its own number.
+func (s *State) CheckFormat(ctx context.Context) error { return s.mark(ctx).Check() }
+
+func (s *State) mark(ctx context.Context) format.Mark {
+	at, m := s.at.Below(format.MarkName), answers.StateMark(s.String())
+	m.Get = func() ([]byte, error) {
+		text, _, err := s.store.ReadFile(ctx, at)
+		return text, err
+	}
+	m.Put = func(text []byte) error {
+		_, err := s.store.Put(ctx, at, objects.ContentOf(text, "application/json"))
+		return err
+	}
+	m.Holds = func() (bool, error) {
+		_, folders, err := s.store.ListFolder(ctx, s.at)
+		return slices.ContainsFunc(folders, func(name string) bool { return slices.Contains(answers.MarkedFolders, strings.TrimSuffix(name, "/")) }), err
+	}
+	return m
 }
 
 // String returns the state's URI.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline"
@@ -85,7 +86,7 @@ func inParallel(t *testing.T, machines int, do func() error) {
 func (m *machines) left() (names []string) {
 	m.t.Helper()
 	err := filepath.WalkDir(filepath.Join(m.server.Dir, "leads", "state"), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
+		if err == nil && !e.IsDir() && e.Name() != format.MarkName {
 			names = append(names, path)
 		}
 		return err

@@ -201,7 +201,7 @@ func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []stri
 
 // checkState checks the state folder, and writes to it if it exists.
 func (d *checkup) checkState() error {
-	if err := wire.CheckState(d.flags.state); err != nil {
+	if err := wire.CheckRunState(d.flags.state); err != nil {
 		return err
 	}
 	return checkWritable("state", d.flags.state)

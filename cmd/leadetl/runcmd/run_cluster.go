@@ -200,6 +200,9 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	if err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
+	if err := state.CheckFormat(ctx); err != nil {
+		return nil, nil, err
+	}
 	out, err := objects.ParseFolder(f.out)
 	if err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("--out: %w", err))

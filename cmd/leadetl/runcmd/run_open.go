@@ -49,7 +49,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		return nil, nil, cli.UsageError(err)
 	}
 	options.Stdin, options.Sample = std.In, settings.Sample
-	state, closeState, err := wire.OpenState(f.state, store)
+	state, closeState, err := wire.OpenState(ctx, f.state, store)
 	if err != nil {
 		return nil, nil, err
 	}

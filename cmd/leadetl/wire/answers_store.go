@@ -20,7 +20,7 @@ func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
 	if objects.Is(state) {
 		return nil, cli.UsageError(fmt.Errorf("--state %s: this command needs a folder; leadetl answers copy brings answers from S3 into one", state))
 	}
-	if err := CheckState(state); err != nil {
+	if err := CheckRunState(state); err != nil {
 		return nil, err
 	}
 	s, err := answers.Open(filepath.Join(state, AnswersFolder), o)
@@ -30,7 +30,7 @@ func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
 // ReadAnswers opens the stored answers of a state folder for reading, even
 // while a run uses them.
 func ReadAnswers(ctx context.Context, state string) (*answers.Contents, error) {
-	if err := CheckState(state); err != nil {
+	if err := CheckRunState(state); err != nil {
 		return nil, err
 	}
 	c, err := answers.OpenContents(ctx, filepath.Join(state, AnswersFolder))

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 )
 
-// OpenObjectState returns a state on S3. It reads nothing yet.
+// OpenObjectState returns a state on S3, unless it is in another format.
 func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams) (*objectstate.State, error) {
 	log, err := cli.NewLogger(std.Err, "text", "info")
 	if err != nil {
@@ -25,7 +25,10 @@ func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams
 		return nil, cli.UsageError(err)
 	}
 	state, err := objectstate.Open(store, uri)
-	return state, cli.UsageError(err)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	return state, state.CheckFormat(ctx)
 }
 
 // State is the state of a run. A state on S3 has a working folder that is
@@ -35,14 +38,17 @@ type State struct {
 	Objects *objectstate.State // nil: the state is Folder
 }
 
-// OpenState opens the state in a folder or on S3. It checks a folder as
-// CheckState does.
-func OpenState(uri string, store *objects.Store) (s State, closeState func() error, err error) {
+// OpenState opens the state in a folder or on S3, unless it is in another format. It checks
+// a folder as CheckRunState does.
+func OpenState(ctx context.Context, uri string, store *objects.Store) (s State, closeState func() error, err error) {
 	if !objects.Is(uri) {
-		return State{Folder: uri}, func() error { return nil }, CheckState(uri)
+		return State{Folder: uri}, func() error { return nil }, CheckRunState(uri)
 	}
 	if s.Objects, err = objectstate.Open(store, uri); err != nil {
 		return s, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
+	}
+	if err := s.Objects.CheckFormat(ctx); err != nil {
+		return s, nil, err
 	}
 	removeAbandoned()
 	if s.Folder, err = os.MkdirTemp("", workPattern); err != nil {

@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/fileaccess"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/credential"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
@@ -60,6 +62,18 @@ func CheckState(dir string) error {
 		}
 	}
 	return nil
+}
+
+// CheckRunState is CheckState for the state of runs. It refuses one in another format, too.
+func CheckRunState(dir string) error {
+	if err := CheckState(dir); err != nil {
+		return err
+	}
+	err := journal.StateMark(dir).Check()
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil // the code that opens it reports the error
+	}
+	return err
 }
 
 // PepperName is the default name of the pepper's file.

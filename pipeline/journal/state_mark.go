@@ -1,0 +1,33 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/format"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// StateMark is the mark of a state folder.
+func StateMark(stateDir string) format.Mark {
+	root, m := disk.Dir(stateDir), answers.StateMark(stateDir)
+	m.Get = func() ([]byte, error) { return root.ReadFile(format.MarkName) }
+	m.Put = func(text []byte) error {
+		if err := root.Make(); err != nil {
+			return err
+		}
+		return atomicfile.WriteIn(root, format.MarkName, text)
+	}
+	m.Holds = func() (bool, error) {
+		for _, name := range answers.MarkedFolders {
+			names, err := disk.Dir(root.Path(name)).Names()
+			if len(names) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return len(names) > 0, err
+			}
+		}
+		return false, nil
+	}
+	return m
+}

@@ -58,6 +58,7 @@ func fail(how string) {
 			var kept [][]byte
 			for {
 				kept = append(kept, make([]byte, 1<<30))
+				runtime.KeepAlive(kept)
 			}
 		}
 	case "file":

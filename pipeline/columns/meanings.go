@@ -106,7 +106,7 @@ var meanings = map[string]meaning{
 	"resolution_id": {Text: "the service's id of the answer", Null: "none, or the embedded engine answered"},
 	"resolved_at":   {Text: "when the service's answer was received", Unit: "microseconds, UTC", Null: "the embedded engine answered, or there is no answer", From: "the run"},
 	"answered_by":   {Text: "who answered: service or embedded; of several resolvers the name of the first with a match", Null: "no answer", From: "the run", Form: "text, never empty"},
-	"credits":       {Text: "cost of the key's answer, which rows with one key share: what was paid is credits_total in _manifest.json, not a sum over rows", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
+	"credits":       {Text: "cost of the answer, shared by all rows of a key (of a search: of a key and page): SELECT sum(credits) FROM (SELECT max(credits) AS credits FROM leads GROUP BY key) AS once", Unit: "credits", Null: "no answer, or its cost is unknown", Form: "from 0"},
 	"source_part":   {Text: "which identifier of its cell the row has, with --multiple each", Unit: "identifiers, from 1", Null: always, From: "docs/reference/identifiers.md", Form: "from 1"},
 
 	"hem_md5":                {Text: "first MD5 among hashed_emails", Unit: "32 hex digits, lower case", Null: "none", Form: hexMD5},

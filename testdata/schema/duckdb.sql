@@ -68,7 +68,7 @@ COMMENT ON COLUMN "deanonymization"."reason" IS 'why the row is not matched; nul
 COMMENT ON COLUMN "deanonymization"."resolution_id" IS 'the service''s id of the answer; null when none, or the embedded engine answered';
 COMMENT ON COLUMN "deanonymization"."resolved_at" IS 'when the service''s answer was received (microseconds, UTC); null when the embedded engine answered, or there is no answer';
 COMMENT ON COLUMN "deanonymization"."answered_by" IS 'who answered: service or embedded; of several resolvers the name of the first with a match; null when no answer';
-COMMENT ON COLUMN "deanonymization"."credits" IS 'cost of the key''s answer, which rows with one key share: what was paid is credits_total in _manifest.json, not a sum over rows (credits); null when no answer, or its cost is unknown';
+COMMENT ON COLUMN "deanonymization"."credits" IS 'cost of the answer, shared by all rows of a key (of a search: of a key and page): SELECT sum(credits) FROM (SELECT max(credits) AS credits FROM leads GROUP BY key) AS once (credits); null when no answer, or its cost is unknown';
 COMMENT ON COLUMN "deanonymization"."first_name" IS 'given name; null when unknown';
 COMMENT ON COLUMN "deanonymization"."last_name" IS 'family name; null when unknown';
 COMMENT ON COLUMN "deanonymization"."full_name" IS 'whole name; null when unknown';

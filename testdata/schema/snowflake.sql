@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS deanonymization (
   resolution_id VARCHAR COMMENT 'the service''s id of the answer; null when none, or the embedded engine answered',
   resolved_at TIMESTAMP_LTZ COMMENT 'when the service''s answer was received (microseconds, UTC); null when the embedded engine answered, or there is no answer',
   answered_by VARCHAR COMMENT 'who answered: service or embedded; of several resolvers the name of the first with a match; null when no answer',
-  credits INTEGER COMMENT 'cost of the key''s answer, which rows with one key share: what was paid is credits_total in _manifest.json, not a sum over rows (credits); null when no answer, or its cost is unknown',
+  credits INTEGER COMMENT 'cost of the answer, shared by all rows of a key (of a search: of a key and page): SELECT sum(credits) FROM (SELECT max(credits) AS credits FROM leads GROUP BY key) AS once (credits); null when no answer, or its cost is unknown',
   first_name VARCHAR COMMENT 'given name; null when unknown',
   last_name VARCHAR COMMENT 'family name; null when unknown',
   full_name VARCHAR COMMENT 'whole name; null when unknown',

@@ -12,7 +12,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// ErrBudget says that a run stopped because a budget is used up. The same run
+// ErrBudget says that a run stopped because a budget has no room for one more call. The same run
 // again, with a higher limit, resumes.
 var ErrBudget = errors.New("the budget is used up")
 
@@ -32,18 +32,22 @@ type Budget struct {
 // NoBudget limits nothing.
 var NoBudget = Budget{MaxCredits: -1, MaxCalls: -1}
 
-// BudgetError names the budget that is used up.
+// BudgetError names the budget that is used up, or too small for one more call.
 type BudgetError struct {
-	Flag  string // of the command line
-	Limit string
-	Spent string // empty for a duration
+	Flag, Limit string // of the command line, and what it is set to
+	Spent, Left int64
+	Price       int64 // of the call that does not fit; 0 for a limit of the time
 }
 
 func (e *BudgetError) Error() string {
-	if e.Spent == "" {
-		return fmt.Sprintf("%v: %s %s", ErrBudget, e.Flag, e.Limit)
+	switch of := e.Flag + " " + e.Limit; {
+	case e.Price == 0:
+		return fmt.Sprintf("%v: %s", ErrBudget, of)
+	case e.Left <= 0:
+		return fmt.Sprintf("%v: %s, %d spent; raise the limit", ErrBudget, of, e.Spent)
+	default:
+		return fmt.Sprintf("the budget is too small for one more call: %s, %d spent; %d left, and the call may cost %d; raise the limit", of, e.Spent, e.Left, e.Price)
 	}
-	return fmt.Sprintf("%v: %s %s, %s spent; raise the limit", ErrBudget, e.Flag, e.Limit, e.Spent)
 }
 
 func (e *BudgetError) Unwrap() error { return ErrBudget }
@@ -112,14 +116,24 @@ func (s *sums) refuse(price int64) error {
 	if s.of != "" {
 		flag = func(name string) string { return strings.ReplaceAll(name, "-", "_") + " of " + s.of }
 	}
-	if b.MaxCalls >= 0 && s.calls+s.open+1 > b.MaxCalls {
-		return &BudgetError{flag("max-calls"), fmt.Sprint(b.MaxCalls), fmt.Sprint(s.calls)}
+	short := func(name, limit string, spent, held, price, most int64) error {
+		if spent+held+price <= most {
+			return nil
+		}
+		return &BudgetError{Flag: flag(name), Limit: limit, Spent: spent, Left: most - spent - held, Price: price}
 	}
-	if b.MaxCredits >= 0 && s.spent+s.held+price > b.MaxCredits {
-		return &BudgetError{flag("max-credits"), fmt.Sprint(b.MaxCredits), fmt.Sprint(s.spent)}
+	if b.MaxCalls >= 0 {
+		if err := short("max-calls", fmt.Sprint(b.MaxCalls), s.calls, s.open, 1, b.MaxCalls); err != nil {
+			return err
+		}
 	}
-	if b.Allowance.Days > 0 && s.others+s.spent+s.held+price > b.Allowance.Credits {
-		return &BudgetError{flag("max-credits-per"), b.Allowance.String(), fmt.Sprint(s.others + s.spent)}
+	if b.MaxCredits >= 0 {
+		if err := short("max-credits", fmt.Sprint(b.MaxCredits), s.spent, s.held, price, b.MaxCredits); err != nil {
+			return err
+		}
+	}
+	if b.Allowance.Days > 0 {
+		return short("max-credits-per", b.Allowance.String(), s.others+s.spent, s.held, price, b.Allowance.Credits)
 	}
 	return nil
 }

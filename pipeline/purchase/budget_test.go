@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"testing/synctest"
 )
 
@@ -153,7 +155,7 @@ func TestTotal(t *testing.T) {
 		held               [2]int64
 		why                string
 	}{
-		{10, 3, -1, [2]int64{1, 2}, [2]int64{3, 6}, "max_credits of first 3, 0 spent"},
+		{10, 3, -1, [2]int64{1, 2}, [2]int64{3, 6}, "max_credits of first 3, 0 spent; raise the limit"},
 		{5, -1, -1, [2]int64{2, 1}, [2]int64{4, 1}, "--max-credits 5, 0 spent"},
 		{-1, 4, 1, [2]int64{1, 1}, [2]int64{2, 1}, "max_credits of second 1, 0 spent"},
 	} {
@@ -185,5 +187,31 @@ func TestTotal(t *testing.T) {
 		if calls, credits := total.Totals(); calls != 2 || credits != held[0]+held[1] {
 			t.Errorf("job %d: %d calls, %d credits", f.job, calls, credits)
 		}
+	}
+}
+
+// A budget with room for none of the next call says what is missing.
+func TestBudgetError(t *testing.T) {
+	allowance := cliflag.Allowance{Days: 30, Credits: 4}
+	for _, f := range []struct {
+		of    sums
+		price int64
+		want  string
+	}{
+		{sums{budget: Budget{MaxCredits: 1, MaxCalls: -1}}, 2, "the budget is too small for one more call: --max-credits 1, 0 spent; 1 left, and the call may cost 2; raise the limit"},
+		{sums{budget: Budget{MaxCredits: 20, MaxCalls: -1}, spent: 20}, 2, "the budget is used up: --max-credits 20, 20 spent; raise the limit"},
+		{sums{budget: Budget{MaxCredits: 20, MaxCalls: -1}, spent: 22}, 2, "the budget is used up: --max-credits 20, 22 spent; raise the limit"},
+		{sums{budget: Budget{MaxCredits: 0, MaxCalls: -1}}, 2, "the budget is used up: --max-credits 0, 0 spent; raise the limit"},
+		{sums{budget: Budget{MaxCredits: 20, MaxCalls: 5}, calls: 5}, 2, "the budget is used up: --max-calls 5, 5 spent; raise the limit"},
+		{sums{budget: Budget{MaxCredits: -1, MaxCalls: -1, Allowance: allowance}, others: 2, spent: 1}, 2, "the budget is too small for one more call: --max-credits-per 30d=4, 3 spent; 1 left, and the call may cost 2; raise the limit"},
+		{sums{of: "acme", budget: Budget{MaxCredits: 3, MaxCalls: -1}, spent: 2}, 2, "the budget is too small for one more call: max_credits of acme 3, 2 spent; 1 left, and the call may cost 2; raise the limit"},
+	} {
+		err := f.of.refuse(f.price)
+		if !errors.Is(err, ErrBudget) || err.Error() != f.want {
+			t.Errorf("%+v: %v\nwant %s", f.of, err, f.want)
+		}
+	}
+	if err := error(&BudgetError{Flag: "--max-duration", Limit: "1h0m0s"}); err.Error() != "the budget is used up: --max-duration 1h0m0s" {
+		t.Error(err)
 	}
 }

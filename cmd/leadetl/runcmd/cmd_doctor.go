@@ -49,7 +49,8 @@ reference data or each resolver, its API key and credits, and the clock. It
 checks only what is given.
 
 It asks a service for the balance of the account, which costs nothing, and
-compares it with the plan of the run, if that is made within 10 s. Of a provider
+compares it and the budgets with the plan of the run, if that is made within
+10 s. Of a provider
 it asks the address alone, without the key. In the
 folders it can write to, on S3 too, it makes a small file or object and removes
 it. It reads no input from standard input.
@@ -108,6 +109,8 @@ type checkup struct {
 	std    cli.Streams
 	checks []check
 	notes  []string // below the table
+	// account are the credits of the only service that is asked; nil if it has not told them.
+	account *int64
 }
 
 // check is one line of the table.
@@ -331,28 +334,32 @@ func tryObjects(ctx context.Context, store *objects.Store, flag, uri string) err
 	return errors.Join(err, store.Remove(ctx, at), store.AbortUploads(ctx, folder, none))
 }
 
-// checkCredits compares the credits of the account with the plan, if nothing failed so far
-// and the plan is made within patience.
-func (d *checkup) checkCredits(ctx context.Context, operation string, credits int64) {
-	const what = "credits for the list"
-	if operation == "" || d.flags.out == "" || len(d.flags.in) == 0 || slices.Contains(d.flags.in, "-") ||
-		slices.ContainsFunc(d.checks, func(c check) bool { return c.err != nil }) {
+// checkPlan compares the plan with the budgets, and with the credits of the account if it told
+// them, as leadetl plan does. It needs all checks so far to have passed, and a plan within patience.
+func (d *checkup) checkPlan(ctx context.Context, operation string) {
+	if operation == "" || d.flags.out == "" || len(d.flags.in) == 0 || slices.Contains(d.flags.in, "-") || d.anyFailed() {
 		return
 	}
 	planning := *d.flags
 	planning.planning, planning.log.Quiet = true, true
 	timed, done := context.WithTimeout(ctx, planPatience)
 	defer done()
+	var plan *pipeline.Plan
 	run, closeRun, err := planning.open(timed, operation, cli.Streams{Out: io.Discard, Err: io.Discard})
 	if err == nil {
-		var plan *pipeline.Plan
 		plan, err = pipeline.MakePlan(timed, run)
-		if err = errors.Join(err, closeRun()); err == nil {
-			d.ok(what, runview.AccountNote(credits, plan.Calls.Credits))
-			return
-		}
+		err = errors.Join(err, closeRun())
 	}
-	d.skip(what, "not compared; leadetl plan does")
+	if err != nil {
+		d.skip("credits for the list", "not compared; leadetl plan does")
+		return
+	}
+	if d.account != nil {
+		d.ok("credits for the list", runview.AccountNote(*d.account, plan.Calls.Credits))
+	}
+	if note := runview.BudgetNote(plan); note != "" {
+		d.skip("budget", note)
+	}
 }
 
 // planPatience is how long doctor plans at most.

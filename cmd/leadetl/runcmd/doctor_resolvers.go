@@ -23,13 +23,15 @@ func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job,
 	case f.remote.isRemote() && f.remote.offline:
 		d.skip("service", "is not asked with --offline")
 	case f.remote.several:
-		return d.checkResolvers(ctx, operation, j)
+		clock, of = d.checkResolvers(ctx, operation, j)
+		d.checkPlan(ctx, operation)
 	case f.remote.isRemote():
-		return d.checkService(ctx, &f.remote, operation), "the service"
+		clock, of = d.checkService(ctx, &f.remote), "the service"
+		d.checkPlan(ctx, operation)
 	case known && (f.directory != "" || len(needs[j.Operation]) > 0):
 		d.checkDirectory("reference data", f.directory, j)
 	}
-	return time.Time{}, ""
+	return clock, of
 }
 
 func (d *checkup) checkDirectory(what, folder string, j job.Job) {
@@ -55,7 +57,7 @@ func (d *checkup) checkResolvers(ctx context.Context, operation string, j job.Jo
 		case s.directory != "":
 			d.checkDirectory(s.name, s.directory, j)
 		case s.address != "":
-			at = d.checkService(ctx, s.forService(f.remote), operation)
+			at = d.checkService(ctx, s.forService(f.remote))
 		default:
 			at = d.checkProvider(ctx, s, entries, j.Operation)
 		}
@@ -98,7 +100,7 @@ func (d *checkup) checkProvider(ctx context.Context, s *resolverSettings, entrie
 }
 
 // checkService asks a service for the balance of the account.
-func (d *checkup) checkService(ctx context.Context, f *remoteFlags, operation string) (clock time.Time) {
+func (d *checkup) checkService(ctx context.Context, f *remoteFlags) (clock time.Time) {
 	name, of := "service", ""
 	setting, budget := "--resolver", "--max-credits"
 	if d.flags.remote.several {
@@ -147,7 +149,7 @@ func (d *checkup) checkService(ctx context.Context, f *remoteFlags, operation st
 		d.ok("credits"+of, figures.Grouped(account.Credits))
 	}
 	if of == "" {
-		d.checkCredits(ctx, operation, account.Credits)
+		d.account = &account.Credits
 	}
 	return account.Clock
 }

@@ -107,7 +107,7 @@ func (p Plan) addTexts(t *Table) {
 		t.Text("to do", "nothing: the dataset is complete")
 	case plan.Calls != nil && plan.Calls.Calls > 0:
 		t.Text("time", planTime(plan, p.Rate))
-		if text := planBudgets(plan); text != "" {
+		if text := BudgetNote(plan); text != "" {
 			t.Text("budget", text)
 		}
 	}
@@ -142,9 +142,12 @@ func planTime(p *pipeline.Plan, rate string) string {
 	return fmt.Sprintf("about %s at %s", took(p.Calls), rate)
 }
 
-// planBudgets says which budgets are, or may be, too small; "" if none is.
-func planBudgets(p *pipeline.Plan) string {
+// BudgetNote says which budgets are, or may be, too small; "" if none is.
+func BudgetNote(p *pipeline.Plan) string {
 	const then = ": the run would stop; raise the limit and run it again to resume"
+	if p.Calls == nil || p.Calls.Calls == 0 {
+		return ""
+	}
 	var may, certain []string
 	add := func(c *pipeline.PlannedCalls, called func(name string) string) {
 		for _, name := range c.Short {

@@ -36,6 +36,9 @@ func TestDoctor(t *testing.T) {
 	x.write("key", clitest.RemoteKey)
 	x.resolvers = x.resolvers[:2]
 	says(cli.ExitDone, "acme ok http://127.0.0.1:")
+	x.resolvers[1] = "acme: {key_file: ./key, max_credits: 0}"
+	says(cli.ExitDone, "budget - max_credits of acme is not enough: the run would stop")
+	x.resolvers[1] = "acme"
 	if err := acme.Stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -111,6 +111,17 @@ func TestDoctorOfService(t *testing.T) {
 			t.Errorf("exit code %d, %q; want %s", p.Code(), rows, want)
 		}
 	}
+	for limit, want := range map[string]string{"1": "--max-credits is not enough", "45": "--max-credits may not be enough", "46": ""} {
+		p, rows := doctor(key, "--max-credits", limit)
+		if want != "" {
+			want += ": the run would stop; raise the limit and run it again to resume"
+		}
+		planned := clitest.Run(t, "plan", "enrichment", "--in", clitest.Samples+"/profiles.csv", "--out", t.TempDir(), "--state", t.TempDir(),
+			"--resolver", service.Public, "--api-key-file", secretFile(t, key), "--max-credits", limit)
+		if p.Code() != cli.ExitDone || strings.TrimPrefix(rows["budget"], "- ") != want || strings.Contains(planned, "budget") != (want != "") || !strings.Contains(planned, want) {
+			t.Errorf("--max-credits %s: exit code %d, %q, planned\n%s", limit, p.Code(), rows, planned)
+		}
+	}
 	if p, rows := doctor(poor); p.Code() != cli.ExitBudget || !strings.HasPrefix(rows["credits"], "failed ") {
 		t.Errorf("no credits: exit code %d, %q", p.Code(), rows)
 	}

@@ -59,11 +59,17 @@ func Main(m *testing.M) {
 // them: they have the environment of their callers.
 type tests struct{ *testing.M }
 
-// Run runs the tests with the credentials of the S3 servers that they start: a
-// test that set them itself could not be parallel.
+// Run runs the tests with the credentials of the S3 servers that they start, and with an
+// empty place for states that no test names: the user's own is none of theirs. A test that
+// set them itself could not be parallel.
 func (m tests) Run() int {
 	log.SetOutput(io.Discard) // as main does
-	for _, variable := range s3test.Environ() {
+	states, err := os.MkdirTemp("", "leadetl-states-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(states)
+	for _, variable := range append(s3test.Environ(), "XDG_STATE_HOME="+states) {
 		name, value, _ := strings.Cut(variable, "=")
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)

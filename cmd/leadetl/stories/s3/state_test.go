@@ -330,12 +330,13 @@ func sizeOf(t *testing.T, folder string) (bytes int64) {
 // TestStateOnS3Refused: what a state on S3 needs is said before a call.
 func TestStateOnS3Refused(t *testing.T) {
 	m := newMachines(t, 100, badservice.DefaultOptions())
-	written := 0
+	var mu sync.Mutex
+	written := map[string]bool{}
 	m.s3.Proxy.Do(func(r *http.Request) s3test.Fault {
-		if r.Header.Get("If-None-Match") == "" {
-			return s3test.Fault{}
-		}
-		if written++; written == 1 {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Header.Get("If-None-Match") == "" || !written[r.URL.Path] {
+			written[r.URL.Path] = written[r.URL.Path] || r.Header.Get("If-None-Match") != ""
 			return s3test.Fault{}
 		}
 		return s3test.Fault{Kind: s3test.Swallow}

@@ -107,20 +107,22 @@ func (s Summary) addSuppressed(t *Table, totals sinks.Totals) {
 }
 
 // PrintStopped prints what a run with a service did before it stopped, and
-// nothing for other runs. The error says why it stopped and how to resume.
+// nothing for other runs. The rows that were read are those with an outcome and those of not yet.
+// The error says why it stopped and how to resume.
 func (s Summary) PrintStopped(to io.Writer) error {
 	service := s.service()
 	if service == nil {
 		return nil
 	}
 	p := s.Progress
+	read := max(p.RowsRead, p.Done.InputRows())
 	t := Table{Title: string(s.Operation) + ", not finished"}
-	t.Count("rows", p.InputDone(), s.ofAll())
-	if p.Done.Rows > 0 {
-		t.Count("matched", p.Done.Matched, figures.Share(p.Done.Matched, p.Done.Rows))
-	} else { // no batch is complete
-		t.Count("matched", service.Calls.Matched, fmt.Sprintf("of %s answered", figures.Plural(service.Calls.Closed, "identifier")))
+	t.Count("rows", read, s.ofAll(read))
+	t.CountIfAny("not selected", p.Done.NotSelected, "by --where")
+	if has := p.Done.InputRows() - p.Done.NotSelected; p.Done.Rows != has {
+		t.Count("output rows", p.Done.Rows, fmt.Sprintf("of %s of these", figures.Grouped(has)))
 	}
+	t.CountIfAny("matched", p.Done.Matched, figures.Share(p.Done.Matched, p.Done.Rows))
 	reasons := s.Result.Totals.Reasons
 	if s.Result.Totals.Rows != p.Done.Rows { // rows of parts that are not recorded yet have reasons too
 		reasons = nil
@@ -130,6 +132,8 @@ func (s Summary) PrintStopped(to io.Writer) error {
 	t.CountIfAny("failed", p.Done.Failed, figures.Counts(reasons["failed"]))
 	t.CountIfAny("suppressed", p.Done.Suppressed, figures.Counts(reasons["suppressed"]))
 	t.CountIfAny("skipped", p.Done.Skipped, figures.Counts(reasons["skipped"]))
+	c := service.Calls
+	t.Count("not yet", read-p.Done.InputRows(), fmt.Sprintf("%s of %s answered, %s matched", figures.Grouped(c.Closed), figures.Plural(c.Asked, "identifier"), figures.Grouped(c.Matched)))
 	t.CountIfAny("malformed", p.Done.Malformed, figures.Counts(reasons["malformed"]))
 	s.addCalls(&t)
 	t.Text("took", s.Took.Round(10*time.Millisecond).String())
@@ -149,17 +153,13 @@ func (s Summary) service() *report.Service {
 	return s.Result.Report.Asked()
 }
 
-// ofAll returns the total number of input rows, as far as known.
-func (s Summary) ofAll() string {
+// ofAll returns the total number of input rows, as far as it is known and more than were read.
+func (s Summary) ofAll(read int64) string {
 	p := report.ProgressOf(s.Progress)
-	if p.Of == 0 {
+	if p.Exact || p.Of <= read {
 		return inputNames(s.Files, s.Sample)
 	}
-	about := "about "
-	if p.Exact {
-		about = ""
-	}
-	return fmt.Sprintf("of %s%s %s, %s left", about, figures.Grouped(p.Of), inputNames(s.Files, s.Sample), figures.Grouped(max(p.Of-p.Rows, 0)))
+	return fmt.Sprintf("of about %s %s", figures.Grouped(p.Of), inputNames(s.Files, s.Sample))
 }
 
 // addCalls adds the calls to the service and their cost.

@@ -144,14 +144,14 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 		want   string
 	}{
 		{"before the first rows were whole", func(*Summary) {}, `enrichment, not finished
-  rows        100  of 1,000 from a.csv, 900 left
-  matched      75  of 100 identifiers answered
-  stored        0  answered without a call
-  duplicates    0  rows with an identifier of another row
-  calls       100  answered 100
-  retries       0
-  credits     150
-  unknown       0  calls
+  rows        1,000  from a.csv
+  not yet     1,000  100 of 500 identifiers answered, 75 matched
+  stored          0  answered without a call
+  duplicates      0  rows with an identifier of another row
+  calls         100  answered 100
+  retries         0
+  credits       150
+  unknown         0  calls
   took        1.23s
   files       0 parts; answers of unfinished parts are stored
   report      leads/_report.html
@@ -161,16 +161,17 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 			c.Progress.BytesTotal, c.Progress.AllRead = 90, false
 			c.Result.Parts.Made = 1
 		}, `enrichment, not finished
-  rows        100  of about 10,000 from a.csv, 9,900 left
-  matched      60  66.7%
-  no match     28
-  failed        2
-  stored        0  answered without a call
-  duplicates    0  rows with an identifier of another row
-  calls       100  answered 100
-  retries       0
-  credits     150
-  unknown       0  calls
+  rows        1,000  of about 10,000 from a.csv
+  matched        60  66.7%
+  no match       28
+  failed          2
+  not yet       910  100 of 500 identifiers answered, 75 matched
+  stored          0  answered without a call
+  duplicates      0  rows with an identifier of another row
+  calls         100  answered 100
+  retries         0
+  credits       150
+  unknown         0  calls
   took        1.23s
   files       1 part; answers of unfinished parts are stored
   report      leads/_report.html
@@ -182,20 +183,59 @@ func TestClosingTableOfAStoppedRun(t *testing.T) {
 			c.Progress.Done, c.Result.Parts.Made = c.Result.Totals, 1
 			c.Progress.Done.Reasons = nil
 		}, `enrichment, not finished
-  rows        103  of 1,000 from a.csv, 897 left
-  matched      60  66.7%
-  rejected      3  empty 3
-  skipped      27  budget:finder 17, unavailable:leads 10
-  malformed     1  too_long 1
-  stored        0  answered without a call
-  duplicates    0  rows with an identifier of another row
-  calls       100  answered 100
-  retries       0
-  credits     150
-  unknown       0  calls
+  rows        1,000  from a.csv
+  matched        60  66.7%
+  rejected        3  empty 3
+  skipped        27  budget:finder 17, unavailable:leads 10
+  not yet       910  100 of 500 identifiers answered, 75 matched
+  malformed       1  too_long 1
+  stored          0  answered without a call
+  duplicates      0  rows with an identifier of another row
+  calls         100  answered 100
+  retries         0
+  credits       150
+  unknown         0  calls
   took        1.23s
   files       1 part; answers of unfinished parts are stored
   report      leads/_report.html
+`},
+		{"with several rows of one, and others that are left out", func(c *Summary) {
+			c.Progress.Done = sinks.Totals{Rows: 120, SourceRows: 100, NotSelected: 30, Matched: 70, NoMatch: 50}
+		}, `enrichment, not finished
+  rows          1,000  from a.csv
+  not selected     30  by --where
+  output rows     120  of 70 of these
+  matched          70  58.3%
+  no match         50
+  not yet         900  100 of 500 identifiers answered, 75 matched
+  stored            0  answered without a call
+  duplicates        0  rows with an identifier of another row
+  calls           100  answered 100
+  retries           0
+  credits         150
+  unknown           0  calls
+  took          1.23s
+  files         0 parts; answers of unfinished parts are stored
+  report        leads/_report.html
+`},
+		{"searches", func(c *Summary) {
+			c.Progress.Searching, c.Progress.RowsRead = true, 9
+			c.Progress.Done = sinks.Totals{Rows: 500, Searches: 4, Matched: 499, NoMatch: 1}
+		}, `enrichment, not finished
+  rows           9  from a.csv
+  output rows  500  of 4 of these
+  matched      499  99.8%
+  no match       1
+  not yet        5  100 of 500 identifiers answered, 75 matched
+  stored         0  answered without a call
+  duplicates     0  rows with an identifier of another row
+  calls        100  answered 100
+  retries        0
+  credits      150
+  unknown        0  calls
+  took         1.23s
+  files        0 parts; answers of unfinished parts are stored
+  report       leads/_report.html
 `},
 		{"nothing was asked", func(c *Summary) { c.Result.Report = nil }, ""},
 		{"no service", func(c *Summary) { c.Result.Report.Service = nil }, ""},

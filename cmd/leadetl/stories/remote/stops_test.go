@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +92,7 @@ func TestRemoteStops(t *testing.T) {
 			if code := p.Code(); code != c.code || !strings.Contains(p.Said.String(), c.says) {
 				t.Fatalf("exit code %d, want %d and %q:\n%s", code, c.code, c.says, clitest.Tail(p.Said.String()))
 			}
+			requireSum(t, p.Said.String())
 			if _, err := os.Stat(j.Path("out/_SUCCESS")); err == nil {
 				t.Error("a dataset that is not finished says it is")
 			}
@@ -109,6 +112,23 @@ func TestRemoteStops(t *testing.T) {
 				t.Errorf("%d rows of %d are matched", d.Count(t, "outcome", "matched"), rows)
 			}
 		})
+	}
+}
+
+// requireSum compares the rows of the table of a stopped run with their outcomes.
+func requireSum(t *testing.T, said string) {
+	t.Helper()
+	_, table, found := strings.Cut(said, ", not finished\n")
+	counts := map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?) +([\d,]+)(?:  |$)`).FindAllStringSubmatch(table, -1) {
+		counts[m[1]], _ = strconv.Atoi(strings.ReplaceAll(m[2], ",", ""))
+	}
+	sum := 0
+	for _, name := range []string{"matched", "no match", "rejected", "failed", "suppressed", "skipped", "not yet"} {
+		sum += counts[name]
+	}
+	if !found || counts["rows"] == 0 || sum != counts["rows"] {
+		t.Errorf("the table of the stopped run does not add up to %d rows, but to %d:\n%s", counts["rows"], sum, said)
 	}
 }
 

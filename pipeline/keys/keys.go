@@ -60,7 +60,8 @@ func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
 		b.Typed = rows.identifiers
 	}
 	m.keyer.keys(b, rows)
-	m.suppress.Rows(b)
+	m.suppress.Rows(b, rows.identifiers)
+	m.suppress.Lines(in.Rejects)
 }
 
 // keyer brings the identifiers of a batch into canonical form. Invalid ones are rejected; the

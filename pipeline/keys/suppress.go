@@ -3,9 +3,12 @@ package keys
 import (
 	"strings"
 
+	"github.com/apache/arrow/go/v17/arrow/array"
+
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
@@ -61,8 +64,9 @@ var identifierColumns = map[string]suppression.Kind{
 	"hem": suppression.Email, "hem_md5": suppression.Email, "hem_sha1": suppression.Email, "hem_sha256": suppression.Email,
 }
 
-// Rows suppresses the rows of a batch by their own identifiers.
-func (s *Suppressor) Rows(b *columns.Batch) {
+// Rows suppresses the rows of a batch by their own identifiers, also by those that are rejected as
+// they are written: whoever is listed may be meant.
+func (s *Suppressor) Rows(b *columns.Batch, written *array.String) {
 	if s == nil {
 		return
 	}
@@ -71,9 +75,18 @@ func (s *Suppressor) Rows(b *columns.Batch) {
 		emails = s.finder.Emails(b.Emails, b.Keys.Data, b.Keys.Offsets)
 	}
 	b.Suppress(func(i int) (reason string) {
-		if b.Outcomes[i] != outcome.Rejected && (s.kind == suppression.Email && emails[i] ||
-			s.kind == suppression.NetworkURL && s.finder.ProfileKey(b.Keys.At(i)) ||
-			s.kind == suppression.IP && s.finder.Address(b.Addrs[i])) {
+		var listed bool
+		switch rejected := b.Outcomes[i] == outcome.Rejected; {
+		case rejected:
+			listed = !written.IsNull(i) && s.finder.Lists(s.kind, written.Value(i))
+		case s.kind == suppression.Email:
+			listed = emails[i]
+		case s.kind == suppression.NetworkURL:
+			listed = s.finder.ProfileKey(b.Keys.At(i))
+		case s.kind == suppression.IP:
+			listed = s.finder.Address(b.Addrs[i])
+		}
+		if listed {
 			reason = outcome.PrefixListed + string(s.kind)
 		}
 		for _, other := range s.others {
@@ -85,6 +98,19 @@ func (s *Suppressor) Rows(b *columns.Batch) {
 		}
 		return reason
 	})
+}
+
+// Lines looks up who is named in lines that are no rows, so that all are remembered. Nothing of
+// such a line is written.
+func (s *Suppressor) Lines(rejects []sources.Reject) {
+	if s == nil || s.finder.Found() == nil {
+		return
+	}
+	for _, r := range rejects {
+		for _, cell := range strings.FieldsFunc(string(r.Raw), func(c rune) bool { return strings.ContainsRune(",;\t|\"\r\n", c) }) {
+			s.finder.Names(cell)
+		}
+	}
 }
 
 // Answers suppresses the rows of a batch by the identifiers in their answers. It looks up all

@@ -100,15 +100,12 @@ func (f *Finder) listsOne(kind Kind, text string) (listed bool) {
 			return f.has(e)
 		}
 		a, err := email.Read([]byte(text))
-		if err != nil {
-			return false
+		if err == nil {
+			listed = f.hasAddress(a)
 		}
-		for _, form := range forms(a) {
-			if f.hasAny(form) {
-				listed = true
-			}
+		if squeezed, ok := squeeze(text); ok {
+			listed = f.squeezed(squeezed) || listed
 		}
-		listed = f.hasDomain(a) || listed
 	case Phone:
 		if e, ok := parseDigest(text); ok {
 			return f.has(e)
@@ -124,6 +121,24 @@ func (f *Finder) listsOne(kind Kind, text string) (listed bool) {
 	case IP:
 		a, err := ipaddr.Read(text)
 		return err == nil && f.Address(a)
+	}
+	return listed
+}
+
+// hasAddress looks up all forms of an address, and its domain.
+func (f *Finder) hasAddress(a email.Address) (listed bool) {
+	for _, form := range forms(a) {
+		listed = f.hasAny(form) || listed
+	}
+	return f.hasDomain(a) || listed
+}
+
+// squeezed looks up what is left of an address without its white space: in lower case, whether
+// or not it is an address, and the address that it is.
+func (f *Finder) squeezed(text string) (listed bool) {
+	listed = f.hasAny([]byte(strings.ToLower(text)))
+	if a, err := email.Read([]byte(text)); err == nil {
+		listed = f.hasAddress(a) || listed
 	}
 	return listed
 }

@@ -16,8 +16,10 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/leadetl/leadetl/internal/digestset"
+	"github.com/leadetl/leadetl/internal/spreadsheet"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 	"github.com/leadetl/leadetl/transforms/phone"
@@ -141,6 +143,21 @@ func forms(a email.Address) (all [][]byte) {
 		}
 	}
 	return all
+}
+
+// squeeze returns a text without its white space. ok is false unless it has an @, and white space
+// inside: California's lists have the digests of such addresses.
+func squeeze(text string) (squeezed string, ok bool) {
+	text = strings.TrimFunc(spreadsheet.Value(text), isSurrounding)
+	if !strings.Contains(text, "@") || !strings.ContainsFunc(text, isSurrounding) {
+		return "", false
+	}
+	return strings.Map(func(r rune) rune {
+		if isSurrounding(r) {
+			return -1
+		}
+		return r
+	}, text), true
 }
 
 // phoneForms returns the forms of a number that may have been hashed: those of the number as it

@@ -125,6 +125,20 @@ func TestPlainIdentifiers(t *testing.T) {
 		{sum("jane@example.com"), Email, sum("jane@example.com"), true},
 		{sum("jane@example.com"), Email, md("jane@example.com"), false}, // both may be
 
+		// White space inside an address: its digest is of the address without.
+		{sum("janedoe@x.example"), Email, "Jane Doe@x.example", true},
+		{sum("janedoe@x.example"), Email, "jane.doe @ x.example", false},
+		{sum("jane@x.example"), Email, "jane@x. example", true},
+		{sum("jane@x.example"), Email, "jane\u00a0@\tx.example\u200b", true},
+		{sum("jane@x.example"), Email, "'jane @x.example", true},
+		{sum("jane@x.example"), Email, "Jane Doe <jane @x.example>", true},
+		{sum("jane@x.example"), Email, "joe@y.example; jane @x.example", true},
+		{"j.ane@gmail.com", Email, "jane @gmail.com", true},
+		{"@x.example", Email, "jane @x.example", true},
+		{sum("jane@@x.example"), Email, "Jane @@x.example", true}, // no address, and hashed all the same
+		{sum(`"janedoe"@x.example`), Email, `"jane doe"@x.example`, true},
+		{sum("janedoe@x.example"), Email, "jane doe at x.example", false},
+
 		{"(415) 555-9317", Phone, "+14155559317", true},
 		{"+1 415 555 9317", Phone, "415-555-9317", true},
 		{"+84 90 123 4567", Phone, "+14901234567", false},

@@ -105,7 +105,7 @@ func TestReportOfSeveralThatStop(t *testing.T) {
 		t.Fatalf("it ends with %v", err)
 	}
 	r := s.readReport(t)
-	if r.Stop.Reason != report.StopBudget || !strings.HasPrefix(r.Stop.Detail, "b: the budget is used up: max_credits") {
+	if r.Stop.Reason != report.StopBudget || !strings.HasPrefix(r.Stop.Detail, "b: the budget is too small for one more call: max_credits of b 1") {
 		t.Errorf("stop: %+v", r.Stop)
 	}
 	if most := r.Resolvers[1].Service.Budget.MaxCredits; most == nil || *most != 1 || r.Resolvers[0].Service.Budget.MaxCredits != nil || r.Total.Budget.MaxCredits != nil {

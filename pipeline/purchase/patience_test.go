@@ -45,6 +45,7 @@ func TestPatience(t *testing.T) {
 				t.Cleanup(func() { store.Close() })
 				began, byRef := time.Now(), map[string]string{}
 				service := answering(func(ref string) (int, string, error) {
+					time.Sleep(10 * time.Millisecond)
 					wait, all := c.says[byRef[ref]], c.says["*"]
 					if wait == "" {
 						wait = all
@@ -66,13 +67,21 @@ func TestPatience(t *testing.T) {
 				}
 				var keys sync.WaitGroup
 				got, errs := make([]string, 4), make([]error, 4)
-				for i, key := range []string{"a", "b", "c", "d"} {
-					keys.Go(func() {
-						a, err := ask(t, b, key)
-						if got[i], errs[i] = a.Outcome.String(), err; a.Reason != "" {
-							got[i] = a.Reason
+				// A key that is to wait is asked first, and told so while the others are asked: what was
+				// answered before says nothing.
+				for _, waits := range []bool{true, false} {
+					for i, key := range []string{"a", "b", "c", "d"} {
+						if waits != (c.says[key] != "") {
+							continue
 						}
-					})
+						keys.Go(func() {
+							a, err := ask(t, b, key)
+							if got[i], errs[i] = a.Outcome.String(), err; a.Reason != "" {
+								got[i] = a.Reason
+							}
+						})
+					}
+					time.Sleep(time.Millisecond)
 				}
 				keys.Wait()
 				took := time.Since(began)

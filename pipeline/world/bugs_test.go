@@ -51,7 +51,7 @@ var planted = worldtest.Bugs{
 	{"a price is released twice", "pipeline/purchase/budget.go",
 		"c.account.adjust(0, 0, -1, -c.price)", "c.account.adjust(0, 0, -1, -2*c.price)"},
 	{"one call too many fits the budget", "pipeline/purchase/budget.go",
-		"s.calls+s.open+1 > b.MaxCalls", "s.calls+s.open > b.MaxCalls"},
+		"s.calls, s.open, 1, b.MaxCalls", "s.calls, s.open, 0, b.MaxCalls"},
 	{"open calls of earlier processes are not counted", "pipeline/purchase/price.go",
 		"range open {\n\t\ts.Open", "range open[:0] {\n\t\ts.Open"},
 	{"a question is asked by two goroutines", "pipeline/purchase/in_flight.go",

@@ -118,10 +118,11 @@ func localFiles(uri string, kind kind) (names []named, leftOut []string, err err
 
 // named is an input that was not inspected yet.
 type named struct {
-	uri    string
-	object objects.Info // for S3: from the listing
-	folder string       // that was named instead of it; empty if it was named itself
-	listed bool         // a local file in a folder or of a pattern
+	uri     string
+	object  objects.Info // for S3: from the listing
+	folder  string       // that was named instead of it; empty if it was named itself
+	listed  bool         // a local file in a folder, of a pattern, or in an archive
+	archive *input       // of which it is an entry
 }
 
 // find lists the objects that an S3 URI names.

@@ -1,8 +1,10 @@
 package sources
 
 import (
+	"archive/zip"
 	"bytes"
 	"cmp"
+	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +44,7 @@ type input struct {
 	encoding           csvfile.Encoding
 	keys               jsonfile.Header // of JSON Lines
 	stream             *stream         // an input that can be read only once, open since Open
+	archive            *input          // that the input is an entry of
 	folder             string          // that was named instead of the file; empty without one
 	once               bool            // is a stream, even after it was taken
 	mayBeBinary        []bool          // of Parquet: by column, whether the schema does not say that it is text
@@ -49,11 +52,19 @@ type input struct {
 
 // inspect inspects one input without reading rows.
 func inspect(ctx context.Context, name named, o Options) (*input, error) {
-	in := &input{File: File{URI: name.uri, Size: -1}, folder: name.folder}
+	in := &input{File: File{URI: name.uri, Size: -1}, folder: name.folder, archive: name.archive}
+	if in.archive != nil {
+		return in.verdictOfEmpty(name, in.inspectEntry(ctx, o))
+	}
 	if objects.Is(name.uri) {
 		return in, in.inspectObject(ctx, name.object, o)
 	}
-	err := in.inspectLocal(name.uri, o)
+	return in.verdictOfEmpty(name, in.inspectLocal(name.uri, o))
+}
+
+// verdictOfEmpty returns an input and the error of its inspection, unless that says that a list in
+// a folder or an archive is empty.
+func (in *input) verdictOfEmpty(name named, err error) (*input, error) {
 	isEmpty := errors.Is(err, csvfile.ErrEmpty) || errors.Is(err, jsonfile.ErrEmpty) || err == nil && len(in.Columns) == 0
 	if name.listed && isEmpty {
 		in.empty, in.emptyErr, err = true, err, nil
@@ -102,7 +113,12 @@ func (in *input) inspectStored(f stored, o Options) error {
 		}
 		return r.Close()
 	}
-	u, err := unpack.NewReader(io.NewSectionReader(f, 0, in.Size))
+	return in.inspectPacked(f, io.NewSectionReader(f, 0, in.Size), o)
+}
+
+// inspectPacked inspects the start of the text of f.
+func (in *input) inspectPacked(f stored, text io.Reader, o Options) error {
+	u, err := unpack.NewReader(text)
 	if err != nil {
 		return in.blame(f, err)
 	}
@@ -290,6 +306,8 @@ func (in *input) blame(f stored, err error) error {
 	}
 	var refused *objects.RefusedError
 	switch {
+	case in.archive != nil && (errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrFormat) || errors.As(err, new(flate.CorruptInputError)) || errors.Is(err, io.ErrUnexpectedEOF)):
+		return &FormatError{File: in.URI, Problem: "is damaged in its ZIP archive", Advice: "Download or copy the archive again", Err: err}
 	case errors.Is(err, objects.ErrChanged):
 		return in.changed()
 	case errors.As(err, &refused):

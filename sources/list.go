@@ -54,6 +54,11 @@ func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Archives {
+		if names, err = unzip(ctx, names, o); err != nil {
+			return nil, err
+		}
+	}
 	if len(names) == 0 {
 		return nil, &FormatError{File: "the list of inputs", Problem: "is empty", Advice: "Name a file, a glob or - for standard input"}
 	}
@@ -148,6 +153,15 @@ func (l *List) Files() []File {
 		files[i] = in.File
 	}
 	return files
+}
+
+// ByFile divides a List into Lists of a file each. The original List must not be used afterwards.
+func (l *List) ByFile() (lists []*List) {
+	for _, in := range l.inputs {
+		lists = append(lists, &List{options: l.options, inputs: []*input{in}})
+	}
+	l.inputs = nil
+	return lists
 }
 
 // ByColumns divides a List into Lists of consecutive files with the same

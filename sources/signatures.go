@@ -50,6 +50,8 @@ func (in *input) checkKind(head []byte) error {
 	switch inner := unpack.Of(head); {
 	case parquetMagic(head) && in.packing != unpack.None:
 		return refuse("is Parquet compressed with "+string(in.packing)+", which cannot be read in place", "Decompress it first: "+string(in.packing)+" -d FILE")
+	case parquetMagic(head) && in.archive != nil:
+		return refuse("is Parquet in a ZIP archive, which cannot be read in place", "Unzip the archive, and name the folder")
 	case parquetMagic(head) && in.once:
 		return refuse("is Parquet, which cannot be read from a stream: it is read from its end", "Save it to a file and name that")
 	case in.packing != unpack.None && inner != unpack.None:

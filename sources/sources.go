@@ -55,6 +55,8 @@ type Options struct {
 	// AllowEmpty treats an empty file as a file without columns and rows.
 	// Otherwise an empty file is an error.
 	AllowEmpty bool
+	// Archives reads the files in ZIP archives, whose names end in .zip; otherwise they are refused.
+	Archives bool
 	// Objects reads s3:// URIs; nil refuses them.
 	Objects *objects.Store
 }

@@ -30,6 +30,7 @@ type stored interface {
 var (
 	_ stored = (*localFile)(nil)
 	_ stored = (*object)(nil)
+	_ stored = (*entry)(nil)
 )
 
 // localFile is a file of this machine.
@@ -81,6 +82,9 @@ func (o *object) stream(from int64) (io.ReadCloser, error) { return o.StreamFrom
 // openStored opens an input again and checks that it has not changed since
 // Open.
 func (in *input) openStored(ctx context.Context) (stored, error) {
+	if in.archive != nil {
+		return in.openEntry(ctx)
+	}
 	if in.store != nil {
 		o, err := in.store.Open(ctx, in.object)
 		if err != nil {
@@ -127,8 +131,12 @@ func (in *input) beginReading(ctx context.Context) (beingRead, error) {
 // interrupt ends a read that waits for a store that does not answer. It does
 // not interrupt a disk, whose file is in use until the read has ended.
 func (b beingRead) interrupt() {
-	if _, remote := b.file.(*object); remote {
-		b.file.Close()
+	file := b.file
+	if e, is := file.(*entry); is {
+		file = e.stored
+	}
+	if _, remote := file.(*object); remote {
+		file.Close()
 	}
 }
 
@@ -169,7 +177,7 @@ func (in *input) changed() error {
 func (in *input) inspectObject(ctx context.Context, info objects.Info, o Options) error {
 	object, err := o.Objects.Open(ctx, info)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &FormatError{File: in.URI, Problem: "does not exist", Advice: "Check the names of object and bucket" + from(o.Objects) + "; a prefix ends in a slash", Err: err}
+		return in.missingObject(o, err)
 	}
 	if err != nil {
 		return in.blame(nil, err)
@@ -182,6 +190,10 @@ func (in *input) inspectObject(ctx context.Context, info objects.Info, o Options
 		return in.inspectEmpty(info, err)
 	}
 	return err
+}
+
+func (in *input) missingObject(o Options, err error) error {
+	return &FormatError{File: in.URI, Problem: "does not exist", Advice: "Check the names of object and bucket" + from(o.Objects) + "; a prefix ends in a slash", Err: err}
 }
 
 // from names a store's endpoint if it comes from the environment.

@@ -1,6 +1,7 @@
 package clitest
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -162,6 +163,7 @@ var converters = map[string]func([]byte) ([]byte, error){
 	"mmdb":    toMMDB,
 	"cut":     func(b []byte) ([]byte, error) { return b[:len(b)*2/3], nil },
 	"many":    many,
+	"zip":     toZIP,
 	"damaged": func(b []byte) ([]byte, error) { clear(b[len(b)/4 : len(b)/2]); return b, nil },
 }
 
@@ -174,6 +176,32 @@ func pack(data []byte, packer func(io.Writer) (io.WriteCloser, error)) ([]byte, 
 	_, err = w.Write(data)
 	err = errors.Join(err, w.Close())
 	return out.Bytes(), err
+}
+
+// toZIP makes an archive of the files whose names are the lines of a text.
+func toZIP(names []byte) ([]byte, error) {
+	return pack(nil, func(w io.Writer) (io.WriteCloser, error) {
+		z := zip.NewWriter(w)
+		for _, name := range strings.Fields(string(names)) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			entry, err := z.Create(name)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := entry.Write(data); err != nil {
+				return nil, err
+			}
+		}
+		return writeCloser{io.Discard, z}, nil
+	})
+}
+
+type writeCloser struct {
+	io.Writer
+	io.Closer
 }
 
 // many repeats the lines below the header, into more than any buffer holds.

@@ -197,7 +197,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	cli.Group(c, "Suppression", []string{"suppress"}, func(flags *pflag.FlagSet) {
 		f.suppress.Register(flags, "to leave out of the dataset")
 		flags.StringVar(&f.dataset.suppressedID, "suppressed-id", "", "`column` with an id of your own: write it for each suppressed row, with the reason, to _suppressed in --out")
-		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file for each list, with its name")
+		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file, with its name, for the newest list of each kind")
 	})
 	cli.Group(c, "Changes", []string{"changes-from"}, f.changes.register)
 	cli.Group(c, "S3", nil, f.s3.Register)

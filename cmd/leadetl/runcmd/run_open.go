@@ -174,7 +174,7 @@ func (f *runFlags) checkOut(j job.Job) error {
 func (f *runFlags) openSuppression(ctx context.Context, run *job.Run, store *objects.Store) (err error) {
 	f.suppress.Reading.Objects = store
 	if f.dropAnswers != "" {
-		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, f.suppress.Lists, f.suppress.Reading); err != nil {
+		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, &f.suppress, run.Log); err != nil {
 			return wire.UnlessUnavailable(err)
 		}
 		run.SuppressedReported = f.drop.present()

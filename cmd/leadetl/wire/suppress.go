@@ -32,7 +32,7 @@ type Suppress struct {
 // Register registers the flags of a command in f.
 func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
 	f.maxBad = cliflag.NewLimit(0)
-	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file`, folder or glob of people "+whom+": emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
+	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file`, folder, ZIP archive or glob of people "+whom+": emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
 	flags.StringSliceVar(&f.Columns, "suppress-column", nil, "`columns` of the lists (default: the only one, or those named email, phone, hash, …)")
 	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)")
 }
@@ -61,6 +61,8 @@ type SuppressionLists struct {
 	Bad     int64    // invalid entries
 	Places  []string // places of the first of these
 	Empty   []string // the lists without entries, as named in --suppress
+	// Withdrawn are DROP's lists of withdrawn requests among others; they are left out.
+	Withdrawn []string
 }
 
 // listReader reads lists.
@@ -91,6 +93,9 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 		}
 		log.Warn("some suppression list entries cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
 	}
+	for _, uri := range l.Withdrawn {
+		log.Warn("DROP's list of withdrawn requests is left out; its people stay suppressed until their IDs are removed from the other lists", "list", uri)
+	}
 	for _, uri := range l.Empty {
 		log.Warn("suppression list has no entries", "list", uri)
 	}
@@ -118,18 +123,23 @@ func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (Sup
 	return l.lists, nil
 }
 
+// OpenLists opens the lists that a URI of --suppress names, also those in archives.
+func (f *Suppress) OpenLists(ctx context.Context, uri string) (*sources.List, error) {
+	reading := f.Reading
+	reading.AllowEmpty, reading.Archives = true, true // an empty list has no entries
+	reading.Wanted = listNames
+	if len(f.Columns) > 0 {
+		reading.Wanted = f.Columns
+	}
+	return OpenInput(ctx, []string{uri}, reading)
+}
+
 // readAll reads the lists of a URI. Each may have its own columns.
 func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if uri == "-" {
 		return errors.New("standard input is not supported; save it to a file and name the file")
 	}
-	reading := l.flags.Reading
-	reading.AllowEmpty = true // such a list has no entries
-	reading.Wanted = listNames
-	if len(l.flags.Columns) > 0 {
-		reading.Wanted = l.flags.Columns
-	}
-	list, err := OpenInput(ctx, []string{uri}, reading)
+	list, err := l.flags.OpenLists(ctx, uri)
 	if err != nil {
 		return err
 	}
@@ -143,6 +153,12 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 		defer list.Close()
 	}
 	for _, list := range alike {
+		if first := list.Files()[0]; first.URI != uri && isWithdrawn(first) {
+			for _, file := range list.Files() {
+				l.lists.Withdrawn = append(l.lists.Withdrawn, file.URI)
+			}
+			continue
+		}
 		if err := l.read(ctx, list); err != nil {
 			return err
 		}
@@ -230,9 +246,14 @@ func (l *listReader) unreadable(place string) {
 	}
 }
 
+// isWithdrawn reports whether a file is DROP's list of withdrawn requests.
+func isWithdrawn(file sources.File) bool {
+	return slices.ContainsFunc(file.Columns, func(c string) bool { return strings.EqualFold(c, "ListType") })
+}
+
 // choose returns the columns of a list that hold entries.
 func (l *listReader) choose(file sources.File) ([]string, error) {
-	if slices.ContainsFunc(file.Columns, func(c string) bool { return strings.EqualFold(c, "ListType") }) {
+	if isWithdrawn(file) {
 		return nil, fmt.Errorf("%s is DROP's list of withdrawn requests: its people must no longer be suppressed. Leave it out, and remove its IDs from the other lists", file.URI)
 	}
 	if len(l.flags.Columns) > 0 {

@@ -21,42 +21,55 @@ func (r *Repeats) Add(hashes []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range hashes {
-		switch {
-		case r.gaveUp:
-			return
-		case 2*r.keys >= len(r.table) && r.keys < maxRepeats:
-			r.grow()
-		}
-		r.add(max(h, 1))
+		r.add(h)
 	}
 }
 
-func (r *Repeats) add(h uint64) {
+// IsFirst adds the hash of a key, and reports whether it was not there. After giving up every key is.
+func (r *Repeats) IsFirst(hash uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.add(hash)
+}
+
+func (r *Repeats) add(h uint64) (isFirst bool) {
+	switch {
+	case r.gaveUp:
+		return true
+	case 2*r.keys >= len(r.table) && r.keys < maxRepeats:
+		r.grow()
+	}
+	isFirst = r.put(max(h, 1))
+	if !isFirst {
+		r.found++
+	}
+	return isFirst
+}
+
+func (r *Repeats) put(h uint64) (isNew bool) {
 	mask := uint64(len(r.table) - 1)
 	for at := h & mask; ; at = (at + 1) & mask {
 		switch r.table[at] {
 		case h:
-			r.found++
-			return
+			return false
 		case 0:
 			r.table[at] = h
 			if r.keys++; r.keys > maxRepeats {
 				r.gaveUp, r.table = true, nil
 			}
-			return
+			return true
 		}
 	}
 }
 
 func (r *Repeats) grow() {
-	before, found := r.table, r.found
+	before := r.table
 	r.table, r.keys = make([]uint64, max(2*len(before), 1<<10)), 0
 	for _, h := range before {
 		if h != 0 {
-			r.add(h)
+			r.put(h)
 		}
 	}
-	r.found = found
 }
 
 // Count is how many keys were repeated; exact is false when it gave up.

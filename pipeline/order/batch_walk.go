@@ -231,22 +231,26 @@ func (w *batchWalk) record(step, q int, value string, s stepAnswer) {
 func (w *batchWalk) finish(q int, r result) {
 	w.results[q] = r
 	k := &w.keys[q]
-	count := func(step int, s *stepAnswer) {
+	called := k.calls > 0 // for this row, or for another one with the key
+	count := func(step int, question string, s *stepAnswer) {
 		if b, is := w.chain.askers[step].(*bought); is && s.call == 0 && s.looked != nil && s.state == answered {
-			key, _ := resolution.CutAddress(w.asked[q])
-			b.buyer.Use(key, *s.looked)
+			called = b.buyer.Use(question, *s.looked) || called
 		}
 	}
+	key, _ := resolution.CutAddress(w.asked[q])
 	for _, i := range r.used {
-		count(i, &k.answers[i])
+		count(i, key, &k.answers[i])
 	}
 	for i := range r.checked {
-		count(r.checked[i].step, &r.checked[i].stepAnswer)
+		count(r.checked[i].step, r.checked[i].value, &r.checked[i].stepAnswer)
+	}
+	if k.again {
+		return
 	}
 	got, _ := r.outcome(w.chain.order, k)
 	counters := w.chain.order.Counters
 	switch {
-	case k.calls > 0:
+	case called:
 	case r.answered(w.chain.order, k):
 		counters.Stored(1)
 	default:

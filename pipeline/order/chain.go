@@ -176,9 +176,17 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 	}
 	counters := c.order.Counters
 	counters.Unasked(int64(b.Len() - rows))
-	counters.Asked(int64(len(asked)))
-	counters.Duplicates(int64(rows - len(asked)))
-	w, err := c.walk(ctx, turn, asked, suppress)
+	again := make([]bool, len(asked))
+	first := 0
+	for i, a := range asked {
+		key, _ := resolution.CutAddress(a)
+		if again[i] = !counters.IsFirst(key); !again[i] {
+			first++
+		}
+	}
+	counters.Asked(int64(first))
+	counters.Duplicates(int64(rows - first))
+	w, err := c.walk(ctx, turn, asked, again, suppress)
 	if err != nil {
 		return err
 	}
@@ -187,13 +195,16 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 }
 
 // walk brings the keys of a batch through the order.
-func (c *Chain) walk(ctx context.Context, turn int64, asked []string, suppress Suppress) (*batchWalk, error) {
+func (c *Chain) walk(ctx context.Context, turn int64, asked []string, again []bool, suppress Suppress) (*batchWalk, error) {
 	judging, err := c.gates.enter(ctx, turn)
 	defer c.gates.leave()
 	if err != nil {
 		return nil, err
 	}
 	w := newBatchWalk(c, asked, suppress)
+	for i, is := range again {
+		w.keys[i].again = is
+	}
 	for from := 0; from < len(asked); {
 		to := len(asked)
 		if judging {

@@ -115,7 +115,7 @@ func TestGates(t *testing.T) {
 				for i := from; i < min(from+batch, len(c.a)); i++ {
 					keys = append(keys, fmt.Sprint("key", i))
 				}
-				w, err := chain.walk(t.Context(), chain.Turn(), keys, nil)
+				w, err := chain.walk(t.Context(), chain.Turn(), keys, nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

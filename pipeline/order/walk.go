@@ -42,6 +42,7 @@ type key struct {
 	answers  []stepAnswer            // by step
 	verdicts []map[string]stepAnswer // by step that verifies, then value
 	calls    int
+	again    bool // an earlier batch has counted it
 }
 
 // wait stops a key at a step, because of what another key waits for.

@@ -135,9 +135,7 @@ const MaxLookups = 4096
 // send (resolution.WithAddress). rows may share a key. Answer is called from many goroutines at
 // once, and returns early when ctx ends.
 func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([]Answer)) error {
-	entries, added := b.inFlight.join(asked)
-	b.counters.Asked(int64(len(added)))
-	b.counters.Duplicates(int64(rows - len(added)))
+	entries, added := b.join(asked, rows)
 	var read []*resolution.Answers
 	for some := range slices.Chunk(added, MaxLookups) {
 		into := b.newMemory()
@@ -158,6 +156,20 @@ func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([
 		}
 	}
 	return nil
+}
+
+// join enters the questions of some rows that are not in flight, and counts them.
+func (b *Buyer) join(asked []string, rows int) (all, added []*entry) {
+	all, added = b.inFlight.join(asked)
+	var first int64
+	for _, e := range added {
+		if e.again = !b.counters.IsFirst(e.key); !e.again {
+			first++
+		}
+	}
+	b.counters.Asked(first)
+	b.counters.Duplicates(int64(rows) - first)
+	return all, added
 }
 
 // newMemory returns empty Answers for stored answers.
@@ -203,7 +215,7 @@ func (b *Buyer) begin(added []*entry, into *resolution.Answers) (calls []*call) 
 // counts that.
 func (b *Buyer) look(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (Decision, error) {
 	d, err := b.decide(e, f, now, into)
-	if err == nil && !d.asks() {
+	if err == nil && !d.asks() && !e.again {
 		b.countLooked(d == UseStored)
 	}
 	return d, err
@@ -361,7 +373,9 @@ func (b *Buyer) finish(e *entry, a Answer, err error) {
 		a, err = withheld(a, err)
 	}
 	if err == nil {
-		b.counters.Closed(a.Outcome)
+		if !e.again {
+			b.counters.Closed(a.Outcome)
+		}
 		b.note(e.key, a)
 	}
 	b.inFlight.remove(e, a, err)

@@ -20,6 +20,7 @@ type entry struct {
 	key    string
 	sent   string        // resolution.Call.Address
 	shared bool          // it has duplicates; final when it is done
+	again  bool          // the run has asked it before: it is counted already
 	done   chan struct{} // closed when answer and err are set
 	answer Answer
 	err    error

@@ -40,9 +40,7 @@ type Page struct {
 // many goroutines, and returns early when ctx ends.
 func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 	key := q.Key()
-	entries, added := b.inFlight.join([]string{key})
-	b.counters.Asked(int64(len(added)))
-	b.counters.Duplicates(int64(1 - len(added)))
+	entries, added := b.join([]string{key}, 1)
 	if len(added) > 0 {
 		if err := b.occupy(ctx, b.reading); err != nil {
 			b.finish(added[0], Answer{}, err)

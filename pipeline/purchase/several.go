@@ -108,12 +108,18 @@ func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []st
 	})
 }
 
-// Use counts a settled answer of Look to a question that the run asks about a key.
-func (b *Buyer) Use(key string, l Looked) {
-	b.counters.Asked(1)
-	b.countLooked(l.Decision == UseStored)
-	b.counters.Closed(l.Outcome)
-	b.note(key, l.Answer)
+// Use counts a settled answer of Look to a question that the run asks. wasCalled says that it came
+// since this process began.
+func (b *Buyer) Use(question string, l Looked) (wasCalled bool) {
+	if b.counters.IsFirst(question) {
+		b.counters.Asked(1)
+		b.countLooked(l.Decision == UseStored)
+		b.counters.Closed(l.Outcome)
+	} else {
+		b.counters.Duplicates(1)
+	}
+	b.note(question, l.Answer)
+	return !l.Receipt.ResolvedAt.Before(b.began)
 }
 
 // countLooked counts a question that needs no call: its answer is stored, or it gets none.

@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
+	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 )
@@ -32,6 +35,7 @@ type CallCounters struct {
 	latency                       latencies
 	paced                         atomic.Pointer[func() pace.Snapshot]
 	resolvers                     atomic.Pointer[[]Resolver]
+	seen                          distinct.Repeats
 }
 
 // Resolver has the counters of one of several resolvers.
@@ -114,6 +118,12 @@ type ResolverSnapshot struct {
 	Calls CallSnapshot
 }
 
+// IsFirst reports whether a question comes for the first time; beyond a million, always. Only then
+// it is counted in Asked, Stored, Withheld and Closed: how soon it comes again changes nothing.
+func (m *CallCounters) IsFirst(question string) bool {
+	return m.seen.IsFirst(xxh3.HashString(question))
+}
+
 // Asked counts distinct questions of rows.
 func (m *CallCounters) Asked(n int64) { m.asked.Add(n) }
 
@@ -140,7 +150,7 @@ func (m *CallCounters) Withheld(n int64) { m.withheld.Add(n) }
 // Unasked counts rows without a question.
 func (m *CallCounters) Unasked(n int64) { m.unasked.Add(n) }
 
-// Duplicates counts rows that share a question of their batch or one in flight. Count
+// Duplicates counts rows with a question that came before. Count
 // the questions before: progress is estimated by the rows of a question.
 func (m *CallCounters) Duplicates(n int64) { m.duplicates.Add(n) }
 

@@ -8,13 +8,14 @@ import (
 const (
 	minRate = 0.01 // calls per second; one call in 100 s
 
-	plateau  = 0.98  // share of the refused rate at which fast growth ends
-	recovery = 2.0   // seconds in which fast growth adds the refused rate
-	flowing  = 0.7   // weight of the rate without the pause, against the rate with it
-	creep    = 0.005 // growth beyond the plateau, in refused rates per second
-	freed    = 1.05  // times the refused rate: beyond it the service's limit has changed
-	few      = 32    // answers from refusal to refusal
-	doubling = 4     // times a second, after refusals that the rate does not bring
+	plateau  = 0.98   // share of the refused rate at which fast growth ends
+	recovery = 2.0    // seconds in which fast growth adds the refused rate
+	flowing  = 0.7    // weight of the rate without the pause, against the rate with it
+	creep    = 0.005  // growth beyond the plateau, in refused rates per second
+	freed    = 1.05   // times the refused rate: beyond it the service's limit has changed
+	rounding = 1.0001 // of rates that are compared
+	few      = 32     // answers from refusal to refusal
+	doubling = 4      // times a second, after refusals that the rate does not bring
 )
 
 // adaption learns the rate that the service accepts: additive increase,
@@ -83,8 +84,15 @@ func (a *adaption) release(now time.Time) {
 // goesOn reports whether a refusal comes although the rate was lowered: it is below the
 // one refused last, or few calls were answered since.
 func (a *adaption) goesOn() bool {
-	const rounding = 1.0001
 	return !a.paused.IsZero() && (a.refused == 0 || a.rate <= rounding*plateau*a.refused || a.answered < few)
+}
+
+// binds reports whether the rate is below the user's since the service refused calls.
+func (a *adaption) binds() bool { return a.learned && a.rate < a.ceiling }
+
+// unlearn forgets that the service has a limit.
+func (a *adaption) unlearn() {
+	a.learned, a.free, a.refused, a.rate, a.answered = false, false, 0, a.ceiling, 0
 }
 
 // wait holds all calls until the pause ends. Afterwards the rate does not grow

@@ -6,8 +6,8 @@ const (
 	trialRate = 0.9 // of what the service has sustained
 	slowest   = 1   // rate of a trial
 	maxTrial  = 20 * time.Second
-	// rare is how many answers from refusal to refusal are too many for a trial to be
-	// worth its time.
+	// rare is how many answers from refusal to refusal make a trial long. It waits for
+	// another refusal then.
 	rare = 250
 
 	maxShare = 0.4 // of refusals that come by chance
@@ -32,10 +32,11 @@ type chance struct {
 	answers        int // before it, since the one before
 	passed, caught int // calls that left between it and the pause: answered, refused
 
-	rate     float64   // of the trial
-	left     int       // answers until the trial ends, 0 without one
-	ends     time.Time // at the latest
-	patience int       // refusals before a trial; doubles when the last conclusion was wrong
+	rate      float64   // of the trial
+	left      int       // answers until the trial ends, 0 without one
+	ends      time.Time // at the latest
+	unlearned bool      // a limit was forgotten since refusals are rare
+	patience  int       // refusals before a trial; doubles when the last conclusion was wrong
 }
 
 // answered notes an answer; first says that it is the first one since the rate was
@@ -59,10 +60,14 @@ func (c *chance) answered(now time.Time, first bool) {
 // try begins a trial, unless a limit is more likely: calls that left after the refused
 // one were refused as well.
 func (c *chance) try(now time.Time) {
-	if c.answers == 0 || c.answers > rare || c.caught > c.passed {
+	if c.answers == 0 || c.caught > c.passed {
 		return
 	}
-	if c.lowered++; c.lowered < c.patience {
+	patience := c.patience
+	if c.answers > rare {
+		patience = max(patience, 2)
+	}
+	if c.lowered++; c.lowered < patience {
 		return
 	}
 	c.lowered = 0
@@ -81,11 +86,14 @@ func (c *chance) isLimit() bool {
 		c.left, c.since = 0, time.Time{}
 	case c.share > 0 && c.beyond >= excess:
 		c.share = 0
-		c.patience = max(2*c.patience, 2)
+		c.wrong()
 		c.forget()
 	}
 	return c.share == 0
 }
+
+// wrong makes the next trial wait for twice as many refusals.
+func (c *chance) wrong() { c.patience = max(2*c.patience, 2) }
 
 // weigh compares refusals with those that chance explains. Their share is only an
 // estimate: up to twice as many are.

@@ -6,8 +6,9 @@
 // Every Permit must be given back with Done. A Controller knows about the
 // service only what Done reports, and when Leave says that calls leave.
 //
-// A refusal pauses all calls and lowers the rate, unless the service refuses a share
-// of calls whatever the rate. That shows in a trial: when refusals go on although the
+// A single refusal among many answers concerns its call alone, whatever wait it asks
+// for. Other refusals pause all calls and lower the rate, unless the service refuses a
+// share of calls whatever the rate. That shows in a trial: when refusals go on although the
 // rate was lowered, calls leave for some seconds at nine tenths of what the service
 // has sustained from refusal to refusal, pauses included. No limit refuses a call
 // then. If one is refused nevertheless, the rate grows back at once, and each refusal
@@ -48,6 +49,7 @@ type Controller struct {
 	spacing  spacing
 	adaption adaption
 	chance   chance
+	lone     lone
 	forecast forecast
 	pause    pause
 	life     life
@@ -77,6 +79,7 @@ func New(o Options) *Controller {
 		c.adaption.ceiling = o.Rate * (1 - o.Margin)
 	}
 	c.adaption.rate = c.adaption.ceiling
+	c.lone.credit = 1 - float64(opening)/between
 	c.forecast.rate, c.forecast.margin = unlimited, o.Margin
 	c.bucket = bucket{rate: unlimited, burst: o.Burst}
 	c.bucket.set(time.Now(), c.rate())
@@ -215,12 +218,16 @@ func (c *Controller) heeds(now time.Time, o Outcome) bool {
 }
 
 func (c *Controller) answered(now time.Time, call place) {
+	c.lone.answered(call.left)
 	c.adaption.answers.count(now, call.keys)
 	if call.left > c.round { // one that left before the pause says nothing about it
 		first := c.adaption.answered == 0
 		c.adaption.answered += call.keys
 		c.pause.answered()
-		c.chance.answered(now, first)
+		known := c.chance.share > 0
+		if c.chance.answered(now, first); known && c.chance.share == 0 {
+			c.unlearn()
+		}
 	} else {
 		c.chance.among(call.left, false)
 	}
@@ -252,9 +259,14 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) bool {
 	switch {
 	case !first:
 		c.chance.among(call, true)
-	case c.isByChance(now):
+	case c.isByChance(now), c.isLone(call, o):
 		return false
 	default:
+		c.lone.forget()
+		if c.chance.unlearned && !c.adaption.learned {
+			c.chance.unlearned = false
+			c.chance.wrong()
+		}
 		if answers := c.adaption.answered; answers > 0 {
 			c.chance.lower(call, answers, c.adaption.goesOn())
 		}
@@ -289,10 +301,32 @@ func (c *Controller) isByChance(now time.Time) bool {
 	if !known && c.adaption.answered == 0 || c.chance.isLimit() {
 		return false
 	}
-	if !known {
+	switch {
+	case known:
+	case c.chance.share < minShare:
+		c.unlearn()
+	default:
 		c.adaption.release(now)
 	}
 	return true
+}
+
+// unlearn forgets the limit that the service seemed to have: it refuses calls by chance,
+// and rarely.
+func (c *Controller) unlearn() {
+	c.chance.share, c.chance.unlearned = 0, true
+	c.adaption.unlearn()
+	c.lone.credit = atOnce - 1
+}
+
+// isLone reports whether a refusal concerns its call alone. It may not while the service
+// has a learned limit, nor if answers have said how many calls are left, and the refusal
+// says none.
+func (c *Controller) isLone(call uint64, o Outcome) bool {
+	if c.adaption.binds() || c.forecast.said && o.LookAhead.Limited && o.LookAhead.Remaining == 0 {
+		return false
+	}
+	return c.lone.refused(call, c.left)
 }
 
 // failed notes a failure, and reports whether it may tell a limit.
@@ -366,9 +400,17 @@ func (c *Controller) Crowded() bool {
 	return 4*c.inFlight >= 3*c.window
 }
 
+// room is how many calls may be in flight, as far as refusals tell.
+func (c *Controller) room() int {
+	if c.lone.waits {
+		return 1
+	}
+	return c.window
+}
+
 // clear reports whether nothing limits calls.
 func (c *Controller) clear() bool {
-	return c.inFlight < c.life.places(c.window, &c.options) && c.bucket.rate == unlimited && !c.life.dead && !c.life.refuses && c.pause.until.IsZero() && !c.forecast.said && len(c.windows) == 0
+	return c.inFlight < c.life.places(c.room(), &c.options) && c.bucket.rate == unlimited && !c.life.dead && !c.life.refuses && c.pause.until.IsZero() && !c.forecast.said && len(c.windows) == 0
 }
 
 // serve lets calls leave and grants permits, each in order, until an obstacle
@@ -454,7 +496,7 @@ func (c *Controller) closed(now time.Time, taken int, fits time.Time, lead time.
 	switch {
 	case c.pause.active(now.Add(lead)):
 		return RetryAfter, c.pause.until.Add(-lead)
-	case taken >= c.life.places(c.window, &c.options):
+	case taken >= c.life.places(c.room(), &c.options):
 		return Concurrency, time.Time{}
 	case now.Add(lead).Before(opens):
 		return Spread, opens.Add(-lead)

@@ -107,10 +107,12 @@ type service struct {
 	headers headers
 	latency func() time.Duration
 	fault   func() pace.Outcome // of the next call, whatever the rate; nil or an answer: none
+	room    int                 // calls that it works on at a time; 0: any number
 
 	mu      sync.Mutex
 	allowed int
 	refused int
+	inside  int // calls that it works on
 }
 
 // call takes as long as the service does.
@@ -119,6 +121,11 @@ func (s *service) call() pace.Outcome {
 	time.Sleep(latency / 2)
 	o := s.arrive(time.Now())
 	time.Sleep(latency - latency/2)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.Kind == pace.Answered {
+		s.inside--
+	}
 	o.Latency = latency
 	return o
 }
@@ -132,7 +139,16 @@ func (s *service) arrive(now time.Time) pace.Outcome {
 			return o
 		}
 	}
+	if s.room > 0 && s.inside == s.room {
+		s.refused++
+		o.Kind = pace.Limited
+		if s.headers >= retry {
+			o.RetryAfter = time.Second
+		}
+		return o
+	}
 	if s.limit == nil {
+		s.inside++
 		s.allowed++
 		return o
 	}
@@ -141,6 +157,7 @@ func (s *service) arrive(now time.Time) pace.Outcome {
 		reset = ceil(reset)
 	}
 	if ok {
+		s.inside++
 		s.allowed++
 	} else {
 		s.refused++

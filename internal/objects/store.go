@@ -40,6 +40,7 @@ type Store struct {
 	warnedAt  time.Time
 	gaveUp    time.Time // when a request was given up, not counting those that close the work after it
 	silent    bool      // its last try ended without an answer
+	missed    time.Time // when an object that must exist was given up
 
 	reached       atomic.Bool // the store has answered
 	unconditional atomic.Bool // the store does not support conditional writes

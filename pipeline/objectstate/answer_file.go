@@ -237,8 +237,12 @@ type openFile struct {
 
 func (s *State) openFile(ctx context.Context, of answers.Scope, about answerFile) (_ *openFile, err error) {
 	f := &openFile{at: s.folder(of).Below(about.Name)}
-	if f.object, err = s.store.Open(ctx, objects.Info{Location: f.at}); err != nil {
-		return nil, s.missing(f.at, err)
+	err = s.awaitOf(ctx, of, f.at, func() error {
+		f.object, err = s.store.Open(ctx, objects.Info{Location: f.at})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {

@@ -29,6 +29,9 @@ type Inspection struct {
 
 // Inspect reads everything in the state, and changes nothing. The error is one that is no damage.
 func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
+	look := *s
+	look.impatient = true
+	s = &look
 	scopes, err := s.Scopes(ctx)
 	if err = found.note(err); err != nil {
 		return found, err
@@ -80,7 +83,7 @@ func (s *State) inspectScope(ctx context.Context, of answers.Scope, found *Inspe
 		return found.note(err)
 	}
 	for _, f := range m.Files {
-		err := s.checkSum(ctx, s.folder(of).Below(f.Name), f.SHA256)
+		err := s.checkSum(ctx, of, s.folder(of).Below(f.Name), f.SHA256)
 		if err == nil {
 			found.Answers += f.Rows
 		}
@@ -102,7 +105,7 @@ func (s *State) inspectScope(ctx context.Context, of answers.Scope, found *Inspe
 	}
 	late, err := s.listAll(ctx, s.folder(of).Below("late/"))
 	if err == nil {
-		_, err = s.readEach(ctx, late)
+		_, err = s.readLate(ctx, late)
 	}
 	return found.note(err)
 }
@@ -120,7 +123,7 @@ func (s *State) inspectLog(ctx context.Context, of answers.Scope, from int64, in
 			found.Damages = append(found.Damages, fmt.Errorf("%w: %s is missing", ErrDamaged, s.folder(of).Below(segmentName(next))))
 		}
 		next++
-		_, err := s.readAll(ctx, number, []objects.Info{info})
+		_, err := s.readAll(ctx, of, number, []objects.Info{info})
 		if errors.Is(err, ErrDamaged) {
 			found.Segments++
 		}
@@ -132,10 +135,14 @@ func (s *State) inspectLog(ctx context.Context, of answers.Scope, from int64, in
 }
 
 // checkSum compares the checksum of an object with the one that a manifest has.
-func (s *State) checkSum(ctx context.Context, at objects.Location, want string) error {
-	object, err := s.store.Open(ctx, objects.Info{Location: at})
+func (s *State) checkSum(ctx context.Context, of answers.Scope, at objects.Location, want string) error {
+	var object *objects.Object
+	err := s.awaitOf(ctx, of, at, func() (err error) {
+		object, err = s.store.Open(ctx, objects.Info{Location: at})
+		return err
+	})
 	if err != nil {
-		return s.missing(at, err)
+		return err
 	}
 	sum := sha256.New()
 	_, err = io.Copy(sum, io.NewSectionReader(object, 0, object.Size))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,11 +91,7 @@ func (s *State) segmentsBelow(ctx context.Context, of answers.Scope, from, below
 	for number := from; number < below; number++ {
 		infos = append(infos, objects.Info{Location: s.folder(of).Below(segmentName(number))})
 	}
-	segments, err := s.readAll(ctx, from, infos)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return segments, err
+	return s.readAll(ctx, of, from, infos)
 }
 
 // lastSegment returns the number of the last segment of a log that has segment
@@ -122,8 +119,14 @@ func segmentNumber(info objects.Info) (number int64, ok bool) {
 }
 
 // readAll reads segments, which are numbered from one on and follow one another.
-func (s *State) readAll(ctx context.Context, from int64, infos []objects.Info) ([]segment, error) {
-	segments, err := s.readEach(ctx, infos)
+func (s *State) readAll(ctx context.Context, of answers.Scope, from int64, infos []objects.Info) ([]segment, error) {
+	contents, err := s.readObjects(ctx, infos, func(ctx context.Context, at objects.Location, read func() error) error {
+		return s.awaitOf(ctx, of, at, read)
+	})
+	if err != nil {
+		return nil, err
+	}
+	segments, err := s.decodeEach(infos, contents)
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +138,29 @@ func (s *State) readAll(ctx context.Context, from int64, infos []objects.Info) (
 	return segments, nil
 }
 
-// readEach reads segments.
-func (s *State) readEach(ctx context.Context, infos []objects.Info) ([]segment, error) {
-	contents, err := s.readObjects(ctx, infos)
+// readLate reads segments that came too late for the log, as a listing has them. Who removed one
+// has its changes in files.
+func (s *State) readLate(ctx context.Context, infos []objects.Info) ([]segment, error) {
+	contents, err := s.readObjects(ctx, infos, func(_ context.Context, _ objects.Location, read func() error) error {
+		if err := read(); !errors.Is(err, fs.ErrNotExist) {
+			return damaged(err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
+	var there []objects.Info
+	for i, info := range infos {
+		if contents[i] != nil {
+			there = append(there, info)
+		}
+	}
+	contents = slices.DeleteFunc(contents, func(c []byte) bool { return c == nil })
+	return s.decodeEach(there, contents)
+}
+
+func (s *State) decodeEach(infos []objects.Info, contents [][]byte) ([]segment, error) {
 	segments := make([]segment, len(infos))
 	for i, sealed := range contents {
 		at, next, content, err := appendlog.UnsealAt(s.sealName(infos[i].Location), sealed)
@@ -155,14 +175,16 @@ func (s *State) readEach(ctx context.Context, infos []objects.Info) ([]segment, 
 	return segments, nil
 }
 
-// readObjects reads small objects concurrently.
-func (s *State) readObjects(ctx context.Context, infos []objects.Info) ([][]byte, error) {
+// readObjects reads small objects concurrently, each by way of do, which repeats the read or not.
+func (s *State) readObjects(ctx context.Context, infos []objects.Info, do func(ctx context.Context, at objects.Location, read func() error) error) ([][]byte, error) {
 	contents := make([][]byte, len(infos))
 	reading := pool.New().WithContext(ctx).WithMaxGoroutines(readAtOnce).WithFirstError().WithCancelOnError()
 	for i, info := range infos {
 		reading.Go(func(ctx context.Context) (err error) {
-			contents[i], _, err = s.store.ReadFile(ctx, info.Location)
-			return damaged(err)
+			return do(ctx, info.Location, func() error {
+				contents[i], _, err = s.store.ReadFile(ctx, info.Location)
+				return err
+			})
 		})
 	}
 	return contents, reading.Wait()

@@ -195,6 +195,7 @@ func TestLoadAfterAMerge(t *testing.T) {
 	}
 	must(t, x.Close(t.Context()))
 	must(t, s.store.Remove(t.Context(), s.folder(people).Below(m.Files[0].Name)))
+	gone.state.impatient = true
 	if err := gone.Answers.Load(t.Context(), nil); !errors.Is(err, ErrDamaged) {
 		t.Errorf("without the files of the newest manifest: %v, want %v", err, ErrDamaged)
 	}

@@ -91,27 +91,21 @@ func manifestName(number int64) string { return fmt.Sprintf("v/%010d.json", numb
 
 // latest reads the newest manifest of a scope. Number 0 means that the
 // scope has no manifest.
-func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error) {
-	for {
+func (s *State) latest(ctx context.Context, of answers.Scope) (m *manifest, err error) {
+	// It lists again before each try: a hundred newer manifests may be there in the meantime.
+	err = s.await(ctx, always, func() (at objects.Location, err error) {
+		m = &manifest{}
 		names, err := s.manifests(ctx, of)
 		if err != nil || len(names) == 0 {
-			return &manifest{}, err
+			return at, err
 		}
-		m, at := &manifest{}, names[len(names)-1].Location
-		err = s.readJSON(ctx, at, m)
-		if errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrExist) && s.isGone(ctx, at) {
-			continue // a hundred newer manifests were published in the meantime
-		}
-		if err == nil {
+		at = names[len(names)-1].Location
+		if err = s.readJSON(ctx, at, m); err == nil {
 			err = format.Check(at.String(), m.Format, manifestFormat, answers.ExportFirst)
 		}
-		return m, err
-	}
-}
-
-func (s *State) isGone(ctx context.Context, at objects.Location) bool {
-	_, err := s.store.Stat(ctx, at)
-	return errors.Is(err, fs.ErrNotExist)
+		return at, err
+	})
+	return m, err
 }
 
 // manifests lists the manifests of a scope, newest last.
@@ -270,9 +264,13 @@ func (s *State) readCalls(ctx context.Context, of answers.Scope, m *manifest) (c
 		return nil, nil
 	}
 	at := s.folder(of).Below(m.Calls.Name)
-	data, _, err := s.store.ReadFile(ctx, at)
+	var data []byte
+	err = s.awaitOf(ctx, of, at, func() error {
+		data, _, err = s.store.ReadFile(ctx, at)
+		return err
+	})
 	if err != nil {
-		return nil, s.missing(at, err)
+		return nil, err
 	}
 	if sum := objects.ContentOf(data, "").SHA256; fmt.Sprintf("%x", sum) != m.Calls.SHA256 {
 		return nil, fmt.Errorf("%w: %s has another checksum", ErrDamaged, at)

@@ -76,8 +76,8 @@ func (p *Progress) Read() (lines []byte, err error) {
 		names = append(names, objectName(p.next))
 	}
 	contents, err := p.folder.GetAll(p.ctx, names)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err != nil {
+		return nil, err
 	}
 	begun := false
 	for _, content := range contents {
@@ -87,10 +87,10 @@ func (p *Progress) Read() (lines []byte, err error) {
 			lines = append(lines, content[1:]...)
 		}
 	}
-	if err == nil && !begun {
-		err = fs.ErrNotExist
+	if !begun {
+		return nil, fs.ErrNotExist
 	}
-	return lines, err
+	return lines, nil
 }
 
 func numberOf(info objects.Info) (int64, error) {

@@ -2,6 +2,7 @@ package objectstate
 
 import (
 	"context"
+	"path"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/lease"
@@ -67,13 +68,19 @@ func (f *RunFolder) List(ctx context.Context, prefix string) (names []string, er
 	return names, err
 }
 
-// GetAll reads objects, in the order of their names.
+// GetAll reads objects, in the order of their names. All of them must exist.
 func (f *RunFolder) GetAll(ctx context.Context, names []string) ([][]byte, error) {
 	var infos []objects.Info
 	for _, name := range names {
 		infos = append(infos, objects.Info{Location: f.At(name)})
 	}
-	contents, err := f.state.readObjects(ctx, infos)
+	contents, err := f.state.readObjects(ctx, infos, func(ctx context.Context, at objects.Location, read func() error) error {
+		beside := func() (bool, error) { // a run that has ended removes all its objects
+			names, err := f.List(ctx, path.Dir(strings.TrimPrefix(at.Key, f.at.Key))+"/")
+			return len(names) > 0, err
+		}
+		return f.state.await(ctx, beside, func() (objects.Location, error) { return at, read() })
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	late, err := x.state.readEach(ctx, lateAt)
+	late, err := x.state.readLate(ctx, lateAt)
 	if err != nil {
 		return err
 	}
@@ -321,7 +321,9 @@ func (x *Session) Close(ctx context.Context) error {
 	if x.log != nil {
 		x.running.Wait()
 		if x.log.ended == nil && !x.halfMade {
-			err = x.seal(ctx)
+			if err = x.seal(ctx); err == nil {
+				err = x.state.forgetMissed(ctx)
+			}
 		}
 	}
 	return errors.Join(err, x.release())

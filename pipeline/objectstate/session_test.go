@@ -310,6 +310,7 @@ func TestDamagedLog(t *testing.T) {
 			must(t, err)
 			slices.Sort(segments)
 			damage(t, segments)
+			s.impatient = true
 			if err := (&Session{state: s, of: people}).takeOver(t.Context(), t.TempDir()); !errors.Is(err, ErrDamaged) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("taken over with %v, want %v", err, ErrDamaged)
 			}

@@ -9,6 +9,7 @@
 //
 //	STATE/format.json                   the number of the format of runs and nights
 //	STATE/lease/<service>.json          who writes about a service now
+//	STATE/missing/<object>              an object that a run ended on, as it was missing
 //	STATE/nights/<job>                  the finished datasets of a job, in their order
 //	STATE/answers/<scope>/scope.json    the service and operation
 //	STATE/answers/<scope>/v/<n>.json    manifest n; the highest number counts
@@ -32,6 +33,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -65,6 +67,8 @@ type State struct {
 	SealSegments, sealBytes int64
 	// pollEvery is how often to check a lease that another process holds.
 	pollEvery time.Duration
+	late      *atomic.Bool // an object was missing for too long
+	impatient bool         // what is missing is not awaited, as when it is searched for
 }
 
 // Open returns the state at a URI, s3://bucket/prefix/. It reads nothing yet.
@@ -76,7 +80,7 @@ func Open(store *objects.Store, uri string) (*State, error) {
 	writer := uuid.NewString()
 	return &State{
 		store: store, at: at, writer: writer, turn: Turn{Holder: objects.Holder{Name: writer}}, rowsPerFile: 1 << 20, groupBytes: 8 << 20,
-		SealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second,
+		SealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second, late: &atomic.Bool{},
 	}, nil
 }
 
@@ -148,11 +152,15 @@ func (s *State) Scopes(ctx context.Context) (scopes []answers.Scope, err error) 
 	for _, folder := range folders {
 		at := under.Below(folder + "scope.json")
 		var of answers.Scope
-		if err := s.readJSON(ctx, at, &of); err != nil {
-			_, inside, other := s.store.ListFolder(ctx, under.Below(folder))
-			if other == nil && !slices.Contains(inside, "v/") && s.isGone(ctx, at) {
-				continue // its first writer was killed before the first manifest, and so before any change
-			}
+		published := func() (bool, error) {
+			_, inside, err := s.store.ListFolder(ctx, under.Below(folder))
+			return slices.Contains(inside, "v/"), err
+		}
+		err := s.await(ctx, published, func() (objects.Location, error) { return at, s.readJSON(ctx, at, &of) })
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its first writer was killed before the first manifest, and so before any change
+		}
+		if err != nil {
 			return nil, err
 		}
 		if s.folder(of) != under.Below(folder) {
@@ -281,20 +289,12 @@ func (s *State) get(ctx context.Context, at objects.Location) ([]byte, error) {
 func (s *State) readJSON(ctx context.Context, at objects.Location, into any) error {
 	data, err := s.get(ctx, at)
 	if err != nil {
-		return s.missing(at, err)
+		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("%w: %s cannot be read: %w", ErrDamaged, at, err)
 	}
 	return nil
-}
-
-// missing returns the error for an object that should exist and cannot be read.
-func (s *State) missing(at objects.Location, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s is missing", ErrDamaged, at)
-	}
-	return damaged(err)
 }
 
 // damaged returns the error for an object that cannot be read, whether or not it has to

@@ -486,6 +486,7 @@ func TestDamage(t *testing.T) {
 			_, err := s.Take(t.Context(), people, inOrder(answerTo(people, "canary", "{}", noon)), []answers.OpenCall{callTo(people, "open", answers.Unknown, noon)})
 			must(t, err)
 			damage(t, b.folder(s, people))
+			s.impatient = true
 			if _, err = s.Stat(t.Context()); !errors.Is(err, ErrDamaged) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("read with %v, want %v", err, ErrDamaged)
 			}

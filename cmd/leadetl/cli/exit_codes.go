@@ -109,7 +109,7 @@ var exitRules = []exitRule{
 	{ExitFailure, isSQLite(sqlite3.SQLITE_FULL)},
 	{ExitUsage, isAny(purchase.ErrRefused)}, // of several resolvers, the first of these
 	{ExitBudget, isAny(purchase.ErrBudget, purchase.ErrNoCredits)},
-	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, filelock.ErrLocked, objects.ErrLockLost)},
+	{ExitTryAgain, isAny(purchase.ErrUnreachable, objects.ErrUnavailable, objects.ErrLate, filelock.ErrLocked, objects.ErrLockLost)},
 	{ExitTryAgain, isSQLite(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)},
 	{ExitInterrupted, isAny(context.Canceled)},
 	// The machine fails, or a limit of it, whatever was opened.

@@ -74,6 +74,7 @@ func TestExitCode(t *testing.T) {
 		{errors.Join(purchase.ErrUnreachable, purchase.ErrBudget), 4}, // of several resolvers
 		{errors.Join(purchase.ErrUnreachable, purchase.ErrBudget, purchase.ErrRefused), 2},
 		{objects.ErrUnavailable, 5},
+		{objects.ErrLate, 5},
 		{objects.ErrLockLost, 5},
 		{filelock.ErrLocked, 5},
 		{UsageError(fmt.Errorf("--state: %w", filelock.ErrLocked)), 5},

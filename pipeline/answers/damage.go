@@ -118,16 +118,20 @@ type salvage struct {
 	damages []error
 	damaged []string // files, for their damage
 	lost    Lost
-	unnamed map[int64]int64 // calls by run that are kept as spent
+	unnamed map[string]int64 // calls by the names of their runs that are kept as spent
 
-	have map[int64]runTotal // of runs, after the last record that was read
-	open map[Hash]bool      // calls without an answer
-	gap  bool               // records are missing before the next one
+	have map[string]runTotal // of runs by name, after the last record that was read
+	open map[Hash]bool       // calls without an answer
+	gap  bool                // records are missing before the next one
+}
+
+func newSalvage() *salvage {
+	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, open: map[Hash]bool{}}
 }
 
 // salvageLogs reads the logs that the database lacks.
 func salvageLogs(ctx context.Context, from querier, dir disk.Folder) (*salvage, error) {
-	s := &salvage{unnamed: map[int64]int64{}, have: map[int64]runTotal{}, open: map[Hash]bool{}}
+	s := newSalvage()
 	at := logState{Position: appendlog.First}
 	begun, err := isBegun(ctx, from)
 	if begun {
@@ -172,7 +176,7 @@ func (s *salvage) readDatabase(ctx context.Context, from querier) error {
 	_, err := collect(ctx, from, func(row interface{ Scan(...any) error }) (id int64, err error) {
 		var r runTotal
 		err = row.Scan(&id, &r.Name, &r.Intents, &r.Answers, &r.Unpriced, &r.Credits)
-		s.have[id] = r
+		s.have[r.Name] = r
 		return id, err
 	}, "SELECT id, name, intents, answers, unpriced, credits FROM runs")
 	if err != nil {
@@ -218,39 +222,44 @@ func (s *salvage) take(record []byte, g *generation) error {
 	if err := errors.Join(readGroup(record, own), readGroup(record, g)); err != nil {
 		return err
 	}
+	s.count(own)
+	return nil
+}
+
+// count compares the totals of a record with those before it.
+func (s *salvage) count(own *counted) {
 	for id, total := range own.totals {
 		if s.gap {
-			before, added := s.have[id], own.added[id]
+			before, added := s.have[total.Name], own.added[id]
 			answers, intents := max(0, total.Answers-added.Answers-before.Answers), max(0, total.Intents-added.Intents-before.Intents)
 			s.lost.Answers += answers
 			s.lost.Credits += max(0, total.Credits-added.Credits-before.Credits)
 			s.lost.Intents += intents
-			s.unnamed[id] += intents - answers // each of the answers has ended a call
+			s.unnamed[total.Name] += intents - answers // each of the answers has ended a call
 		}
-		s.have[id] = total
+		s.have[total.Name] = total
 	}
 	s.gap = s.gap && len(own.totals) == 0
 	for _, run := range own.known {
 		if s.lost.Intents > 0 {
 			s.lost.Intents--
-			s.unnamed[run]--
+			s.unnamed[own.totals[run].Name]--
 		}
 	}
-	return nil
 }
 
 // loseEnd counts what a lost end of the log may have had.
 func (s *salvage) loseEnd() {
 	const most = maxLogBytes / leastIntent
-	runs := map[int64]bool{}
+	runs := map[string]bool{}
 	for _, g := range s.logs {
-		for id := range g.runs {
-			runs[id] = true
+		for _, r := range g.runs {
+			runs[r.Name] = true
 		}
 	}
-	for id := range s.have {
-		if len(runs) == 0 || runs[id] {
-			s.unnamed[id] += most
+	for name := range s.have {
+		if len(runs) == 0 || runs[name] {
+			s.unnamed[name] += most
 		}
 	}
 	s.lost.Intents += most
@@ -349,8 +358,8 @@ func (g *sqliteTx) applySalvage(found *salvage) error {
 			return err
 		}
 	}
-	for id, calls := range found.unnamed {
-		if err := g.Exec("UPDATE runs SET answers = answers + ?1, unpriced = unpriced + ?1 WHERE id = ?2", max(calls, 0), id); err != nil {
+	for run, calls := range found.unnamed {
+		if err := g.Exec("UPDATE runs SET answers = answers + ?1, unpriced = unpriced + ?1 WHERE name = ?2", max(calls, 0), run); err != nil {
 			return err
 		}
 	}

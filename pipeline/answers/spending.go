@@ -58,6 +58,14 @@ type Spent struct {
 	ByDay map[string]Spending `json:"spent_by_day,omitempty"` // those of DayOf, of one scope
 }
 
+// Add counts an answer.
+func (s Spent) Add(i Item) {
+	run, day := s.ByRun[i.Run], s.ByDay[DayOf(i.Received)]
+	run.add(i.Answer)
+	day.add(i.Answer)
+	s.ByRun[i.Run], s.ByDay[DayOf(i.Received)] = run, day
+}
+
 // Plus is what two stores have paid together.
 func (s Spent) Plus(other Spent) Spent {
 	return Spent{together(s.ByRun, other.ByRun), together(s.ByDay, other.ByDay)}

@@ -163,10 +163,13 @@ func (w *fileWriter) finish(ctx context.Context, of answers.Scope) (_ answerFile
 	}
 	c := objects.Content{ReaderAt: w.temp, Size: w.size, SHA256: [sha256.Size]byte(w.sum.Sum(nil)), Type: "application/vnd.apache.parquet"}
 	w.about.Bytes, w.about.SHA256 = w.size, hex.EncodeToString(c.SHA256[:])
-	w.about.Name = "f/" + w.about.SHA256[:32] + ".parquet"
+	w.about.Name = fileName(w.about.SHA256)
 	_, err = w.state.store.Put(ctx, w.state.folder(of).Below(w.about.Name), c)
 	return w.about, err
 }
+
+// fileName is the name of a file of answers with a checksum.
+func fileName(sha256 string) string { return "f/" + sha256[:32] + ".parquet" }
 
 // writeGeneration writes sorted answers as the files of one generation.
 func (s *State) writeGeneration(ctx context.Context, of answers.Scope, number int64, items iter.Seq2[answers.Item, error]) (files []answerFile, err error) {

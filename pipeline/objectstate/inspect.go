@@ -22,16 +22,22 @@ type Inspection struct {
 	Runs           int   // that have not finished
 	Nights         int   // files
 	Damages        []error
-	// Segments are how many segments of logs are damaged or missing. Each is a group of changes, so it
-	// is not known how many answers and calls they had.
-	Segments int
+	// LostRows are stored answers of damaged files that are in no other object, and Lost what damaged
+	// segments of logs had.
+	LostRows int64
+	Lost     answers.Lost
+}
+
+// asFound is the state for who looks at what is there: nothing is awaited, and what is missing is damage.
+func (s *State) asFound() *State {
+	look := *s
+	look.impatient = true
+	return &look
 }
 
 // Inspect reads everything in the state, and changes nothing. The error is one that is no damage.
 func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
-	look := *s
-	look.impatient = true
-	s = &look
+	s = s.asFound()
 	scopes, err := s.Scopes(ctx)
 	if err = found.note(err); err != nil {
 		return found, err
@@ -47,10 +53,16 @@ func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
 	}
 	for _, r := range runs {
 		found.Runs++
-		if err := s.inspectRun(ctx, r.ID, &found); err != nil {
+		if _, err := s.inspectRun(ctx, r.ID, &found); err != nil {
 			return found, err
 		}
 	}
+	_, err = s.inspectNights(ctx, &found)
+	return found, err
+}
+
+// inspectNights reads all lists of finished datasets, and returns those that are damaged.
+func (s *State) inspectNights(ctx context.Context, found *Inspection) (damagedAt []objects.Location, err error) {
 	nights, err := s.listAll(ctx, s.at.Below("nights/"))
 	for _, info := range nights {
 		found.Nights++
@@ -61,11 +73,14 @@ func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", info.Location, damaged(err))
 		}
+		if errors.Is(err, ErrDamaged) {
+			damagedAt = append(damagedAt, info.Location)
+		}
 		if err := found.note(err); err != nil {
-			return found, err
+			return nil, err
 		}
 	}
-	return found, err
+	return damagedAt, err
 }
 
 // note keeps an error that is damage, and returns another one.
@@ -78,103 +93,75 @@ func (i *Inspection) note(err error) error {
 }
 
 func (s *State) inspectScope(ctx context.Context, of answers.Scope, found *Inspection) error {
-	m, err := s.latest(ctx, of)
-	if err != nil {
-		return found.note(err)
-	}
-	for _, f := range m.Files {
-		err := s.checkSum(ctx, of, s.folder(of).Below(f.Name), f.SHA256)
-		if err == nil {
-			found.Answers += f.Rows
-		}
-		if err := found.note(err); err != nil {
-			return err
-		}
-	}
-	calls, err := s.readCalls(ctx, of, m)
-	found.Calls += int64(len(calls))
-	if err := found.note(err); err != nil {
-		return err
-	}
-	infos, err := s.listAll(ctx, s.folder(of).Below("log/"))
+	r, err := s.readRemains(ctx, of)
 	if err != nil {
 		return err
 	}
-	if err := s.inspectLog(ctx, of, m.LogFrom, infos, found); err != nil {
-		return err
-	}
-	late, err := s.listAll(ctx, s.folder(of).Below("late/"))
-	if err == nil {
-		_, err = s.readLate(ctx, late)
-	}
-	return found.note(err)
-}
-
-// inspectLog reads the segments of a log one by one.
-func (s *State) inspectLog(ctx context.Context, of answers.Scope, from int64, infos []objects.Info, found *Inspection) error {
-	next := from
-	for _, info := range infos {
-		number, ok := segmentNumber(info)
-		if !ok || number < from {
-			continue
-		}
-		for ; next < number; next++ {
-			found.Segments++
-			found.Damages = append(found.Damages, fmt.Errorf("%w: %s is missing", ErrDamaged, s.folder(of).Below(segmentName(next))))
-		}
-		next++
-		_, err := s.readAll(ctx, of, number, []objects.Info{info})
-		if errors.Is(err, ErrDamaged) {
-			found.Segments++
-		}
-		if err := found.note(err); err != nil {
-			return err
-		}
-	}
+	found.Answers += rowsOf(r.manifest.Files) + r.answers
+	found.Calls += r.open
+	found.Damages = append(found.Damages, r.damages...)
+	found.LostRows += r.lostRows
+	found.Lost.Answers += r.lostLog.Answers
+	found.Lost.Credits += r.lostLog.Credits
+	found.Lost.Intents += r.lostLog.Intents
+	found.Lost.AtMost = found.Lost.AtMost || r.lostLog.AtMost
 	return nil
 }
 
 // checkSum compares the checksum of an object with the one that a manifest has.
-func (s *State) checkSum(ctx context.Context, of answers.Scope, at objects.Location, want string) error {
-	var object *objects.Object
-	err := s.awaitOf(ctx, of, at, func() (err error) {
-		object, err = s.store.Open(ctx, objects.Info{Location: at})
-		return err
-	})
+func (s *State) checkSum(ctx context.Context, at objects.Location, want string) error {
+	sum, _, err := s.sumOf(ctx, at)
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, io.NewSectionReader(object, 0, object.Size))
-	if err := errors.Join(err, object.Close()); err != nil {
-		return damaged(err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+	if hex.EncodeToString(sum) != want {
 		return fmt.Errorf("%w: %s has another checksum", ErrDamaged, at)
 	}
 	return nil
 }
 
-// inspectRun reads what a run that has not finished keeps.
-func (s *State) inspectRun(ctx context.Context, id string, found *Inspection) error {
+// sumOf returns the checksum and size of an object.
+func (s *State) sumOf(ctx context.Context, at objects.Location) (sum []byte, size int64, err error) {
+	object, err := s.store.Open(ctx, objects.Info{Location: at})
+	if err != nil {
+		return nil, 0, err
+	}
+	hash := sha256.New()
+	size, err = io.Copy(hash, io.NewSectionReader(object, 0, object.Size))
+	return hash.Sum(nil), size, errors.Join(err, object.Close())
+}
+
+// inspectRun reads what a run that has not finished keeps. It returns the objects that are damaged; some of
+// them may be missing.
+func (s *State) inspectRun(ctx context.Context, id string, found *Inspection) (damagedAt []objects.Location, err error) {
 	f := &RunFolder{state: s, at: s.at.Below("runs/" + id + "/"), id: id}
 	infos, err := s.listAll(ctx, f.at)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, info := range infos {
 		if name := strings.TrimPrefix(info.Key, f.at.Key); strings.HasPrefix(name, "cluster/") || strings.Contains(path.Base(name), ".") {
 			continue // it is no record
 		}
-		if _, err := s.get(ctx, info.Location); errors.Is(err, fs.ErrNotExist) {
-			continue // its run has ended
-		} else if err := found.note(err); err != nil {
-			return err
+		_, err := s.get(ctx, info.Location)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // its run has ended
+		case errors.Is(err, ErrDamaged):
+			found.Damages, damagedAt = append(found.Damages, err), append(damagedAt, info.Location)
+		case err != nil:
+			return nil, err
 		}
 	}
-	_, err = (&Progress{folder: f, ctx: ctx}).Read()
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) || errors.Is(err, ErrDamaged) && len(found.Damages) > 0 {
-		return nil
+	if len(damagedAt) > 0 {
+		return damagedAt, nil
 	}
-	return found.note(err)
+	p := &Progress{folder: f, ctx: ctx}
+	if _, err = p.Read(); errors.Is(err, ErrDamaged) { // an object is missing
+		found.Damages, damagedAt = append(found.Damages, err), append(damagedAt, p.object(p.next))
+		return damagedAt, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return nil, err
 }

@@ -113,13 +113,15 @@ func (s *State) manifests(ctx context.Context, of answers.Scope) ([]objects.Info
 	return s.listAll(ctx, s.folder(of).Below("v/"))
 }
 
-// listAll lists the objects below a folder, ordered by name.
+// listAll lists the objects below a folder, ordered by name, except those that were set aside.
 func (s *State) listAll(ctx context.Context, under objects.Location) (all []objects.Info, err error) {
 	for info, err := range s.store.List(ctx, under) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, info)
+		if !strings.HasSuffix(info.Key, damagedSuffix) {
+			all = append(all, info)
+		}
 	}
 	return all, nil
 }
@@ -204,7 +206,7 @@ func (s *State) removeFiles(ctx context.Context, of answers.Scope, m *manifest, 
 			if err != nil {
 				return err
 			}
-			if counts[strings.TrimPrefix(info.Key, folder.Key)] || !info.ModTime.Before(before) {
+			if counts[strings.TrimPrefix(info.Key, folder.Key)] || strings.HasSuffix(info.Key, damagedSuffix) || !info.ModTime.Before(before) {
 				continue
 			}
 			if err := s.store.Remove(ctx, info.Location); err != nil {
@@ -280,12 +282,17 @@ func (s *State) readCalls(ctx context.Context, of answers.Scope, m *manifest) (c
 		if err := decoder.Decode(&l); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, at, err)
 		}
-		key, address := resolution.CutAddress(l.Key)
-		q := answers.Question{Scope: of, Key: key}
-		calls = append(calls, answers.OpenCall{
-			Hash: q.Hash(), Question: q, Address: address, Run: l.Run, IdempotencyKey: l.IdempotencyKey, Attempts: l.Attempts, Sent: l.Sent.UTC(), State: answers.State(l.State),
-			Reason: l.Reason, Status: l.Status, MaybeBilled: l.MaybeBilled, Resolution: l.Resolution, Request: l.Request, Deadline: l.Deadline, Body: l.Body,
-		})
+		calls = append(calls, l.call(of))
 	}
 	return calls, nil
+}
+
+// call is the call that the line has.
+func (l callLine) call(of answers.Scope) answers.OpenCall {
+	key, address := resolution.CutAddress(l.Key)
+	q := answers.Question{Scope: of, Key: key}
+	return answers.OpenCall{
+		Hash: q.Hash(), Question: q, Address: address, Run: l.Run, IdempotencyKey: l.IdempotencyKey, Attempts: l.Attempts, Sent: l.Sent.UTC(), State: answers.State(l.State),
+		Reason: l.Reason, Status: l.Status, MaybeBilled: l.MaybeBilled, Resolution: l.Resolution, Request: l.Request, Deadline: l.Deadline, Body: l.Body,
+	}
 }

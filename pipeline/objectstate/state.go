@@ -300,7 +300,7 @@ func (s *State) readJSON(ctx context.Context, at objects.Location, into any) err
 // damaged returns the error for an object that cannot be read, whether or not it has to
 // exist.
 func damaged(err error) error {
-	if errors.Is(err, objects.ErrChecksum) || errors.Is(err, appendlog.ErrDamaged) && !errors.Is(err, ErrDamaged) {
+	if !errors.Is(err, ErrDamaged) && (errors.Is(err, objects.ErrChecksum) || errors.Is(err, appendlog.ErrDamaged)) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err

@@ -23,7 +23,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
@@ -58,7 +57,7 @@ it. It reads no input from standard input.
 With --state alone it reads everything in a state, while no run uses it: stored
 answers, open calls, logs, databases, and what unfinished runs and finished
 datasets keep there. It says whether the state is whole and what is lost, and
-exits with 0 or 1. With --repair it sets damaged files of a folder aside, keeps
+exits with 0 or 1. With --repair it sets damaged files aside, keeps
 all that can be read, and counts what is lost as spent.`,
 		Example: `  leadetl doctor --job nightly.yaml
   leadetl doctor enrichment --in s3://leads/lists/ --resolver https://leads.example
@@ -462,14 +461,19 @@ func (d *checkup) examineState(ctx context.Context, repair bool) error {
 		return err
 	}
 	d.advise(lost, repair)
+	return d.repaired(repair, func() error { return d.repairFolder(ctx) }, func() error { _, err := d.examineFolder(ctx); return err })
+}
+
+// repaired repairs a damaged state, and examines it again.
+func (d *checkup) repaired(repair bool, mend, examine func() error) error {
 	if !repair || !d.anyFailed() {
 		return nil
 	}
 	before := d.checks
 	d.checks = nil
-	err = d.repairFolder(ctx)
+	err := mend()
 	if err == nil {
-		_, err = d.examineFolder(ctx)
+		err = examine()
 	}
 	if err == nil && !d.anyFailed() {
 		return nil
@@ -562,6 +566,12 @@ func (d *checkup) repairFolder(ctx context.Context) error {
 	aside, errs = append(aside, nights...), append(errs, err)
 	uploads, err := place.RepairWork(d.flags.state)
 	aside, errs = append(aside, uploads...), append(errs, err)
+	d.setAside(aside, errs...)
+	return nil
+}
+
+// setAside says what a repair has set aside, and what it could not repair.
+func (d *checkup) setAside(aside []string, errs ...error) {
 	for _, path := range aside {
 		d.ok("set aside", path)
 	}
@@ -570,7 +580,6 @@ func (d *checkup) repairFolder(ctx context.Context) error {
 			d.failed("repair", err)
 		}
 	}
-	return nil
 }
 
 // foldersOf lists the folders in a folder of a state.
@@ -601,18 +610,24 @@ func (d *checkup) examineObjects(ctx context.Context, repair bool) error {
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
-	found, err := state.Inspect(ctx)
+	examine := func() (objectstate.Inspection, error) {
+		found, err := state.Inspect(ctx)
+		d.damages("state on S3", strings.Join([]string{
+			figures.Plural(found.Answers, "stored answer"), figures.Plural(found.Calls, "open call"), figures.Plural(found.Runs, "unfinished run"), figures.Plural(found.Nights, "list") + " of finished datasets",
+		}, ", "), found.Damages)
+		return found, err
+	}
+	found, err := examine()
 	if err != nil {
 		return err
 	}
-	d.damages("state on S3", strings.Join([]string{
-		figures.Plural(found.Answers, "stored answer"), figures.Plural(found.Calls, "open call"), figures.Plural(found.Runs, "unfinished run"), figures.Plural(found.Nights, "list") + " of finished datasets",
-	}, ", "), found.Damages)
-	if found.Segments > 0 {
-		d.note("Lost: %s of changes. How many answers and calls they had is not known.", figures.Plural(found.Segments, "group"))
+	if found.LostRows > 0 {
+		d.note("Lost: %s of damaged files, whose price stays counted.", figures.Plural(found.LostRows, "stored answer"))
 	}
-	if repair && len(found.Damages) > 0 {
-		d.failed("repair", fmt.Errorf("%w: a state on S3 is repaired from the versions of its objects, or from a copy", appendlog.ErrDamaged))
-	}
-	return nil
+	d.advise(found.Lost, repair)
+	return d.repaired(repair, func() error {
+		aside, err := state.Repair(ctx)
+		d.setAside(aside, err)
+		return nil
+	}, func() error { _, err := examine(); return err })
 }

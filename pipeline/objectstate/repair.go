@@ -1,0 +1,300 @@
+package objectstate
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/lease"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// Repair keeps all that can be read of a state. It sets damaged objects aside, whose URIs it returns, and
+// counts what they had as spent by their runs.
+func (s *State) Repair(ctx context.Context) (setAside []string, err error) {
+	s = s.asFound()
+	scopes, err := s.Scopes(ctx)
+	if errors.Is(err, ErrDamaged) {
+		return nil, fmt.Errorf("%w; without it, it is not known which service the answers beside it are of: bring it back from an older version of the object, or from a copy", err)
+	}
+	errs := []error{err}
+	keep := func(aside []string, err error) {
+		setAside, errs = append(setAside, aside...), append(errs, err)
+	}
+	for _, of := range scopes {
+		keep(s.repairScope(ctx, of))
+	}
+	runs, err := s.Unfinished(ctx)
+	errs = append(errs, err)
+	for _, run := range runs {
+		keep(s.repairRun(ctx, run.ID))
+	}
+	var found Inspection
+	nights, err := s.inspectNights(ctx, &found)
+	errs = append(errs, err)
+	for _, at := range nights {
+		keep(s.setAside(ctx, at))
+		errs = append(errs, s.store.Remove(ctx, at))
+	}
+	return setAside, errors.Join(errs...)
+}
+
+// setAside copies a damaged object. It returns the URI of the copy; none if the object is missing.
+func (s *State) setAside(ctx context.Context, at objects.Location) ([]string, error) {
+	object, err := s.store.Open(ctx, objects.Info{Location: at})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, io.NewSectionReader(object, 0, object.Size))
+	to := objects.Location{Bucket: at.Bucket, Key: at.Key + damagedSuffix}
+	if err == nil {
+		_, err = s.store.Put(ctx, to, objects.Content{ReaderAt: object, Size: object.Size, SHA256: [sha256.Size]byte(sum.Sum(nil)), Type: "application/octet-stream"})
+	}
+	if err := errors.Join(err, object.Close()); err != nil {
+		return nil, err
+	}
+	return []string{to.String()}, nil
+}
+
+func (s *State) setAllAside(ctx context.Context, all []objects.Location) (aside []string, err error) {
+	for _, at := range all {
+		copied, err := s.setAside(ctx, at)
+		if err != nil {
+			return aside, err
+		}
+		aside = append(aside, copied...)
+	}
+	return aside, nil
+}
+
+// repairScope publishes a manifest of all that can be read of a scope. Damaged objects are removed after
+// that: a repair that is killed leaves the damage.
+func (s *State) repairScope(ctx context.Context, of answers.Scope) (aside []string, err error) {
+	held, err := s.claimFrom(ctx, of.Service)
+	if err != nil {
+		return nil, err
+	}
+	x := &Session{state: s, of: of, lease: held}
+	defer func() { err = errors.Join(err, x.release()) }()
+	found, err := s.readRemains(ctx, of)
+	if err != nil || len(found.damages) == 0 {
+		return nil, err
+	}
+	if aside, err = s.setAllAside(ctx, found.damaged); err != nil {
+		return aside, err
+	}
+	for _, at := range found.damaged { // the manifest names them, or nothing does: the damage is still seen
+		if strings.HasPrefix(at.Key, s.folder(of).Below("f/").Key) {
+			if err := s.store.Remove(ctx, at); err != nil {
+				return aside, err
+			}
+		}
+	}
+	if err := s.baseOf(ctx, found); err != nil {
+		return aside, err
+	}
+	dir, err := os.MkdirTemp(s.Scratch, "leadetl-answers-*")
+	if err != nil {
+		return aside, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := x.publishRemains(ctx, dir, found); err != nil {
+		return aside, err
+	}
+	return aside, s.removeReplaced(ctx, found, x.manifest)
+}
+
+// baseOf makes a manifest, to be published, with the answers and open calls of a damaged scope that are
+// in no segment.
+func (s *State) baseOf(ctx context.Context, found *remains) error {
+	base := found.manifest
+	base.Number = found.number + 1 // no file of an earlier manifest has the name of its files
+	rescued := s.sorted(ctx, found.of, found.rescued, true)
+	if len(found.rescued) == 0 {
+		rescued = func(func(answers.Item, error) bool) {}
+	}
+	if found.lost {
+		spent := answers.Spent{ByRun: map[string]answers.Spending{}, ByDay: map[string]answers.Spending{}}
+		for i, err := range newer(rescued, s.sorted(ctx, found.of, base.Files, false), func(answers.Item) {}) {
+			if err != nil {
+				return err
+			}
+			spent.Add(i)
+		}
+		base.Spent = base.Spent.Plus(spent)
+	}
+	base.Calls = nil
+	_, _, err := s.addToManifest(ctx, found.of, base, rescued, found.calls)
+	base.Number = found.number
+	return err
+}
+
+// publishRemains adds what is in the log, and publishes.
+func (x *Session) publishRemains(ctx context.Context, dir string, found *remains) error {
+	x.manifest = found.manifest
+	x.log = &logWriter{state: x.state, ctx: context.WithoutCancel(ctx), of: x.of, term: maxTerm(x.manifest, found.segments) + 1, next: found.next}
+	if err := x.log.fence(); err != nil {
+		return err
+	}
+	if err := x.begin(ctx, dir, found.segments); err != nil {
+		return err
+	}
+	for _, g := range found.late {
+		if err := x.Answers.ReplayLate(ctx, x.of, g.record); err != nil {
+			return err
+		}
+	}
+	shot, err := x.Answers.Snapshot(ctx, x.of, x.position, func() {})
+	if err != nil {
+		return err
+	}
+	spent := shot.Spent
+	for run := range spent.ByRun {
+		calls := found.lostCalls + max(found.unnamed[run], 0)
+		spent.ByRun[run] = spent.ByRun[run].Plus(answers.Spending{Answers: calls, Unpriced: calls})
+	}
+	if err := x.Answers.SetSpent(ctx, x.of, spent); err != nil {
+		return err
+	}
+	return x.seal(ctx)
+}
+
+// removeReplaced removes what was set aside, and is in no way part of the new manifest.
+func (s *State) removeReplaced(ctx context.Context, found *remains, now *manifest) error {
+	keep := map[objects.Location]bool{}
+	for _, f := range now.Files {
+		keep[s.folder(found.of).Below(f.Name)] = true
+	}
+	if now.Calls != nil {
+		keep[s.folder(found.of).Below(now.Calls.Name)] = true
+	}
+	for _, at := range slices.Concat(found.damaged, found.lateAt) {
+		if keep[at] {
+			continue
+		}
+		if err := s.store.Remove(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repairRun keeps the journal of an unfinished run as far as it can be read. Parts that it loses are made
+// again.
+func (s *State) repairRun(ctx context.Context, id string) (aside []string, err error) {
+	f := &RunFolder{state: s, at: s.at.Below("runs/" + id + "/"), id: id}
+	held, err := s.claimFrom(ctx, "run "+id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
+	var found Inspection
+	damaged, err := s.inspectRun(ctx, id, &found)
+	if err != nil || len(damaged) == 0 {
+		return nil, err
+	}
+	return f.repair(ctx, held, damaged)
+}
+
+func (f *RunFolder) repair(ctx context.Context, held lease.All, damaged []objects.Location) (aside []string, err error) {
+	s := f.state
+	j, err := f.remainingJournal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if aside, err = s.setAllAside(ctx, damaged); err != nil {
+		return aside, err
+	}
+	if len(j.objects) > 0 {
+		lines := j.lines
+		for _, at := range damaged { // what parts have found, or the lists: all parts are made again
+			if strings.HasPrefix(at.Key, f.At("beside/").Key) && at != f.At(headerName) {
+				lines = j.header
+			}
+		}
+		p := &Progress{folder: f, ctx: context.WithoutCancel(ctx), lease: held, next: j.next}
+		if err := p.Begin(lines); err != nil {
+			return aside, err
+		}
+	}
+	for _, at := range slices.Concat(damaged, j.objects) {
+		if err := s.store.Remove(ctx, at); err != nil {
+			return aside, err
+		}
+	}
+	if len(j.objects) > 0 {
+		err = f.Put(ctx, headerName, slices.Clone(j.header[:len(j.header)-1]))
+	}
+	return aside, err
+}
+
+const headerName = "beside/header"
+
+// remainingJournal is what can be read of a journal.
+type remainingJournal struct {
+	header, lines []byte // with their ends
+	objects       []objects.Location
+	next          int64
+}
+
+// remainingJournal reads what is whole of a journal. The header beside it counts if its own is lost.
+func (f *RunFolder) remainingJournal(ctx context.Context) (j remainingJournal, err error) {
+	infos, err := f.state.listAll(ctx, f.At("journal/"))
+	if err != nil {
+		return j, err
+	}
+	beside, err := f.Get(ctx, headerName)
+	switch {
+	case err == nil:
+		j.header = append(slices.Clone(beside), '\n')
+	case errors.Is(err, fs.ErrNotExist) && len(infos) == 0:
+		return j, nil
+	case !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist):
+		return j, err
+	}
+	var more []byte
+	another := false // the lines are those of a journal with another header
+	for _, info := range infos {
+		number, err := numberOf(info)
+		if err != nil {
+			return j, err
+		}
+		another = another && number == j.next
+		j.objects, j.next = append(j.objects, info.Location), number+1
+		content, err := f.state.get(ctx, info.Location)
+		switch {
+		case errors.Is(err, ErrDamaged):
+			another = false // it may have begun one
+		case err != nil:
+			return j, err
+		case content[0] == begins:
+			first, rest, _ := strings.Cut(string(content[1:]), "\n")
+			if beside == nil {
+				j.header = []byte(first + "\n")
+			}
+			more, another = nil, first+"\n" != string(j.header)
+			if !another {
+				more = []byte(rest)
+			}
+		case !another:
+			more = append(more, content[1:]...)
+		}
+	}
+	if j.header == nil {
+		return j, fmt.Errorf("%w: %s: the name under which its run has spent is lost, so it cannot be resumed: use --overwrite with another --name, and count what it has spent", appendlog.ErrDamaged, f)
+	}
+	j.lines = append(slices.Clone(j.header), more...)
+	return j, nil
+}

@@ -91,6 +91,9 @@ func TestNeverTwo(t *testing.T) {
 		t.Skip("limits memory as Linux does")
 	}
 	for what, want := range map[string]int{"panic": 134, "stack": 134, "memory": 134, "file": 1, "exit": 7} {
+		if what == "memory" && raceDetector {
+			continue // the detector has no room below that limit, and ends the process itself
+		}
 		for _, first := range []bool{false, true} {
 			var before []string
 			if first {

@@ -72,6 +72,9 @@ func TestLoneRefusals(t *testing.T) {
 // TestRealLimitIsFound: a limit that nobody states is found within three windows, by few
 // refusals. The numbers are those of a pace that takes every refusal for a limit.
 func TestRealLimitIsFound(t *testing.T) {
+	if raceDetector {
+		t.Skip("minutes of the model take minutes with the detector, which the other tests of it run under, too")
+	}
 	const ms = time.Millisecond
 	type kind struct {
 		limit           func() limiter // nil: a limit of calls at a time
@@ -129,6 +132,9 @@ func TestRealLimitIsFound(t *testing.T) {
 // TestEarlyRefusal: a limit that a refusal among the first calls seems to tell is forgotten,
 // since refusals go on at a lower rate.
 func TestEarlyRefusal(t *testing.T) {
+	if raceDetector {
+		t.Skip("minutes of the model take minutes with the detector, which the other tests of it run under, too")
+	}
 	const places, latency, d = 64, 100 * time.Millisecond, 5 * time.Minute
 	for _, asks := range []time.Duration{0, time.Second} {
 		for _, share := range []float64{1. / 1000, 3. / 1000} {

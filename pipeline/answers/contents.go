@@ -87,7 +87,7 @@ func openContents(ctx context.Context, path string) (*Contents, error) {
 		return readContents(ctx, path, strings.Replace(uri, "mode=rw", "mode=ro", 1))
 	}
 	c, err := readContents(ctx, path, uri)
-	if _, other := errors.AsType[*format.Error](err); err == nil || other || errors.Is(err, appendlog.ErrDamaged) || ctx.Err() != nil {
+	if _, other := errors.AsType[*format.Error](err); err == nil || other || errors.Is(err, ErrNone) || errors.Is(err, appendlog.ErrDamaged) || ctx.Err() != nil {
 		return c, err
 	}
 	return readContents(ctx, path, uri+"&immutable=1")
@@ -118,6 +118,13 @@ func readContents(ctx context.Context, path, uri string) (_ *Contents, err error
 	if number == 0 {
 		if logs, err := logsIn(disk.Dir(filepath.Dir(path))); err != nil || len(logs) > 0 {
 			return nil, errors.Join(err, fmt.Errorf("stored answers: %w", errNoWAL))
+		}
+		var tables int
+		if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+			return nil, fault(err)
+		}
+		if tables == 0 { // a kill came before the first commit
+			return nil, fmt.Errorf("%s: %w", filepath.Dir(path), ErrNone)
 		}
 	}
 	if err := format.Check(path, number, schemaFormat, ExportFirst); err != nil {

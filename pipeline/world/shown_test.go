@@ -18,6 +18,15 @@ import (
 // was paid for it is not.
 func (h *history) show(ctx context.Context, rested bool) {
 	shown, err := h.openContents(ctx)
+	if errors.Is(err, answers.ErrNone) { // a kill came before anything was stored
+		s, found := h.find(ctx)
+		if s != nil {
+			h.unexpected("close", s.Close())
+		}
+		if !slices.ContainsFunc(found, func(f answers.Found) bool { return f.Stored || f.Open != "" }) {
+			return
+		}
+	}
 	if h.unexpected("open for reading", err); err != nil {
 		return
 	}

@@ -511,6 +511,9 @@ func heldOf(ctx context.Context, state wire.State, some func(answers.Scope) bool
 		return nil, nil
 	}
 	contents, err := wire.ReadAnswers(ctx, state.Folder)
+	if errors.Is(err, answers.ErrNone) { // a kill came before the first commit
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func ReadAnswers(ctx context.Context, state string) (*answers.Contents, error) {
 func answersError(state string, err error) error {
 	switch {
 	case errors.Is(err, answers.ErrNone):
-		return cli.UsageError(fmt.Errorf("%s has no stored answers; a run with --resolver URL stores them, or name another folder", state))
+		return cli.UsageError(fmt.Errorf("%s has %w; a run with --resolver URL stores them, or name another folder", state, answers.ErrNone))
 	case errors.Is(err, filelock.ErrLocked):
 		return cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder", err))
 	}

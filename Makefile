@@ -62,10 +62,13 @@ test-long: ## run every test there is: the race detector for all, LONG_KILLS kil
 concurrent = $$(go list -f '{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}' ./... | \
 	xargs grep -lE '^\s+go [a-z]|\.Go\(|errgroup|sourcegraph/conc|AfterFunc\(' | xargs -n1 dirname | sort -u)
 
-SEEDS ?= 20000
+# The seeds of a day are its own. BASE=20261128 repeats them, and BASE=0 has those that the bugs are looked for with.
+BASE ?= $(shell date -u +%Y%m%d)
+SEEDS ?= $(if $(MINUTES),999999999,20000)
 
-world: ## let the code that pays, and the service, live SEEDS simulated worlds (20000) each, of some lives, on all cores
-	LEADETL_WORLD_SEEDS=$(SEEDS) go test -p 1 -count=1 -v -timeout 0 -run 'TestWorld$$' $(worlds)
+world: ## let the code that pays, and the service, live SEEDS simulated worlds (20000) each, of some lives, on all cores; MINUTES=60 ends both in an hour, BASE=20261128 repeats a day
+	LEADETL_WORLD_BASE=$(BASE) LEADETL_WORLD_SEEDS=$(SEEDS) LEADETL_WORLD_SECONDS=$(if $(MINUTES),$$(($(MINUTES) * 60 / $(words $(worlds))))) \
+		go test -p 1 -count=1 -v -timeout 0 -run 'TestWorld$$' $(worlds)
 
 world-bugs: ## plant bugs in both, one after the other, and let make world find each
 	LEADETL_WORLD_BUGS=all go test -p 1 -count=1 -v -timeout 0 -run TestPlantedBugs $(worlds)

@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"testing"
 	"time"
 )
@@ -17,6 +15,7 @@ import (
 type part struct {
 	first, step uint64
 	seeds       int
+	until       int64 // the millisecond of its end, which comes between two seeds; 0 for none
 	// at is a file that has the present seed and the lives before, for a process that panics.
 	at string
 }
@@ -30,16 +29,24 @@ func ownPart(t *testing.T) (p part, found bool) {
 	if text == "" {
 		return part{}, false
 	}
-	_, err := fmt.Sscan(text, &p.first, &p.step, &p.seeds, &p.at)
+	_, err := fmt.Sscan(text, &p.first, &p.step, &p.seeds, &p.until, &p.at)
 	must(t, err, keepTurns())
 	return p, true
 }
 
 // run runs a test on the part in a process of its own, and returns what it says.
 func (p part) run(t *testing.T, test string) string {
-	out, err := p.try(t, 30*time.Minute+time.Duration(p.seeds)*time.Second, os.Args[0], test)
+	limit := 30*time.Minute + time.Duration(p.seeds)*time.Second
+	if p.until > 0 {
+		limit = 30*time.Minute + time.Until(time.UnixMilli(p.until))
+	}
+	p.at = filepath.Join(t.TempDir(), "seed")
+	out, err := p.try(t, limit, os.Args[0], test)
 	if err != nil {
-		t.Error(err)
+		var seed uint64
+		text, _ := os.ReadFile(p.at)
+		_, _ = fmt.Sscanf(string(text), "%d,", &seed)
+		t.Errorf("%v; see its trace with\n%s", err, repeating(seed))
 	}
 	return out
 }
@@ -47,14 +54,16 @@ func (p part) run(t *testing.T, test string) string {
 // try is run in a test binary, whose failure is returned: with one processor and without
 // asynchronous preemption, goroutines take turns in an order that the seed decides.
 func (p part) try(t *testing.T, limit time.Duration, binary, test string) (out string, err error) {
-	p.at = filepath.Join(t.TempDir(), fmt.Sprint("seed", p.first))
+	if p.at == "" {
+		p.at = filepath.Join(t.TempDir(), "seed")
+	}
 	folders, err := os.MkdirTemp(Memory(), "leadetl-worlds-")
 	must(t, err)
 	defer os.RemoveAll(folders) // also those of a world that broke
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	c := limited(ctx, binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout=0")
-	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "TMPDIR="+folders, fmt.Sprintf("%s=%d %d %d %s", partVariable, p.first, p.step, p.seeds, p.at))
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "TMPDIR="+folders, fmt.Sprintf("%s=%d %d %d %d %s", partVariable, p.first, p.step, p.seeds, p.until, p.at))
 	text, err := c.CombinedOutput()
 	if err != nil {
 		seed, _ := os.ReadFile(p.at)
@@ -68,36 +77,23 @@ func limited(ctx context.Context, binary string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "sh", append([]string{"-c", `ulimit -v 6291456 2> /dev/null; exec "$0" "$@"`, binary}, args...)...)
 }
 
-// each calls try for each seed of the part, until the test has failed for some. The worlds' lives
-// are counted.
-func (p part) each(t *testing.T, mostFail int, try func(seed uint64) (lives int, failed bool)) (lives int) {
+// each calls try for each seed of the part, until the test has failed for some, or its time is over.
+func (p part) each(t *testing.T, mostFail int, try func(seed uint64) (lives int, failed bool)) (c tally) {
 	for i := range uint64(p.seeds) {
-		seed := p.first + i*p.step
-		if p.at != "" {
-			must(t, os.WriteFile(p.at, fmt.Appendf(nil, "%d, after %d lives", seed, lives), 0o600))
-		}
-		more, failed := try(seed)
-		lives += more
-		if failed {
-			mostFail--
-		}
-		if mostFail == 0 {
+		if i > 0 && p.until > 0 && time.Now().UnixMilli() >= p.until || c.findings == mostFail {
 			break
 		}
+		seed := p.first + i*p.step
+		if p.at != "" {
+			must(t, os.WriteFile(p.at, fmt.Appendf(nil, "%d, after %d lives", seed, c.lives), 0o600))
+		}
+		lives, failed := try(seed)
+		c.seeds, c.lives = c.seeds+1, c.lives+lives
+		if failed {
+			c.findings++
+		}
 	}
-	return lives
-}
-
-// onAllCores tries seeds in a process for each core.
-func onAllCores(t *testing.T, seeds int) {
-	cores := runtime.NumCPU()
-	var processes sync.WaitGroup
-	for core := range cores {
-		processes.Go(func() {
-			t.Log(part{first: uint64(core + 1), step: uint64(cores), seeds: seeds / cores}.run(t, "TestWorld"))
-		})
-	}
-	processes.Wait()
+	return c
 }
 
 func must(t *testing.T, errs ...error) {

@@ -76,37 +76,31 @@ func Memory() string {
 	return ""
 }
 
-// Environment variables of World.
-const (
-	// seedsVariable is how many seeds are tried, in a process for each core.
-	seedsVariable = "LEADETL_WORLD_SEEDS"
-	// seedVariable is one seed whose trace is written.
-	seedVariable = "LEADETL_WORLD_SEED"
-)
-
-// World tries seeds, some unless the environment says how many. It is called by TestWorld.
+// World tries seeds, some unless the environment asks for a night, or for one seed. It is called by
+// TestWorld.
 func (s Suite) World(t *testing.T, some int) {
-	if one := os.Getenv(seedVariable); one != "" {
+	p, found := ownPart(t)
+	one, night := os.Getenv(seedVariable), os.Getenv(seedsVariable)
+	mostFail, trace := 1, io.Writer(nil)
+	switch {
+	case !found && one != "":
 		seed, err := strconv.ParseUint(one, 10, 64)
 		must(t, err)
-		s.report(t, seed, s.run(t, seed, whole, os.Stdout))
+		t.Log(part{first: seed, step: 1, seeds: 1}.run(t, "TestWorld"))
 		return
-	}
-	p, found := ownPart(t)
-	mostFail := 1
-	if n := os.Getenv(seedsVariable); n != "" && found {
+	case one != "":
+		trace = os.Stdout
+	case !found && night != "":
+		onAllCores(t)
+		return
+	case night != "":
 		mostFail = 10 // a night of seeds does not end with the first
-	} else if n != "" {
-		seeds, err := strconv.Atoi(n)
-		must(t, err)
-		onAllCores(t, seeds)
-		return
-	} else if !found {
+	case !found:
 		p = part{first: 1, step: 1, seeds: some}
 	}
 	began := time.Now()
-	lives := p.each(t, mostFail, func(seed uint64) (lives int, failed bool) {
-		r := s.run(t, seed, whole, nil)
+	c := p.each(t, mostFail, func(seed uint64) (lives int, failed bool) {
+		r := s.run(t, seed, whole, trace)
 		s.report(t, seed, r)
 		return r.lives, len(r.wrong) > 0
 	})
@@ -115,7 +109,7 @@ func (s Suite) World(t *testing.T, some int) {
 			s.report(t, seed, s.run(t, seed, whole, nil))
 		}
 	}
-	t.Logf("%d seeds from %d, %d lives in %s", p.seeds, p.first, lives, time.Since(began).Round(time.Millisecond))
+	t.Logf("from seed %d: %s in %s", p.first, c, time.Since(began).Round(time.Millisecond))
 }
 
 // report tells what broke in the world of a seed, and what is the least that breaks it.
@@ -132,7 +126,7 @@ func (s Suite) report(t *testing.T, seed uint64, r result) {
 			}
 		}
 	}
-	t.Errorf("seed %d, of which %d keys and %d crashes are enough; see its trace with %s=%d", seed, least.Keys, least.Crashes, seedVariable, seed)
+	t.Errorf("seed %d, of which %d keys and %d crashes are enough; see its trace with\n%s", seed, least.Keys, least.Crashes, repeating(seed))
 	for _, wrong := range r.wrong {
 		t.Errorf("seed %d: %s", seed, wrong)
 	}

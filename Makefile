@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs mutants
+.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs world-reached mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,11 @@ world: ## let the code that pays, and the service, live SEEDS simulated worlds (
 
 world-bugs: ## plant bugs in both, one after the other, and let make world find each
 	LEADETL_WORLD_BUGS=all go test -p 1 -count=1 -v -timeout 0 -run TestPlantedBugs $(worlds)
+
+REACHED ?= 4000
+
+world-reached: ## count the statements and rare branches that REACHED worlds (4000) reach of the code that pays
+	LEADETL_WORLD_REACHED=$(REACHED) go test -count=1 -v -timeout 0 -run TestReached ./pipeline/world
 
 worlds = ./pipeline/world ./resolution/service/world
 

@@ -53,7 +53,7 @@ func (p part) run(t *testing.T, test string) string {
 
 // try is run in a test binary, whose failure is returned: with one processor and without
 // asynchronous preemption, goroutines take turns in an order that the seed decides.
-func (p part) try(t *testing.T, limit time.Duration, binary, test string) (out string, err error) {
+func (p part) try(t *testing.T, limit time.Duration, binary, test string, more ...string) (out string, err error) {
 	if p.at == "" {
 		p.at = filepath.Join(t.TempDir(), "seed")
 	}
@@ -62,7 +62,7 @@ func (p part) try(t *testing.T, limit time.Duration, binary, test string) (out s
 	defer os.RemoveAll(folders) // also those of a world that broke
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	c := limited(ctx, binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout=0")
+	c := limited(ctx, binary, append([]string{"-test.run=^" + test + "$", "-test.v", "-test.timeout=0"}, more...)...)
 	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "TMPDIR="+folders, fmt.Sprintf("%s=%d %d %d %d %s", partVariable, p.first, p.step, p.seeds, p.until, p.at))
 	text, err := c.CombinedOutput()
 	if err != nil {

@@ -32,6 +32,7 @@ type Suite struct {
 	Prepare func()
 	Planted Bugs
 	Mutated Mutated
+	Reach   Reach
 	// Module is the root of the module, as seen from the package.
 	Module string
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-var suite = worldtest.Suite{Live: live, Again: again, Prepare: func() { template(); warmUp() }, Planted: planted, Mutated: mutated, Module: "../.."}
+var suite = worldtest.Suite{Live: live, Again: again, Prepare: func() { template(); warmUp() }, Planted: planted, Mutated: mutated, Reach: reach, Module: "../.."}
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
@@ -32,6 +32,9 @@ func TestWorld(t *testing.T) { suite.World(t, 100) }
 
 // TestReplay tries seeds twice.
 func TestReplay(t *testing.T) { suite.Replay(t) }
+
+// TestReached counts what seeds reach.
+func TestReached(t *testing.T) { suite.Reached(t) }
 
 // TestPlantedBugs plants bugs.
 func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
@@ -57,7 +60,7 @@ func livePaying(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits
 		return liveInOrder(w, dir, p, l)
 	}
 	h := &history{
-		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p), uses: map[string]int{}, known: &knowledge{told: map[int]bool{}, late: map[int]time.Time{}},
+		world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, service: newService(w, p, ""), uses: map[string]int{}, known: &knowledge{told: map[int]bool{}, late: map[int]time.Time{}},
 		scope: answers.Scope{Service: "https://service.example", Operation: p.operation},
 	}
 	if p.batch > 0 {

@@ -31,13 +31,25 @@ func (h *history) show(ctx context.Context, rested bool) {
 		return
 	}
 	defer shown.Close()
+	copied := ""
+	if h.world.Below(2, "inspect") == 0 {
+		copied = h.dir + "-copied"
+		defer os.RemoveAll(copied)
+		h.unexpected("copy", h.copyTo(copied))
+	}
 	s, found := h.find(ctx)
 	if s == nil {
 		return
 	}
+	if copied != "" {
+		h.inspect(ctx, copied, found)
+	}
 	days, err := s.SpentSince(ctx, "")
 	h.unexpected("sum days", err)
 	h.compareShown(ctx, shown, found, days)
+	if h.world.Below(2, "carry") == 0 {
+		h.carry(ctx, shown)
+	}
 	if rested {
 		h.unexpected("close", shown.Close()) // it keeps what is forgotten from being overwritten
 		h.forget(ctx, s, found)

@@ -1,0 +1,151 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/answers"
+)
+
+// firstCarrier is the number of the first life of a machine that imports answers.
+const firstCarrier = 2000
+
+// carry exports what is stored, and lets another machine import it, which dies on the way. What it has
+// in the end has to be the same. A file that says something else is refused.
+func (h *history) carry(ctx context.Context, from *answers.Contents) {
+	file := filepath.Join(h.dir, "exported.jsonl")
+	want := h.exportTo(ctx, file, from, false)
+	dir := h.dir + "-imported"
+	defer os.RemoveAll(dir)
+	m := h.world.Another(firstCarrier)
+	disk := worldtest.NewDisk(m)
+	disk.Name = "imported"
+	defer m.GuardSQLite(dir, 0)()
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, databaseName), template(), 0o600)); err != nil {
+		h.wrongly("%v", err)
+		return
+	}
+	other := &history{world: m, plan: h.plan, disk: disk, dir: dir, known: h.known, service: h.service, scope: h.scope}
+	for i := range 3 {
+		last := 1 + h.world.Below(30, "import", i)
+		if i == 2 {
+			last = 0
+		}
+		_, err := other.importFile(m.Begin(ctx, last), file)
+		if other.unexpected("import", err); err == nil {
+			break
+		}
+		m.Crash()
+		disk.Restart(h.world.Below(3, "import", "power cut", i) > 0)
+	}
+	m.Crash()
+	disk.Restart(false)
+	again, err := other.importFile(m.Begin(ctx, 0), file)
+	if h.unexpected("import again", err); again != (answers.Taken{}) {
+		h.wrongly("what is imported is imported again: %+v", again)
+	}
+	copied, err := other.openContents(ctx)
+	if h.unexpected("open what was imported", err); err != nil {
+		return
+	}
+	defer copied.Close()
+	if got := h.exportTo(ctx, file, copied, false); got != want {
+		h.wrongly("what was exported is\n%s\nand imported\n%s", want, got)
+	}
+	if changed := h.exportTo(ctx, file, from, true); changed != want {
+		_, err := other.importFile(m.Begin(ctx, 0), file)
+		if _, refused := errors.AsType[*answers.LineError](err); !refused {
+			h.wrongly("a file with another answer is imported: %v", err)
+		}
+	}
+}
+
+// exportTo exports all answers and open calls, and returns their lines in order. If changed, the file
+// has another first answer.
+func (h *history) exportTo(ctx context.Context, file string, from *answers.Contents, changed bool) string {
+	calls, err := from.Calls(ctx)
+	h.unexpected("list calls", err)
+	lines := func(yield func(answers.Line, error) bool) {
+		for i, err := range from.List(ctx, answers.Filter{Bodies: true}) {
+			if changed {
+				i.Body, changed = []byte("no JSON\xff"), false
+			}
+			if !yield(answers.Line{Item: i}, err) {
+				return
+			}
+		}
+		for i := range calls {
+			if !yield(answers.Line{Call: &calls[i]}, nil) {
+				return
+			}
+		}
+	}
+	var text bytes.Buffer
+	h.unexpected("export", answers.Export(&text, lines))
+	h.unexpected("export", os.WriteFile(file, text.Bytes(), 0o600))
+	return strings.Join(slices.Sorted(strings.Lines(text.String())), "")
+}
+
+// importFile is what a process does that imports a file.
+func (h *history) importFile(ctx context.Context, file string) (taken answers.Taken, err error) {
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, Readers: 1})
+	if err != nil {
+		return taken, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	lines, err := answers.OpenImport(ctx, file, h.dir)
+	if err != nil {
+		return taken, err
+	}
+	defer func() { err = errors.Join(err, lines.Close()) }()
+	if err := lines.Check(ctx, s); err != nil {
+		return taken, err
+	}
+	return lines.Take(ctx, s)
+}
+
+// copyTo copies the folder, with the files of its log.
+func (h *history) copyTo(dir string) error {
+	names, err := h.disk.Names()
+	err = errors.Join(err, os.CopyFS(dir, os.DirFS(h.dir)))
+	for _, name := range names {
+		text, read := h.disk.ReadFile(name)
+		err = errors.Join(err, read, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	return err
+}
+
+// inspect compares what an inspection of a copy finds with what a run finds: nothing is damaged. A
+// repair changes nothing.
+func (h *history) inspect(ctx context.Context, dir string, found []answers.Found) {
+	i, err := answers.Inspect(ctx, dir)
+	h.unexpected("inspect", err)
+	stored, open := int64(0), int64(0)
+	for _, f := range found {
+		if f.Stored {
+			stored++
+		}
+		if f.Open != "" {
+			open++
+		}
+	}
+	if !i.Whole() || i.Lost != (answers.Lost{}) || i.Answers < stored || i.Calls != open {
+		h.wrongly("of %d answers and %d calls an inspection finds %+v", stored, open, i)
+	}
+	aside, err := answers.Repair(ctx, dir)
+	if h.unexpected("repair", err); len(aside) > 0 {
+		h.wrongly("a repair sets %v aside", aside)
+	}
+	s, err := answers.Open(dir, answers.Options{Readers: 1})
+	if h.unexpected("open what is repaired", err); err != nil {
+		return
+	}
+	h.compareFound(ctx, s, found)
+	h.unexpected("close", s.Close())
+}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,11 +58,16 @@ func (s batcher) DoBatch(_ context.Context, calls []resolution.Call) []resolutio
 	if err := s.machine.Alive(); err != nil && w.Below(2, "on its way", first.number, request) == 0 {
 		return all(calls, err)
 	}
+	whole, limit := s.admit(whole, records...)
 	w.Note("batch of %d: %s", len(calls), whole)
 	results := make([]resolution.Result, len(calls))
 	switch {
 	case whole == limited || whole == unbilled:
 		_, err := s.arrive(first, whole, calls[0])
+		if failure, is := errors.AsType[*resolution.CallError](err); is {
+			limit.RetryAfter = failure.Pace.RetryAfter
+			failure.Pace = limit
+		}
 		results = all(calls, err)
 	case whole == alone && len(calls) > 1:
 		results = all(calls, resolution.ErrAskAlone)
@@ -70,6 +76,7 @@ func (s batcher) DoBatch(_ context.Context, calls []resolution.Call) []resolutio
 			text, err := s.arrive(records[i], faults[i], call)
 			if results[i].Err = err; err == nil {
 				results[i].Reply, results[i].Err = client.Read(s.plan.operation, 200, []byte(text), nil)
+				results[i].Reply.Pace = limit
 			}
 			if cost := s.costs(records[i].number); s.plan.prices && !results[i].Reply.Pending {
 				results[i].Reply.Spent = &cost
@@ -96,6 +103,7 @@ func (s batcher) meet(calls []resolution.Call) (records []*record, faults []faul
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := s.records[calls[0].Key]
+	s.departs(len(calls))
 	for _, call := range calls {
 		r := s.records[call.Key]
 		if slices.Contains(records, r) {

@@ -210,6 +210,7 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 	if !h.known.calm && h.world.Below(4, "gives up"+h.name, h.lives) == 0 {
 		o.GiveUp = time.Duration(1+h.world.Below(60, "give up"+h.name, h.lives)) * time.Second
 	}
+	h.ownLimits(&o)
 	draws := 0
 	o.Random = func() float64 {
 		draws++
@@ -220,6 +221,7 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 		Plain404: purchase.Plain404Stop, RetryUnknown: retry, NewKey: retry && h.plan.newKey, Price: h.plan.price(),
 		Budget: purchase.Budget{MaxCredits: h.service.credits, MaxCalls: h.service.calls}, Patience: h.plan.patience, Counters: &stats.CallCounters{},
 	}
+	h.recall(r.Pace)
 	s.delay(r.Pace.Crowded)
 	if !h.known.calm && h.world.Below(8, "deadline"+h.name, h.lives) == 0 {
 		r.Budget.MaxDuration = time.Duration(1+h.world.Below(60, "duration"+h.name, h.lives)) * time.Second

@@ -96,7 +96,7 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		name := string("abc"[i])
 		one := newPlan(w, l, name).inOrder(p, kind, 100*(i+1))
 		h := &history{
-			world: w, name: name, plan: one, disk: disk, dir: dir, service: newService(w, one), uses: map[string]int{}, known: o.known,
+			world: w, name: name, plan: one, disk: disk, dir: dir, service: newService(w, one, name), uses: map[string]int{}, known: o.known,
 			scope: answers.Scope{Service: "https://" + name + ".example", Operation: p.operation},
 		}
 		if one.batch > 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -42,6 +43,9 @@ type plan struct {
 	newKey         bool  // under a new idempotency key
 	patience       time.Duration
 
+	rate      float64     // of calls, that the user wants
+	ownWindow pace.Window // in which the user wants no more calls
+
 	logBytes    int64
 	diskFails   float64
 	commitFails float64
@@ -73,7 +77,11 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 	if often("search", 4) {
 		p.operation, p.misses = resolution.KeywordToLead, false
 	}
-	for i := range min(in("keys", 1, 12), l.Keys) {
+	keys := in("keys", 1, 12)
+	if often("many keys", 24) {
+		keys = in("how many keys", 20, 60)
+	}
+	for i := range min(keys, l.Keys) {
 		p.keys = append(p.keys, p.key(i))
 	}
 	if p.honours && often("window", 2) {
@@ -100,6 +108,12 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 	}
 	if often("allowance", 6) {
 		p.allowance = int64(in("allowed credits", 0, price*len(p.keys)))
+	}
+	if often("rate", 6) {
+		p.rate = float64(in("calls in ten seconds", 1, 60)) / 10
+	}
+	if often("own window", 6) {
+		p.ownWindow = pace.Window{Count: in("most in a window", 5, 12), Per: time.Duration(in("window", 2, 90)) * time.Second, Keys: often("of keys", 2)}
 	}
 	if often("small logs", 4) {
 		p.logBytes = int64(in("log bytes", 1, 1500))

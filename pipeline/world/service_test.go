@@ -31,6 +31,9 @@ type service struct {
 	later   []*delivery          // that are under way, in the order of their calls
 	pages   map[string]*delivery // that are made for searches, by their ids
 	wrong   []string             // what broke a promise
+	quota   *quota
+	// departures are the requests that left, if the user has limited them.
+	departures []departure
 	// promised says that there is more in later.
 	promised chan struct{}
 	// budgets of the present life, -1 without one.
@@ -61,8 +64,8 @@ type reply struct {
 	made time.Time
 }
 
-func newService(w *worldtest.World, p plan) *service {
-	s := &service{world: w, plan: p, records: map[string]*record{}, pages: map[string]*delivery{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
+func newService(w *worldtest.World, p plan, of string) *service {
+	s := &service{world: w, plan: p, quota: newQuota(w, of), records: map[string]*record{}, pages: map[string]*delivery{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
 	for i, key := range p.keys {
 		s.records[key] = &record{number: p.first + i, allowed: 1, replies: map[string]reply{}}
 	}
@@ -241,6 +244,7 @@ func (s caller) request(call resolution.Call) (resolution.Reply, error) {
 	r.requests++
 	request, f := r.requests, s.fault(r)
 	r.disturbed = r.disturbed || f != none
+	s.departs(1)
 	s.mu.Unlock()
 	if f == unreachable {
 		return resolution.Reply{}, &resolution.CallError{Operation: operation, Class: resolution.Unavailable}
@@ -250,6 +254,7 @@ func (s caller) request(call resolution.Call) (resolution.Reply, error) {
 		return resolution.Reply{}, err
 	}
 	s.postAgain(r, request)
+	f, limit := s.admit(f, r)
 	text, err := s.arrive(r, f, call)
 	time.Sleep(s.travel("back", r.number, request))
 	if err := s.machine.Awake(); err != nil {
@@ -257,12 +262,14 @@ func (s caller) request(call resolution.Call) (resolution.Reply, error) {
 	}
 	if failure, is := errors.AsType[*resolution.CallError](err); is && failure.Status != 0 {
 		failure.KeyWindow = s.plan.said
+		limit.RetryAfter = failure.Pace.RetryAfter
+		failure.Pace = limit
 	}
 	if err != nil {
 		return resolution.Reply{}, err
 	}
 	reply, err := client.Read(operation, 200, []byte(text), nil)
-	reply.KeyWindow = s.plan.said
+	reply.KeyWindow, reply.Pace = s.plan.said, limit
 	if cost := s.costs(r.number); s.plan.prices && !reply.Pending {
 		reply.Spent = &cost
 	}

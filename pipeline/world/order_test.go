@@ -285,9 +285,15 @@ func (o *several) use(ctx context.Context, s opened, retry bool) {
 	if first.unexpected("resume", err); err != nil {
 		return
 	}
-	chain, err := o.order(s, retry).Open(ctx, order.Options{
-		Operation: o.plan.operation, Run: runName(0), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: maps.Clone(o.judged), KeepJudged: o.keep,
-	})
+	var plan *planned
+	if o.world.Below(3, "plan", first.lives) == 0 {
+		if plan = o.planLife(ctx, s, retry); plan == nil {
+			return
+		}
+	}
+	with := o.options(maps.Clone(o.judged))
+	with.KeepJudged = o.keep
+	chain, err := o.order(s, retry).Open(ctx, with)
 	first.unexpected("open the chain", err)
 	if err != nil {
 		return
@@ -302,6 +308,9 @@ func (o *several) use(ctx context.Context, s opened, retry bool) {
 	}
 	chain.Close()
 	if o.world.Alive() == nil && o.world.Faults() == 0 {
+		if plan != nil {
+			o.comparePlanned(plan, o.known.calm && !skipped && !stopped)
+		}
 		var calls, credits int64
 		for i, b := range chain.Buyers() {
 			o.of[i].checkBuyer(b)
@@ -329,6 +338,11 @@ func (o *several) allowMore() {
 			*budget += more
 		}
 	}
+}
+
+// options are those of a chain in which verdicts are known.
+func (o *several) options(judged map[string]bool) order.Options {
+	return order.Options{Operation: o.plan.operation, Run: runName(0), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: judged}
 }
 
 // resume begins the journal with what is recorded in it: what was acknowledged has to be. While a
@@ -729,9 +743,9 @@ func (o *several) atRest(ctx context.Context) {
 	if o.isDisturbed() {
 		judged = maps.Clone(o.judged)
 	}
-	chain, err := o.order(s, false).AtRest().Open(ctx, order.Options{
-		Operation: o.plan.operation, Run: runName(1), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: judged,
-	})
+	with := o.options(judged)
+	with.Run = runName(1)
+	chain, err := o.order(s, false).AtRest().Open(ctx, with)
 	first.unexpected("open the chain", err)
 	if err != nil {
 		return

@@ -1,0 +1,96 @@
+package world
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+)
+
+// planned is what a plan says that a life will ask of its services, at most, before it asks.
+type planned struct {
+	lines    []order.Line
+	most     []int64          // calls, by step
+	free     map[string]bool  // keys that are answered without a call
+	requests []map[string]int // of each key before the life, by step
+}
+
+// planLife plans a life as a run of all keys.
+func (o *several) planLife(ctx context.Context, s opened, retry bool) (p *planned) {
+	first := o.of[0]
+	judged := maps.Clone(o.judged)
+	planner := o.order(s, retry).NewPlanner(o.options(judged), first.dir, time.Now())
+	defer func() { first.unexpected("close the planner", planner.Close()) }()
+	keys := slices.Clone(o.plan.keys)
+	codes, err := planner.Walk(ctx, keys, nil)
+	if first.unexpected("plan", err); err != nil {
+		return nil
+	}
+	p = &planned{free: map[string]bool{}}
+	routes := map[int32]int64{}
+	for i, code := range codes {
+		routes[code]++
+		_, _, p.free[keys[i]] = planner.Known(code)
+	}
+	p.lines, err = planner.Lines(ctx, 1, routes)
+	if first.unexpected("plan", err); err != nil {
+		return nil
+	}
+	for i, l := range p.lines {
+		most := int64(0)
+		for q, n := range l.Asked {
+			if q.Decision == purchase.Ask || q.Decision == purchase.Resend || q.Decision == purchase.Await {
+				most += n
+			}
+		}
+		if e := l.Expected; e != nil && (e.Calls < -0.001 || e.Calls > float64(most)+0.001) {
+			first.wrongly("a plan expects %f calls of %s, and allows %d", e.Calls, l.Step.Name, most)
+		}
+		p.most = append(p.most, most)
+		p.requests = append(p.requests, o.of[i].service.requestsByKey())
+	}
+	return p
+}
+
+// requestsByKey is how many requests about each key there were.
+func (s *service) requestsByKey() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := map[string]int{}
+	for key, r := range s.records {
+		n[key] = r.requests
+	}
+	return n
+}
+
+// comparePlanned compares a plan with what the life has asked. Whole says that it has made all rows.
+func (o *several) comparePlanned(p *planned, whole bool) {
+	for i, before := range p.requests {
+		asked := int64(0)
+		for key, n := range o.of[i].service.requestsByKey() {
+			if n > before[key] {
+				asked++
+			}
+		}
+		if asked > p.most[i] {
+			o.of[i].wrongly("a plan allows %d calls of %s, and the run asks %d: %+v", p.most[i], o.steps[i].Name, asked, p.lines[i])
+		}
+		if l := p.lines[i]; whole && !l.AtMost && asked < l.Asked[order.Question{Decision: purchase.Ask}] {
+			o.of[i].wrongly("a plan is sure of calls of %s, and the run asks %d: %+v", o.steps[i].Name, asked, l)
+		}
+	}
+	if !whole {
+		return
+	}
+	for number, m := range o.last {
+		for n, row := range m.rows {
+			if key := o.batches[number][n]; p.free[key] && strings.HasPrefix(row, "skipped") {
+				o.of[0].wrongly("a plan has key %s answered without a call, and its row is %q", key, row)
+			}
+		}
+	}
+}

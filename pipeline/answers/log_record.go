@@ -3,6 +3,8 @@ package answers
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/leadetl/leadetl/internal/fields"
 	"github.com/leadetl/leadetl/resolution"
@@ -86,6 +88,13 @@ func readGroup(record []byte, to changes) error {
 		}
 	}
 	return nil
+}
+
+// ScopesOf returns the scopes that a record names.
+func ScopesOf(record []byte) []Scope {
+	g := newGeneration(0)
+	_ = readGroup(record, g) // names come first
+	return slices.Collect(maps.Values(g.scopes))
 }
 
 // changes receives the changes of a record.

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -17,6 +18,11 @@ type Scope struct {
 	// the caller chooses.
 	Service   string               `json:"service"`
 	Operation resolution.Operation `json:"operation"`
+}
+
+// Compare orders by service and operation.
+func (s Scope) Compare(other Scope) int {
+	return cmp.Or(cmp.Compare(s.Service, other.Service), cmp.Compare(s.Operation, other.Operation))
 }
 
 // IsProvider reports whether the questions are those of an entry of a provider. In the place of the

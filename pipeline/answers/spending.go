@@ -92,7 +92,7 @@ type DaySpending struct {
 
 // Compare orders by day, service and operation.
 func (d DaySpending) Compare(other DaySpending) int {
-	return cmp.Or(cmp.Compare(d.Day, other.Day), cmp.Compare(d.Service, other.Service), cmp.Compare(d.Operation, other.Operation))
+	return cmp.Or(cmp.Compare(d.Day, other.Day), d.Scope.Compare(other.Scope))
 }
 
 // SpentSince returns what was paid on a day and later, in order.

@@ -36,7 +36,7 @@ func TestLateObjects(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", "")
 	leaveLate(t, lateState(t, &lateObjects{oldLists: oldLists{store: s3test.NewMemory(nil)}}, time.Minute)) // codecs have goroutines, which are no bubble's
 	for kind, hides := range map[string]string{
-		"a segment": "/log/000000000002.seg", "a file of answers": "/f/", "open calls": "/c/", "the manifest": "/v/", "a scope": "/scope.json",
+		"a segment": "/log/000000000002.seg", "a file of answers": "/f/", "open calls": "/c/", "the manifest": "/v/",
 		"a journal": "/journal/0000000001", "the end of a journal": "/journal/0000000002",
 	} {
 		for _, giveUpAfter := range []time.Duration{15 * time.Minute, 20 * time.Second} {

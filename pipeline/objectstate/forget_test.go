@@ -114,7 +114,7 @@ func requireNothingElse(t *testing.T, b bench, s *State) {
 	t.Helper()
 	m, err := s.latest(t.Context(), people)
 	must(t, err)
-	want := []string{"scope.json", manifestName(m.Number)}
+	want := []string{manifestName(m.Number)}
 	for _, f := range m.Files {
 		want = append(want, f.Name)
 	}

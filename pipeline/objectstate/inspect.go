@@ -38,10 +38,11 @@ func (s *State) asFound() *State {
 // Inspect reads everything in the state, and changes nothing. The error is one that is no damage.
 func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
 	s = s.asFound()
-	scopes, err := s.Scopes(ctx)
-	if err = found.note(err); err != nil {
+	scopes, unknown, err := s.findScopes(ctx)
+	if err != nil {
 		return found, err
 	}
+	found.Damages = unknown
 	for _, of := range scopes {
 		if err := s.inspectScope(ctx, of, &found); err != nil {
 			return found, err

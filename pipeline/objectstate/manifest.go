@@ -17,14 +17,16 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// manifestFormat is the number of the format of manifests and of all that they name. The
-// number 2 is taken: the next one is 3.
-const manifestFormat = 1
+// manifestFormat is the number of the format of manifests, of all that they name, and of
+// the log. The numbers below are taken.
+const manifestFormat = 3
 
 // manifest says which objects of a scope count. Its fields are the JSON of
 // v/<n>.json.
 type manifest struct {
 	Format int `json:"format"`
+	// Scope is what the folder is about; it has a hash of it for a name.
+	Scope answers.Scope `json:"scope"`
 	// Number is the number of the manifest; 0 means that there is no manifest
 	// yet.
 	Number    int64     `json:"number"`
@@ -91,26 +93,44 @@ func manifestName(number int64) string { return fmt.Sprintf("v/%010d.json", numb
 
 // latest reads the newest manifest of a scope. Number 0 means that the
 // scope has no manifest.
-func (s *State) latest(ctx context.Context, of answers.Scope) (m *manifest, err error) {
+func (s *State) latest(ctx context.Context, of answers.Scope) (*manifest, error) {
+	return s.latestIn(ctx, s.folder(of))
+}
+
+// latestIn is latest of the scope that a folder has.
+func (s *State) latestIn(ctx context.Context, folder objects.Location) (m *manifest, err error) {
 	// It lists again before each try: a hundred newer manifests may be there in the meantime.
 	err = s.await(ctx, always, func() (at objects.Location, err error) {
 		m = &manifest{}
-		names, err := s.manifests(ctx, of)
+		names, err := s.manifestsIn(ctx, folder)
 		if err != nil || len(names) == 0 {
 			return at, err
 		}
 		at = names[len(names)-1].Location
-		if err = s.readJSON(ctx, at, m); err == nil {
-			err = format.Check(at.String(), m.Format, manifestFormat, answers.ExportFirst)
-		}
-		return at, err
+		return at, s.readManifest(ctx, at, m)
 	})
 	return m, err
 }
 
+// readManifest reads a manifest that is there.
+func (s *State) readManifest(ctx context.Context, at objects.Location, into *manifest) error {
+	err := s.readJSON(ctx, at, into)
+	if err == nil {
+		err = format.Check(at.String(), into.Format, manifestFormat, answers.ExportFirst)
+	}
+	if err == nil && !strings.HasPrefix(at.Key, s.folder(into.Scope).Key) {
+		err = fmt.Errorf("%w: %s is about another folder", ErrDamaged, at)
+	}
+	return err
+}
+
 // manifests lists the manifests of a scope, newest last.
 func (s *State) manifests(ctx context.Context, of answers.Scope) ([]objects.Info, error) {
-	return s.listAll(ctx, s.folder(of).Below("v/"))
+	return s.manifestsIn(ctx, s.folder(of))
+}
+
+func (s *State) manifestsIn(ctx context.Context, folder objects.Location) ([]objects.Info, error) {
+	return s.listAll(ctx, folder.Below("v/"))
 }
 
 // listAll lists the objects below a folder, ordered by name, except those that were set aside.
@@ -130,12 +150,7 @@ func (s *State) listAll(ctx context.Context, under objects.Location) (all []obje
 // a manifest with this number, the lease was lost, and publish returns
 // objects.ErrLockLost.
 func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) error {
-	if m.Number == 1 {
-		if err := s.putJSON(ctx, s.folder(of).Below("scope.json"), of); err != nil {
-			return err
-		}
-	}
-	m.Format = manifestFormat
+	m.Format, m.Scope = manifestFormat, of
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -153,14 +168,6 @@ func (s *State) publish(ctx context.Context, of answers.Scope, m *manifest) erro
 		return err
 	}
 	return s.sweep(ctx, of, m)
-}
-
-func (s *State) putJSON(ctx context.Context, at objects.Location, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return s.put(ctx, at, append(data, '\n'))
 }
 
 const (

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -55,6 +56,80 @@ func (r *remains) note(at objects.Location, err error) error {
 	return nil
 }
 
+// findScopes is Scopes of a state that may be damaged. It also returns what is wrong with the folders whose
+// scope is not known.
+func (s *State) findScopes(ctx context.Context) (scopes []answers.Scope, damages []error, err error) {
+	folders, err := s.scopeFolders(ctx)
+	for _, folder := range folders {
+		of, some, err := s.identify(ctx, folder)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case of != (answers.Scope{}):
+			scopes = append(scopes, of)
+		case some:
+			damages = append(damages, fmt.Errorf("%w: %s: nothing that is whole says which service and operation it is about", ErrDamaged, folder))
+		}
+	}
+	slices.SortFunc(scopes, answers.Scope.Compare)
+	return scopes, damages, err
+}
+
+// identify finds the scope of a folder: in a manifest or segment that is whole, or in the text of a damaged
+// manifest, where it counts if the folder has its hash for a name. It also reports whether there is a manifest.
+func (s *State) identify(ctx context.Context, folder objects.Location) (of answers.Scope, some bool, err error) {
+	names, err := s.manifestsIn(ctx, folder)
+	if err != nil || len(names) == 0 {
+		return of, false, err
+	}
+	for _, info := range slices.Backward(names) {
+		m := &manifest{}
+		if err := s.readManifest(ctx, info.Location, m); err == nil {
+			return m.Scope, true, nil
+		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
+			return of, true, err
+		}
+	}
+	var named []answers.Scope
+	for _, under := range []string{"log/", "late/"} {
+		infos, err := s.listAll(ctx, folder.Below(under))
+		if err != nil {
+			return of, true, err
+		}
+		for _, info := range infos {
+			read, err := s.readLate(ctx, []objects.Info{info})
+			if err != nil && !errors.Is(err, ErrDamaged) {
+				return of, true, err
+			}
+			for _, g := range read {
+				named = append(named, answers.ScopesOf(g.record)...)
+			}
+		}
+	}
+	for _, info := range names {
+		text, _, err := s.store.ReadFile(ctx, info.Location)
+		if err != nil && !errors.Is(err, objects.ErrChecksum) && !errors.Is(err, fs.ErrNotExist) {
+			return of, true, err
+		}
+		named = append(named, scopeIn(text))
+	}
+	i := slices.IndexFunc(named, func(of answers.Scope) bool { return s.folder(of) == folder })
+	if i < 0 {
+		return of, true, nil
+	}
+	return named[i], true, nil
+}
+
+// scopeText is a scope in the text of a manifest.
+var scopeText = regexp.MustCompile(`\{\s*"service":\s*"(\\.|[^"\\])*",\s*"operation":\s*"(\\.|[^"\\])*"\s*\}`)
+
+func scopeIn(text []byte) (of answers.Scope) {
+	if json.Unmarshal(scopeText.Find(text), &of) != nil {
+		return answers.Scope{}
+	}
+	return of
+}
+
 // readRemains reads everything in a scope, and changes nothing. The error is one that is no damage.
 func (s *State) readRemains(ctx context.Context, of answers.Scope) (*remains, error) {
 	r := &remains{of: of}
@@ -81,9 +156,9 @@ func (s *State) remainingManifest(ctx context.Context, r *remains) error {
 		}
 		r.number = max(r.number, number)
 		m := &manifest{}
-		if err = s.readJSON(ctx, at, m); err == nil {
+		if err = s.readManifest(ctx, at, m); err == nil {
 			r.manifest = m
-			return format.Check(at.String(), m.Format, manifestFormat, answers.ExportFirst)
+			return nil
 		}
 		if err := r.note(at, err); err != nil {
 			return err

@@ -21,11 +21,11 @@ import (
 // counts what they had as spent by their runs.
 func (s *State) Repair(ctx context.Context) (setAside []string, err error) {
 	s = s.asFound()
-	scopes, err := s.Scopes(ctx)
-	if errors.Is(err, ErrDamaged) {
-		return nil, fmt.Errorf("%w; without it, it is not known which service the answers beside it are of: bring it back from an older version of the object, or from a copy", err)
-	}
+	scopes, unknown, err := s.findScopes(ctx)
 	errs := []error{err}
+	for _, damage := range unknown {
+		errs = append(errs, fmt.Errorf("%w: bring back one of its manifests from an older version of the object, or from a copy", damage))
+	}
 	keep := func(aside []string, err error) {
 		setAside, errs = append(setAside, aside...), append(errs, err)
 	}

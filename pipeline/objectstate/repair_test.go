@@ -180,3 +180,48 @@ func checkRepaired(t *testing.T, s *State, lost Inspection, most int) {
 	}
 	must(t, x.Close(t.Context()))
 }
+
+// TestRepairWithoutManifest: the scope of a folder is known as long as anything says it.
+func TestRepairWithoutManifest(t *testing.T) {
+	b := newBench(t)
+	zero := func(text []byte) []byte { clear(text); return text }
+	for name, c := range map[string]struct {
+		clean   bool // the log holds no change
+		damage  func([]byte) []byte
+		unknown bool
+	}{
+		"in the log":              {damage: zero},
+		"in the text of manifest": {clean: true, damage: func(text []byte) []byte { text[len(text)-20] ^= 1; return text }},
+		"nowhere":                 {clean: true, damage: zero, unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := b.state(t, strings.ReplaceAll(name, " ", "-"))
+			leaveKilled(t, s)
+			if c.clean {
+				x, err := s.Write(t.Context(), people, filepath.Join(t.TempDir(), "copy"))
+				must(t, err)
+				must(t, x.Close(t.Context()))
+			}
+			manifests, err := filepath.Glob(filepath.Join(b.folder(s, people), "v/*"))
+			must(t, err)
+			for _, path := range manifests {
+				text, err := os.ReadFile(path)
+				must(t, err)
+				must(t, os.WriteFile(path, c.damage(text), 0o644))
+			}
+			found, err := s.Inspect(t.Context())
+			if must(t, err); len(found.Damages) == 0 {
+				t.Fatal("the damage is not found")
+			}
+			_, err = s.Repair(t.Context())
+			if c.unknown {
+				if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), s.folder(people).String()) || !strings.Contains(err.Error(), "bring back") {
+					t.Errorf("repaired: %v", err)
+				}
+				return
+			}
+			must(t, err)
+			checkRepaired(t, s, found, 0)
+		})
+	}
+}

@@ -11,8 +11,8 @@
 //	STATE/lease/<service>.json          who writes about a service now
 //	STATE/missing/<object>              an object that a run ended on, as it was missing
 //	STATE/nights/<job>                  the finished datasets of a job, in their order
-//	STATE/answers/<scope>/scope.json    the service and operation
-//	STATE/answers/<scope>/v/<n>.json    manifest n; the highest number counts
+//	STATE/answers/<scope>/v/<n>.json    manifest n; the highest number counts. The
+//	                                    service and operation are in it
 //	STATE/answers/<scope>/f/*.parquet   answers, sorted by the hash of their question
 //	STATE/answers/<scope>/c/*.jsonl     all calls without an answer
 //	STATE/answers/<scope>/log/<n>.seg   changes that are in no manifest yet
@@ -23,7 +23,6 @@
 package objectstate
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -144,34 +143,29 @@ func (s *State) folder(of answers.Scope) objects.Location {
 
 // Scopes lists the scopes with answers or open calls, by service and operation.
 func (s *State) Scopes(ctx context.Context) (scopes []answers.Scope, err error) {
-	under := s.at.Below("answers/")
-	_, folders, err := s.store.ListFolder(ctx, under)
-	if err != nil {
-		return nil, err
-	}
+	folders, err := s.scopeFolders(ctx)
 	for _, folder := range folders {
-		at := under.Below(folder + "scope.json")
-		var of answers.Scope
-		published := func() (bool, error) {
-			_, inside, err := s.store.ListFolder(ctx, under.Below(folder))
-			return slices.Contains(inside, "v/"), err
-		}
-		err := s.await(ctx, published, func() (objects.Location, error) { return at, s.readJSON(ctx, at, &of) })
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // its first writer was killed before the first manifest, and so before any change
-		}
+		m, err := s.latestIn(ctx, folder)
 		if err != nil {
 			return nil, err
 		}
-		if s.folder(of) != under.Below(folder) {
-			return nil, fmt.Errorf("%w: %s is about another folder", ErrDamaged, at)
+		if m.Number == 0 {
+			continue // its first writer was killed before the first manifest, and so before any change
 		}
-		scopes = append(scopes, of)
+		scopes = append(scopes, m.Scope)
 	}
-	slices.SortFunc(scopes, func(a, b answers.Scope) int {
-		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation))
-	})
-	return scopes, nil
+	slices.SortFunc(scopes, answers.Scope.Compare)
+	return scopes, err
+}
+
+// scopeFolders lists the folders of all scopes.
+func (s *State) scopeFolders(ctx context.Context) (at []objects.Location, err error) {
+	under := s.at.Below("answers/")
+	_, folders, err := s.store.ListFolder(ctx, under)
+	for _, name := range folders {
+		at = append(at, under.Below(name))
+	}
+	return at, err
 }
 
 // Claim takes the leases of services. If another process holds one of them, and is not

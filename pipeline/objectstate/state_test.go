@@ -477,9 +477,6 @@ func TestDamage(t *testing.T) {
 			text, err := os.ReadFile(found[len(found)-1])
 			must(t, errors.Join(err, os.WriteFile(found[len(found)-1], []byte(strings.Replace(string(text), `"term": 0`, `"term": 1`, 1)), 0o644)))
 		},
-		"a scope has no name": func(t *testing.T, folder string) {
-			must(t, os.Remove(filepath.Join(folder, "scope.json")))
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := b.state(t, strings.ReplaceAll(name, " ", "-"))

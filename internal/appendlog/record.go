@@ -126,6 +126,12 @@ func UnsealAt(name string, sealed []byte) (at, next Position, content []byte, er
 	return h.Position, h.next(), content, nil
 }
 
+// HasItsSize reports whether what Seal made, and was damaged since, has the size that it says: nothing was
+// cut off.
+func HasItsSize(sealed []byte) bool {
+	return len(sealed) >= headerSize && int64(binary.LittleEndian.Uint32(sealed[len(magic):])) == int64(len(sealed)-headerSize)
+}
+
 // idOf makes a log's identity from a name.
 func idOf(name string) uint64 {
 	sum := sha256.Sum256([]byte(name))

@@ -102,6 +102,7 @@ type Store struct {
 	mem         *memtable
 	logMu       lock                          // held while the log and mem change
 	staged      *changeSet                    // of the current group
+	allowance   map[int64]runTotal            // runs, with the calls that they may begin
 	began       time.Time                     // when the last group began; of the queue's goroutine
 	replicate   func(group []byte) error      // nil: changes are not replicated
 	leaveBefore func(now time.Time) time.Time // limit for calls of a replicated store

@@ -27,9 +27,18 @@ type Lost struct {
 	Answers, Credits int64
 	// Intents are calls whose questions cannot be named. The next run buys their answers again.
 	Intents int64
-	// AtMost means that the end of the log is lost, so that all these are bounds.
-	AtMost bool
+	// AtMost means that the end of the log is lost, so that Intents is a bound, and says what bounds it.
+	AtMost Bound
 }
+
+// Bound is what bounds the calls of records that are lost.
+type Bound string
+
+const (
+	byAllowance Bound = "before it begins them, a run notes how many calls it may begin"
+	byLogSize   Bound = "so many are in two files of a log at most; the note that says less is lost, too"
+	byGroups    Bound = "so many are in a segment of its size at most"
+)
 
 // Whole reports whether nothing is damaged.
 func (i Inspection) Whole() bool { return len(i.Damages) == 0 }
@@ -109,7 +118,7 @@ func isBegun(ctx context.Context, from querier) (bool, error) {
 }
 
 // leastIntent is less than the bytes of any intent in a log.
-const leastIntent = 100
+const leastIntent = 90
 
 // salvage is what can be read of the logs that the database lacks, damaged or not.
 type salvage struct {
@@ -123,6 +132,7 @@ type salvage struct {
 	have map[string]runTotal // of runs by name, after the last record that was read
 	open map[Hash]bool       // calls without an answer
 	gap  bool                // records are missing before the next one
+	most int64               // calls that these have begun, if that is known
 }
 
 func newSalvage() *salvage {
@@ -157,6 +167,7 @@ func salvageLogs(ctx context.Context, from querier, dir disk.Folder) (*salvage, 
 		}
 		if number > s.next.Number {
 			s.lose(missingLog(dir, s.next.Number))
+			s.next = appendlog.Position{Number: number}
 		}
 		if begun, err = s.read(dir, number, begun); err != nil {
 			return nil, err
@@ -166,7 +177,7 @@ func salvageLogs(ctx context.Context, from querier, dir disk.Folder) (*salvage, 
 		s.lose(missingLog(dir, s.next.Number))
 	}
 	if s.gap {
-		s.loseEnd()
+		s.loseEnd(dir)
 	}
 	return s, nil
 }
@@ -232,6 +243,9 @@ func (s *salvage) count(own *counted) {
 		if s.gap {
 			before, added := s.have[total.Name], own.added[id]
 			answers, intents := max(0, total.Answers-added.Answers-before.Answers), max(0, total.Intents-added.Intents-before.Intents)
+			if s.most > 0 {
+				intents = min(intents, s.most)
+			}
 			s.lost.Answers += answers
 			s.lost.Credits += max(0, total.Credits-added.Credits-before.Credits)
 			s.lost.Intents += intents
@@ -239,7 +253,9 @@ func (s *salvage) count(own *counted) {
 		}
 		s.have[total.Name] = total
 	}
-	s.gap = s.gap && len(own.totals) == 0
+	if len(own.totals) > 0 {
+		s.gap, s.most = false, 0
+	}
 	for _, run := range own.known {
 		if s.lost.Intents > 0 {
 			s.lost.Intents--
@@ -248,9 +264,24 @@ func (s *salvage) count(own *counted) {
 	}
 }
 
-// loseEnd counts what a lost end of the log may have had.
-func (s *salvage) loseEnd() {
-	const most = maxLogBytes / leastIntent
+// loseEnd counts what a lost end of the log may have had: what runs were allowed to begin, and had not begun
+// before.
+func (s *salvage) loseEnd(dir disk.Folder) {
+	allowed, err := readAllowance(dir)
+	if err != nil {
+		s.loseMost(2*(maxLogBytes/leastIntent+maxGroup), byLogSize)
+		return
+	}
+	s.lost.AtMost = byAllowance
+	for _, r := range allowed {
+		calls := max(0, r.Intents-s.have[r.Name].Intents)
+		s.unnamed[r.Name] += calls
+		s.lost.Intents += calls
+	}
+}
+
+// loseMost counts calls of which it is not known which run has begun them.
+func (s *salvage) loseMost(most int64, by Bound) {
 	runs := map[string]bool{}
 	for _, g := range s.logs {
 		for _, r := range g.runs {
@@ -263,7 +294,7 @@ func (s *salvage) loseEnd() {
 		}
 	}
 	s.lost.Intents += most
-	s.lost.AtMost = true
+	s.lost.AtMost = by
 }
 
 // counted counts what a record adds to its runs.

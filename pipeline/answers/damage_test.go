@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,10 +70,11 @@ func TestDamage(t *testing.T) {
 			f[logName(9999)] = f[name]
 			delete(f, name)
 		},
-		"a log twice":        func(f files) { f[logName(9999)] = f[log(f)] },
-		"no database":        func(f files) { delete(f, databaseName) },
-		"no -wal":            func(f files) { delete(f, databaseName+"-wal"); delete(f, databaseName+"-shm") },
-		"a piece is missing": func(f files) { n, x := log(f), at(f[log(f)])/512*512; f[n] = append(f[n][:x:x], f[n][x+512:]...) },
+		"no log, and no note of its calls": func(f files) { delete(f, log(f)); delete(f, allowanceName) },
+		"a log twice":                      func(f files) { f[logName(9999)] = f[log(f)] },
+		"no database":                      func(f files) { delete(f, databaseName) },
+		"no -wal":                          func(f files) { delete(f, databaseName+"-wal"); delete(f, databaseName+"-shm") },
+		"a piece is missing":               func(f files) { n, x := log(f), at(f[log(f)])/512*512; f[n] = append(f[n][:x:x], f[n][x+512:]...) },
 	}
 	tries := 6
 	if testing.Short() {
@@ -158,6 +160,16 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 	if gone := int64(answered - stored); found.Lost.Answers+found.Lost.Intents < gone {
 		t.Errorf("%d answers are gone, and %+v", gone, found.Lost)
 	}
+	if slices.Contains([]string{"another bit", "a wrong length", "a zeroed sector", "a piece is missing"}, kind) && stored < answered-1 {
+		t.Errorf("%d of %d answers are stored, though one record alone is damaged", stored, answered)
+	}
+	most := int64(answered + open + leastAllowed)
+	if kind == "no log, and no note of its calls" {
+		most = 2 * maxLogBytes / 80
+	}
+	if counted := spent.Answers + int64(len(calls)); counted > most {
+		t.Errorf("%d of %d calls are counted; at most %d should be (%+v)", counted, answered+open, most, found.Lost)
+	}
 }
 
 // storedOf counts the questions with an answer, each its own.
@@ -182,4 +194,93 @@ func checkAll(t *testing.T, s *Store, answered, open int) {
 		t.Errorf("%d of %d answers, %d of %d calls, %v", stored, answered, len(calls), open, err)
 	}
 	must(t, s.Close())
+}
+
+// TestDamageOfTwoLogs: a killed process may leave a second log, before the first is in the database. All that
+// can be read of both is kept.
+func TestDamageOfTwoLogs(t *testing.T) {
+	const each = 40                                   // questions in a log
+	number := func(i int) int { return i/9*10 + i%9 } // none that leaveKilled leaves open
+	dir := t.TempDir()
+	s, err := Open(filepath.Join(dir, "alive"), Options{})
+	must(t, err)
+	ask := func(from int) {
+		for i := from; i < from+each; i++ {
+			q := person(fmt.Sprint("number ", number(i)))
+			intent(t, s, q, Send{Run: "night", At: noon})
+			must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Credits: credits(priced), Received: noon}))
+		}
+	}
+	ask(0)
+	unmoved, begun := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.writer.Write(t.Context(), func(*sqliteTx) error { close(begun); <-unmoved; return nil })
+	}()
+	<-begun
+	s.logMu.Lock()
+	err = s.rotate()
+	s.logMu.Unlock()
+	must(t, err)
+	ask(each)
+	must(t, os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(filepath.Join(dir, "alive"))))
+	close(unmoved)
+	must(t, s.Close())
+
+	zero := func(from int) func(path string) error {
+		return func(path string) error {
+			text, err := os.ReadFile(path)
+			clear(text[from : from+512])
+			return errors.Join(err, os.WriteFile(path, text, 0o600))
+		}
+	}
+	for name, c := range map[string]struct {
+		damage [2]func(path string) error
+		kept   int // answers, at least
+		aside  int
+	}{
+		"no first log":                 {[2]func(string) error{os.Remove, nil}, each, 0},
+		"no second log":                {[2]func(string) error{nil, os.Remove}, each, 0},
+		"neither log":                  {[2]func(string) error{os.Remove, os.Remove}, 0, 0},
+		"a record of the first log":    {[2]func(string) error{zero(512 * 10), nil}, 2*each - 1, 1},
+		"the first record":             {[2]func(string) error{zero(0), nil}, 2*each - 1, 1},
+		"a record of both":             {[2]func(string) error{zero(512 * 10), zero(512 * 10)}, 2*each - 2, 2},
+		"the end of the first log":     {[2]func(string) error{func(path string) error { return os.Truncate(path, 512*40) }, nil}, each + 19, 1},
+		"the begin of the second log":  {[2]func(string) error{nil, zero(0)}, 2*each - 1, 1},
+		"the whole of the second log":  {[2]func(string) error{nil, func(path string) error { return os.Truncate(path, 0) }}, each, 1},
+		"an end, and the log after it": {[2]func(string) error{func(path string) error { return os.Truncate(path, 512*40) }, os.Remove}, 19, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := filepath.Join(t.TempDir(), "damaged")
+			must(t, os.CopyFS(damaged, os.DirFS(filepath.Join(dir, "killed"))))
+			logs, err := filepath.Glob(filepath.Join(damaged, "*"+logSuffix))
+			must(t, err)
+			if len(logs) != 2 {
+				t.Fatalf("the logs are %q", logs)
+			}
+			for i, damage := range c.damage {
+				if damage != nil {
+					must(t, damage(logs[i]))
+				}
+			}
+			found, err := Inspect(t.Context(), damaged)
+			if must(t, err); found.Whole() {
+				t.Error("the damage is not found")
+			}
+			aside, err := Repair(t.Context(), damaged)
+			must(t, err)
+			if len(aside) != c.aside {
+				t.Errorf("set aside %q", aside)
+			}
+			s, err := Open(damaged, Options{})
+			must(t, err)
+			defer s.Close()
+			spent, calls, err := s.SumSpent(t.Context(), "night")
+			must(t, err)
+			stored := storedOf(t, s, number(2*each))
+			counted := spent.Answers + int64(len(calls))
+			if int64(stored) != found.Answers || stored < c.kept || counted < 2*each || counted > 2*each+leastAllowed {
+				t.Errorf("%d answers are stored, want %d at least (%+v); spent %+v, %d calls open", stored, c.kept, found, spent, len(calls))
+			}
+		})
+	}
 }

@@ -212,12 +212,20 @@ func NewRemains(spent map[string]Spending, open []OpenCall) *Remains {
 	return r
 }
 
-// Miss says that records are missing before the next one.
-func (r *Remains) Miss() { r.found.gap = true }
+// Miss says that a record is missing before the next one. bytes is its size; negative if that is not known.
+func (r *Remains) Miss(bytes int64) {
+	most := int64(maxGroup)
+	if bytes >= 0 {
+		most = min(most, bytes/leastIntent)
+	}
+	r.found.gap, r.found.most = true, r.found.most+most
+}
 
 // Take counts a record. How many calls runs had begun before the first record is not known.
 func (r *Remains) Take(record []byte) error {
-	r.found.lost.AtMost = r.found.lost.AtMost || r.found.gap && !r.any
+	if r.found.gap && !r.any {
+		r.found.lost.AtMost = byGroups
+	}
 	r.any = true
 	return r.found.take(record, r.read)
 }
@@ -225,7 +233,7 @@ func (r *Remains) Take(record []byte) error {
 // End returns what is lost, and by the names of runs the calls that have to be kept as spent.
 func (r *Remains) End() (lost Lost, unnamed map[string]int64) {
 	if r.found.gap {
-		r.found.loseEnd()
+		r.found.loseMost(r.found.most, byGroups)
 	}
 	return r.found.lost, r.found.unnamed
 }

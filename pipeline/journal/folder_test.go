@@ -159,6 +159,41 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
+// TestRepairedJournal: of a journal, the record that is damaged is lost alone.
+func TestRepairedJournal(t *testing.T) {
+	for lost := range 10 {
+		f, err := journal.NewFolder(t.TempDir(), "out")
+		must(t, err)
+		j := journal.New(f)
+		must(t, j.Begin(journal.Header{JobID: "job", Run: "run"}, nil))
+		for number := 1; number < 10; number++ {
+			must(t, j.Record(number, sinks.Part{File: sinks.File{Name: fmt.Sprint("part ", number)}}))
+		}
+		must(t, j.Close())
+		text, err := os.ReadFile(f.String())
+		must(t, err)
+		clear(text[lost*512:][:512])
+		if lost == 9 {
+			text = text[:lost*512] // a last record of zeros would look like a torn one
+		}
+		must(t, os.WriteFile(f.String(), text, 0o600))
+		aside, err := f.Repair()
+		must(t, err)
+		header, parts, err := j.Read()
+		want := slices.DeleteFunc([]int{1, 2, 3, 4, 5, 6, 7, 8, 9}, func(n int) bool { return n == lost })
+		if got := slices.Sorted(maps.Keys(parts)); err != nil || len(aside) != 1 || header.Run != "run" || !slices.Equal(got, want) {
+			t.Errorf("without record %d: %+v, parts %v, set aside %q, %v", lost, header, got, aside, err)
+		}
+	}
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestJudgedOfAnotherRun: a run that takes the place of another does not go by its verdicts, and one
 // that goes on goes by its own.
 func TestJudgedOfAnotherRun(t *testing.T) {

@@ -1,6 +1,7 @@
 package objectstate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,7 +106,7 @@ func (s *State) inspectScope(ctx context.Context, of answers.Scope, found *Inspe
 	found.Lost.Answers += r.lostLog.Answers
 	found.Lost.Credits += r.lostLog.Credits
 	found.Lost.Intents += r.lostLog.Intents
-	found.Lost.AtMost = found.Lost.AtMost || r.lostLog.AtMost
+	found.Lost.AtMost = cmp.Or(found.Lost.AtMost, r.lostLog.AtMost)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -313,7 +314,7 @@ func (s *State) remainingLog(ctx context.Context, r *remains) error {
 		}
 		for ; begun && r.next < number; r.next++ {
 			at := s.folder(r.of).Below(segmentName(r.next))
-			counted.Miss()
+			counted.Miss(-1)
 			if err := r.note(at, fmt.Errorf("%w: %s is missing", ErrDamaged, at)); err != nil {
 				return err
 			}
@@ -324,7 +325,7 @@ func (s *State) remainingLog(ctx context.Context, r *remains) error {
 			err = r.takeSegment(info.Location, read[0], counted)
 		}
 		if errors.Is(err, ErrDamaged) {
-			counted.Miss()
+			counted.Miss(s.sizeOf(ctx, info.Location))
 		}
 		begun = begun || err != nil || holdsChanges(read[0])
 		if err := r.note(info.Location, err); err != nil {
@@ -334,7 +335,7 @@ func (s *State) remainingLog(ctx context.Context, r *remains) error {
 	r.answers, r.open = counted.Found()
 	lost, unnamed := counted.End()
 	lostCalls := r.lostCalls
-	if lost.AtMost && len(unnamed) == 0 { // no run is known here
+	if lost.AtMost != "" && len(unnamed) == 0 { // no run is known here
 		r.lostCalls += lost.Intents
 	}
 	lost.Intents += lostCalls
@@ -342,12 +343,21 @@ func (s *State) remainingLog(ctx context.Context, r *remains) error {
 	return nil
 }
 
+// sizeOf is the size of a damaged segment, if it has the one that it says; else it is negative.
+func (s *State) sizeOf(ctx context.Context, at objects.Location) int64 {
+	text, _, err := s.store.ReadFile(ctx, at)
+	if err != nil || !appendlog.HasItsSize(text) {
+		return -1
+	}
+	return int64(len(text))
+}
+
 // takeSegment keeps a segment. It is damage if it does not follow the one before it.
 func (r *remains) takeSegment(at objects.Location, g segment, counted *answers.Remains) error {
 	var follows error
 	if n := len(r.segments); n > 0 && r.segments[n-1].next.Number == g.at.Number && !g.Fence && g.at != r.segments[n-1].next {
 		follows = fmt.Errorf("%w: %s does not follow the segment before it", ErrDamaged, at)
-		counted.Miss()
+		counted.Miss(-1)
 	}
 	if holdsChanges(g) {
 		if err := counted.Take(g.record); err != nil {

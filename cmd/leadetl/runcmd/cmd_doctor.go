@@ -502,12 +502,12 @@ func (d *checkup) advise(lost answers.Lost, repair bool) {
 		return
 	}
 	if lost != (answers.Lost{}) {
-		most := ""
-		if lost.AtMost {
-			most = "at most "
+		calls := figures.Plural(lost.Intents, "call") + " that cannot be named"
+		if lost.AtMost != "" {
+			calls = fmt.Sprintf("at most %s (%s)", calls, lost.AtMost)
 		}
-		d.note("Lost: %s, which cost %s, and %s%s that cannot be named. The next run buys what it needs of them again.",
-			figures.Plural(lost.Answers, "stored answer"), figures.Plural(lost.Credits, "credit"), most, figures.Plural(lost.Intents, "call"))
+		d.note("Lost: %s, which cost %s, and %s. The next run buys what it needs of them again.",
+			figures.Plural(lost.Answers, "stored answer"), figures.Plural(lost.Credits, "credit"), calls)
 	}
 	if !repair {
 		d.note("With --repair, damaged files are set aside, the rest is kept, and what is lost counts as spent.")

@@ -84,7 +84,8 @@ func TestDamagedState(t *testing.T) {
 			}
 			doctor(cli.ExitDone, "--repair")
 			said := j.Run(c.code).Said.String()
-			if more := service.Spent() - before; spent+more > damagedBudget {
+			const bound = 80 // of what is counted too much
+			if more := service.Spent() - before; spent+more > damagedBudget || spent+more < damagedBudget-bound {
 				t.Errorf("%d credits were spent before the damage and %d after it, the budget is %d:\n%s", spent, more, damagedBudget, said)
 			}
 		})

@@ -15,6 +15,8 @@ const (
 	freed    = 1.05   // times the refused rate: beyond it the service's limit has changed
 	rounding = 1.0001 // of rates that are compared
 	few      = 32     // answers from refusal to refusal
+	many     = 80     // answers after which a refusal at the plateau tells no limit
+	steepest = 0.7    // of the refused rate, which the next refusal may lower it to
 	doubling = 4      // times a second, after refusals that the rate does not bring
 )
 
@@ -27,7 +29,9 @@ type adaption struct {
 	rate     float64
 	refused  float64   // the rate that was refused last; 0 if unknown
 	learned  bool      // the service has a limit
+	sure     bool      // it has refused several calls in a row since
 	free     bool      // it has shown since that the rate does not bring its refusals
+	early    bool      // the last refusal came too early to lower the rate
 	hold     time.Time // no growth beyond the plateau before
 	grown    time.Time // the last time grow was called
 	paused   time.Time // when the rate was last refused
@@ -49,12 +53,18 @@ func (a *adaption) refuse(now, until time.Time, limited bool, forecast float64, 
 		// the rate.
 		a.wait(a.paused, until, o.Patience)
 		return
+	case a.learned && a.refused > 0 && answered < few && !a.early:
+		// The rate was lowered just before: only a second such refusal lowers it again.
+		a.early, a.answered = true, 0
+		a.decreases++
+		a.wait(now, until, o.Patience)
+		return
 	case a.learned && !limited:
 		// A failure does not tell the limit: slow down for now, and return to
 		// the learned rate.
 		a.rate *= o.Decrease
 	case a.learned:
-		a.refused = max(a.accepted(now, answered), min(forecast, a.rate))
+		a.refused = max(a.accepted(now, answered), min(forecast, a.rate), a.least(answered))
 		a.rate = o.Decrease * a.refused
 	case !limited && math.IsInf(a.ceiling, 1):
 		return // a failure does not tell the limit
@@ -69,7 +79,7 @@ func (a *adaption) refuse(now, until time.Time, limited bool, forecast float64, 
 		a.rate = min(a.ceiling, max(a.answers.perSecond(now), 1))
 	}
 	a.rate = max(a.rate, minRate)
-	a.learned, a.free = true, false
+	a.learned, a.free, a.early = true, false, false
 	a.answered = 0
 	a.decreases++
 	a.wait(now, until, o.Patience)
@@ -90,9 +100,22 @@ func (a *adaption) goesOn() bool {
 // binds reports whether the rate is below the user's since the service refused calls.
 func (a *adaption) binds() bool { return a.learned && a.rate < a.ceiling }
 
+// flows reports whether calls leave at a rate at which the service has answered many: a
+// limit refuses none then.
+func (a *adaption) flows() bool {
+	return a.rate <= rounding*plateau*a.refused && a.answered >= many
+}
+
+// yield lowers the rate a little, in case the limit is just below.
+func (a *adaption) yield() {
+	a.refused *= plateau
+	a.rate = min(a.rate, plateau*a.refused)
+}
+
 // unlearn forgets that the service has a limit.
 func (a *adaption) unlearn() {
-	a.learned, a.free, a.refused, a.rate, a.answered = false, false, 0, a.ceiling, 0
+	a.learned, a.sure, a.free, a.early = false, false, false, false
+	a.refused, a.rate, a.answered = 0, a.ceiling, 0
 }
 
 // wait holds all calls until the pause ends. Afterwards the rate does not grow
@@ -117,6 +140,15 @@ func (a *adaption) accepted(now time.Time, answered int) float64 {
 		return upper
 	}
 	return flowing*upper + (1-flowing)*min(upper, float64(answered)/now.Sub(a.paused).Seconds())
+}
+
+// least is the rate that a refusal does not tell to be too much, after so many answers
+// since the one before: where the rate grows slowly, the one that the service has sustained.
+func (a *adaption) least(answered int) float64 {
+	if answered >= many && a.rate > rounding*plateau*a.refused {
+		return min(a.rate, a.refused)
+	}
+	return steepest * a.refused
 }
 
 // grow raises the rate after an answer whose call had to wait for the rate.

@@ -70,9 +70,23 @@ func (c *chance) try(now time.Time) {
 	if c.lowered++; c.lowered < patience {
 		return
 	}
+	c.begin(now, float64(c.calls-c.refused)/now.Sub(c.since).Seconds(), c.answers)
+}
+
+// begin begins a trial at nine tenths of a rate. answers are those from refusal to refusal.
+func (c *chance) begin(now time.Time, rate float64, answers int) {
 	c.lowered = 0
-	c.rate = max(trialRate*float64(c.calls-c.refused)/now.Sub(c.since).Seconds(), slowest)
-	c.left, c.ends = c.answers+min(c.answers, 40)+20, now.Add(maxTrial)
+	c.rate = max(trialRate*rate, slowest)
+	c.left, c.ends = answers+min(answers, 40)+20, now.Add(maxTrial)
+}
+
+// test begins a trial after a refusal that concerns its call alone, and so many answers
+// before, unless one is under way.
+func (c *chance) test(now time.Time, rate float64, answers int) {
+	if c.left == 0 {
+		c.calls, c.refused = answers, 0
+		c.begin(now, rate, answers)
+	}
 }
 
 // isLimit notes a refusal, and reports whether it tells a limit.

@@ -7,7 +7,7 @@
 // service only what Done reports, and when Leave says that calls leave.
 //
 // A single refusal among many answers concerns its call alone, whatever wait it asks
-// for. Other refusals pause all calls and lower the rate, unless the service refuses a
+// for, unless the rate grows towards a limit that was learned. Other refusals pause all calls and lower the rate, unless the service refuses a
 // share of calls whatever the rate. That shows in a trial: when refusals go on although the
 // rate was lowered, calls leave for some seconds at nine tenths of what the service
 // has sustained from refusal to refusal, pauses included. No limit refuses a call
@@ -218,7 +218,9 @@ func (c *Controller) heeds(now time.Time, o Outcome) bool {
 }
 
 func (c *Controller) answered(now time.Time, call place) {
-	c.lone.answered(call.left)
+	if c.lone.answered(call.left) && c.adaption.binds() && !c.adaption.sure {
+		c.chance.test(now, c.adaption.refused, c.adaption.answered)
+	}
 	c.adaption.answers.count(now, call.keys)
 	if call.left > c.round { // one that left before the pause says nothing about it
 		first := c.adaption.answered == 0
@@ -259,6 +261,7 @@ func (c *Controller) refused(now time.Time, call uint64, o Outcome) bool {
 	switch {
 	case !first:
 		c.chance.among(call, true)
+		c.adaption.sure = c.adaption.sure || c.chance.caught > 1
 	case c.isByChance(now), c.isLone(call, o):
 		return false
 	default:
@@ -319,14 +322,18 @@ func (c *Controller) unlearn() {
 	c.lone.credit = atOnce - 1
 }
 
-// isLone reports whether a refusal concerns its call alone. It may not while the service
-// has a learned limit, nor if answers have said how many calls are left, and the refusal
-// says none.
+// isLone reports whether a refusal concerns its call alone. It may not while the rate
+// approaches a learned limit, nor if answers have said how many calls are left, and the
+// refusal says none.
 func (c *Controller) isLone(call uint64, o Outcome) bool {
-	if c.adaption.binds() || c.forecast.said && o.LookAhead.Limited && o.LookAhead.Remaining == 0 {
+	if c.adaption.binds() && !c.adaption.flows() || c.forecast.said && o.LookAhead.Limited && o.LookAhead.Remaining == 0 {
 		return false
 	}
-	return c.lone.refused(call, c.left)
+	alone := c.lone.refused(call, c.left)
+	if alone && c.adaption.binds() {
+		c.adaption.yield()
+	}
+	return alone
 }
 
 // failed notes a failure, and reports whether it may tell a limit.

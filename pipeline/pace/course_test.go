@@ -30,13 +30,13 @@ func TestCourse(t *testing.T) {
 				return pace.Outcome{Kind: pace.Limited, RetryAfter: time.Second}
 			}
 			return pace.Outcome{}
-		}, "9.3/3/114 17.5/3/275 17.8/3/450 18.7/3/633 17.7/4/792 17.7/4/969 18.3/4/1148 17.5/5/1314 17.5/5/1489 17.5/5/1663 18.4/5/1842 17.4/6/2004"},
+		}, "9.3/3/114 8.8/4/206 17.0/4/302 17.5/4/473 12.2/5/646 17.0/5/806 17.0/5/976 17.8/5/1149 18.0/6/1311 18.0/6/1491 18.1/6/1671 19.0/6/1857"},
 		{"refused by chance, and then beyond 20 in a second", func(n int, left time.Duration, lastSecond int) pace.Outcome {
 			if left < time.Minute && n%9 == 8 || left >= time.Minute && lastSecond > 20 {
 				return pace.Outcome{Kind: pace.Limited}
 			}
 			return pace.Outcome{}
-		}, "115.4/2/739 115.4/2/1811 115.4/2/2883 115.4/2/3955 115.4/2/5027 115.4/2/6099 19.0/6/6267 19.8/6/6460 18.8/7/6643 19.7/7/6836 17.8/8/7012 18.7/8/7195"},
+		}, "115.4/2/739 115.4/2/1811 115.4/2/2883 115.4/2/3955 115.4/2/5027 115.4/2/6099 25.5/9/6268 19.6/13/6410 19.6/14/6601 19.6/15/6791 19.7/16/6982 19.7/17/7173"},
 		{"down for a while", func(_ int, left time.Duration, _ int) pace.Outcome {
 			if left > 3*time.Second && left < 20*time.Second {
 				return pace.Outcome{Kind: pace.Unavailable}

@@ -16,12 +16,12 @@ type lone struct {
 	left   uint64  // the last call that had left by then
 }
 
-// answered notes an answer to a call.
-func (l *lone) answered(call uint64) {
+// answered notes an answer to a call, and reports whether calls waited for it.
+func (l *lone) answered(call uint64) (waited bool) {
 	l.credit = min(l.credit+1./between, atOnce)
-	if call > l.call {
-		l.waits = false
-	}
+	waited = l.waits && call > l.call
+	l.waits = l.waits && !waited
+	return waited
 }
 
 // refused notes a refusal, and reports whether it concerns its call alone. left is the

@@ -142,7 +142,7 @@ func checkCrashed(t *testing.T, dir string, org int64, acknowledged map[uuid.UUI
 		t.Fatal(err)
 	}
 	defer s.Close()
-	audit(t, s, org)
+	audit(t, s)
 	entries, err := s.Ledger(t.Context(), org, 0, -1)
 	if err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func TestDeleteOrganization(t *testing.T) {
 	if entries, err := d.Ledger(t.Context(), org, 0, 100); err != nil || len(entries) < 4 {
 		t.Errorf("ledger %+v, %v", entries, err)
 	}
-	audit(t, d.Store, org, other)
+	audit(t, d.Store)
 	d.organization("Gone", 1)
 }
 

@@ -70,10 +70,10 @@ func TestLedgerProperty(t *testing.T) {
 			})
 		}
 		for range 5 { // while they are at it
-			audit(t, s, org)
+			audit(t, s)
 		}
 		all.Wait()
-		audit(t, s, org)
+		audit(t, s)
 		if b, err := s.Balance(t.Context(), org); err != nil || b.Available != available.Load() || b.Reserved != reserved.Load() {
 			r.Errorf("balance %+v (%v), the calls leave %d and %d reserved", b, err, available.Load(), reserved.Load())
 		}

@@ -30,6 +30,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -48,7 +49,6 @@ import (
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // DatabaseName is the name of the database file in the state folder.
@@ -153,8 +153,9 @@ func Administer(dir string, mayCreate bool) (*Store, error) {
 		}
 		return create(dir)
 	}
-	if _, err := os.Stat(filepath.Join(dir, DatabaseName)); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoState)
+	path := filepath.Join(dir, DatabaseName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, cmp.Or(lost(path), fmt.Errorf("%s: %w", dir, ErrNoState))
 	}
 	return open(dir)
 }
@@ -166,6 +167,9 @@ func create(dir string) (_ *Store, err error) {
 	path := filepath.Join(dir, DatabaseName)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return open(dir)
+	}
+	if err := lost(path); err != nil {
+		return nil, err
 	}
 	folder, err := os.MkdirTemp(dir, ".new-")
 	if err != nil {
@@ -239,14 +243,6 @@ func open(dir string) (_ *Store, err error) {
 		return nil, fmt.Errorf("open %s: %w", path, damaged(err))
 	}
 	return s, nil
-}
-
-// damaged marks an error of the database that says that its file is damaged.
-func damaged(err error) error {
-	if groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) || groupcommit.Is(err, sqlite3.SQLITE_NOTADB) {
-		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
-	}
-	return err
 }
 
 // refusal returns why the system does not open a database for changes, in more
@@ -323,34 +319,4 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	return unavailable(s.db.reads.QueryRowContext(ctx, "SELECT length(value) FROM meta WHERE name = 'checked'").Scan(&written))
-}
-
-// FindDamage reads the whole database and returns state.ErrDamaged if it is damaged. It
-// has a connection of its own, so that others need not wait.
-func (s *Store) FindDamage(ctx context.Context) error {
-	return findDamage(ctx, s.db.path, "quick_check")
-}
-
-// Verify is FindDamage for a database that no process has open, with every index
-// compared to its table.
-func Verify(ctx context.Context, path string) error { return findDamage(ctx, path, "integrity_check") }
-
-// Source of both pragmas: sqlite.org/pragma.html.
-func findDamage(ctx context.Context, path, pragma string) (err error) {
-	if path, err = filepath.Abs(path); err != nil {
-		return err
-	}
-	db, err := sql.Open("sqlite", groupcommit.URI(path, "query_only(1)", "cache_size(-4096)"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	var found string
-	if err := db.QueryRowContext(ctx, "PRAGMA "+pragma+"(1)").Scan(&found); err != nil {
-		return unavailable(err)
-	}
-	if found != "ok" {
-		return fmt.Errorf("%w: %s", state.ErrDamaged, strings.ReplaceAll(found, "\n", " "))
-	}
-	return nil
 }

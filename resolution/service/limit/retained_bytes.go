@@ -48,10 +48,16 @@ func (r *RetainedBytes) Wait(limit int64, now time.Time) time.Duration {
 }
 
 // advance drops the steps that are over. Callers read the clock before they get
-// the lock, so now may be earlier than in the last call. Then no step is
-// dropped.
+// the lock, so now may be a step earlier than in the last call. Then no step is
+// dropped. If it is earlier than that, the clock was set back: all bytes count from now on.
 func (r *RetainedBytes) advance(now time.Time) {
 	step := now.UnixNano() / int64(RetainedStep)
+	if step < r.newest-1 {
+		r.newest = step
+		clear(r.steps[:])
+		r.steps[step%int64(len(r.steps))] = r.total
+		return
+	}
 	if step-r.newest >= int64(len(r.steps)) {
 		r.newest, r.total = step, 0
 		clear(r.steps[:])

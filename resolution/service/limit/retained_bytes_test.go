@@ -22,6 +22,9 @@ func TestRetainedBytes(t *testing.T) {
 		{26 * time.Hour, 0, 0},
 		{1000 * time.Hour, 100, 25 * time.Hour},
 		{2000 * time.Hour, 0, 0},
+		{3000 * time.Hour, 100, 25 * time.Hour},
+		{2500*time.Hour + 20*time.Minute, 0, 24*time.Hour + 40*time.Minute}, // the clock was set back: they count from now on
+		{2526 * time.Hour, 0, 0},
 	} {
 		now := midnight.Add(c.after)
 		k.Add(c.add, now)

@@ -78,18 +78,41 @@ func (s *Service) begin(ctx context.Context) error {
 // takeUp makes due what a clock that was ahead put off, and requeues the jobs that an earlier
 // process left.
 func (s *Service) takeUp(ctx context.Context) error {
-	early, err := s.state.ClampDue(ctx, s.now(), s.sender.LongestWaits())
-	if err != nil {
+	if err := s.clampDue(ctx); err != nil {
 		return err
-	}
-	if early > 0 {
-		s.log.Warn("the clock was ahead when callbacks or searches were postponed; they are due now", "count", early)
 	}
 	n, err := s.state.RequeueLeased(ctx)
 	if err == nil && n > 0 {
 		s.log.Info("keyword searches of an earlier run are queued again", "jobs", n)
 	}
 	return err
+}
+
+func (s *Service) clampDue(ctx context.Context) error {
+	early, err := s.state.ClampDue(ctx, s.now(), s.options.Lease, s.sender.LongestWaits())
+	if early > 0 {
+		s.log.Warn("the clock was ahead when callbacks or searches were postponed; they are due now", "count", early)
+	}
+	return err
+}
+
+// clockSteps watches a clock for steps back.
+type clockSteps struct{ last time.Time }
+
+// smallestStep is less than a step of the clock that matters.
+const smallestStep = time.Second
+
+// follow calls do if the clock was set back since the last call that succeeded. A time has the
+// clock of the wall and one that no one sets: where they differ, the first was set.
+func (c *clockSteps) follow(now time.Time, do func() error) error {
+	before := c.last
+	if set := now.Round(0).Sub(before.Round(0)) - now.Sub(before); !before.IsZero() && set < -smallestStep {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	c.last = now
+	return nil
 }
 
 func (s *Service) setDamaged(damaged bool) {
@@ -100,10 +123,14 @@ func (s *Service) setDamaged(damaged bool) {
 // tasks are what runs beside the requests. A kill loses the counts of requests
 // since they were stored last.
 func (s *Service) tasks() []serving.Task {
+	var clock clockSteps
 	tasks := []serving.Task{
 		{Every: account.RefreshEvery, Name: "read credentials", Do: s.roster.Refresh},
 		{Every: time.Second, Name: "read balances", Do: s.roster.RefreshBalances},
 		{Every: 5 * time.Second, Name: "count requests", Do: s.desk.StoreRequests},
+		{Every: 5 * time.Second, AtStart: true, Name: "make due what a clock put off that was set back", Do: func(ctx context.Context) error {
+			return clock.follow(s.now(), func() error { return s.clampDue(ctx) })
+		}},
 		{Every: 24 * time.Hour, AtStart: true, Name: "find the state undamaged", Do: s.findDamage},
 		{Every: 5 * time.Minute, Name: "remove data past its retention", Do: s.retain},
 	}

@@ -88,6 +88,7 @@ func New(o Options) (*Service, error) {
 		Roots:       o.CallbackRoots,
 		Log:         s.log,
 		Observe:     s.metrics.Attempted,
+		Now:         s.now,
 	})
 	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.now, Posted: s.sender.Wake, Keys: account.Keys{State: o.State, Pepper: o.Pepper, Now: s.now}}
 	s.gate = admission.New(admission.Gate{

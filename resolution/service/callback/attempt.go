@@ -36,7 +36,7 @@ func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d sta
 		return answer{failure: FailureRefused} // it was accepted under another policy
 	}
 	secrets := s.o.Secrets(d.Organization)
-	now := time.Now()
+	now := s.o.Now()
 	signature := Sign(d.WebhookID, now, d.Body, secrets)
 	if signature == "" {
 		return answer{failure: FailureNoSecret}
@@ -65,7 +65,7 @@ func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d sta
 	return answer{
 		status:  response.StatusCode,
 		failure: failureOfStatus(response.StatusCode),
-		again:   retry.After(response.Header.Get("Retry-After"), time.Now()),
+		again:   retry.After(response.Header.Get("Retry-After"), s.o.Now()),
 	}
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	Observe func(state.Attempt) // called after each settled attempt, from many goroutines; may be nil
 	Random  func() float64      // in [0, 1), for jitter, called from many goroutines; math/rand/v2 when nil
 
+	Now func() time.Time // the clock; time.Now when nil
+
 	dial dialFunc // for tests: replaces the dialFunc of the policy
 }
 
@@ -53,6 +55,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Observe == nil {
 		o.Observe = func(state.Attempt) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64

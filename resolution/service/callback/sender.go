@@ -68,6 +68,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	defer end() // first: what is still dialling must not become idle
 	r := &run{
 		sender:    s,
+		now:       s.o.Now,
 		life:      life,
 		transport: transport,
 		inFlight:  newUnderway(s.o.Concurrency, s.o.PerReceiver, s.o.Timeout),
@@ -96,6 +97,7 @@ func (s *Sender) transport(life context.Context) *transport {
 // run is the state of Run. One goroutine owns everything except the attempts.
 type run struct {
 	sender    *Sender
+	now       func() time.Time
 	life      context.Context // of the attempts: ends when the grace is over
 	transport http.RoundTripper
 	inFlight  *inFlight
@@ -117,14 +119,14 @@ type event struct {
 // fill begins attempts until no slot is free or nothing more is due. It returns
 // how long to wait unless something happens.
 func (r *run) fill(ctx context.Context) time.Duration {
-	began := time.Now()
+	began := r.now()
 	r.inFlight.drop(began)
 	defer func() {
-		now := time.Now()
+		now := r.now()
 		r.rested = now.Add(min(restBetween*now.Sub(began), maxRest))
 	}()
 	for pass := 0; pass < maxPasses && r.inFlight.free() > 0 && ctx.Err() == nil; pass++ {
-		now := time.Now()
+		now := r.now()
 		began := 0
 		var next time.Time
 		view := r.inFlight.look(now)
@@ -220,7 +222,7 @@ func (r *run) pause(ctx context.Context, wait time.Duration) {
 		for len(r.events) > 0 { // handle all that ended before looking again
 			ended = r.handle(ctx, <-r.events) || ended
 		}
-		early := time.Until(r.rested)
+		early := r.rested.Sub(r.now())
 		switch {
 		case r.failures > 0 || !ended && !woken:
 		case ended || early <= 0:
@@ -241,7 +243,7 @@ func (r *run) handle(ctx context.Context, e event) (look bool) {
 		// it is due again.
 		return full || e.again
 	}
-	now := time.Now()
+	now := r.now()
 	r.inFlight.end(e.delivery, e.took, now)
 	if ctx.Err() != nil {
 		return false
@@ -269,9 +271,9 @@ func (r *run) begin(d state.Delivery, v *view) {
 // settled: it is unknown whether it arrived, so it is made again. It reports whether
 // the delivery is settled and due again later.
 func (r *run) deliver(d state.Delivery) (again bool) {
-	began := time.Now()
+	began := r.now()
 	a := r.sender.attempt(r.life, r.transport, d)
-	now := time.Now()
+	now := r.now()
 	took := now.Sub(began)
 	r.events <- event{delivery: d, took: took}
 	if a.failure != "" && r.life.Err() != nil {

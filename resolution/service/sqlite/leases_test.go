@@ -111,3 +111,22 @@ func BenchmarkLeaseJob(b *testing.B) {
 		})
 	}
 }
+
+// TestLeaseOfClockThatWasAhead: a job whose worker is gone is free after the time of a lease,
+// also if the clock was set back.
+func TestLeaseOfClockThatWasAhead(t *testing.T) {
+	d := newDesk(t)
+	d.create(d.first)
+	d.lease()
+	d.now = d.now.Add(-10 * time.Hour)
+	if n, err := d.ClampDue(t.Context(), d.now, leaseTime, []time.Duration{0}); err != nil || n != 0 {
+		t.Errorf("%d are due now, %v", n, err)
+	}
+	if j := d.lease(); j != nil {
+		t.Error("a job is leased that a worker may have")
+	}
+	d.now = d.now.Add(leaseTime)
+	if j := d.lease(); j == nil || j.Lease != 2 {
+		t.Errorf("leased %+v", j)
+	}
+}

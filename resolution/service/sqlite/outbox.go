@@ -214,12 +214,16 @@ func scanDelivery(row interface{ Scan(...any) error }, more ...any) (d state.Del
 const longestPostponed = time.Minute
 
 // ClampDue makes due what waits longer than it can, because a clock was ahead when it was
-// postponed, and counts it. waits has the longest wait for a delivery by how many attempts
+// postponed, and counts it. A job that a worker has is leased for as long as a lease lasts at most. waits has the longest wait for a delivery by how many attempts
 // were made, that of the last for more; a receiver that answered may have asked for
 // retry.MaxAfter.
-func (s *Store) ClampDue(ctx context.Context, now time.Time, waits []time.Duration) (n int, err error) {
+func (s *Store) ClampDue(ctx context.Context, now time.Time, lease time.Duration, waits []time.Duration) (n int, err error) {
 	err = s.db.writer.Write(ctx, func(t *tx) error {
 		held, err := t.sql.Update("UPDATE resolutions SET held = NULL WHERE finished IS NULL AND status = 'queued' AND held > ?", millis(now.Add(longestPostponed)))
+		if err == nil {
+			until := millis(now.Add(lease))
+			err = t.sql.Exec("UPDATE resolutions SET held = ?1 WHERE status = 'processing' AND held > ?1", until)
+		}
 		if err != nil {
 			return err
 		}

@@ -520,7 +520,7 @@ func TestClampDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := d.ClampDue(t.Context(), d.now, waits)
+		n, err := d.ClampDue(t.Context(), d.now, time.Minute, waits)
 		got := d.delivery(call.WebhookID).Due.Sub(d.now)
 		due, _, dueErr := d.DueDeliveries(t.Context(), d.now, 1, state.Scope{Each: 1})
 		if err != nil || dueErr != nil || got != c.want || (n == 1) != (c.want != c.late) || (len(due) == 1 && due[0].ID == id) != (c.want <= 0) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/client"
 )
 
 // question is what the questions of a service with batches are stored under.
@@ -75,7 +74,7 @@ func (s batcher) DoBatch(_ context.Context, calls []resolution.Call) []resolutio
 		for i, call := range calls {
 			text, err := s.arrive(records[i], faults[i], call)
 			if results[i].Err = err; err == nil {
-				results[i].Reply, results[i].Err = client.Read(s.plan.operation, 200, []byte(text), nil)
+				results[i].Reply, results[i].Err = s.read(s.plan.operation, 200, []byte(text), nil)
 				results[i].Reply.Pace = limit
 			}
 			if cost := s.costs(records[i].number); s.plan.prices && !results[i].Reply.Pending {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/client"
 )
 
 // delivery is an answer that is posted later.
@@ -118,9 +117,9 @@ func (s *service) find(op resolution.Operation, d *delivery) (resolution.Reply, 
 	case time.Since(d.made) > 24*time.Hour && (s.plan.window > 0 || !s.plan.honours):
 		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Status: 404, Code: "not_found", Sent: true}
 	case time.Since(d.made) < d.wait:
-		return client.Read(op, 200, fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, d.ID), nil)
+		return s.read(op, 200, fmt.Appendf(nil, `{"resolution":{"id":%q,"status":"processing"}}`, d.ID), nil)
 	}
-	return client.Read(op, 200, d.Body, nil)
+	return s.read(op, 200, d.Body, nil)
 }
 
 // oddLooks is after how many looks a page that could not be read can be: more than a call makes.

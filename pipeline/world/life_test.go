@@ -217,7 +217,7 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 		return float64(h.world.Below(1000, "pace"+h.name, h.lives, draws)) / 1000
 	}
 	r := &purchase.Remote{
-		Service: caller{h.service, h.world}, Read: client.Read, Name: h.scope.Service, Answers: store{s, h}, Pace: pace.New(o), Concurrency: h.plan.concurrency,
+		Service: caller{h.service, h.world}, Read: h.service.read, Name: h.scope.Service, Answers: store{s, h}, Pace: pace.New(o), Concurrency: h.plan.concurrency,
 		Plain404: purchase.Plain404Stop, RetryUnknown: retry, NewKey: retry && h.plan.newKey, Price: h.plan.price(),
 		Budget: purchase.Budget{MaxCredits: h.service.credits, MaxCalls: h.service.calls}, Patience: h.plan.patience, Counters: &stats.CallCounters{},
 	}

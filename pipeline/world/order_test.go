@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -40,6 +40,9 @@ type several struct {
 	judge   int          // how many keys decide about a step with a MinMatch
 	few     int          // the step with a MinMatch, if there is one
 	batches [][]string   // keys
+
+	reference reference // of the last step, if it has reference data
+	lists     bool      // some people are on a list of those who must not be contacted
 
 	recorded *worldtest.Disk  // of the journal
 	journal  *journal.Journal // of the present life
@@ -83,7 +86,12 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 	}
 	if often("want", 2) {
 		o.want = []string{"email", "phone"}
+		if often("more is wanted", 4) { // than any service has
+			o.want = append(o.want, never[in("what more", 0, len(never)-1)], never[len(never)-1-in("what else", 0, 3)])
+			o.want = slices.Compact(o.want)
+		}
 	}
+	o.lists = often("lists", 4)
 	var err error
 	if o.layout, err = columns.NewLayout(columns.Settings{Operation: p.operation, DefaultRegion: "US", Remote: true, Want: o.want, NotesSkipped: true}); err != nil {
 		panic(err)
@@ -110,7 +118,21 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		if o.want != nil && often("for "+name, 4) {
 			step.For = o.want[in("for what "+name, 0, 1):][:1]
 		}
+		if o.want != nil && often("accepts "+name, 4) {
+			step.Accept = map[string][]string{"phone_region": {[]string{"US", "CA"}[in("region "+name, 0, 1)]}}
+			for n := one.first; n < one.first+len(p.keys); n += 2 {
+				email, _ := h.service.finds(n)
+				step.Accept["email"] = append(step.Accept["email"], email)
+			}
+		}
 		o.of, o.steps = append(o.of, h), append(o.steps, step)
+	}
+	if o.want != nil && often("verifies", 2) {
+		o.addVerifier(disk, dir, l, order.Step{Name: "v", Verifies: "email", Accept: map[string][]string{verified: {"valid"}}, ElseNext: often("else next v", 3)})
+	}
+	if often("reference data", 4) {
+		o.reference = reference{newService(w, p, "r")}
+		o.steps = append(o.steps, order.Step{Name: "r", Directory: o.reference, Fingerprint: "edition 1"})
 	}
 	for from := 0; from < len(p.keys); {
 		to := min(len(p.keys), from+in(fmt.Sprint("batch ", from), 1, 4))
@@ -126,6 +148,38 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		o.of[o.few].service.before = o.checkReached
 	}
 	return o
+}
+
+// never are columns that no service of these worlds has.
+var never = []string{
+	"city", "company_about", "company_city", "company_domain", "company_employee_count", "company_industry", "company_name", "company_network_url", "company_revenue", "company_state",
+	"company_street", "company_website_url", "company_zip_code", "department", "first_name", "headline", "last_seen_at", "seniority", "state", "street", "zip_code",
+}
+
+// addVerifier adds a step that is asked about the emails that the others find.
+func (o *several) addVerifier(disk *worldtest.Disk, dir string, l worldtest.Limits, step order.Step) {
+	w := o.world
+	one := newPlan(w, l, step.Name).inOrder(o.plan, w.Below(3, "order", "kind of verifier"), 400)
+	one.verifies, one.keys = true, nil
+	for _, h := range o.of {
+		for n := range h.plan.keys {
+			if email, _ := h.service.finds(h.plan.first + n); email != "" {
+				one.keys = append(one.keys, email)
+			}
+		}
+	}
+	if len(one.keys) == 0 {
+		return
+	}
+	h := &history{
+		world: w, name: step.Name, plan: one, disk: disk, dir: dir, service: newService(w, one, step.Name), uses: map[string]int{}, known: o.known,
+		scope: answers.Scope{Service: "https://" + step.Name + ".example", Operation: o.plan.operation},
+	}
+	if one.batch > 0 {
+		h.scope.Operation = question
+	}
+	h.service.job = o.job
+	o.of, o.steps = append(o.of, h), append(o.steps, step)
 }
 
 // inOrder is the plan of a service among those of a world.
@@ -258,9 +312,10 @@ func (o *several) check(ctx context.Context, s purchase.Store) {
 // order is the order as a life asks it.
 func (o *several) order(s opened, retry bool) *order.Order {
 	all := &order.Order{Want: o.want, Budget: purchase.Budget{MaxCredits: o.job.credits, MaxCalls: o.job.calls}, Counters: &stats.CallCounters{}}
-	for i, h := range o.of {
-		step := o.steps[i]
-		step.Remote = h.remote(s, retry)
+	for i, step := range o.steps {
+		if step.Directory == nil {
+			step.Remote = o.of[i].remote(s, retry)
+		}
 		all.Steps = append(all.Steps, &step)
 	}
 	if err := all.Check(o.plan.operation); err != nil {
@@ -342,7 +397,9 @@ func (o *several) allowMore() {
 
 // options are those of a chain in which verdicts are known.
 func (o *several) options(judged map[string]bool) order.Options {
-	return order.Options{Operation: o.plan.operation, Run: runName(0), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: judged}
+	return order.Options{
+		Operation: o.plan.operation, Run: runName(0), Layout: o.layout, Log: slog.New(slog.DiscardHandler), Judge: o.judge, Judged: judged, EngineSlots: semaphore.NewWeighted(1),
+	}
 }
 
 // resume begins the journal with what is recorded in it: what was acknowledged has to be. While a
@@ -427,7 +484,7 @@ func (o *several) makeAll(ctx context.Context, chain *order.Chain) (skipped, sto
 			defer func() { <-places }()
 			o.world.Pause("make", o.of[0].lives, i)
 			b := newBatch(keys)
-			err := chain.Answer(ctx, turn, b, nil)
+			err := chain.Answer(ctx, turn, b, o.suppress)
 			if o.world.Pause("take", o.of[0].lives, i); err == nil && o.world.Awake() == nil {
 				var skipped bool
 				skipped, err = o.take(i, b)
@@ -480,6 +537,12 @@ func (o *several) take(number int, b *columns.Batch) (skipped bool, err error) {
 		m.rows = append(m.rows, text)
 	}
 	for _, a := range b.Asked {
+		if s := o.steps[a.Step]; s.Directory != nil || s.Verifies != "" { // what it is asked about is not said
+			if credits := int64(a.Receipt.Credits); credits != 0 && (s.Directory != nil || credits != price) {
+				o.of[0].wrongly("%s costs %d", a.Resolver, credits)
+			}
+			continue
+		}
 		h := o.of[a.Step]
 		n := h.service.records[keys[a.Row]].number
 		is := h.service.truth(n)
@@ -505,7 +568,7 @@ func (o *several) compareAll(ctx context.Context) {
 	want := o.expected(ctx)
 	for i, m := range o.last {
 		for n, row := range m.rows {
-			if (strings.HasPrefix(row, "matched") || strings.HasPrefix(row, "no_match")) && !strings.Contains(row, "skipped=") {
+			if (strings.HasPrefix(row, "matched") || strings.HasPrefix(row, "no_match") || strings.HasPrefix(row, "suppressed")) && !strings.Contains(row, "skipped=") {
 				o.compare(want, o.batches[i][n], row)
 			}
 		}
@@ -529,9 +592,11 @@ func (o *several) row(b *columns.Batch, i int) string {
 	return strings.Join(append(words, fmt.Sprint(b.Receipts[i].Credits)), " ")
 }
 
-// compare compares the row of a key with that of a world without any fault.
+// compare compares the row of a key with that of a world without any fault. A suppressed row does not
+// say whom it has passed over before somebody named a listed person.
 func (o *several) compare(want map[string]string, key, row string) {
-	if row != want[key] {
+	passes := func(s order.Step) bool { return s.ElseNext }
+	if row != want[key] && !(strings.HasPrefix(row, "suppressed") && slices.ContainsFunc(o.steps, passes)) {
 		o.of[0].wrongly("key %s has the row\n  %q, and without faults\n  %q", key, row, want[key])
 	}
 }
@@ -552,78 +617,25 @@ func (o *several) expected(ctx context.Context) map[string]string {
 }
 
 // isDisturbed reports whether a fault or a crash met a call to a service that is judged, or to one
-// before it.
+// before it, or to a verifier, after which others are asked.
 func (o *several) isDisturbed() bool {
-	return o.judges() && slices.ContainsFunc(o.of[:o.few+1], func(h *history) bool { return h.service.isDisturbed("") })
-}
-
-// undisturbed are the rows of a world without any fault, by key, by the rules of an order. asked are
-// the keys that the judged service was asked about, if that is given: its verdict closes it to others.
-func (o *several) undisturbed(asked map[string]bool) map[string]string {
-	rows, needed, matched := map[string]string{}, 0, 0
-	few := -1
-	if o.judges() {
-		few = o.few
-	}
-	for key, r := range o.ideals(func(key string, step int) bool {
-		switch closed := needed >= o.judge && float64(matched) < math.Ceil(o.steps[few].MinMatch*float64(o.judge)); {
-		case step != few:
-			return true
-		case asked == nil:
-			return !closed
-		case asked[key]:
+	for i, h := range o.of {
+		if o.judges() && (i <= o.few || o.steps[i].Verifies != "") && h.service.isDisturbed("") {
 			return true
 		}
-		open, known := o.judged[o.steps[few].Name]
-		return !known || open
-	}) {
-		if few >= 0 && slices.Contains(r.askedOf, few) && needed < o.judge {
-			if needed++; o.of[few].service.truthOf(key) == match {
-				matched++
-			}
-		}
-		rows[key] = r.text(len(o.want))
 	}
-	return rows
-}
-
-// ideals yields the rows of a world without any fault, in the order of the input. asks says whether
-// a service is asked that is needed.
-func (o *several) ideals(asks func(key string, step int) bool) iter.Seq2[string, *ideal] {
-	return func(yield func(string, *ideal) bool) {
-		seen := map[string]bool{}
-		for _, key := range slices.Concat(o.batches...) {
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-			r := &ideal{}
-			for i, s := range o.steps {
-				switch {
-				case !r.needs(o.want, s.For):
-				case asks(key, i):
-					service := o.of[i].service
-					n := service.records[key].number
-					email, phone := service.finds(n)
-					r.add(s.Name, service.truth(n), title(n), email, phone)
-					r.askedOf = append(r.askedOf, i)
-				default:
-					r.skipped = append(r.skipped, s.Name+":"+outcome.ReasonMinMatch)
-				}
-			}
-			if !yield(key, r) {
-				return
-			}
-		}
-	}
+	return false
 }
 
 // checkReached checks that the judged service may be asked about a key: until the verdict, those
 // before it are decided, and it is among the first that reach it. Disturbed ones may have failed, and
 // where else: next goes on, any may have passed a service with a fault.
 func (o *several) checkReached(asked string) {
-	for i, s := range o.steps[:o.few+1] {
-		if o.open.Load() || s.ElseNext && o.of[i].service.isDisturbed("") {
+	if o.open.Load() {
+		return
+	}
+	for i, h := range o.of {
+		if s := o.steps[i]; s.ElseNext && (i <= o.few || s.Verifies != "") && h.service.isDisturbed("") {
 			return
 		}
 	}
@@ -633,7 +645,10 @@ func (o *several) checkReached(asked string) {
 			break
 		}
 		disturbed := false
-		for _, i := range r.askedOf {
+		for _, i := range r.inOrder {
+			if i == o.few { // those after it are asked when a verifier has refused a value
+				break
+			}
 			if s := o.of[i].service; i < o.few && !disturbed {
 				disturbed = s.isDisturbed(key)
 				if !disturbed && !s.isDecided(key) {
@@ -670,63 +685,6 @@ func (o *several) checkVerdict(judged map[string]bool) {
 	}
 }
 
-// ideal is a row as the rules want it.
-type ideal struct {
-	by, title, email, phone    string
-	emailBy, phoneBy, refusing string
-	asked, refused, credits    int
-	askedOf                    []int // services
-	skipped                    []string
-}
-
-// needs reports whether a resolver is asked: for anything that is wanted, and missing.
-func (r *ideal) needs(want, of []string) bool {
-	if want == nil {
-		return r.by == ""
-	}
-	return r.email == "" && (of == nil || of[0] == "email") || r.phone == "" && (of == nil || of[0] == "phone")
-}
-
-func (r *ideal) add(name string, is truth, title, email, phone string) {
-	r.asked++
-	switch is {
-	case refused:
-		r.refused, r.refusing = r.refused+1, name
-		return
-	case miss:
-		return
-	}
-	r.credits += price
-	if r.by == "" {
-		r.by, r.title = name, title
-	}
-	if r.email == "" && email != "" {
-		r.email, r.emailBy = email, name
-	}
-	if r.phone == "" && phone != "" {
-		r.phone, r.phoneBy = phone, name
-	}
-}
-
-func (r *ideal) text(want int) string {
-	var words []string
-	switch {
-	case r.by != "":
-		words = []string{"matched", "by=" + r.by, r.title, r.email, r.phone, ""}
-		if want > 0 {
-			words[5] = r.emailBy + "+" + r.phoneBy
-		}
-	case r.refused > 0 && r.refused == r.asked:
-		words = []string{"failed", "refused:refused:" + r.refusing}
-	default:
-		words = []string{"no_match", resolution.NoMatch}
-	}
-	if r.skipped != nil {
-		words = append(words, "skipped="+strings.Join(r.skipped, ";"))
-	}
-	return strings.Join(append(words, fmt.Sprint(r.credits)), " ")
-}
-
 // atRest compares the rows with those of a world without faults, and with those that are made of
 // what is stored alone.
 func (o *several) atRest(ctx context.Context) {
@@ -754,12 +712,12 @@ func (o *several) atRest(ctx context.Context) {
 	want := o.expected(ctx)
 	for i, keys := range o.batches {
 		b := newBatch(keys)
-		if err := chain.Answer(ctx, chain.Turn(), b, nil); err != nil {
+		if err := chain.Answer(ctx, chain.Turn(), b, o.suppress); err != nil {
 			first.wrongly("make a batch at rest: %v", err)
 			return
 		}
 		for n, key := range keys {
-			open := slices.ContainsFunc(o.of, func(h *history) bool { return h.open[key] })
+			open := o.isOpen(key)
 			switch row := o.row(b, n); {
 			case row != o.last[i].rows[n]:
 				first.wrongly("key %s has the row\n  %q, and made of what is stored\n  %q", key, o.last[i].rows[n], row)
@@ -773,6 +731,20 @@ func (o *several) atRest(ctx context.Context) {
 	if got := chain.Judged(); !maps.Equal(got, o.judged) {
 		first.wrongly("the verdicts are %v, and of what is stored %v", o.judged, got)
 	}
+}
+
+// isOpen reports whether a call about a key, or about an email that was found for it, is open.
+func (o *several) isOpen(key string) bool {
+	return slices.ContainsFunc(o.of, func(h *history) bool {
+		return h.open[key] || slices.ContainsFunc(o.of, func(of *history) bool {
+			r, asked := of.service.records[key]
+			if !asked {
+				return false
+			}
+			email, _ := of.service.finds(r.number)
+			return h.open[email]
+		})
+	})
 }
 
 func (o *several) judges() bool {

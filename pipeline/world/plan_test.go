@@ -54,6 +54,8 @@ type plan struct {
 
 	several bool // services are asked in an order
 	first   int  // the number of the first key, of one of them
+	// verifies says that it is asked about emails that others have found.
+	verifies bool
 
 	onS3         bool // the state is there, and each life is that of another machine
 	terms        bool // which are started one after another, with rising terms

@@ -19,14 +19,21 @@ type planned struct {
 	requests []map[string]int // of each key before the life, by step
 }
 
-// planLife plans a life as a run of all keys.
+// planLife plans a life.
 func (o *several) planLife(ctx context.Context, s opened, retry bool) (p *planned) {
 	first := o.of[0]
 	judged := maps.Clone(o.judged)
 	planner := o.order(s, retry).NewPlanner(o.options(judged), first.dir, time.Now())
 	defer func() { first.unexpected("close the planner", planner.Close()) }()
-	keys := slices.Clone(o.plan.keys)
-	codes, err := planner.Walk(ctx, keys, nil)
+	var keys []string // of batches that are not recorded
+	for i, batch := range o.batches {
+		for _, key := range batch {
+			if !o.last[i].done && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	codes, err := planner.Walk(ctx, keys, o.suppress)
 	if first.unexpected("plan", err); err != nil {
 		return nil
 	}
@@ -49,6 +56,9 @@ func (o *several) planLife(ctx context.Context, s opened, retry bool) (p *planne
 		}
 		if e := l.Expected; e != nil && (e.Calls < -0.001 || e.Calls > float64(most)+0.001) {
 			first.wrongly("a plan expects %f calls of %s, and allows %d", e.Calls, l.Step.Name, most)
+		}
+		if l.Step.Directory != nil {
+			continue // the last one
 		}
 		p.most = append(p.most, most)
 		p.requests = append(p.requests, o.of[i].service.requestsByKey())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/client"
 )
 
 const (
@@ -162,6 +161,11 @@ func (s *service) body(number int, id string) string {
 	if s.truth(number) == miss {
 		return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"data":false,"lead":{}}`, id)
 	}
+	return s.lead(number, id)
+}
+
+// lead is what is found about a number.
+func (s *service) lead(number int, id string) string {
 	lead := fmt.Sprintf(`"phone":%q`, phone(number))
 	if s.plan.several {
 		email, phone := s.finds(number)
@@ -268,7 +272,7 @@ func (s caller) request(call resolution.Call) (resolution.Reply, error) {
 	if err != nil {
 		return resolution.Reply{}, err
 	}
-	reply, err := client.Read(operation, 200, []byte(text), nil)
+	reply, err := s.read(operation, 200, []byte(text), nil)
 	reply.KeyWindow, reply.Pace = s.plan.said, limit
 	if cost := s.costs(r.number); s.plan.prices && !reply.Pending {
 		reply.Spent = &cost

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -66,6 +67,7 @@ type setup struct {
 	out, state  string // other folders than out and state
 	looksUp     func(n int)
 	changes     *job.Changes
+	objects     *objects.Store
 }
 
 // tb is a testing.TB or a rapid.T.
@@ -76,6 +78,9 @@ type tb interface {
 }
 
 func (s setup) outDir() string {
+	if objects.Is(s.out) {
+		return s.out
+	}
 	if s.out != "" {
 		return filepath.Join(s.dir, s.out)
 	}
@@ -108,7 +113,7 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, input.Close()) }()
-	output, err := sinks.Open(ctx, s.outDir(), sinks.Options{})
+	output, err := sinks.Open(ctx, s.outDir(), sinks.Options{Objects: s.objects, StateDir: s.stateDir()})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 		return nil, err
 	}
 	defer d.Journal.Close()
+	defer func() { err = d.Missing(err) }()
 	if d.IsFinished() {
 		return finish.Tidy(d)
 	}

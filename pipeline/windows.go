@@ -20,11 +20,12 @@ import (
 // storage is the journal; it may have other parts too. The result is that of the window.
 // Many goroutines and processes may call it, also for the same window: they write the same
 // bytes.
-func MakeWindow(ctx context.Context, begun *begin.Decision, window job.Window, storage journal.Storage) (*finish.Result, error) {
+func MakeWindow(ctx context.Context, begun *begin.Decision, window job.Window, storage journal.Storage) (_ *finish.Result, err error) {
 	d, err := begun.InWindows(storage)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = d.Missing(err) }()
 	maps.DeleteFunc(d.Recorded, func(number int, _ sinks.Part) bool {
 		return number < window.First || number >= window.First+window.Parts
 	})
@@ -57,6 +58,7 @@ func FinishWindows(ctx context.Context, begun *begin.Decision, windows []job.Win
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = d.Missing(err) }()
 	w := parts.New(d)
 	if err := checkComplete(d.Recorded, windows); err != nil {
 		return finish.ResultOf(w), err

@@ -54,6 +54,9 @@ var HiddenFolders = place.HiddenFolders
 // ErrCorrupt says that a file of the dataset differs from its record.
 var ErrCorrupt = place.ErrCorrupt
 
+// LateError says that the store does not show a file of the dataset that was written.
+type LateError = place.LateError
+
 // ErrForeign says that the output folder has files that belong to no dataset.
 var ErrForeign = errors.New("folder holds other files")
 
@@ -220,7 +223,7 @@ func (d *Dataset) CheckFiles(files []File) error {
 
 // changedMeanwhile explains ErrCorrupt of a file that this run has recorded or found whole.
 func (d *Dataset) changedMeanwhile(err error) error {
-	if errors.Is(err, ErrCorrupt) {
+	if _, late := errors.AsType[*LateError](err); !late && errors.Is(err, ErrCorrupt) {
 		err = fmt.Errorf("%s: %w; something else changed the dataset during the run; run the same command to make the file again", d.Dir(), err)
 	}
 	return err

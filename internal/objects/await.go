@@ -11,9 +11,6 @@ import (
 // ErrLate means that an object that must exist was missing for too long.
 var ErrLate = errors.New("the store says that it does not exist, though it was written")
 
-// lateFor is how long an object that must exist may be missing.
-const lateFor = time.Minute
-
 // Await repeats a read of an object that must exist while it is missing: some stores show an
 // object late. Before it waits, it asks whether the object is still needed; if not, the error is
 // that of the read. After its patience the error is ErrLate.
@@ -53,7 +50,7 @@ func (s *Store) lateLeft(since time.Time) time.Duration {
 	if now.Sub(s.missed) < closing || now.Sub(s.gaveUp) < closing {
 		return 0
 	}
-	left := min(lateFor, s.options.GiveUpAfter) - now.Sub(since)
+	left := min(s.options.LateFor, s.options.GiveUpAfter) - now.Sub(since)
 	if left <= 0 {
 		s.missed = now
 	}

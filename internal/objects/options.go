@@ -29,6 +29,9 @@ type Options struct {
 	// GiveUpAfter is how long requests to a store that does not answer are
 	// repeated.
 	GiveUpAfter time.Duration
+	// LateFor is how long an object that must exist may be missing, if GiveUpAfter is not
+	// less; 0 is a minute.
+	LateFor time.Duration
 	// Log takes warnings; nil drops them.
 	Log *slog.Logger
 	// Machine is the one that a test simulates; nil is this one.

@@ -53,7 +53,7 @@ func New(ctx context.Context, o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, DefaultGiveUpAfter)
+	o.GiveUpAfter, o.LateFor = cmp.Or(o.GiveUpAfter, DefaultGiveUpAfter), cmp.Or(o.LateFor, time.Minute)
 	s := &Store{options: o, until: ctx, machine: o.Machine, regions: map[string]string{}, from: settingOf(o.Endpoint, o.Endpoint)}
 	if s.machine == nil {
 		s.machine = s.thisMachine()

@@ -63,6 +63,10 @@ func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 		switch {
 		case err == nil && statErr == nil && info.SHA256 == "" && info.Size == c.Size && (etag == "" || etag == info.ETag):
 			return Info{}, lacks(at, "the store does not keep the metadata of objects, which has their checksum (x-amz-meta-"+checksumKey+")", useAnother)
+		case errors.Is(statErr, fs.ErrNotExist) && errors.Is(err, ErrChanged) && asked == ifAbsent:
+			if err := s.awaitWritten(ctx, at, c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return Info{}, err
+			}
 		case errors.Is(statErr, fs.ErrNotExist):
 			asked = ifAbsent
 		case statErr != nil:
@@ -76,6 +80,25 @@ func (s *Store) Put(ctx context.Context, at Location, c Content) (Info, error) {
 		}
 	}
 	return Info{}, fmt.Errorf("write %s: %w: another program writes to it", at, ErrChanged)
+}
+
+// awaitWritten waits for an object that the store refuses to create, because it exists, and does not show. It
+// is fs.ErrNotExist if it can be created after all: another process has removed it.
+func (s *Store) awaitWritten(ctx context.Context, at Location, c Content) error {
+	exists := func() (bool, error) {
+		if c.Size > wholeSize { // it would be sent again
+			return true, nil
+		}
+		_, err := s.write(ctx, at, c, ifAbsent)
+		if errors.Is(err, ErrChanged) {
+			return true, nil
+		}
+		return false, err
+	}
+	return s.Await(ctx, exists, func() error {
+		_, err := s.Stat(ctx, at)
+		return err
+	})
 }
 
 // Create writes an object that does not exist yet. If one exists, the error is
@@ -93,7 +116,7 @@ func (s *Store) Create(ctx context.Context, at Location, c Content) error {
 		return err
 	}
 	info, err := s.Stat(ctx, at)
-	if err == nil && !c.is(info) {
+	if err == nil && !c.is(info) || errors.Is(err, fs.ErrNotExist) { // the store does not show it yet
 		err = fmt.Errorf("create %s: %w", at, fs.ErrExist)
 	}
 	return err

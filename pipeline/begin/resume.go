@@ -78,7 +78,7 @@ func (d *Decision) resume(previous previousRun) error {
 	recorded := map[int]sinks.Part{}
 	switch m := previous.manifest; {
 	case previous.err != nil:
-		return previous.err
+		return d.Missing(previous.err)
 	case m != nil && m.JobID != d.JobID:
 		return d.otherJob(m.Job)
 	case previous.journalErr != nil:
@@ -127,6 +127,19 @@ func (d *Decision) resume(previous previousRun) error {
 		d.Recorded = nil
 	}
 	return nil
+}
+
+// Missing says what to do about a file of the dataset that the store does not show. If the run before ended
+// on the same one, it is lost: a part was written again since.
+func (d *Decision) Missing(err error) error {
+	late, is := errors.AsType[*sinks.LateError](err)
+	if !is {
+		return err
+	}
+	if d.Journal.Missed(late.Name) {
+		return fmt.Errorf("%s is missing, as it was when the run before ended: check the store, or make the dataset again with --overwrite", late.Path)
+	}
+	return fmt.Errorf("%w; run the same command again later; leadetl doctor --state %s says whether its state is whole", err, cmp.Or(d.Run.StateName, d.Run.StateDir))
 }
 
 // resumeJudged takes over which resolvers of an order are asked on.

@@ -207,6 +207,20 @@ func (j *Journal) Judged() (judged map[string]bool, err error) {
 	return judged, err
 }
 
+// missedName is the file with what the run before has missed.
+const missedName = "missed"
+
+// Missed keeps on which file of the dataset a run has ended, because the store does not show it. It reports
+// whether the run before ended on the same one. A journal that cannot be written to does not know that.
+func (j *Journal) Missed(file string) (again bool) {
+	before, err := j.storage.Get(missedName)
+	if err != nil || string(before) != file {
+		_ = j.storage.Put(missedName, []byte(file))
+		return false
+	}
+	return true
+}
+
 // listsName begins the names of the files of the suppression lists; their
 // fingerprint and the number of the piece follow.
 const listsName = "suppressed-"

@@ -2,7 +2,6 @@ package objectstate
 
 import (
 	"errors"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,43 +13,25 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// lateObjects is a store that does not show an object until a time, an aws.HTTPClient.
-type lateObjects struct {
-	oldLists
-	hides string // a part of its key; "" for none
-	until time.Time
-}
-
-func (l *lateObjects) Do(r *http.Request) (*http.Response, error) {
-	if l.hides != "" && r.Method == http.MethodGet && !s3test.IsList(r) && strings.Contains(r.URL.Path, l.hides) && time.Now().Before(l.until) {
-		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"application/xml"}}, Request: r,
-			Body: http.NoBody}, nil
-	}
-	return l.oldLists.Do(r)
-}
-
 // TestLateObjects: whatever must exist is awaited for a minute, or as long as a store is. Then a
 // run ends, to be repeated, and the next one that ends on the same object says that it is damage.
 func TestLateObjects(t *testing.T) {
-	s3test.Setenv(t)
-	t.Setenv("AWS_CA_BUNDLE", "")
-	leaveLate(t, lateState(t, &lateObjects{oldLists: oldLists{store: s3test.NewMemory(nil)}}, time.Minute)) // codecs have goroutines, which are no bubble's
+	leaveLate(t, lateState(t, s3test.NewLate(t), time.Minute)) // codecs have goroutines, which are no bubble's
 	for kind, hides := range map[string]string{
 		"a segment": "/log/000000000002.seg", "a file of answers": "/f/", "open calls": "/c/", "the manifest": "/v/",
 		"a journal": "/journal/0000000001", "the end of a journal": "/journal/0000000002",
 	} {
 		for _, giveUpAfter := range []time.Duration{15 * time.Minute, 20 * time.Second} {
 			t.Run(kind+" "+giveUpAfter.String(), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { tryLate(t, hides, giveUpAfter) })
+				store := s3test.NewLate(t)
+				synctest.Test(t, func(t *testing.T) { tryLate(t, store, hides, giveUpAfter) })
 			})
 		}
 	}
 }
 
-func lateState(t *testing.T, late *lateObjects, giveUpAfter time.Duration) *State {
-	s, err := Open(objects.New(t.Context(), objects.Options{Endpoint: "http://store.example", PathStyle: true, GiveUpAfter: giveUpAfter, Machine: &objects.Machine{
-		Host: "host", HTTP: late, Random: func() float64 { return 0 },
-	}}), "s3://leads/state/")
+func lateState(t *testing.T, store *s3test.Late, giveUpAfter time.Duration) *State {
+	s, err := Open(store.Client(t, giveUpAfter, 0), "s3://leads/state/")
 	must(t, err)
 	return s
 }
@@ -70,8 +51,7 @@ func leaveLate(t *testing.T, s *State) int64 {
 	return killed.log.next - 1
 }
 
-func tryLate(t *testing.T, hides string, giveUpAfter time.Duration) {
-	late := &lateObjects{oldLists: oldLists{store: s3test.NewMemory(nil)}}
+func tryLate(t *testing.T, late *s3test.Late, hides string, giveUpAfter time.Duration) {
 	open := func() *State { return lateState(t, late, giveUpAfter) }
 	last := leaveLate(t, open())
 	if hides == "/log/000000000002.seg" {
@@ -94,7 +74,7 @@ func tryLate(t *testing.T, hides string, giveUpAfter time.Duration) {
 		return time.Since(began), err
 	}
 	patience := min(time.Minute, giveUpAfter)
-	hide := func(d time.Duration) { late.hides, late.until = hides, time.Now().Add(d) }
+	hide := func(d time.Duration) { late.Hides, late.Until = hides, time.Now().Add(d) }
 
 	hide(patience / 2)
 	if took, err := read(open()); err != nil || took < patience/2 || took > patience {
@@ -121,7 +101,7 @@ func tryLate(t *testing.T, hides string, giveUpAfter time.Duration) {
 				t.Errorf("the next run ended with %v", err)
 			}
 		}
-		late.hides = ""
+		late.Hides = ""
 		x, err := open().Write(t.Context(), people, filepath.Join(t.TempDir(), "copy"))
 		must(t, err)
 		must(t, errors.Join(x.Answers.Load(t.Context(), nil), x.Close(t.Context())))

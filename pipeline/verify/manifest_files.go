@@ -35,8 +35,10 @@ func (c *checker) manifest(ctx context.Context) error {
 	if err != nil && broken == nil {
 		return err
 	}
-	if !slices.Contains(names, sinks.SuccessName) {
+	if _, err := c.dataset.ReadFile(sinks.SuccessName); errors.Is(err, fs.ErrNotExist) { // a listing may lack it
 		c.found.report(Failure{Problem: sinks.SuccessName + " is missing: the run did not finish"})
+	} else if err != nil {
+		return err
 	}
 	if broken != nil {
 		c.found.report(Failure{File: sinks.ManifestName, Problem: "not readable: " + broken.Err.Error()})
@@ -194,7 +196,7 @@ func isHiddenFolder(name string) bool {
 // failure and returns nil.
 func (c *checker) intact(ctx context.Context, f sinks.File) (*sinks.OpenFile, error) {
 	opened, err := c.dataset.Open(f.Name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sinks.ErrCorrupt) {
 		c.found.report(Failure{File: f.Name, Problem: "it is missing"})
 		return nil, nil
 	}

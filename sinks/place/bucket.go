@@ -182,9 +182,23 @@ func (b *bucket) Walk(context.Context) ([]string, error) {
 	return slices.Concat(own, foreign), err
 }
 
-func (b *bucket) Read(name string) ([]byte, error) {
-	data, _, err := b.store.ReadFile(b.ctx, b.at.Below(name))
-	return data, err
+func (b *bucket) Read(name string) (data []byte, err error) {
+	return data, b.await(name, func() (bool, error) { return b.mustHave(name) }, func() error {
+		data, _, err = b.store.ReadFile(b.ctx, b.at.Below(name))
+		return err
+	})
+}
+
+// mustHave reports whether a small file exists for sure: the manifest of a finished dataset does.
+func (b *bucket) mustHave(name string) (bool, error) {
+	if name != ManifestName {
+		return false, nil
+	}
+	_, err := b.store.Stat(b.ctx, b.at.Below(SuccessName))
+	if isMissing(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (b *bucket) Write(name string, data []byte) error {
@@ -210,7 +224,7 @@ func (b *bucket) put(name string, c objects.Content) (objects.Info, error) {
 	if err == nil {
 		err = b.work.written(name)
 	}
-	return info, err
+	return info, b.late(name, err)
 }
 
 // atOnce bounds the requests of one kind that are in flight.
@@ -254,10 +268,7 @@ func (b *bucket) Check(f File) error {
 	if info.Size == f.Bytes && f.ETag != "" && info.ETag == f.ETag {
 		return nil
 	}
-	object, err := b.store.Open(b.ctx, info) // the listed size may be another than that of the bytes
-	if isMissing(err) {
-		return f.missing()
-	}
+	object, err := b.open(f.Name, info) // the listed size may be another than that of the bytes
 	if err != nil {
 		return err
 	}
@@ -281,9 +292,29 @@ func (b *bucket) Sum(_ context.Context, files []*File) error {
 }
 
 func (b *bucket) Open(name string) (*OpenFile, error) {
-	object, err := b.store.Open(b.ctx, objects.Info{Location: b.at.Below(name)})
+	object, err := b.open(name, objects.Info{Location: b.at.Below(name)})
 	if err != nil {
 		return nil, err
 	}
 	return &OpenFile{object, object, object.Size}, nil
+}
+
+// open opens an object that must exist.
+func (b *bucket) open(name string, info objects.Info) (object *objects.Object, err error) {
+	return object, b.await(name, func() (bool, error) { return true, nil }, func() error {
+		object, err = b.store.Open(b.ctx, info)
+		return err
+	})
+}
+
+// await repeats a read of an object that must exist, while it is needed.
+func (b *bucket) await(name string, needed func() (bool, error), read func() error) error {
+	return b.late(name, b.store.Await(b.ctx, needed, read))
+}
+
+func (b *bucket) late(name string, err error) error {
+	if errors.Is(err, objects.ErrLate) {
+		err = &LateError{name, b.Path(name)}
+	}
+	return err
 }

@@ -20,6 +20,18 @@ import (
 // ErrCorrupt says that a file of the dataset differs from its record.
 var ErrCorrupt = errors.New("not as it was recorded")
 
+// LateError says that the store does not show a file of the dataset that was written, for too
+// long: it comes late, or is lost.
+type LateError struct {
+	Name string
+	Path string // for users
+}
+
+func (e *LateError) Error() string { return fmt.Sprintf("%s is missing: %s", e.Path, objects.ErrLate) }
+
+// Is makes it both kinds of errors that it may be.
+func (e *LateError) Is(target error) bool { return target == objects.ErrLate || target == ErrCorrupt }
+
 // Place has the files of a dataset. Names are relative to it, with slashes. Changes are
 // durable when a method returns. Workers call Create, Check, Sum and Open at the same time,
 // for different files; the goroutine that begins and finishes the dataset calls the others.
@@ -41,7 +53,8 @@ type Place interface {
 	// Walk lists every file at or below the place, in any order. The error is
 	// fs.ErrNotExist if the place is known not to exist.
 	Walk(ctx context.Context) ([]string, error)
-	// Read reads a small file; fs.ErrNotExist without it.
+	// Read reads a small file; fs.ErrNotExist without it. On S3 the manifest of a finished dataset
+	// is awaited, and then a *LateError.
 	Read(name string) ([]byte, error)
 	// Write writes or replaces a small file, whole or not at all.
 	Write(name string, data []byte) error
@@ -52,12 +65,13 @@ type Place interface {
 	// Check compares a file with its record. It trusts a file with the same size and
 	// modification time, on S3 with the same size and ETag; of any other file it
 	// compares the checksum. A file that differs, is missing, or has no recorded
-	// checksum is ErrCorrupt.
+	// checksum is ErrCorrupt. On S3 a missing file is awaited, and then a *LateError.
 	Check(f File) error
 	// Sum takes the checksums of files without one. A file that was removed or changed
 	// since it was committed is ErrCorrupt: nobody knows what was in it.
 	Sum(ctx context.Context, files []*File) error
-	// Open opens a file for reading; fs.ErrNotExist without it.
+	// Open opens a file that a manifest or a listing names; fs.ErrNotExist without it. On S3 it is
+	// awaited, and then a *LateError.
 	Open(name string) (*OpenFile, error)
 	// Close releases the place, and removes what was made for it and not used.
 	Close() error

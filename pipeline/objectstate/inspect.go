@@ -72,7 +72,10 @@ func (s *State) inspectNights(ctx context.Context, found *Inspection) (damagedAt
 		if err == nil {
 			_, err = appendlog.Unseal(path.Base(info.Key), sealed)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = fmt.Errorf("%w: %s is missing", ErrDamaged, info.Location)
+		case err != nil:
 			err = fmt.Errorf("%s: %w", info.Location, damaged(err))
 		}
 		if errors.Is(err, ErrDamaged) {

@@ -141,12 +141,7 @@ func (s *State) readAll(ctx context.Context, of answers.Scope, from int64, infos
 // readLate reads segments that came too late for the log, as a listing has them. Who removed one
 // has its changes in files.
 func (s *State) readLate(ctx context.Context, infos []objects.Info) ([]segment, error) {
-	contents, err := s.readObjects(ctx, infos, func(_ context.Context, _ objects.Location, read func() error) error {
-		if err := read(); !errors.Is(err, fs.ErrNotExist) {
-			return damaged(err)
-		}
-		return nil
-	})
+	contents, err := s.readObjects(ctx, infos, unlessMissing)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +153,14 @@ func (s *State) readLate(ctx context.Context, infos []objects.Info) ([]segment, 
 	}
 	contents = slices.DeleteFunc(contents, func(c []byte) bool { return c == nil })
 	return s.decodeEach(there, contents)
+}
+
+// unlessMissing does a read of an object that may not exist.
+func unlessMissing(_ context.Context, _ objects.Location, read func() error) error {
+	if err := read(); !errors.Is(err, fs.ErrNotExist) {
+		return damaged(err)
+	}
+	return nil
 }
 
 func (s *State) decodeEach(infos []objects.Info, contents [][]byte) ([]segment, error) {

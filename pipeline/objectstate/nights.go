@@ -25,7 +25,7 @@ func (n *Nights) String() string { return n.at.String() }
 
 // Get reads it. It is empty without one.
 func (n *Nights) Get() ([]byte, error) {
-	data, _, err := n.state.store.ReadFile(n.ctx, n.at)
+	data, err := n.state.getListed(n.ctx, n.at)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -33,15 +33,21 @@ func (n *Nights) Get() ([]byte, error) {
 }
 
 // Update replaces it by what change makes of it. Nil leaves it as it is. Of two processes at
-// the same moment the later one wins.
+// the same moment the later one wins. What no read and no list shows may exist still: it is created
+// only, and else the error is objects.ErrLate.
 func (n *Nights) Update(change func(data []byte) ([]byte, error)) error {
 	data, err := n.Get()
 	if err != nil {
 		return err
 	}
+	none := len(data) == 0
 	if data, err = change(data); err != nil || data == nil {
 		return err
 	}
-	_, err = n.state.store.Put(n.ctx, n.at, objects.ContentOf(data, "application/json"))
-	return err
+	content := objects.ContentOf(data, "application/json")
+	if !none {
+		_, err = n.state.store.Put(n.ctx, n.at, content)
+		return err
+	}
+	return n.state.created(n.at, n.state.store.Create(n.ctx, n.at, content))
 }

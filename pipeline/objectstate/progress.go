@@ -59,21 +59,13 @@ const (
 // Read returns the lines of the journal, or fs.ErrNotExist without one. Objects without one that
 // begins are what a process wrote after the journal was removed.
 func (p *Progress) Read() (lines []byte, err error) {
-	infos, err := p.folder.state.listAll(p.ctx, p.folder.At("journal/"))
+	first, err := p.span()
 	if err != nil {
 		return nil, err
 	}
-	if len(infos) == 0 {
-		return nil, fs.ErrNotExist
-	}
-	first, err := numberOf(infos[0])
-	last, other := numberOf(infos[len(infos)-1])
-	if err := errors.Join(err, other); err != nil {
-		return nil, err
-	}
 	var names []string
-	for p.next = first; p.next <= last; p.next++ { // a listing may lack some
-		names = append(names, objectName(p.next))
+	for number := first; number < p.next; number++ {
+		names = append(names, objectName(number))
 	}
 	contents, err := p.folder.GetAll(p.ctx, names)
 	if err != nil {
@@ -93,6 +85,22 @@ func (p *Progress) Read() (lines []byte, err error) {
 	return lines, nil
 }
 
+// span finds the number of the first object, and sets the one behind the last. A list may lack any of them.
+func (p *Progress) span() (first int64, err error) {
+	infos, err := p.folder.state.listAll(p.ctx, p.folder.At("journal/"))
+	if err == nil && len(infos) > 0 {
+		first, err = numberOf(infos[0])
+		last, other := numberOf(infos[len(infos)-1])
+		p.next, err = last+1, errors.Join(err, other)
+	}
+	for ; err == nil; p.next++ {
+		if _, err = p.folder.state.store.Stat(p.ctx, p.object(p.next)); errors.Is(err, fs.ErrNotExist) {
+			return first, nil
+		}
+	}
+	return first, err
+}
+
 func numberOf(info objects.Info) (int64, error) {
 	number, err := strconv.ParseInt(path.Base(info.Key), 10, 64)
 	if err != nil {
@@ -108,6 +116,9 @@ func (p *Progress) Begin(lines []byte) error {
 		err := p.create(begins, lines)
 		if !errors.Is(err, objects.ErrLockLost) {
 			return err
+		}
+		if p.next == 0 { // Read has seen none
+			return p.folder.state.created(p.object(0), fs.ErrExist)
 		}
 		if err := p.lease.Renew(p.ctx); err != nil {
 			return err

@@ -56,7 +56,11 @@ func (f *RunFolder) Put(ctx context.Context, name string, data []byte) error {
 
 // Get reads an object; fs.ErrNotExist without it, ErrDamaged if it has changed.
 func (f *RunFolder) Get(ctx context.Context, name string) ([]byte, error) {
-	return f.state.get(ctx, f.At(name))
+	sealed, err := f.state.getListed(ctx, f.At(name))
+	if err != nil {
+		return nil, err
+	}
+	return f.state.unseal(f.At(name), sealed)
 }
 
 // List returns the names of the objects whose names begin with prefix, sorted.
@@ -70,22 +74,34 @@ func (f *RunFolder) List(ctx context.Context, prefix string) (names []string, er
 
 // GetAll reads objects, in the order of their names. All of them must exist.
 func (f *RunFolder) GetAll(ctx context.Context, names []string) ([][]byte, error) {
-	var infos []objects.Info
-	for _, name := range names {
-		infos = append(infos, objects.Info{Location: f.At(name)})
-	}
-	contents, err := f.state.readObjects(ctx, infos, func(ctx context.Context, at objects.Location, read func() error) error {
+	return f.read(ctx, names, func(ctx context.Context, at objects.Location, read func() error) error {
 		beside := func() (bool, error) { // a run that has ended removes all its objects
 			names, err := f.List(ctx, path.Dir(strings.TrimPrefix(at.Key, f.at.Key))+"/")
 			return len(names) > 0, err
 		}
 		return f.state.await(ctx, beside, func() (objects.Location, error) { return at, read() })
 	})
+}
+
+// GetSome is GetAll of objects that may not exist, whose content is nil then.
+func (f *RunFolder) GetSome(ctx context.Context, names []string) ([][]byte, error) {
+	return f.read(ctx, names, unlessMissing)
+}
+
+func (f *RunFolder) read(ctx context.Context, names []string, do func(ctx context.Context, at objects.Location, read func() error) error) ([][]byte, error) {
+	var infos []objects.Info
+	for _, name := range names {
+		infos = append(infos, objects.Info{Location: f.At(name)})
+	}
+	contents, err := f.state.readObjects(ctx, infos, do)
 	if err != nil {
 		return nil, err
 	}
-	for i := range contents {
-		if contents[i], err = f.state.unseal(infos[i].Location, contents[i]); err != nil {
+	for i, sealed := range contents {
+		if sealed == nil {
+			continue
+		}
+		if contents[i], err = f.state.unseal(infos[i].Location, sealed); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/begin"
@@ -202,12 +201,6 @@ func (r *Run) partsIn(ctx context.Context, w job.Window) *storage {
 }
 
 func partName(number int) string { return fmt.Sprintf("parts/%05d", number) }
-
-func partNumber(name string) (number int, ok bool) {
-	_, name, _ = strings.Cut(name, "parts/")
-	_, err := fmt.Sscanf(name, "%d", &number)
-	return number, err == nil
-}
 
 // Holder is the holder of the lock of the dataset at out, which the processes of a
 // run share.

@@ -38,21 +38,15 @@ func (s *storage) Read() ([]byte, error) {
 	if s.parts == 0 || read.Run != s.run.job.Run {
 		return header, nil
 	}
-	all, err := s.run.folder.List(s.ctx, s.run.Name("parts/"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, name := range all {
-		if number, ok := partNumber(name); ok && number >= s.first && number < s.first+s.parts {
-			names = append(names, name)
-		}
+	var names []string // by their numbers: a list may lack some
+	for number := s.first; number < s.first+s.parts; number++ {
+		names = append(names, s.run.Name(partName(number)))
 	}
 	work := progress.Of(s.ctx)
 	work.Expect(int64(len(names)))
 	lines := header
 	for some := range slices.Chunk(names, recordsAtOnce) {
-		records, err := s.run.folder.GetAll(s.ctx, some)
+		records, err := s.run.folder.GetSome(s.ctx, some)
 		if err != nil {
 			return nil, err
 		}

@@ -107,7 +107,7 @@ var planted = worldtest.Bugs{
 	{"on S3, a machine writes on in a log that another one has taken over", "pipeline/objectstate/log.go",
 		"\t\t\tw.ended = fmt.Errorf(\"%s: %w\", w.state.folder(w.of), objects.ErrLockLost)\n", "\t\t\tw.next++\n\t\t\treturn w.append(group)\n"},
 	{"on S3, a lost answer of a conditional write counts as a refusal", "internal/objects/write.go",
-		"if err == nil && !c.is(info) {", "if err == nil && info.Size > 0 {"},
+		"err == nil && !c.is(info) ||", "err == nil && info.Size > 0 ||"},
 	{"on S3, an object replaces another", "internal/objects/write.go",
 		"s.put(ctx, at, c, ifAbsent)", "s.put(ctx, at, c, condition{})"},
 	{"on S3, a lease is renewed whoever has it", "internal/objects/lease_renewal.go",

@@ -167,7 +167,7 @@ func TestStateOnS3Moves(t *testing.T) {
 	if total, last := credits(); total != paid || last <= 0 || last >= total {
 		t.Errorf("%d credits, %d of the last run; %d are billed", total, last, paid)
 	}
-	if err := os.Remove(parts[1]); err != nil {
+	if err := os.Truncate(parts[1], 100); err != nil {
 		t.Fatal(err)
 	}
 	if p := m.on(t, "e"); p.Code() != cli.ExitDone {

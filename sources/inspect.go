@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/unpack"
@@ -38,6 +39,7 @@ type input struct {
 	marksFolder, empty bool
 	emptyErr           error
 	early              *beingRead // set if an object is read before its turn
+	whole              []byte     // the text of a small input, as Open read it
 	from               Mark       // where to begin; not for streams
 	packing            unpack.Packing
 	header             csvfile.Header
@@ -118,15 +120,35 @@ func (in *input) inspectStored(f stored, o Options) error {
 
 // inspectPacked inspects the start of the text of f.
 func (in *input) inspectPacked(f stored, text io.Reader, o Options) error {
-	u, err := unpack.NewReader(text)
+	u, err := unpack.NewReader(text, in.Size)
 	if err != nil {
 		return in.blame(f, err)
 	}
 	defer u.Close()
-	if _, _, err := in.inspectText(u, o); err != nil {
+	sample, whole, _, err := in.inspectText(u, o)
+	if err != nil {
 		return in.blame(f, err)
 	}
+	if whole && o.whole.take(len(sample)) {
+		in.whole = bytes.Clone(sample)
+		return f.unchanged()
+	}
 	return nil
+}
+
+// wholeBytes bounds the texts of small inputs that Open keeps, so that each is read once;
+// wholeText is the longest.
+const (
+	wholeBytes = 16 << 20
+	wholeText  = 64 << 10
+)
+
+// wholeTexts counts the bytes of small inputs that are kept. It is safe from any goroutine.
+type wholeTexts struct{ bytes atomic.Int64 }
+
+// take reports whether a text of n bytes may be kept, and counts it.
+func (w *wholeTexts) take(n int) bool {
+	return n <= wholeText && w.bytes.Add(int64(n)) <= wholeBytes
 }
 
 // onlyForCSV is the error for a file of another format, if flags say how CSV is read.
@@ -196,12 +218,12 @@ func openFile(name string) (*os.File, os.FileInfo, error) {
 
 // inspectStream inspects the start of a stream and keeps it for later.
 func (in *input) inspectStream(s *stream, o Options) error {
-	u, err := unpack.NewReader(s)
+	u, err := unpack.NewReader(s, -1)
 	if err != nil {
 		s.Close()
 		return in.blame(nil, err)
 	}
-	sample, text, err := in.inspectText(u, o)
+	sample, _, text, err := in.inspectText(u, o)
 	s.unpacked, s.text = u, text
 	if err != nil {
 		s.Close()
@@ -212,27 +234,26 @@ func (in *input) inspectStream(s *stream, o Options) error {
 }
 
 // inspectText reads a sample of the unpacked input and finds the header.
-func (in *input) inspectText(u *unpack.Reader, o Options) (sample []byte, rest io.Reader, err error) {
+func (in *input) inspectText(u *unpack.Reader, o Options) (sample []byte, whole bool, rest io.Reader, err error) {
 	in.Format, in.packing, in.encoding = formatCSV, u.Packing(), csvfile.Encoding(o.Encoding)
 	var text bytes.Buffer
 	rest = in.encoding.Decode(u)
-	whole, err := copyMore(&text, rest, csvfile.SampleSize)
-	if err != nil {
-		return nil, nil, err
+	if whole, err = copyMore(&text, rest, csvfile.SampleSize); err != nil {
+		return nil, false, nil, err
 	}
 	sample = text.Bytes()
 	if in.isJSON(sample, whole) {
 		err = in.inspectJSON(sample, whole, o)
 		for errors.Is(err, jsonfile.ErrShort) && text.Len() <= jsonfile.LineLimit { // its first line is long
 			if whole, err = copyMore(&text, rest, int64(min(text.Len(), jsonfile.LineLimit+1-text.Len()))); err != nil {
-				return nil, nil, err
+				return nil, false, nil, err
 			}
 			err = in.inspectJSON(text.Bytes(), whole, o)
 		}
-		return text.Bytes(), rest, err
+		return text.Bytes(), whole, rest, err
 	}
 	if err := in.checkKind(sample); err != nil {
-		return nil, nil, err
+		return nil, false, nil, err
 	}
 	in.header, err = csvfile.Inspect(csvfile.Sample{
 		Name: in.URI, Packing: string(in.packing), Bytes: sample, Whole: whole, Encoding: in.encoding, SkipLines: o.SkipLines, Wanted: o.Wanted,
@@ -241,7 +262,7 @@ func (in *input) inspectText(u *unpack.Reader, o Options) (sample []byte, rest i
 		err = nil
 	}
 	in.Columns = in.header.Columns
-	return sample, rest, err
+	return sample, whole, rest, err
 }
 
 // copyMore copies n bytes to a sample. whole says that nothing follows.

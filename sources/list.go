@@ -47,6 +47,7 @@ func Open(ctx context.Context, uris []string, o Options) (*List, error) {
 	if o.BatchRows <= 0 {
 		o.BatchRows = DefaultBatchRows
 	}
+	o.whole = new(wholeTexts)
 	if o.Stdin == nil {
 		o.Stdin = os.Stdin
 	}

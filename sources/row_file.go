@@ -66,6 +66,13 @@ type textInput struct {
 func openText(ctx context.Context, in *input, fields []int, progress func(int64)) (rowFile, error) {
 	c := &textInput{in: in, progress: progress}
 	var text io.Reader
+	if in.whole != nil && in.from.Offset == 0 {
+		c.sizes.stored.Store(in.Size)
+		c.sizes.ofText, c.sizes.ofFile = int64(len(in.whole)), in.Size
+		c.readText(readahead.Of(in.whole), fields)
+		in.whole = nil
+		return c, nil
+	}
 	if in.stream != nil {
 		c.sizes.stored.Store(in.stream.count(&c.sizes.stored))
 		text = io.MultiReader(bytes.NewReader(in.stream.sample), in.stream.text)
@@ -79,23 +86,28 @@ func openText(ctx context.Context, in *input, fields []int, progress func(int64)
 		c.sizes.stored.Store(in.from.Offset)
 		c.sizes.ofText = in.from.Offset
 		if in.packing != unpack.None || in.from.Offset == 0 { // what is in the middle of a text is text, whatever it looks like
-			if c.unpacked, err = unpack.NewReader(text); err != nil {
+			if c.unpacked, err = unpack.NewReader(text, in.Size); err != nil {
 				return nil, errors.Join(in.blame(b.file, err), b.close())
 			}
 			text = in.encoding.Decode(c.unpacked)
 		}
 	}
 	c.sizes.text = text
-	c.ahead = readahead.New(&c.sizes, readahead.BlockSize, readahead.Headroom)
-	if in.Format == formatJSON {
-		c.textReader = jsonReader{jsonfile.NewReader(in.URI, c.ahead, in.keys, fields)}
-	} else {
-		c.textReader = csvfile.NewReader(in.URI, c.ahead, in.header, fields)
-	}
+	c.readText(readahead.New(&c.sizes, readahead.BlockSize, readahead.Headroom), fields)
 	if in.from.Offset > 0 {
 		c.StartAt(in.from.Text)
 	}
 	return c, nil
+}
+
+// readText begins to read the rows.
+func (c *textInput) readText(text *readahead.Reader, fields []int) {
+	c.ahead = text
+	if c.in.Format == formatJSON {
+		c.textReader = jsonReader{jsonfile.NewReader(c.in.URI, text, c.in.keys, fields)}
+	} else {
+		c.textReader = csvfile.NewReader(c.in.URI, text, c.in.header, fields)
+	}
 }
 
 // Fill estimates how many stored bytes the rows take, from their share of the
@@ -120,6 +132,9 @@ func (c *textInput) close() {
 		c.ahead.Close()
 		c.in.stream.Close()
 		return
+	}
+	if c.file == nil {
+		return // it was read before
 	}
 	c.interrupt()
 	c.ahead.Close()
@@ -180,7 +195,7 @@ func (in *input) verdict(f stored, err error) error {
 		return in.blame(f, err)
 	}
 	if f == nil {
-		return nil
+		return in.keepsName()
 	}
 	return f.unchanged()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -92,7 +93,7 @@ func TestRefusedOnS3(t *testing.T) {
 // change makes of the rows; and a Reader that is closed leaves nothing behind.
 func TestChangedOnS3(t *testing.T) {
 	text := "id,email\n" + strings.Repeat("1,someone@mail.example\n", 1_500_000) // several chunks
-	server, _, o := onS3(t, map[string]string{"a.csv": text, "b.csv": "id,email\n1,x\n", "c.csv": "id,email\n1,x\n"})
+	server, _, o := onS3(t, map[string]string{"a.csv": text, "b.csv": "id,email\n1,x\n", "c.csv": text[:wholeText+1]})
 	for _, name := range []string{"a.csv", "c.csv"} {
 		l, err := Open(t.Context(), []string{"s3://lists/*.csv"}, o)
 		if err != nil {
@@ -257,6 +258,42 @@ func TestEmptyObjects(t *testing.T) {
 		}
 		if got := strings.Join(named, " "); got != c.log {
 			t.Errorf("%s: it names %s, want %s", c.name, got, c.log)
+		}
+	}
+}
+
+// Small inputs are read once, when they are inspected, and are what they were then.
+func TestSmallInputsAreReadOnce(t *testing.T) {
+	list := func(n int) string { return fmt.Sprintf("id,email\n1,person%d@mail.example\n", n) }
+	store, o, _ := onFake(t, map[string]string{"lists/a.csv": list(1), "lists/b.csv.gz": gz(list(2)), "lists/c.jsonl": `{"email":"person3@mail.example"}`})
+	l, err := Open(t.Context(), []string{"s3://lists/"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Do(func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		t.Error("the store is asked again")
+		return false
+	})
+	for range 2 {
+		r, err := l.Reader([]string{"email"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; ; n++ {
+			b, err := r.Next(t.Context(), 0)
+			if err == io.EOF {
+				if n != 4 {
+					t.Errorf("%d files are read, want 3", n-1)
+				}
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := b.Columns[0].Value(0), fmt.Sprintf("person%d@mail.example", n); got != want {
+				t.Errorf("file %d has %q, want %q", n, got, want)
+			}
+			b.Release()
 		}
 	}
 }

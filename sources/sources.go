@@ -59,6 +59,8 @@ type Options struct {
 	Archives bool
 	// Objects reads s3:// URIs; nil refuses them.
 	Objects *objects.Store
+
+	whole *wholeTexts // that Open keeps
 }
 
 // File is one input, as Open found it.

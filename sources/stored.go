@@ -54,15 +54,30 @@ func (f *localFile) unchanged() error {
 	if err != nil {
 		return readError(f.in.URI, err)
 	}
-	same := func(now os.FileInfo) bool {
-		return os.SameFile(f.in.info, now) && now.Size() == f.in.info.Size() && now.ModTime().Equal(f.in.info.ModTime())
+	if !f.in.isAsFound(now) {
+		return f.in.changed()
 	}
-	if same(now) {
-		if now, err = os.Stat(f.in.URI); err == nil && same(now) {
-			return nil
-		}
+	return f.in.keepsName()
+}
+
+// isAsFound compares a local file with the one that Open found.
+func (in *input) isAsFound(now os.FileInfo) bool {
+	return os.SameFile(in.info, now) && now.Size() == in.info.Size() && now.ModTime().Equal(in.info.ModTime())
+}
+
+// keepsName returns an error if the file that has the name of a local one now is not the
+// file that Open found.
+func (in *input) keepsName() error {
+	if in.archive != nil {
+		return in.archive.keepsName()
 	}
-	return f.in.changed()
+	if in.info == nil {
+		return nil
+	}
+	if now, err := os.Stat(in.URI); err != nil || !in.isAsFound(now) {
+		return in.changed()
+	}
+	return nil
 }
 
 // object is a version of an object on S3. Every read returns this version or an
@@ -154,6 +169,9 @@ const (
 func beginNext(ctx context.Context, inputs []*input) error {
 	bytes := int64(0)
 	for _, in := range inputs[:min(len(inputs), earlyObjects)] {
+		if in.whole != nil {
+			continue
+		}
 		if bytes += in.Size; in.store == nil || in.Format == formatParquet || bytes > earlyBytes {
 			return nil
 		}

@@ -47,6 +47,16 @@ func New(src io.Reader, size, head int) *Reader {
 	return r
 }
 
+// Of reads one block, which the caller owns, without a goroutine.
+func Of(block []byte) *Reader {
+	r := &Reader{full: make(chan []byte, 1), quit: make(chan struct{})}
+	if len(block) > 0 {
+		r.full <- block
+	}
+	close(r.full)
+	return r
+}
+
 func (r *Reader) run(src io.Reader, size int) {
 	defer close(r.full)
 	for {

@@ -60,11 +60,17 @@ type Reader struct {
 	close   func()
 }
 
-// NewReader unpacks r if it is packed, and passes it on if not. Close frees the
-// decoder; the caller still has to close r.
-func NewReader(r io.Reader) (*Reader, error) {
+// The bytes that a Reader reads at a time.
+const leastRead, mostRead = 4 << 10, 256 << 10
+
+// NewReader unpacks r if it is packed, and passes it on if not. size is how many bytes r
+// has, negative if that is unknown. Close frees the decoder; the caller still has to close r.
+func NewReader(r io.Reader, size int64) (*Reader, error) {
 	src := &source{r: r}
-	in := bufio.NewReaderSize(src, 256<<10)
+	if size < 0 {
+		size = mostRead
+	}
+	in := bufio.NewReaderSize(src, int(min(max(size, leastRead), mostRead)))
 	head, err := in.Peek(4)
 	if err != nil && err != io.EOF {
 		return nil, err

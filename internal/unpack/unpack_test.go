@@ -102,7 +102,7 @@ func TestReader(t *testing.T) {
 	for _, test := range tests {
 		var got []byte
 		packing := test.packing
-		r, err := NewReader(test.in)
+		r, err := NewReader(test.in, -1)
 		if err == nil {
 			packing = r.Packing()
 			got, err = io.ReadAll(r)

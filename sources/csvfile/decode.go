@@ -45,6 +45,9 @@ const invalid = 0xff
 
 // Decode returns the text of r as UTF-8. What is no text becomes bytes that are not UTF-8.
 func (e Encoding) Decode(r io.Reader) io.Reader {
+	if e.IsUTF8() {
+		return r
+	}
 	d := &decoder{from: bufio.NewReaderSize(r, 64<<10)}
 	switch e {
 	case UTF16:
@@ -53,8 +56,6 @@ func (e Encoding) Decode(r io.Reader) io.Reader {
 		d.next = d.bytes(charmap.Windows1252)
 	case Latin1:
 		d.next = d.bytes(charmap.ISO8859_1)
-	default:
-		return r
 	}
 	return d
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/lease"
+	"github.com/leadetl/leadetl/internal/longlock"
 )
 
 // LockExpires is how long a lock is valid without renewal. After that, another
@@ -48,7 +48,7 @@ type Lock struct {
 	shared bool // with processes of the same holder
 	sure   time.Duration
 
-	mu      sync.Mutex
+	mu      longlock.Lock
 	mine    lockBody
 	etag    string
 	renewed time.Time
@@ -92,7 +92,7 @@ func (s *Store) Share(ctx context.Context, at Location, holder Holder) (*Lock, e
 
 func (s *Store) lock(ctx context.Context, at Location, holder Holder, shared bool) (*Lock, error) {
 	ctx = context.WithoutCancel(ctx)
-	l := &Lock{store: s, ctx: ctx, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
+	l := &Lock{mu: longlock.New(), store: s, ctx: ctx, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
 		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: s.machine.Host, PID: os.Getpid(), Space: s.machine.Processes, Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
 	}}
 	if err := l.take(ctx); err != nil {

@@ -44,6 +44,7 @@ import (
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/longlock"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -100,7 +101,7 @@ type Store struct {
 	logs        disk.Folder
 	maxLogBytes int64
 	mem         *memtable
-	logMu       lock                          // held while the log and mem change
+	logMu       longlock.Lock                 // held while the log and mem change
 	staged      *changeSet                    // of the current group
 	allowance   map[int64]runTotal            // runs, with the calls that they may begin
 	began       time.Time                     // when the last group began; of the queue's goroutine
@@ -142,7 +143,7 @@ func Open(dir string, o Options) (*Store, error) {
 
 // openDatabase locks the folder and opens the database. The log is as it was left.
 func openDatabase(dir, path string, o Options) (_ *Store, err error) {
-	s := &Store{names: newRowNames(), logMu: make(lock, 1), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
+	s := &Store{names: newRowNames(), logMu: longlock.New(), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
 	if s.logs == nil {
 		s.logs = disk.Dir(filepath.Dir(path))
 	}

@@ -37,16 +37,6 @@ const maxGroup = 1024
 
 const logSuffix = ".log"
 
-// lock is a mutex that is held while a disk or S3 takes its time. On the clock of synctest,
-// which stands still while a goroutine waits for a sync.Mutex, that time passes.
-type lock chan struct{}
-
-// Lock is that of sync.Locker.
-func (l lock) Lock() { l <- struct{}{} }
-
-// Unlock is that of sync.Locker.
-func (l lock) Unlock() { <-l }
-
 // logName is the name of the log file whose first record has a number.
 func logName(number int64) string { return fmt.Sprintf("answers-%08d%s", number, logSuffix) }
 

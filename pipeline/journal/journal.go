@@ -11,10 +11,10 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/longlock"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -24,8 +24,8 @@ import (
 // when the dataset is finished.
 type Journal struct {
 	storage Storage
-	mu      sync.Mutex
-	run     string // that Read found
+	turn    longlock.Lock // of appends
+	run     string        // that Read found
 	begun   bool
 }
 
@@ -80,7 +80,7 @@ type part struct {
 }
 
 // New is the journal in a storage; it touches nothing.
-func New(storage Storage) *Journal { return &Journal{storage: storage} }
+func New(storage Storage) *Journal { return &Journal{storage: storage, turn: longlock.New()} }
 
 // Read returns the recorded parts by number and the job they are of; no
 // journal gives a zero header. What a crash or a power cut left incomplete is not among the
@@ -155,8 +155,8 @@ func (j *Journal) Record(number int, p sinks.Part) error {
 	if err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.turn.Lock()
+	defer j.turn.Unlock()
 	return j.storage.Append(append(line, '\n'))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/internal/longlock"
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
@@ -42,8 +43,8 @@ type Log struct {
 
 func newLog(d *begin.Decision) *Log {
 	l := &Log{decision: d, parts: map[int]sinks.Part{}}
-	l.beginJournalOnce = sync.OnceValue(l.beginJournal)
-	l.withdrawOnce = sync.OnceValue(l.withdraw)
+	l.beginJournalOnce = longlock.Once(l.beginJournal)
+	l.withdrawOnce = longlock.Once(l.withdraw)
 	return l
 }
 

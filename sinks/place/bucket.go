@@ -17,6 +17,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/internal/directio"
+	"github.com/leadetl/leadetl/internal/longlock"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -35,7 +36,7 @@ type bucket struct {
 	share bool          // other processes write too
 	log   *slog.Logger
 
-	mu      sync.Mutex
+	mu      longlock.Lock
 	own     map[string]objects.Info // the objects; nil while they are unknown
 	foreign []string
 }
@@ -52,7 +53,7 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	if o.Objects == nil {
 		return nil, fmt.Errorf("%s: no object store is configured", at)
 	}
-	b := &bucket{ctx: context.WithoutCancel(ctx), store: o.Objects, at: at, log: o.Objects.Log(), share: o.Share}
+	b := &bucket{mu: longlock.New(), ctx: context.WithoutCancel(ctx), store: o.Objects, at: at, log: o.Objects.Log(), share: o.Share}
 	if _, foreign, err := b.Files(); err != nil || len(foreign) > 0 || o.Look {
 		return b, err // write nothing where others have files
 	}

@@ -386,10 +386,11 @@ type partStarter struct {
 // that an earlier part needs.
 func (s *partStarter) start(ctx context.Context, number int) (cut.Sink, error) {
 	if g := s.work.Answers; g != nil && g.EndsBefore(number) {
-		if err := s.workers.Wait(); err != nil {
+		before := s.workers
+		s.workers = s.work.newWorkers(ctx) // also if those before fail: a pool is waited for once
+		if err := before.Wait(); err != nil {
 			return nil, err
 		}
-		s.workers = s.work.newWorkers(ctx)
 		if err := g.Load(ctx, number); err != nil {
 			return nil, err
 		}

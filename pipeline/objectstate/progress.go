@@ -1,6 +1,7 @@
 package objectstate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,11 +58,17 @@ const (
 )
 
 // Read returns the lines of the journal, or fs.ErrNotExist without one. Objects without one that
-// begins are what a process wrote after the journal was removed.
+// begins are what a process wrote after the journal was removed, and those with gaps and without a
+// header what a killed process has not removed yet.
 func (p *Progress) Read() (lines []byte, err error) {
-	first, err := p.span()
+	first, listed, err := p.span()
 	if err != nil {
 		return nil, err
+	}
+	if listed < p.next-first { // a listing lacks some, or they are removed
+		if removed, err := p.isRemoved(); removed || err != nil {
+			return nil, cmp.Or(err, fs.ErrNotExist)
+		}
 	}
 	var names []string
 	for number := first; number < p.next; number++ {
@@ -85,8 +92,9 @@ func (p *Progress) Read() (lines []byte, err error) {
 	return lines, nil
 }
 
-// span finds the number of the first object, and sets the one behind the last. A list may lack any of them.
-func (p *Progress) span() (first int64, err error) {
+// span finds the number of the first object, and sets the one behind the last. A list may lack any of
+// them: listed is how many it has.
+func (p *Progress) span() (first, listed int64, err error) {
 	infos, err := p.folder.state.listAll(p.ctx, p.folder.At("journal/"))
 	if err == nil && len(infos) > 0 {
 		first, err = numberOf(infos[0])
@@ -95,10 +103,23 @@ func (p *Progress) span() (first int64, err error) {
 	}
 	for ; err == nil; p.next++ {
 		if _, err = p.folder.state.store.Stat(p.ctx, p.object(p.next)); errors.Is(err, fs.ErrNotExist) {
-			return first, nil
+			return first, int64(len(infos)), nil
 		}
 	}
-	return first, err
+	return first, 0, err
+}
+
+// isRemoved reports whether the removal of the journal has begun, which begins with its header. It
+// removes the rest, unless it only looks.
+func (p *Progress) isRemoved() (bool, error) {
+	_, err := p.folder.state.store.Stat(p.ctx, p.folder.At(headerName))
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	case p.lease == nil:
+		return true, nil
+	}
+	return true, p.folder.Remove(p.ctx, "journal/", "")
 }
 
 func numberOf(info objects.Info) (int64, error) {
@@ -162,5 +183,11 @@ func (p *Progress) Drop(prefix, keep string) error {
 	return p.folder.Drop(p.ctx, "beside/"+prefix, "beside/"+keep)
 }
 
-// Remove removes everything, after the dataset was finished or discarded.
-func (p *Progress) Remove() error { return p.folder.Remove(p.ctx, "", "") }
+// Remove removes everything, after the dataset was finished or discarded: the header first, whose
+// absence tells what is left of a journal from a damaged one.
+func (p *Progress) Remove() error {
+	if err := p.folder.state.store.Remove(p.ctx, p.folder.At(headerName)); err != nil {
+		return err
+	}
+	return p.folder.Remove(p.ctx, "", "")
+}

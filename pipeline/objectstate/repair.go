@@ -209,7 +209,7 @@ func (s *State) repairRun(ctx context.Context, id string) (aside []string, err e
 }
 
 func (f *RunFolder) repair(ctx context.Context, held lease.All, damaged []objects.Location) (aside []string, err error) {
-	s := f.state
+	s, headerAt := f.state, f.At(headerName)
 	j, err := f.remainingJournal(ctx)
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (f *RunFolder) repair(ctx context.Context, held lease.All, damaged []object
 	if len(j.objects) > 0 {
 		lines := j.lines
 		for _, at := range damaged { // what parts have found, or the lists: all parts are made again
-			if strings.HasPrefix(at.Key, f.At("beside/").Key) && at != f.At(headerName) {
+			if strings.HasPrefix(at.Key, f.At("beside/").Key) && at != headerAt {
 				lines = j.header
 			}
 		}
@@ -228,16 +228,24 @@ func (f *RunFolder) repair(ctx context.Context, held lease.All, damaged []object
 		if err := p.Begin(lines); err != nil {
 			return aside, err
 		}
+		if slices.Contains(damaged, headerAt) {
+			if err := s.store.Remove(ctx, headerAt); err != nil {
+				return aside, err
+			}
+		}
+		if err := f.Put(ctx, headerName, slices.Clone(j.header[:len(j.header)-1])); err != nil { // what has gaps and no header is no journal
+			return aside, err
+		}
 	}
 	for _, at := range slices.Concat(damaged, j.objects) {
+		if at == headerAt && len(j.objects) > 0 {
+			continue // it is whole now
+		}
 		if err := s.store.Remove(ctx, at); err != nil {
 			return aside, err
 		}
 	}
-	if len(j.objects) > 0 {
-		err = f.Put(ctx, headerName, slices.Clone(j.header[:len(j.header)-1]))
-	}
-	return aside, err
+	return aside, nil
 }
 
 const headerName = "beside/header"

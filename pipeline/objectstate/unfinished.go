@@ -76,7 +76,7 @@ func (s *State) Discard(ctx context.Context, id string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lease.Release()) }()
-	return s.removeAll(ctx, at)
+	return (&Progress{folder: &RunFolder{state: s, at: at, id: id}, ctx: ctx}).Remove()
 }
 
 // removeAll removes all objects below a folder.

@@ -56,6 +56,17 @@ func NewMemory(objects map[string]string) *Fake {
 	return f
 }
 
+// Objects returns all objects, by bucket/key.
+func (f *Fake) Objects() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := map[string]string{}
+	for name, o := range f.objects {
+		all[name] = string(o.data)
+	}
+	return all
+}
+
 // Do makes answer answer the later requests to read an object; what it returns
 // false for, the store answers itself. nil answers nothing.
 func (f *Fake) Do(answer func(w http.ResponseWriter, r *http.Request, data []byte) bool) {

@@ -31,6 +31,8 @@ type Bucket struct {
 	Slow float64
 	// Stale is the probability that a list lacks what was written in the last two minutes.
 	Stale float64
+	// Prompt says that a request of a machine that dies arrives at once or never.
+	Prompt bool
 
 	mu       sync.Mutex
 	attempts map[string]int
@@ -117,7 +119,7 @@ func (l Link) Do(r *http.Request) (*http.Response, error) {
 		return nil, gone
 	case dead != nil && draw("on its way", 3) == 0:
 		return nil, dead
-	case dead != nil && draw("much later", 2) == 0:
+	case dead != nil && !b.Prompt && draw("much later", 2) == 0:
 		arrives, behind := arrives.Add(time.Duration(draw("later", uint64(10*time.Minute)))), int(draw("behind", 4))
 		if behind > 0 {
 			arrives = arrives.Add(Outage) // at the latest

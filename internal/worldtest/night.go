@@ -88,8 +88,9 @@ func onAllCores(t *testing.T) {
 	t.Logf("in all, of base %d: %s in %s", base, all, time.Since(began).Round(time.Second))
 }
 
-// repeating is the command that lets the world of a seed live again, in the root of the module.
-func repeating(seed uint64) string {
+// repeating is the command that lets a world live again, in the root of the module: a test with a
+// variable, such as of its seed.
+func repeating(test, variable, value string) string {
 	folder, err := os.Getwd()
 	if err != nil {
 		panic(err)
@@ -104,7 +105,7 @@ func repeating(seed uint64) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("%s=%d go test -count=1 -v -run 'TestWorld$' ./%s", seedVariable, seed, filepath.ToSlash(in))
+	return fmt.Sprintf("%s=%s go test -count=1 -v -run '%s$' ./%s", variable, value, test, filepath.ToSlash(in))
 }
 
 func isModule(folder string) bool {

@@ -46,7 +46,7 @@ func (p part) run(t *testing.T, test string) string {
 		var seed uint64
 		text, _ := os.ReadFile(p.at)
 		_, _ = fmt.Sscanf(string(text), "%d,", &seed)
-		t.Errorf("%v; see its trace with\n%s", err, repeating(seed))
+		t.Errorf("%v; see its trace with\n%s", err, repeating("TestWorld", seedVariable, fmt.Sprint(seed)))
 	}
 	return out
 }

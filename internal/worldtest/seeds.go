@@ -127,7 +127,7 @@ func (s Suite) report(t *testing.T, seed uint64, r result) {
 			}
 		}
 	}
-	t.Errorf("seed %d, of which %d keys and %d crashes are enough; see its trace with\n%s", seed, least.Keys, least.Crashes, repeating(seed))
+	t.Errorf("seed %d, of which %d keys and %d crashes are enough; see its trace with\n%s", seed, least.Keys, least.Crashes, repeating("TestWorld", seedVariable, fmt.Sprint(seed)))
 	for _, wrong := range r.wrong {
 		t.Errorf("seed %d: %s", seed, wrong)
 	}

@@ -52,6 +52,9 @@ func New(seed uint64, log io.Writer) *World {
 	return &World{seed: seed, log: log, dead: true, began: time.Now()}
 }
 
+// Seed is the number that all follows from.
+func (w *World) Seed() uint64 { return w.seed }
+
 // shared is the log of several machines.
 type shared struct {
 	mu sync.Mutex

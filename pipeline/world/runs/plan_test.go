@@ -1,0 +1,216 @@
+package runs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// kind is what a world does.
+type kind string
+
+const (
+	hashed   kind = "hashed"   // what is written follows from the rows
+	lookedUp kind = "lookedUp" // it is in reference data
+	bought   kind = "bought"   // of one service
+	ordered  kind = "ordered"  // of two services and reference data
+	windows  kind = "windows"  // survey, parts and finish
+	compared kind = "compared" // the changes between two datasets
+)
+
+// scenes are what worlds are about.
+var scenes = []scene{
+	{hashed, false}, {hashed, true}, {lookedUp, false}, {bought, false}, {bought, true}, {ordered, false}, {ordered, true}, {windows, true}, {compared, false},
+}
+
+// scene is a kind of run, and where its state is.
+type scene struct {
+	kind kind
+	onS3 bool
+}
+
+func (s scene) String() string {
+	if s.onS3 && s.kind != windows {
+		return string(s.kind) + "OnS3"
+	}
+	return string(s.kind)
+}
+
+// plan is what a seed decides of a world before its first life.
+type plan struct {
+	scene
+	operation resolution.Operation
+	nights    int
+	dated     bool // each night has a folder of its own; else it replaces the one before
+	changes   bool // a night is compared with the one before
+	rows      int  // of a night
+	files     int  // of a night
+	perPart   int
+	batch     int // rows that are read together
+	workers   int
+	parted    bool // by a column
+	malformed bool // some lines
+	crashes   int  // lives of a night that crash, unless they end before
+	copied    int  // rows whose answers are copied at a time
+
+	honours bool    // services know idempotency keys
+	faulty  float64 // the share of requests that they fail
+	want    []string
+	fewest  float64 // the share of matches below which a service is not asked
+
+	bucketFails, bucketSlow, bucketStale float64
+	// prompt says that a request of a machine that dies arrives at once or never.
+	prompt bool
+}
+
+func newPlan(w *worldtest.World, l worldtest.Limits, of scene) plan {
+	in := func(what string, from, to int) int { return from + w.Below(to-from+1, "plan", what) }
+	often := func(what string, one int) bool { return w.Below(one, "plan", what) == 0 }
+	p := plan{
+		scene: of, operation: resolution.Enrichment, nights: in("nights", 1, 2), dated: !often("replaced", 3), changes: often("changes", 2),
+		rows: max(min(in("rows", 1, 24), 2*l.Keys), 1), files: in("files", 1, 3), perPart: in("per part", 2, 9), batch: in("batch", 1, 6), workers: in("workers", 1, 3),
+		parted: often("parted", 3), malformed: often("malformed", 2), crashes: min(in("crashes", 1, 4), l.Crashes),
+		honours: often("honours", 2), prompt: often("prompt", 2),
+	}
+	if often("faulty", 2) {
+		p.faulty = float64(in("faults", 1, 3)) / 10
+	}
+	if often("bad store", 3) {
+		p.bucketFails, p.bucketSlow = float64(in("store fails", 1, 10))/100, float64(in("store is slow", 0, 5))/100
+	}
+	if often("copied", 2) {
+		p.copied = in("copied rows", 1, 12)
+	}
+	if often("want", 2) {
+		p.want = []string{"email", "phone"}
+	}
+	if often("fewest", 2) {
+		p.fewest = 0.5
+	}
+	return p.of()
+}
+
+// of settles what follows from the kind.
+func (p plan) of() plan {
+	switch p.kind {
+	case hashed, windows:
+		p.operation = resolution.EmailToHEM
+	case compared:
+		p.operation, p.nights, p.dated = resolution.EmailToHEM, 2, true
+	}
+	if p.nights == 1 || !p.dated {
+		p.changes = false
+	}
+	return p
+}
+
+// night is one dataset of a world.
+type night struct {
+	number int
+	out    string
+	in     string // begins the names of its lists
+	day    string // "" if it has no folder of its own
+	// overwrite says that the dataset takes the place of an earlier one.
+	overwrite bool
+	// compares says that the two nights before are compared.
+	compares bool
+}
+
+// replaces reports whether the dataset takes the place of an earlier one.
+func (n night) replaces() bool { return n.number > 0 && n.day == "" && !n.compares }
+
+// datasets is how many datasets are made.
+func (p plan) datasets() int {
+	if p.kind == compared {
+		return p.nights + 1
+	}
+	return p.nights
+}
+
+// buys reports whether answers cost something.
+func (p plan) buys() bool { return p.kind == bought || p.kind == ordered }
+
+const bucketName = "leads"
+
+func (p plan) night(number int) night {
+	n := night{number: number, out: "s3://" + bucketName + "/out/", in: fmt.Sprintf("s3://%s/in/%d/", bucketName, number)}
+	if number == p.nights {
+		n.compares, n.out = true, "s3://"+bucketName+"/changes/"
+		return n
+	}
+	if p.dated {
+		n.day = fmt.Sprintf("2026-11-%02d", 20+number)
+		n.out += "dt=" + n.day + "/"
+	}
+	n.overwrite = n.replaces()
+	return n
+}
+
+// job is that of a night.
+func (p plan) job(n night) job.Job {
+	j := job.Default(p.operation)
+	j.RowsPerPart = p.perPart
+	if p.kind == bought || p.kind == ordered { // resolved_at says when an answer came
+		j.Columns = []string{"key", "email", "phone", "job_title", "outcome", "reason"}
+	}
+	if p.parted {
+		j.PartitionBy = "land"
+	}
+	if n.day != "" {
+		j.Partitions = []sinks.Partition{{Name: "dt", Value: n.day}}
+	}
+	return j
+}
+
+// lists are the lists of all nights, by the names of their objects.
+func (p plan) lists(w *worldtest.World) map[string]string {
+	all := map[string]string{}
+	for number := range p.nights {
+		for file := range p.files {
+			var b strings.Builder
+			fmt.Fprintf(&b, "id,land,%s\n", p.operation.Identifier())
+			for row := file; row < p.rows; row += p.files {
+				p.line(&b, w, number, row)
+			}
+			all[fmt.Sprintf("%s/in/%d/list-%d.csv", bucketName, number, file)] = b.String()
+		}
+	}
+	return all
+}
+
+// line writes a row. A later night lacks some and has others.
+func (p plan) line(b *strings.Builder, w *worldtest.World, number, row int) {
+	person := row
+	switch w.Below(8, "row", number, row) {
+	case 0:
+		person = w.Below(p.rows, "person", number, row) // that another row may have, too
+	case 1:
+		person = 100*(1+number) + row
+	}
+	what := w.Below(12, "line", number, row)
+	if p.malformed && what == 0 {
+		b.WriteString("malformed\n")
+		return
+	}
+	identifier := address(p.operation, person)
+	if what == 1 {
+		identifier = "invalid"
+	}
+	fmt.Fprintf(b, "%d,L%d,%s\n", row, w.Below(3, "land", row), identifier)
+}
+
+// address is the identifier of a person.
+func address(op resolution.Operation, person int) string {
+	if op == resolution.EmailToHEM {
+		return fmt.Sprintf("person%d@mail.example", person)
+	}
+	return fmt.Sprintf("https://network.example/in/person%d", person)
+}
+
+// longest is more than any life takes.
+const longest = 30 * 24 * time.Hour

@@ -1,0 +1,256 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/changes"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/objectstate"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
+	"github.com/leadetl/leadetl/pipeline/steps"
+	"github.com/leadetl/leadetl/resolution/embedded"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
+)
+
+// site is all that outlives the machines of a world: a store, services, and of a state in a
+// folder the disks.
+type site struct {
+	world    *worldtest.World
+	plan     plan
+	objects  *s3test.Fake
+	bucket   *worldtest.Bucket
+	services []*service
+	local    *worldtest.World // the machine with the disks
+	progress *worldtest.Disk  // journals
+	logs     *worldtest.Disk  // of answers
+	dir      string           // of files that no simulated disk has
+	lives    int
+	wrong    []string
+}
+
+const stateURI = "s3://" + bucketName + "/state/"
+
+func newSite(w *worldtest.World, p plan, local *worldtest.World, dir string) (*site, error) {
+	s := &site{
+		world: w, plan: p, objects: s3test.NewMemory(p.lists(w)), local: local, progress: worldtest.NewDisk(local), logs: worldtest.NewDisk(local), dir: dir,
+		services: []*service{newService(w, p, "one", 0), newService(w, p, "many", 3)},
+	}
+	s.bucket = worldtest.NewBucket(w, s.objects)
+	s.bucket.Prompt = p.prompt
+	s.progress.Name, s.progress.Missing, s.logs.Name = "journal", true, "logs"
+	err := os.MkdirAll(s.answersFolder(), 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.answersFolder(), databaseName), template(), 0o600)
+	}
+	return s, err
+}
+
+func (s *site) answersFolder() string { return filepath.Join(s.dir, "state", "answers") }
+
+// process is what runs on a machine for a life: a command, for a night.
+type process struct {
+	*site
+	machine *worldtest.World
+	night   night
+	retry   bool // unknown calls
+	store   *objects.Store
+	folder  string             // of the state, or scratch
+	state   *objectstate.State // nil of a state in a folder
+	stored  *answers.Store     // of a state in a folder, once it is open
+	opened  []func() error
+}
+
+// start starts a process on a machine.
+func (s *site) start(ctx context.Context, machine *worldtest.World, n night, retry bool) (*process, error) {
+	p := &process{site: s, machine: machine, night: n, retry: retry, folder: filepath.Join(s.dir, "state")}
+	waits := 0
+	p.store = objects.New(ctx, objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
+		Host: fmt.Sprint("machine-", s.lives), HTTP: s.bucket.From(machine),
+		Random: func() float64 {
+			waits++
+			return float64(s.world.Below(1000, "wait", s.lives, waits)) / 1000
+		},
+	}})
+	if !s.plan.onS3 {
+		return p, nil
+	}
+	var err error
+	if p.folder, err = os.MkdirTemp(s.dir, "scratch-"); err != nil {
+		return nil, err
+	}
+	p.opened = append(p.opened, func() error { return os.RemoveAll(p.folder) })
+	if p.state, err = objectstate.Open(p.store, stateURI); err == nil {
+		p.state.Scratch = p.folder
+		err = p.state.CheckFormat(ctx)
+	}
+	return p, err
+}
+
+// close closes what is open, the last first.
+func (p *process) close() (err error) {
+	for _, one := range slices.Backward(p.opened) {
+		err = errors.Join(err, one())
+	}
+	p.opened = nil
+	return err
+}
+
+// open opens everything as the command does. shared says that processes share the work, and alone
+// that this one has it for itself now.
+func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, err error) {
+	run = &job.Run{
+		Job: p.plan.job(p.night), StateDir: p.folder, Overwrite: p.night.overwrite, Workers: p.plan.workers, CopiedRows: p.plan.copied, Program: "leadetl test",
+		Log: slog.New(slog.DiscardHandler), Progress: &stats.Progress{},
+	}
+	switch p.plan.kind {
+	case hashed, windows, compared:
+		run.Resolver = embedded.New(nil, embedded.Options{})
+	case lookedUp:
+		run.Resolver, run.Answers = embedded.New(people(), embedded.Options{}), people().Fingerprint()
+	}
+	if run.Input, err = sources.Open(ctx, []string{p.night.in}, sources.Options{Objects: p.store, BatchRows: p.plan.batch}); err != nil {
+		return nil, err
+	}
+	p.opened = append(p.opened, run.Input.Close)
+	options := sinks.Options{Objects: p.store, StateDir: p.folder, Share: shared && !alone}
+	if shared {
+		options.Holder = steps.Holder(p.state, p.night.out)
+	} else if options.Holder.Name, err = p.openProgress(ctx, run); err != nil {
+		return nil, err
+	}
+	if alone {
+		lease, err := p.state.RunFolder(p.night.out).Claim(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.opened = append(p.opened, lease.Release)
+	}
+	if run.Output, err = sinks.Open(ctx, p.night.out, options); err != nil {
+		return nil, err
+	}
+	p.opened = append(p.opened, run.Output.Close)
+	if err := p.openNights(ctx, run); err != nil {
+		return nil, err
+	}
+	return run, p.openServices(ctx, run)
+}
+
+// openProgress opens the journal of the run, and names who holds its dataset.
+func (p *process) openProgress(ctx context.Context, run *job.Run) (holder string, err error) {
+	if p.state == nil {
+		run.Journal = func(string) (journal.Storage, error) { return &journal.Folder{In: p.progress}, nil }
+		return "", nil
+	}
+	own, err := p.state.Progress(ctx, p.night.out, false)
+	if err != nil {
+		return "", err
+	}
+	p.opened = append(p.opened, own.Release)
+	run.Journal = func(out string) (journal.Storage, error) {
+		if out == p.night.out {
+			return own, nil
+		}
+		return p.state.Progress(ctx, out, true)
+	}
+	return own.String(), nil
+}
+
+// openNights opens the list of finished datasets, and the one to compare with.
+func (p *process) openNights(ctx context.Context, run *job.Run) (err error) {
+	if p.state == nil {
+		return nil
+	}
+	if run.Nights, err = journal.ReadNights(p.state.Nights(ctx, journal.NightsName("nightly")), p.night.out); err != nil || !p.plan.changes {
+		return err
+	}
+	run.Changes = &job.Changes{Settings: changes.Settings{By: "id"}}
+	before := run.Nights.Before()
+	if before == nil {
+		return nil
+	}
+	run.Changes.Before, err = changes.Open(ctx, before.Out, sinks.Options{Objects: p.store, StateDir: p.folder})
+	return err
+}
+
+// openServices opens what is bought, and whom it is bought from.
+func (p *process) openServices(ctx context.Context, run *job.Run) error {
+	switch p.plan.kind {
+	case bought:
+		remote, err := p.openService(ctx, p.services[0], run)
+		if err == nil {
+			run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
+		}
+		return err
+	case ordered:
+		o := &order.Order{Want: p.plan.want, Budget: purchase.Budget{MaxCredits: -1, MaxCalls: -1}, Counters: &stats.CallCounters{}}
+		for i, s := range p.services {
+			remote, err := p.openService(ctx, s, run)
+			if err != nil {
+				return err
+			}
+			step := &order.Step{Name: s.name, Remote: remote}
+			if i == 0 {
+				step.MinMatch = p.plan.fewest
+			}
+			o.Steps = append(o.Steps, step)
+		}
+		o.Steps = append(o.Steps, &order.Step{Name: "directory", Directory: embedded.New(people(), embedded.Options{}), Fingerprint: people().Fingerprint()})
+		run.Order, run.Progress.Calls = o, o.Counters
+		err := o.Check(run.Job.Operation)
+		run.Answers = o.Identity()
+		return err
+	}
+	return nil
+}
+
+func (p *process) openService(ctx context.Context, s *service, run *job.Run) (*purchase.Remote, error) {
+	remote := p.remote(s, nil)
+	stored, err := p.openAnswers(ctx, remote, run)
+	if err == nil {
+		remote.Answers = p.asked(s, stored)
+	}
+	return remote, err
+}
+
+// openAnswers opens the stored answers of a service. Those in a folder are one store.
+func (p *process) openAnswers(ctx context.Context, remote *purchase.Remote, run *job.Run) (purchase.Store, error) {
+	of := remote.Scope(run.Job.Operation)
+	if p.state == nil {
+		if p.stored == nil {
+			var err error
+			if p.stored, err = answers.Open(p.answersFolder(), answers.Options{Logs: p.logs, Readers: 1}); err != nil {
+				return nil, err
+			}
+			p.opened = append(p.opened, p.stored.Close)
+		}
+		return p.stored, nil
+	}
+	copied, err := os.MkdirTemp(p.folder, "answers-")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(copied, databaseName), template(), 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	session, err := p.state.Write(ctx, of, copied)
+	if err != nil {
+		return nil, err
+	}
+	session.DelayWrites(remote.Pace.Crowded)
+	p.opened = append(p.opened, func() error { return session.Close(ctx) })
+	return session.Answers, nil
+}

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs world-reached mutants
+.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs world-reached mutants every-place
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,7 +51,7 @@ test: ## run the tests that one waits for; what has not changed since is not run
 
 # The number of a suite is how many seconds it may take on two cores with empty caches.
 test-ci: ## after make test: the race detector where goroutines start, a few kills, the commands of the documents, packages, DuckDB, workers
-	@.ci/suites race=360 kills=90 shown=60 release-check=240 foreign-set=120 load-check=90 cluster-story=240
+	@.ci/suites race=360 kills=90 every-place=60 shown=60 release-check=240 foreign-set=120 load-check=90 cluster-story=240
 
 LONG_KILLS ?= 30
 
@@ -66,11 +66,11 @@ concurrent = $$(go list -f '{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"
 BASE ?= $(shell date -u +%Y%m%d)
 SEEDS ?= $(if $(MINUTES),999999999,20000)
 
-world: ## let the code that pays, and the service, live SEEDS simulated worlds (20000) each, of some lives, on all cores; MINUTES=60 ends both in an hour, BASE=20261128 repeats a day
+world: ## let the code that pays, whole runs, and the service, live SEEDS simulated worlds (20000) each, of some lives, on all cores; MINUTES=60 ends all in an hour, BASE=20261128 repeats a day
 	LEADETL_WORLD_BASE=$(BASE) LEADETL_WORLD_SEEDS=$(SEEDS) LEADETL_WORLD_SECONDS=$(if $(MINUTES),$$(($(MINUTES) * 60 / $(words $(worlds))))) \
 		go test -p 1 -count=1 -v -timeout 0 -run 'TestWorld$$' $(worlds)
 
-world-bugs: ## plant bugs in both, one after the other, and let make world find each
+world-bugs: ## plant bugs in all, one after the other, and let make world find each
 	LEADETL_WORLD_BUGS=all go test -p 1 -count=1 -v -timeout 0 -run TestPlantedBugs $(worlds)
 
 REACHED ?= 4000
@@ -78,7 +78,7 @@ REACHED ?= 4000
 world-reached: ## count the statements and rare branches that REACHED worlds (4000) reach of the code that pays
 	LEADETL_WORLD_REACHED=$(REACHED) go test -count=1 -v -timeout 0 -run TestReached ./pipeline/world
 
-worlds = ./pipeline/world ./resolution/service/world
+worlds = ./pipeline/world ./pipeline/world/runs ./resolution/service/world
 
 MUTANTS ?= 200
 
@@ -94,6 +94,10 @@ race-all:
 # The model is one goroutine, and too slow with the race detector.
 model:
 	go test -run 'TestModel$$' ./pipeline/answers -rapid.checks=40
+
+# Small runs of each kind, killed once at each write, list and rename.
+every-place:
+	go test -count=1 -vet=off -timeout 10m -run 'TestEveryPlace$$' ./pipeline/world/runs
 
 # make run, and what the documents show.
 shown:

@@ -1,0 +1,19 @@
+package runs
+
+import "github.com/leadetl/leadetl/internal/worldtest"
+
+// planted are the bugs that whole runs have to find.
+var planted = worldtest.Bugs{
+	{"a journal is removed before _SUCCESS", "pipeline/finish/finish.go",
+		"\tif err := d.Run.Output.Publish(m); err != nil {", "\t_ = d.Journal.Remove()\n\tif err := d.Run.Output.Publish(m); err != nil {"},
+	{"_SUCCESS is written before the manifest", "sinks/publish.go",
+		"\tif err := d.place.Write(ManifestName, append(data, '\\n')); err != nil {", "\tif err := d.place.Write(place.SuccessName, nil); err != nil {\n\t\treturn err\n\t}\n\tif err := d.place.Write(ManifestName, append(data, '\\n')); err != nil {"},
+	{"_SUCCESS of a dataset that is replaced is removed last", "sinks/publish.go",
+		"\tcase place.SuccessName:\n\t\treturn 0", "\tcase place.SuccessName:\n\t\treturn 3"},
+	{"a recorded part is not looked at", "pipeline/begin/resume.go",
+		"err := r.Output.CheckPart(p)", "err := error(nil)"},
+	{"workers are waited for twice", "pipeline/parts/part.go",
+		"\t\tbefore := s.workers\n\t\ts.workers = s.work.newWorkers(ctx)", "\t\tbefore := s.workers\n\t\tdefer func() { s.workers = s.work.newWorkers(ctx) }()"},
+	{"on S3, the header of a journal is removed with the rest", "pipeline/objectstate/progress.go",
+		"\tif err := p.folder.state.store.Remove(p.ctx, p.folder.At(headerName)); err != nil {\n\t\treturn err\n\t}\n", ""},
+}

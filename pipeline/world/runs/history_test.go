@@ -1,0 +1,176 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/pipeline/purchase"
+)
+
+// history is the lives of a world, and what its nights publish if nothing disturbs them.
+type history struct {
+	plan        plan
+	disturbed   *site
+	undisturbed *site
+	want        []map[string]string // the files of each night
+	steps       []int               // that each night takes
+}
+
+// firstUndisturbed is the number of the life before the first one on the undisturbed site.
+const firstUndisturbed = 1000
+
+func newHistory(w *worldtest.World, p plan, dir string) (*history, error) {
+	h := &history{plan: p}
+	var err error
+	if h.disturbed, err = newSite(w, p, w, filepath.Join(dir, "disturbed")); err != nil {
+		return nil, err
+	}
+	h.undisturbed, err = newSite(w, p, w.Another(firstUndisturbed+1), filepath.Join(dir, "undisturbed"))
+	h.undisturbed.lives = firstUndisturbed
+	return h, err
+}
+
+// live lets a world live all its nights.
+func (h *history) live(ctx context.Context) {
+	for number := range h.plan.datasets() {
+		n := h.plan.night(number)
+		switch err := h.foresee(ctx, n); {
+		case errors.Is(err, purchase.ErrRefused): // no key has a match
+			return
+		case err != nil:
+			h.disturbed.wrongly("night %d fails undisturbed: %v", number, err)
+		}
+		for i := 0; i < h.plan.crashes && len(h.disturbed.wrong) == 0; i++ {
+			last := 1 + h.disturbed.world.Below(h.steps[number]*5/4, "last step", number, i)
+			h.disturb(ctx, n, last)
+		}
+		if len(h.disturbed.wrong) == 0 {
+			h.finish(ctx, n)
+		}
+		if len(h.disturbed.wrong) == 0 {
+			h.again(ctx, n)
+		}
+		if len(h.disturbed.wrong) > 0 {
+			return
+		}
+	}
+}
+
+// foresee does a night on the undisturbed site.
+func (h *history) foresee(ctx context.Context, n night) error {
+	l := h.undisturbed.life(ctx, n, 0, false)
+	h.want = append(h.want, h.undisturbed.files(n.out))
+	h.steps = append(h.steps, l.steps)
+	return l.err
+}
+
+// disturb does a night on a machine that dies at a step, unless it is done before.
+func (h *history) disturb(ctx context.Context, n night, last int) {
+	s := h.disturbed
+	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale = h.plan.bucketFails, h.plan.bucketSlow, h.plan.bucketStale
+	for _, service := range s.services {
+		service.faulty = h.plan.faulty
+	}
+	l := s.life(ctx, n, last, false)
+	s.explain(l)
+	h.checkSeen(n)
+	time.Sleep([]time.Duration{time.Second, objects.LockExpires, 10 * time.Minute, 30 * time.Hour}[s.world.Below(4, "rest", s.lives)])
+}
+
+// finish does a night to its end, on machines that do not die.
+func (h *history) finish(ctx context.Context, n night) {
+	s := h.disturbed
+	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale = 0, 0, 0
+	for _, service := range s.services {
+		service.faulty = 0
+	}
+	time.Sleep(2 * worldtest.Outage)
+	for _, retry := range []bool{false, true} {
+		if retry && !h.plan.buys() {
+			break
+		}
+		if !h.end(ctx, n, retry) {
+			return
+		}
+		h.checkSeen(n)
+		n.overwrite = false
+	}
+	h.compare(n)
+	h.checkLeft()
+}
+
+// end does a night, again after an error that is named. It reports whether it ends.
+func (h *history) end(ctx context.Context, n night, retry bool) bool {
+	s, most := h.disturbed, 3
+	for {
+		l := s.life(ctx, n, 0, retry)
+		time.Sleep(worldtest.Outage)
+		if most--; l.err == nil {
+			return true
+		}
+		if most == 0 || !isNamed(l.err) {
+			s.wrongly("night %d does not end: %v", n.number, l.err)
+			return false
+		}
+	}
+}
+
+// again does a night that is finished, which writes nothing.
+func (h *history) again(ctx context.Context, n night) {
+	n.overwrite = false
+	before := h.disturbed.files(n.out)
+	if !h.end(ctx, n, false) {
+		return
+	}
+	for name, now := range h.disturbed.files(n.out) {
+		if before[name] != now {
+			h.disturbed.wrongly("night %d is finished, and %s is written again", n.number, name)
+		}
+	}
+	h.compareBefore(n)
+}
+
+// ended is how a life ended.
+type ended struct {
+	err    error
+	steps  int
+	died   bool
+	faults int
+}
+
+// life is that of a process. It dies at its last step, if that is not 0.
+func (s *site) life(ctx context.Context, n night, last int, retry bool) (l ended) {
+	s.lives++
+	machine := s.local
+	if s.plan.onS3 {
+		machine = s.world.Another(s.lives)
+	}
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	ctx = machine.Begin(ctx, last)
+	machine.Note("life of %s, night %d, retry %t", s.plan.scene, n.number, retry)
+	l.err = s.work(ctx, machine, n, retry)
+	machine.Note("it ends: %v", l.err)
+	l.steps, l.died, l.faults = machine.Steps(), machine.Alive() != nil, machine.Faults()
+	machine.Crash()
+	powerCut := s.world.Below(3, "power cut", s.lives) > 0
+	s.progress.Restart(powerCut)
+	s.logs.Restart(powerCut)
+	return l
+}
+
+// explain notes an error that nothing in the world explains.
+func (s *site) explain(l ended) {
+	if l.err != nil && !l.died && l.faults == 0 && !isNamed(l.err) {
+		s.wrongly("life %d: %v", s.lives, l.err)
+	}
+}
+
+func (s *site) wrongly(format string, args ...any) {
+	s.wrong = append(s.wrong, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,40 @@
+// Package runs lets whole runs live many lives on a simulated machine, from the first request to
+// _SUCCESS, and compares what they publish with what an undisturbed run publishes.
+package runs
+
+import (
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/worldtest"
+)
+
+var suite = worldtest.Suite{Live: live, Again: again, Prepare: prepare, Planted: planted, Module: "../../.."}
+
+// again are seeds that found something, with what it was.
+var again = []uint64{}
+
+// TestWorld tries seeds.
+func TestWorld(t *testing.T) { suite.World(t, len(scenes)) }
+
+// TestReplay tries seeds twice.
+func TestReplay(t *testing.T) { suite.Replay(t) }
+
+// TestPlantedBugs plants bugs.
+func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
+
+// live lets a world live. Seeds that follow one another have one scene each.
+func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
+	s3test.Setenv(t)
+	t.Setenv("AWS_CA_BUNDLE", "")
+	defer w.GuardNames()()
+	h, err := newHistory(w, newPlan(w, l, scenes[w.Seed()%uint64(len(scenes))]), dir)
+	if err != nil {
+		return []string{err.Error()}, 0
+	}
+	if !h.plan.onS3 {
+		defer w.GuardSQLite(h.disturbed.dir, 0)()
+	}
+	h.live(t.Context())
+	return h.disturbed.wrong, h.disturbed.lives
+}

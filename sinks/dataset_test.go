@@ -548,7 +548,7 @@ func TestCheck(t *testing.T) {
 func TestManifestOfFiles(t *testing.T) {
 	d := open(t, t.TempDir())
 	p := aPart(t, d, 0, 10)
-	if err := d.Publish(&Manifest{Totals: p.Totals, Parts: []Part{p}, Job: json.RawMessage(`{"a":1}`)}); err != nil {
+	if err := d.Publish(&Manifest{Format: ManifestFormat, Totals: p.Totals, Parts: []Part{p}, Job: json.RawMessage(`{"a":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := d.Manifest()
@@ -579,7 +579,7 @@ func TestPublish(t *testing.T) {
 	if slices.Contains(ls(t, dir), "_SUCCESS") || !slices.Contains(ls(t, dir), "part-00001.parquet") {
 		t.Errorf("wrong totals left %q", ls(t, dir))
 	}
-	if err := d.Publish(&Manifest{JobID: "job", Totals: p.Totals, Parts: []Part{p}}); err != nil {
+	if err := d.Publish(&Manifest{Format: ManifestFormat, JobID: "job", Totals: p.Totals, Parts: []Part{p}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := ls(t, dir), []string{"_SUCCESS", "_manifest.json", "part-00000.parquet"}; !slices.Equal(got, want) {

@@ -22,8 +22,8 @@ func (d *Dataset) Manifest() (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := new(Manifest)
-	if err := json.Unmarshal(data, m); err != nil {
+	m, err := decodeManifest(data)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.place.Path(ManifestName), err)
 	}
 	return m, nil
@@ -32,15 +32,11 @@ func (d *Dataset) Manifest() (*Manifest, error) {
 // UnfinishedManifest reads the manifest of a dataset without _SUCCESS; nil if there is
 // none, or it cannot be read.
 func (d *Dataset) UnfinishedManifest() (*Manifest, error) {
-	data, err := d.place.Read(ManifestName)
-	m := new(Manifest)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && json.Unmarshal(data, m) != nil:
+	m, err := ReadManifest(d)
+	if _, broken := errors.AsType[*ManifestError](err); broken || errors.Is(err, ErrNoDataset) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	return m, nil
+	return m, err
 }
 
 // Publish removes files that are not in the manifest (Tidy), checks those that are, and writes

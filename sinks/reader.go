@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/sinks/place"
 )
 
 // ErrNoDataset says that a folder has no finished dataset.
 var ErrNoDataset = errors.New("no dataset")
-
-// ErrUnknownFormat says that a later version made the dataset.
-var ErrUnknownFormat = errors.New("unknown format of dataset")
 
 // ManifestError says that a manifest cannot be read.
 type ManifestError struct{ Err error }
@@ -34,14 +32,20 @@ func ReadManifest(dataset interface {
 	if err != nil {
 		return nil, err
 	}
-	m := new(Manifest)
-	if err := json.Unmarshal(data, m); err != nil {
+	m, err := decodeManifest(data)
+	if _, other := errors.AsType[*format.Error](err); err != nil && !other {
 		return nil, &ManifestError{err}
 	}
-	if m.Format != ManifestFormat {
-		return nil, fmt.Errorf("%w: %s has format %d; this version reads %d", ErrUnknownFormat, ManifestName, m.Format, ManifestFormat)
+	return m, err
+}
+
+// decodeManifest decodes the manifest of a dataset. One in another format is refused.
+func decodeManifest(data []byte) (*Manifest, error) {
+	m := new(Manifest)
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, err
 	}
-	return m, nil
+	return m, format.Check(ManifestName, m.Format, ManifestFormat, "use the version of the program that made the dataset, or make it again with --overwrite")
 }
 
 // Reader reads a dataset that another process may be writing. It locks and changes

@@ -271,6 +271,9 @@ func (r *reader) cut(at int64) (h header, group []byte, whole bool) {
 
 // end says why there is no record at r.at: nil if a crash could have left that.
 func (r *reader) end() error {
+	if err := checkForm(r.name, r.text[min(r.at, int64(len(r.text))):]); err != nil {
+		return err
+	}
 	if later, at := r.after(r.at + sector); at > 0 {
 		return r.damage("record %d is damaged, and record %d is whole at byte %d", r.Next.Number, later.Number, at)
 	}

@@ -2,6 +2,7 @@ package appendlog_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/checksum"
 	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/format"
 )
 
 func must(t testing.TB, errs ...error) {
@@ -222,6 +225,25 @@ func TestSeal(t *testing.T) {
 		for _, damaged := range [][]byte{other, sealed[:at], append(bytes.Clone(sealed), 0)} {
 			if got, err := appendlog.Unseal("a", damaged); !errors.Is(err, appendlog.ErrDamaged) {
 				t.Fatalf("%d: %q, %v", at, got, err)
+			}
+		}
+	}
+}
+
+// TestOtherForm: a record of another form is refused, and is neither damage nor the end of the log.
+func TestOtherForm(t *testing.T) {
+	in := disk.Dir(t.TempDir())
+	text, ends := write(t, in, "log", appendlog.First, "one", "two")
+	for _, at := range append([]int64{0}, ends[:1]...) {
+		other := bytes.Clone(text)
+		other[at+3]++
+		binary.LittleEndian.PutUint32(other[at+36:], checksum.Of(other[at:at+36], other[at+40:at+43]))
+		must(t, os.WriteFile(in.Path("log"), other, 0o600))
+		_, err := read(in, "log", appendlog.First)
+		_, _, salvage := appendlog.Salvage(in, "log", appendlog.First, true, func(int64, []byte) error { return nil })
+		for _, err := range []error{err, salvage} {
+			if e, is := errors.AsType[*format.Error](err); !is || e.Found != 3 || errors.Is(err, appendlog.ErrDamaged) {
+				t.Errorf("at byte %d: %v", at, err)
 			}
 		}
 	}

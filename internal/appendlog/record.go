@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/leadetl/leadetl/internal/checksum"
+	"github.com/leadetl/leadetl/internal/format"
 )
 
 // A record is a header and a group. The header is, little endian:
@@ -28,7 +29,10 @@ const (
 	sector     = 512
 )
 
-var magic = [4]byte{'L', 'o', 'g', 2}
+var magic = [4]byte{'L', 'o', 'g', form}
+
+// form is the version of the form.
+const form = 2
 
 // ErrDamaged means that what a sync made durable has changed, or is missing.
 var ErrDamaged = errors.New("damaged")
@@ -75,7 +79,23 @@ func appendRecord(to []byte, h *header, group []byte) ([]byte, error) {
 
 // cut returns the record that text begins with, if it has one.
 func cut(text []byte) (h header, group []byte, whole bool) {
-	if len(text) < headerSize || !bytes.Equal(text[:len(magic)], magic[:]) {
+	if len(text) < headerSize || text[len(magic)-1] != form {
+		return h, nil, false
+	}
+	return cutAny(text)
+}
+
+// checkForm returns a *format.Error if text begins with a whole record of another form.
+func checkForm(where string, text []byte) error {
+	if _, _, whole := cutAny(text); !whole {
+		return nil
+	}
+	return format.Check(where, int(text[len(magic)-1]), form, "use the version of the program that wrote it")
+}
+
+// cutAny is cut of a record of any form.
+func cutAny(text []byte) (h header, group []byte, whole bool) {
+	if len(text) < headerSize || !bytes.Equal(text[:len(magic)-1], magic[:len(magic)-1]) {
 		return h, nil, false
 	}
 	word, double := binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
@@ -111,6 +131,9 @@ func Unseal(name string, sealed []byte) ([]byte, error) {
 
 // UnsealAt returns what SealAt was given, and the position behind it.
 func UnsealAt(name string, sealed []byte) (at, next Position, content []byte, err error) {
+	if err := checkForm(name, sealed); err != nil {
+		return at, next, nil, err
+	}
 	h, content, whole := cut(sealed)
 	switch {
 	case !whole && len(sealed) >= len(magic) && !bytes.Equal(sealed[:len(magic)], magic[:]):

@@ -2,11 +2,11 @@ package answers
 
 import (
 	"encoding/binary"
-	"errors"
 	"maps"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/fields"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -78,7 +78,7 @@ func appendRun(to []byte, id int64, r runTotal) []byte {
 }
 
 // errRecord means that a record has the right checksum but an unknown format.
-var errRecord = errors.New("a record of the log cannot be read")
+var errRecord error = &format.Error{Where: "a record of the log", Found: format.Unknown, Reads: schemaFormat, Advice: ExportFirst}
 
 // readGroup makes the changes of a record.
 func readGroup(record []byte, to changes) error {

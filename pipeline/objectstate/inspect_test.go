@@ -1,6 +1,8 @@
 package objectstate
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/checksum"
+	"github.com/leadetl/leadetl/internal/format"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -68,5 +73,40 @@ func double(name string) func(path string) error {
 			return err
 		}
 		return os.WriteFile(filepath.Join(filepath.Dir(path), name), text, 0o644)
+	}
+}
+
+// TestOtherForms: a segment with the right checksum and a form that is not known is refused by its name. It is no
+// damage, so nothing is set aside.
+func TestOtherForms(t *testing.T) {
+	b := newBench(t)
+	for name, change := range map[string]func(record []byte) []byte{
+		"the next form of a record": func(record []byte) []byte { record[3]++; return record },
+		"an unknown change":         func(record []byte) []byte { record[len(record)-1], record = 0, append(record, '?'); return record },
+		"an unknown head":           func(record []byte) []byte { record[42] = '!'; return record },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := b.state(t, strings.ReplaceAll(name, " ", "-"))
+			leaveKilled(t, s)
+			path := pick(t, filepath.Join(b.server.Dir, bucket, s.at.Key, "answers/*/log/*.seg"), -1)
+			record, err := os.ReadFile(path)
+			must(t, err)
+			record = change(record)
+			binary.LittleEndian.PutUint32(record[4:], uint32(len(record)-40))
+			binary.LittleEndian.PutUint32(record[36:], checksum.Of(record[:36], record[40:]))
+			_, err = s.store.Put(t.Context(), s.folder(people).Below("log/"+filepath.Base(path)), objects.ContentOf(record, ""))
+			must(t, err)
+			_, look := s.Look(t.Context(), people, filepath.Join(t.TempDir(), "copy"))
+			_, inspect := s.Inspect(t.Context())
+			_, repair := s.Repair(t.Context())
+			for _, err := range []error{look, inspect, repair} {
+				if _, other := errors.AsType[*format.Error](err); !other || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) {
+					t.Errorf("got %v", err)
+				}
+			}
+			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, record) {
+				t.Errorf("it was changed: %v", err)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -51,14 +52,17 @@ func (g segment) encode() ([]byte, error) {
 	return append(append(binary.AppendUvarint(nil, uint64(len(header))), header...), g.record...), err
 }
 
+// errSegment means that a segment has the right checksum but an unknown format.
+var errSegment error = &format.Error{Where: "it", Found: format.Unknown, Reads: manifestFormat, Advice: answers.ExportFirst}
+
 func decodeSegment(content []byte) (g segment, err error) {
 	size, width := binary.Uvarint(content)
 	if width <= 0 || size > uint64(len(content)-width) {
-		return g, ErrDamaged
+		return g, errSegment
 	}
 	content = content[width:]
 	if json.Unmarshal(content[:size], &g) != nil {
-		return g, ErrDamaged
+		return g, errSegment
 	}
 	g.record = content[size:]
 	return g, nil

@@ -361,7 +361,7 @@ func (r *remains) takeSegment(at objects.Location, g segment, counted *answers.R
 	}
 	if holdsChanges(g) {
 		if err := counted.Take(g.record); err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrDamaged, at, err)
+			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	r.segments = append(r.segments, g)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -95,7 +96,7 @@ func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
 		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s: %w", resolution.ErrInvalid, path, err)
 	}
 	if m.Format < 1 || m.Format > manifestFormat {
-		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s has format %d, this program reads %d: import again", resolution.ErrInvalid, path, m.Format, manifestFormat)
+		return m, [sha256.Size]byte{}, format.Check(path, m.Format, manifestFormat, "import again, into another folder")
 	}
 	odd := func(e entry) bool { return e.File != filepath.Base(e.File) || !dataFile.MatchString(e.File) }
 	for kind, e := range m.Kinds {

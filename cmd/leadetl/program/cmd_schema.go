@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/columns"
@@ -184,7 +185,7 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 		return wire.UnlessUnavailable(err)
 	}
 	m, err := sinks.ReadManifest(opened)
-	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {
+	if _, other := errors.AsType[*format.Error](err); other || errors.Is(err, sinks.ErrNoDataset) {
 		return cli.UsageError(fmt.Errorf("%s: %w", f.dataset, err))
 	}
 	if err != nil {

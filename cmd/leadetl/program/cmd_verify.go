@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/verify"
@@ -109,7 +110,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	wire.SetGC(wire.VerifyGC)
 	wire.SetHeap(wire.VerifyHeap)
 	result, err := verify.Check(ctx, opened, verify.Options{Rules: VerifyRules, Workers: f.workers})
-	if errors.Is(err, sinks.ErrNoDataset) || errors.Is(err, sinks.ErrUnknownFormat) {
+	if _, other := errors.AsType[*format.Error](err); other || errors.Is(err, sinks.ErrNoDataset) {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}
 	if errors.Is(err, context.Canceled) {

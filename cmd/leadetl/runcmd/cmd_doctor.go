@@ -610,6 +610,9 @@ func (d *checkup) examineObjects(ctx context.Context, repair bool) error {
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
+	if err := state.CheckFormat(ctx); err != nil {
+		return err
+	}
 	examine := func() (objectstate.Inspection, error) {
 		found, err := state.Inspect(ctx)
 		d.damages("state on S3", strings.Join([]string{

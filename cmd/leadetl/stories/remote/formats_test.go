@@ -5,7 +5,9 @@ package remote
 import (
 	"cmp"
 	"database/sql"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +16,9 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/checksum"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
@@ -82,6 +86,20 @@ func TestOtherFormats(t *testing.T) {
 		})
 	}
 	server := s3test.Start(t, clitest.S3Bucket)
+	sealed := func(object, text string) string {
+		record, err := appendlog.Seal(object, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(record)
+	}
+	later := func(object string) string { // a record of the next form, with the right checksum
+		record := []byte(sealed(object, "{}"))
+		record[3]++
+		binary.LittleEndian.PutUint32(record[36:], checksum.Of(record[:36], record[40:]))
+		return string(record)
+	}
+	const scope = "answers/00112233445566778899/"
 	at := []string{"--state", "s3://" + clitest.S3Bucket + "/state/", "--s3-endpoint", server.URL, "--s3-path-style"}
 	for _, c := range []struct {
 		name, object, text string
@@ -90,6 +108,9 @@ func TestOtherFormats(t *testing.T) {
 		{"a run without a mark", "runs/0011223344556677/job.json", "{}", []string{"/state/ has no format number" + number, export}},
 		{"nights without a mark", "nights/0011223344556677.json", "[]", []string{"/state/ has no format number" + number, export}},
 		{"an older mark", "format.json", `{"format":1}`, []string{"/state/ has format 1" + number, export}},
+		{"an older manifest", scope + "v/0000000001.json", sealed(scope+"v/0000000001.json", `{"format":1}`), []string{"/v/0000000001.json has format 1" + number, export}},
+		{"a newer manifest", scope + "v/0000000001.json", sealed(scope+"v/0000000001.json", `{"format":99}`), []string{"/v/0000000001.json has format 99" + number, export}},
+		{"a newer record", scope + "v/0000000001.json", later(scope + "v/0000000001.json"), []string{"/v/0000000001.json has format 3" + number, "the version of the program"}},
 	} {
 		t.Run("s3, "+c.name, func(t *testing.T) {
 			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(3))
@@ -98,7 +119,11 @@ func TestOtherFormats(t *testing.T) {
 			if err := errors.Join(os.RemoveAll(path), write(c.object, c.text)(path)); err != nil {
 				t.Fatal(err)
 			}
-			for _, args := range [][]string{j.Args(), append([]string{"plan"}, j.Args()[1:]...), append([]string{"answers", "stat"}, at...)} {
+			all := [][]string{append([]string{"answers", "stat"}, at...), append([]string{"doctor"}, at...), append([]string{"doctor", "--repair"}, at...)}
+			if !strings.HasPrefix(c.object, scope) { // which is of another service
+				all = append(all, j.Args(), append([]string{"plan"}, j.Args()[1:]...))
+			}
+			for _, args := range all {
 				refuses(t, args, cli.ExitUsage, c.want)
 			}
 		})
@@ -115,6 +140,91 @@ func refuses(t *testing.T, args []string, code int, want []string) {
 	for _, text := range want {
 		if got != code || !strings.Contains(said, text) {
 			t.Errorf("%s: exit code %d, without %q: %s", strings.Join(args, " "), got, text, clitest.Tail(said))
+		}
+	}
+}
+
+// TestOtherFormatsOfData: reference data, a dataset and the state of a service in another format are refused, too.
+func TestOtherFormatsOfData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	program := func(args ...string) {
+		t.Helper()
+		if p := clitest.StartProgram(t, args...); p.Code() != cli.ExitDone {
+			t.Fatalf("%q: %s", args, p.Said.String())
+		}
+	}
+	list := at("list.csv")
+	if err := os.WriteFile(list, []byte("email,domain\na@one.example,one.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(out string) []string {
+		return []string{"run", "email_to_hem", "--in", list, "--out", out, "--state", at("state"), "--quiet"}
+	}
+	program(run(at("data"))...)
+	program("directory", "import", "--directory", at("directory"), "--companies", list)
+	program("admin", "org", "create", "org", "--state", at("service"))
+	numbered := func(file string) func(number string) error {
+		return func(number string) error {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			_, rest, found := strings.Cut(string(text), ",\n")
+			if !found {
+				return fmt.Errorf("%s: %s", file, text)
+			}
+			return os.WriteFile(file, []byte(`{"format": `+number+",\n"+rest), 0o600)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		set    func(number string) error
+		file   string
+		number []string
+		args   [][]string
+	}{
+		{"a dataset", numbered(at("data/_manifest.json")), "_manifest.json", []string{"0", "99"}, [][]string{
+			{"verify", at("data")}, {"head", at("data")}, {"schema", "--dataset", at("data"), "--dialect", "duckdb"},
+			{"changes", at("data"), at("data"), "--out", at("changes")}, run(at("data")), append([]string{"plan"}, run(at("data"))[1:8]...),
+		}},
+		{"reference data", numbered(at("directory/directory.json")), "directory.json", []string{"0", "99"}, [][]string{
+			{"directory", "stat", "--directory", at("directory")}, {"directory", "verify", "--directory", at("directory")},
+			{"directory", "import", "--directory", at("directory"), "--companies", list},
+			{"run", "ip_to_company", "--in", list, "--column", "email", "--directory", at("directory"), "--out", at("other"), "--state", at("state")},
+			{"serve", "--directory", at("directory"), "--state", at("service")},
+		}},
+		{"the state of a service", func(number string) error {
+			db, err := sql.Open("sqlite", at("service/service.sqlite"))
+			if err == nil {
+				_, err = db.ExecContext(t.Context(), "PRAGMA user_version = "+number)
+				err = errors.Join(err, db.Close())
+			}
+			return err
+		}, "service.sqlite", []string{"0", "1", "99"}, [][]string{
+			{"admin", "org", "list", "--state", at("service")}, {"admin", "backup", "--state", at("service"), at("backup.sqlite")},
+			{"serve", "--directory", at("directory"), "--state", at("service")},
+		}},
+	} {
+		for _, number := range c.number {
+			t.Run(c.name+" "+number, func(t *testing.T) {
+				if err := c.set(number); err != nil {
+					t.Fatal(err)
+				}
+				has := " has format " + number
+				if number == "0" {
+					has = " has no format number"
+				}
+				for _, args := range c.args {
+					refuses(t, args, cli.ExitUsage, []string{c.file + has + ", and this program reads format "})
+				}
+			})
+		}
+		if c.name == "reference data" { // serve reads it first
+			if err := c.set("4"); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

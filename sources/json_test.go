@@ -98,3 +98,11 @@ func TestJSONSurvey(t *testing.T) {
 		}
 	}
 }
+
+// TestIndexOfReferenceData: a folder of reference data is no list.
+func TestIndexOfReferenceData(t *testing.T) {
+	folder(t, map[string]string{"ref/directory.json": "{\n  \"format\": 4\n}\n"})
+	if _, err := Open(t.Context(), []string{"ref"}, Options{}); err == nil || !strings.Contains(err.Error(), "is the index of reference data, not a list. Name a list, and the folder with --directory") {
+		t.Errorf("it is opened: %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package sources
 import (
 	"bytes"
 	"encoding/json"
+	"path"
 	"regexp"
 
 	"github.com/leadetl/leadetl/internal/unpack"
@@ -73,6 +74,9 @@ func (in *input) checkKind(head []byte) error {
 	case jsonLines:
 		return refuse("is "+json+", but its name does not say so", "If it is a list, rename it to end in .jsonl")
 	case jsonArray, otherJSON:
+		if path.Base(in.URI) == "directory.json" {
+			return refuse("is the index of reference data, not a list", "Name a list, and the folder with --directory")
+		}
 		return refuse("is "+json+", not JSON Lines", jsonfile.OneObjectEach)
 	default:
 		return refuse("is "+json+", not of objects", convertAdvice)

@@ -28,11 +28,11 @@ func OneOf(name string, known []string) string {
 }
 
 // IsClose reports whether a name is probably a misspelling of another one: a
-// third of its letters may differ, two may have changed places, or the name is a longer
-// word for it, as output is for out.
+// third of its letters may differ, two may have changed places, the name is a longer
+// word for it, as output is for out, or it is two of its letters, as rn of run.
 func IsClose(name, of string) bool {
 	edits := Edits(name, of)
-	return len(name) > 2 && edits <= max(1, len(name)/3) || edits == 2 && sameLetters(name, of) || isShortFor(of, name)
+	return len(name) > 2 && edits <= max(1, len(name)/3) || edits == 2 && sameLetters(name, of) || isShortFor(of, name) || len(name) == 2 && isShortFor(name, of)
 }
 
 // isShortFor reports whether a name of at least two letters has every second letter of

@@ -20,6 +20,7 @@ func TestName(t *testing.T) {
 	known := []string{"run", "directory", "version", "header-name", "api-key-file", "in", "out"}
 	for name, want := range map[string]string{
 		"rnu":       `; did you mean "run"?`,
+		"rn":        `; did you mean "run"?`,
 		"direktory": `; did you mean "directory"?`,
 		"verson":    `; did you mean "version"?`,
 		"api-key":   `; did you mean "api-key-file"?`, // and not what takes fewer edits

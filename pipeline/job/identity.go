@@ -97,7 +97,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
 	{"operation", "operation"}, {"encoding", "--encoding"}, {"skip_lines", "--skip-lines"}, {"suppressed_id", "--suppressed-id"}, {"where", "--where"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
-	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns"},
+	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"}, {"multiple", "--multiple"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
 	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},

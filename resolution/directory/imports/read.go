@@ -80,8 +80,12 @@ func ReadBatches[B any](ctx context.Context, s Options, r *Report, want Columns,
 		return err
 	}
 	if float64(r.Bad) > s.MaxBadLines*float64(r.Lines) {
-		return fmt.Errorf("%w: %d of %d lines are bad, more than %.4g%%; the old data stays",
-			resolution.ErrInvalid, r.Bad, r.Lines, 100*s.MaxBadLines)
+		other := ""
+		if r.Bad == r.Lines {
+			other = "; the file may be of another kind than its flag"
+		}
+		return fmt.Errorf("%w: %d of %d lines are bad, more than %.4g%%%s; the old data stays",
+			resolution.ErrInvalid, r.Bad, r.Lines, 100*s.MaxBadLines, other)
 	}
 	return nil
 }

@@ -101,6 +101,7 @@ func (h *history) finish(ctx context.Context, n night) {
 		n.overwrite = false
 	}
 	h.compare(n)
+	h.compareTold(n)
 	h.checkLeft()
 }
 

@@ -103,6 +103,13 @@ func (h *history) compare(n night) {
 	}
 }
 
+// compareTold compares which entries of lists a dataset is said to have found.
+func (h *history) compareTold(n night) {
+	if got, want := h.disturbed.told[n.number], h.undisturbed.told[n.number]; got != want {
+		h.disturbed.wrongly("night %d is said to have found %q, want %q", n.number, got, want)
+	}
+}
+
 // compareBefore compares the datasets of earlier nights that are not replaced.
 func (h *history) compareBefore(n night) {
 	for number := range n.number {

@@ -23,7 +23,7 @@ var small = func() (all []plan) {
 	for i, s := range scenes {
 		p := plan{
 			scene: s, operation: resolution.Enrichment, nights: 1, dated: true, rows: 5, files: 1, perPart: 3, batch: 2, workers: 1,
-			parted: i%2 == 1, malformed: i%2 == 0, crashes: 1, honours: i%4 < 2, want: []string{"email", "phone"}, copied: 3, prompt: true,
+			parted: i%2 == 1, malformed: i%2 == 0, listed: i%3 == 0, crashes: 1, honours: i%4 < 2, want: []string{"email", "phone"}, copied: 3, prompt: true,
 		}
 		if s.kind == hashed {
 			p.nights, p.changes = 2, true
@@ -58,7 +58,7 @@ func die(t *testing.T, w *worldtest.World, dir string, number, last int) (wrong 
 			}
 		}
 	}
-	h.want, h.steps = foreseen[number].want, foreseen[number].steps
+	h.want, h.steps, h.undisturbed = foreseen[number].want, foreseen[number].steps, foreseen[number].undisturbed
 	for n, most := range h.steps {
 		night := h.plan.night(n)
 		switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // kind is what a world does.
@@ -55,6 +56,7 @@ type plan struct {
 	workers   int
 	parted    bool // by a column
 	malformed bool // some lines
+	listed    bool // some people must not be in the dataset
 	crashes   int  // lives of a night that crash, unless they end before
 	copied    int  // rows whose answers are copied at a time
 
@@ -74,7 +76,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of scene) plan {
 	p := plan{
 		scene: of, operation: resolution.Enrichment, nights: in("nights", 1, 2), dated: !often("replaced", 3), changes: often("changes", 2),
 		rows: max(min(in("rows", 1, 24), 2*l.Keys), 1), files: in("files", 1, 3), perPart: in("per part", 2, 9), batch: in("batch", 1, 6), workers: in("workers", 1, 3),
-		parted: often("parted", 3), malformed: often("malformed", 2), crashes: min(in("crashes", 1, 4), l.Crashes),
+		parted: often("parted", 3), malformed: often("malformed", 2), listed: often("listed", 2), crashes: min(in("crashes", 1, 4), l.Crashes),
 		honours: often("honours", 2), prompt: often("prompt", 2),
 	}
 	if often("faulty", 2) {
@@ -102,6 +104,9 @@ func (p plan) of() plan {
 		p.operation = resolution.EmailToHEM
 	case compared:
 		p.operation, p.nights, p.dated = resolution.EmailToHEM, 2, true
+	}
+	if p.kind == ordered || p.kind == compared { // a list says who is in no comparison
+		p.listed = false
 	}
 	if p.nights == 1 || !p.dated {
 		p.changes = false
@@ -158,6 +163,9 @@ func (p plan) job(n night) job.Job {
 	if p.kind == bought || p.kind == ordered { // resolved_at says when an answer came
 		j.Columns = []string{"key", "email", "phone", "job_title", "outcome", "reason"}
 	}
+	if p.listed {
+		j.SuppressedID = "id"
+	}
 	if p.parted {
 		j.PartitionBy = "land"
 	}
@@ -202,6 +210,20 @@ func (p plan) line(b *strings.Builder, w *worldtest.World, number, row int) {
 		identifier = "invalid"
 	}
 	fmt.Fprintf(b, "%d,L%d,%s\n", row, w.Below(3, "land", row), identifier)
+}
+
+// suppressed are the people who must not be in a dataset; nil without a list.
+func (p plan) suppressed() (*suppression.Set, error) {
+	if !p.listed {
+		return nil, nil
+	}
+	b := suppression.NewBuilder(suppression.Rules{Region: "US"})
+	for _, person := range []int{1, 3, 4, 11, 1000} {
+		if err := b.Add(address(p.operation, person)); err != nil {
+			return nil, err
+		}
+	}
+	return b.Set(), nil
 }
 
 // address is the identifier of a person.

@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // site is all that outlives the machines of a world: a store, services, and of a state in a
@@ -38,6 +39,7 @@ type site struct {
 	progress *worldtest.Disk  // journals
 	logs     *worldtest.Disk  // of answers
 	dir      string           // of files that no simulated disk has
+	told     map[int]string   // by night: the entries of lists that it has found
 	lives    int
 	wrong    []string
 }
@@ -46,7 +48,7 @@ const stateURI = "s3://" + bucketName + "/state/"
 
 func newSite(w *worldtest.World, p plan, local *worldtest.World, dir string) (*site, error) {
 	s := &site{
-		world: w, plan: p, objects: s3test.NewMemory(p.lists(w)), local: local, progress: worldtest.NewDisk(local), logs: worldtest.NewDisk(local), dir: dir,
+		world: w, plan: p, objects: s3test.NewMemory(p.lists(w)), local: local, told: map[int]string{}, progress: worldtest.NewDisk(local), logs: worldtest.NewDisk(local), dir: dir,
 		services: []*service{newService(w, p, "one", 0), newService(w, p, "many", 3)},
 	}
 	s.bucket = worldtest.NewBucket(w, s.objects)
@@ -115,6 +117,20 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 	run = &job.Run{
 		Job: p.plan.job(p.night), StateDir: p.folder, Overwrite: p.night.overwrite, Workers: p.plan.workers, CopiedRows: p.plan.copied, Program: "leadetl test",
 		Log: slog.New(slog.DiscardHandler), Progress: &stats.Progress{},
+	}
+	if run.Suppression, err = p.plan.suppressed(); err != nil {
+		return nil, err
+	}
+	if p.plan.listed && !p.plan.buys() { // what parts have found is not known when a finished dataset is improved
+		_, told := p.told[p.night.number]
+		run.SuppressedReported = told && !run.Overwrite
+		run.ReportSuppressed = func(found suppression.Found) error {
+			if err := p.machine.Alive(); err != nil {
+				return err
+			}
+			p.told[p.night.number] = string(found.Encode())
+			return nil
+		}
 	}
 	switch p.plan.kind {
 	case hashed, windows, compared:

@@ -429,3 +429,43 @@ func TestRefusedIdentifiers(t *testing.T) {
 		}
 	}
 }
+
+// sleepy is a store after which the process sleeps, before it sends what it has stored.
+type sleepy struct {
+	*answers.Store
+	sleeps time.Duration
+}
+
+func (s sleepy) Intent(ctx context.Context, q answers.Question, send answers.Send) (answers.Call, error) {
+	c, err := s.Store.Intent(ctx, q, send)
+	time.Sleep(s.sleeps)
+	return c, err
+}
+
+// TestKeyGrowsOldBehindItsIntent: a call that may have been billed does not leave where its key has
+// become too old since its intent was stored.
+func TestKeyGrowsOldBehindItsIntent(t *testing.T) {
+	for slept, want := range map[time.Duration]struct {
+		outcome string
+		calls   int
+	}{time.Hour: {"matched ", 2}, 23*time.Hour + 45*time.Minute: {"failed unknown_call", 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			store, err := answers.Open(t.TempDir(), answers.Options{})
+			must(t, err)
+			t.Cleanup(func() { store.Close() })
+			s := &byKey{script: map[string][]string{"a": {"500", "match"}, "b": {"match"}}, keys: map[string][]string{}}
+			first := buyerFrom(t, resolution.NetworkToPhone, store, s, nil)
+			if a, err := ask(t, first, "a"); err != nil || a.Reason != outcome.ReasonUnknownCall {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			time.Sleep(time.Minute)
+			b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) {
+				r.Answers, r.Keys = sleepy{store, slept}, NewKeyWindow(DefaultKeyWindow)
+			})
+			a, err := ask(t, b, "a")
+			if got := a.Outcome.String() + " " + a.Reason; err != nil || got != want.outcome || len(s.keys["a"]) != want.calls {
+				t.Errorf("slept %s: %q after %d calls, %v; want %q after %d", slept, got, len(s.keys["a"]), err, want.outcome, want.calls)
+			}
+		})
+	}
+}

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 // priced is what each answer of the tests of damage costs.
@@ -282,5 +285,47 @@ func TestDamageOfTwoLogs(t *testing.T) {
 				t.Errorf("%d answers are stored, want %d at least (%+v); spent %+v, %d calls open", stored, c.kept, found, spent, len(calls))
 			}
 		})
+	}
+}
+
+// refusing is a folder that cannot make the note of how many calls are allowed.
+type refusing struct {
+	disk.Folder
+	refuses bool
+}
+
+func (r *refusing) Create(name string, perm fs.FileMode) (disk.File, error) {
+	if r.refuses && strings.Contains(name, allowanceName) {
+		return nil, syscall.ENOSPC
+	}
+	return r.Folder.Create(name, perm)
+}
+
+// TestAllowanceThatIsNotStored: no log has more calls than the note beside it says, also where writing
+// the note has failed.
+func TestAllowanceThatIsNotStored(t *testing.T) {
+	dir := t.TempDir()
+	folder := &refusing{Folder: disk.Dir(dir)}
+	s, err := Open(dir, Options{Logs: folder})
+	must(t, err)
+	defer s.Close()
+	begun := int64(0)
+	for i := range 10 * leastAllowed {
+		folder.refuses = i%3 > 0
+		switch _, err := s.Intent(t.Context(), person(fmt.Sprint("number ", i)), Send{Run: "night", At: noon}); {
+		case err == nil:
+			begun++
+		case !folder.refuses || !errors.Is(err, ErrFull):
+			t.Fatal(err)
+		}
+		allowed, err := readAllowance(disk.Dir(dir))
+		must(t, err)
+		most := int64(0)
+		for _, r := range allowed {
+			most = max(most, r.Intents)
+		}
+		if begun > most {
+			t.Fatalf("%d calls have begun, and %d are allowed", begun, most)
+		}
 	}
 }

@@ -141,6 +141,28 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// TestGateCountsKeysOnce: a key that comes again, in the batch or a later one, is no other key for a
+// min_match.
+func TestGateCountsKeysOnce(t *testing.T) {
+	o := &Order{Counters: &stats.CallCounters{}, Steps: []*Step{{Name: "a", Remote: &purchase.Remote{}, MinMatch: 0.5}}}
+	if err := o.Check(resolution.Enrichment); err != nil {
+		t.Fatal(err)
+	}
+	for batch := 1; batch <= 3; batch++ {
+		var mu sync.Mutex
+		chain := &Chain{order: o, run: "run", gates: newGates(o, Options{Judge: 4})}
+		chain.askers = []asker{&lettered{scripted{order: o, step: o.Steps[0]}, "m...", &mu, new([]int)}}
+		for some := range slices.Chunk([]string{"key0", "key1", "key2", "key0", "key0", "key3"}, batch) {
+			if _, err := chain.walk(t.Context(), chain.Turn(), some, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if open, judged := chain.Judged()["a"]; open || !judged {
+			t.Errorf("in batches of %d: one of four keys matches; judged %v, open %v", batch, judged, open)
+		}
+	}
+}
+
 // spans writes places in ascending order, as 2 4-7.
 func spans(places []int) string {
 	var all []string

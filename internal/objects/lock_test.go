@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +83,53 @@ func TestLock(t *testing.T) {
 
 // TestSharedLock: processes of one holder have a lock together, others do not get
 // it, and it stays when one of them ends.
+// TestLockByTheClockOfTheStore: how old a lock is the store's clock says, not that of the machine
+// which asks.
+func TestLockByTheClockOfTheStore(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		clock, renewed time.Duration // of the store, and of the lock, against the machine's
+		taken          bool
+	}{
+		{"the machine is ahead", -2 * objects.LockExpires, -2 * objects.LockExpires, false},
+		{"the machine is behind", 2 * objects.LockExpires, 0, true},
+	} {
+		server := s3test.Start(t, bucket)
+		s3test.Setenv(t)
+		to, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := httptest.NewServer(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
+			ModifyResponse: func(r *http.Response) error {
+				r.Header.Set("Date", time.Now().Add(c.clock).UTC().Format(http.TimeFormat))
+				return nil
+			},
+		})
+		defer proxy.Close()
+		store := objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true})
+		mine, err := store.Lock(t.Context(), at("out/_lock"), objects.Holder{Name: "mine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renewed := time.Now().Add(c.renewed)
+		if err := os.Chtimes(filepath.Join(server.Dir, bucket, "out/_lock"), renewed, renewed); err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := store.Lock(t.Context(), at("out/_lock"), objects.Holder{Name: "theirs"})
+		if taken := err == nil; taken != c.taken || !taken && !errors.Is(err, filelock.ErrLocked) {
+			t.Errorf("%s: taken %v, %v", c.name, taken, err)
+		}
+		if theirs != nil {
+			err = theirs.Release()
+		}
+		if err := errors.Join(err, mine.Release()); err != nil && c.taken {
+			t.Error(err)
+		}
+	}
+}
+
 func TestSharedLock(t *testing.T) {
 	server, _, store := stores(t)
 	share := func(holder string) (*objects.Lock, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,33 @@ func TestReservationsAreApart(t *testing.T) {
 			t.Errorf("release for %s: %v, want ErrInvalid", name, err)
 		}
 	}
+}
+
+// TestReservationThatWasRolledBack: what a group reserved that could not be stored is not there for the
+// next one.
+func TestReservationThatWasRolledBack(t *testing.T) {
+	s := serve(t, t.TempDir())
+	org := organization(t, s, "Acme", 10)
+	of := uuid.Must(uuid.NewV7())
+	change := func(kind state.Kind, note string) error {
+		return s.db.writer.Write(t.Context(), func(tx *tx) error {
+			return tx.enter(entry{organization: org, kind: kind, credits: 5, resolution: of, note: note, at: noon})
+		})
+	}
+	pages := func(most int) {
+		if _, err := s.db.writer.Conn().ExecContext(t.Context(), fmt.Sprint("PRAGMA max_page_count = ", most)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages(1) // of the present size, that is
+	if err := change(state.Reserve, strings.Repeat("x", 1<<20)); !errors.Is(err, resolution.ErrUnavailable) {
+		t.Fatalf("a full disk: %v", err)
+	}
+	pages(1e9)
+	if err := change(state.Release, ""); !errors.Is(err, resolution.ErrInvalid) {
+		t.Errorf("released: %v, want ErrInvalid", err)
+	}
+	audit(t, s)
 }
 
 func TestInsufficientSaysHowMany(t *testing.T) {

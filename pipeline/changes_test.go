@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
@@ -178,10 +177,10 @@ func TestChangesOfListedPerson(t *testing.T) {
 // lateNights calls do when all files of a dataset are made, before it is published.
 type lateNights struct {
 	noNights
-	do func()
+	do func() error
 }
 
-func (l lateNights) Update(func([]byte) ([]byte, error)) error { l.do(); return nil }
+func (l lateNights) Update(func([]byte) ([]byte, error)) error { return l.do() }
 
 // TestPublishesWhatIsThere: a dataset is not finished when a file of it was changed after the run
 // recorded it. The same run makes that file again.
@@ -200,14 +199,9 @@ func TestPublishesWhatIsThere(t *testing.T) {
 			},
 		} {
 			night := setup{dir: dir, rowsPerPart: 10, changes: whole.changes}
-			err := night.open(t.Context(), func(run *job.Run) (err error) {
-				storage := lateNights{do: func() { err = change(filepath.Join(night.outDir(), name)) }}
-				if run.Nights, err = journal.ReadNights(storage, "monday"); err == nil {
-					_, failed := pipeline.Do(t.Context(), run)
-					err = errors.Join(err, failed)
-				}
-				return err
-			})
+			night.nights = lateNights{do: func() error { return change(filepath.Join(night.outDir(), name)) }}
+			_, err := night.do(t.Context())
+			night.nights = nil
 			if _, missing := os.Stat(filepath.Join(night.outDir(), sinks.SuccessName)); !errors.Is(err, sinks.ErrCorrupt) || !errors.Is(missing, os.ErrNotExist) {
 				t.Errorf("%s %s: the error is %v; the dataset: %v", name, kind, err, missing)
 			}
@@ -233,14 +227,10 @@ func (noNights) Update(func(data []byte) ([]byte, error)) error { return errNoNi
 // TestRememberedBeforePublished: readers know no dataset that the next night would not be compared
 // with.
 func TestRememberedBeforePublished(t *testing.T) {
-	night := setup{dir: t.TempDir()}
+	night := setup{dir: t.TempDir(), nights: noNights{}}
 	night.input(t, "a.csv", emails(0, 5))
-	err := night.open(t.Context(), func(run *job.Run) (err error) {
-		if run.Nights, err = journal.ReadNights(noNights{}, "monday"); err == nil {
-			_, err = pipeline.Do(t.Context(), run)
-		}
-		return err
-	})
+	_, err := night.do(t.Context())
+	night.nights = nil
 	if _, missing := os.Stat(filepath.Join(night.outDir(), sinks.SuccessName)); !errors.Is(err, errNoNights) || !errors.Is(missing, os.ErrNotExist) {
 		t.Errorf("the error is %v; the dataset: %v", err, missing)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/memory"
@@ -68,6 +69,7 @@ type setup struct {
 	looksUp     func(n int)
 	changes     *job.Changes
 	objects     *objects.Store
+	nights      journal.NightStorage // nil remembers none
 }
 
 // tb is a testing.TB or a rapid.T.
@@ -135,6 +137,11 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 		Job: settings, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Order: s.order, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
 		Overwrite: s.overwrite, Changes: s.changes, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
+	}
+	if s.nights != nil {
+		if run.Nights, err = journal.ReadNights(s.nights, "monday"); err != nil {
+			return err
+		}
 	}
 	return use(run)
 }

@@ -116,18 +116,23 @@ func TestReportOfSeveralThatStop(t *testing.T) {
 // What a dataset has cost counts on when a lost part is bought again, also if the state that knew is
 // lost too: in the manifest, and against the budget of the job.
 func TestSeveralCountOn(t *testing.T) {
-	all := share("", 100, "email=a@mail.example")
+	says := map[string]func(string) string{"none": share("", 0, ""), "all": share("", 100, "email=a@mail.example")}
 	for _, c := range []struct {
 		name         string
+		first, last  string // resolvers
 		loseState    bool
 		total, spent int64
-	}{{"the state is there", false, 20, 20}, {"the state is lost", true, 30, 30}} {
-		s := newSeveral(t, "", map[string]func(string) string{"a": share("", 0, ""), "b": all}, "a", "b")
+	}{
+		{"the state is there, and the last was paid", "none", "all", false, 20, 20}, {"the state is there, and the first was paid", "all", "none", false, 20, 20},
+		{"the state is lost", "none", "all", true, 30, 30},
+	} {
+		s := newSeveral(t, "", says, c.first, c.last)
 		s.people(t, 0, 10)
 		s.rowsPerPart = 6 // 5 people, the first of them twice
 		if _, err := s.ends(t); err != nil {
 			t.Fatal(err)
 		}
+		payer := readManifest(t, s.outDir()).Run
 		lost := os.Remove(filepath.Join(s.outDir(), "part-00000.parquet"))
 		if c.loseState {
 			lost = errors.Join(lost, os.RemoveAll(filepath.Join(s.stateDir(), "answers")))
@@ -141,6 +146,9 @@ func TestSeveralCountOn(t *testing.T) {
 		m, r := readManifest(t, s.outDir()), s.readReport(t)
 		if *m.CreditsTotal != c.total || r.Total.Budget.Credits != c.spent {
 			t.Errorf("%s: %d credits in the manifest, %d against the budget; want %d and %d", c.name, *m.CreditsTotal, r.Total.Budget.Credits, c.total, c.spent)
+		}
+		if same := m.Run == payer; same == c.loseState {
+			t.Errorf("%s: the repair counts as the same run: %v", c.name, same)
 		}
 	}
 }

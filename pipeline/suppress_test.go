@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
@@ -87,6 +88,49 @@ func TestFoundOverRestarts(t *testing.T) {
 	}
 	if strings.Contains(fmt.Sprint(content(t, s.outDir())), "raw_line") {
 		t.Error("raw lines are kept although somebody on the list may be in them")
+	}
+}
+
+// withoutFound is the storage of a journal that cannot keep what a part has come upon.
+type withoutFound struct{ journal.Storage }
+
+var errNotKept = errors.New("the disk is full")
+
+func (w withoutFound) Put(name string, data []byte) error {
+	if strings.HasPrefix(name, "found") {
+		return errNotKept
+	}
+	return w.Storage.Put(name, data)
+}
+
+// TestFoundBeforeItsPart: no part is recorded before what it has come upon is kept, so the same run
+// again goes on.
+func TestFoundBeforeItsPart(t *testing.T) {
+	s := five(t, t.TempDir())
+	s.suppress = listOf(t, drop(3))
+	var told []suppression.Found
+	do := func(wrap func(journal.Storage) journal.Storage) error {
+		return s.open(t.Context(), func(run *job.Run) error {
+			run.Journal = func(out string) (journal.Storage, error) {
+				folder, err := journal.NewFolder(s.stateDir(), out)
+				return wrap(folder), err
+			}
+			run.ReportSuppressed = func(found suppression.Found) error { told = append(told, found); return nil }
+			_, err := pipeline.Do(t.Context(), run)
+			return err
+		})
+	}
+	if err := do(func(s journal.Storage) journal.Storage { return withoutFound{s} }); !errors.Is(err, errNotKept) {
+		t.Fatal(err)
+	}
+	if err := do(func(s journal.Storage) journal.Storage { return s }); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 1 {
+		t.Fatalf("told %d times", len(told))
+	}
+	if found, ok := told[0].Digest(drop(3)); !ok || !found {
+		t.Error("what was found is not told")
 	}
 }
 

@@ -3,13 +3,18 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // down is a service that gives no answer.
@@ -51,6 +56,39 @@ func TestFinishedUntilImproved(t *testing.T) {
 	for key, times := range timesBilled(service) {
 		if times != 1 {
 			t.Errorf("%s was billed %d times", key, times)
+		}
+	}
+}
+
+// TestUnfinishedWhileFilesChange: before a file of a finished dataset is replaced or added, it is
+// finished no more: a kill then leaves none whose files are others than its manifest lists.
+func TestUnfinishedWhileFilesChange(t *testing.T) {
+	a, _ := newAsking(t, 5, badservice.Options{Seed: 3, HonourKeys: true, Matched: 1, Credits: 1000})
+	lost := new(atomic.Int64)
+	a.remote = func(r *purchase.Remote) { r.Service, r.RetryUnknown = losing{r.Service, lost}, true }
+	lost.Store(2)
+	if _, _, err := a.run(t, t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func()
+	}{
+		{"a part is improved", func() {}},
+		{"changes are added", func() { a.changes = &job.Changes{} }},
+	} {
+		c.change()
+		looked, finished := 0, error(nil)
+		a.nights = lateNights{do: func() error { // its files are there
+			looked++
+			_, finished = os.Stat(filepath.Join(a.outDir(), sinks.SuccessName))
+			return nil
+		}}
+		if _, _, err := a.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if looked != 1 || !errors.Is(finished, os.ErrNotExist) {
+			t.Errorf("%s: looked %d times, and %s: %v", c.name, looked, sinks.SuccessName, finished)
 		}
 	}
 }

@@ -165,10 +165,37 @@ func (x *Session) publishRemains(ctx context.Context, dir string, found *remains
 		calls := found.lostCalls + max(found.unnamed[run], 0)
 		spent.ByRun[run] = spent.ByRun[run].Plus(answers.Spending{Answers: calls, Unpriced: calls})
 	}
+	if found.lostLog.AtMost != "" { // a run may have begun its first calls there
+		names, err := x.state.unfinishedNames(ctx)
+		if err != nil {
+			return err
+		}
+		for _, run := range names {
+			if _, known := spent.ByRun[run]; !known {
+				spent.ByRun[run] = answers.Spending{Answers: found.lostLog.Intents, Unpriced: found.lostLog.Intents}
+			}
+		}
+	}
 	if err := x.Answers.SetSpent(ctx, x.of, spent); err != nil {
 		return err
 	}
 	return x.seal(ctx)
+}
+
+// unfinishedNames returns the names under which unfinished runs have spent, as far as headers can be read.
+func (s *State) unfinishedNames(ctx context.Context) (names []string, err error) {
+	runs, err := s.Unfinished(ctx)
+	for _, run := range runs {
+		var header struct{ Run string }
+		err := s.readJSON(ctx, s.at.Below("runs/"+run.ID+"/"+headerName), &header)
+		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if header.Run != "" {
+			names = append(names, header.Run)
+		}
+	}
+	return names, err
 }
 
 // removeReplaced removes what was set aside, and is in no way part of the new manifest.

@@ -243,3 +243,30 @@ func TestRepairedJournal(t *testing.T) {
 		}
 	}
 }
+
+// TestRepairedFirstCalls: a run whose first calls are lost is known by its header alone, and has spent them.
+func TestRepairedFirstCalls(t *testing.T) {
+	b := newBench(t)
+	s := b.state(t, "first")
+	_, err := s.Take(t.Context(), people, inOrder(answerTo(people, "a", "{}", noon)), nil)
+	must(t, err)
+	p, err := s.Progress(t.Context(), "s3://leads/out/", false)
+	must(t, errors.Join(err, p.Put("header", []byte(`{"run":"fresh"}`)), p.Begin([]byte("{}\n")), p.Release()))
+	x, err := s.Write(t.Context(), people, filepath.Join(t.TempDir(), "copy"))
+	must(t, err)
+	_, err = x.Answers.Intent(t.Context(), question("b"), answers.Send{Run: "fresh", At: noon})
+	must(t, err)
+	x.halfMade = true // as a kill leaves it
+	must(t, x.Close(t.Context()))
+	path := pick(t, filepath.Join(b.folder(s, people), "log/*.seg"), -1)
+	must(t, os.Truncate(path, 60))
+	_, err = s.Repair(t.Context())
+	must(t, err)
+	x, err = s.Write(t.Context(), people, filepath.Join(t.TempDir(), "copy"))
+	must(t, err)
+	spent, open, err := x.Answers.SumSpent(t.Context(), "fresh")
+	if must(t, err); spent.Answers+int64(len(open)) < 1 {
+		t.Errorf("spent %+v, %d open", spent, len(open))
+	}
+	must(t, x.Close(t.Context()))
+}

@@ -9,7 +9,6 @@ package atomicfile
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/leadetl/leadetl/internal/disk"
@@ -20,17 +19,32 @@ const tempSuffix = ".tmp"
 // File is a file that is being written. It is not safe for concurrent use, and
 // no two Files may have the same path at the same time.
 type File struct {
-	*os.File
-	path string
+	disk.File
+	in    disk.Folder
+	name  string
+	size  int64 // of what Write has written
+	ended bool
 }
 
 // Create starts the file that Commit will put at path. Its folder must exist.
-func Create(path string) (*File, error) {
-	f, err := os.OpenFile(TempName(path), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+func Create(path string, perm fs.FileMode) (*File, error) {
+	return CreateIn(disk.Dir(filepath.Dir(path)), filepath.Base(path), perm)
+}
+
+// CreateIn is Create of a file in a folder.
+func CreateIn(in disk.Folder, name string, perm fs.FileMode) (*File, error) {
+	f, err := in.Create(TempName(name), perm)
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f, path: path}, nil
+	return &File{File: f, in: in, name: name}, nil
+}
+
+// Write adds to the end of what it has written before.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.WriteAt(p, f.size)
+	f.size += int64(n)
+	return n, err
 }
 
 // TempName is the name a file carries until it is committed: hidden, so that
@@ -53,26 +67,24 @@ func FinalName(temp string) string { return temp[1 : len(temp)-len(tempSuffix)] 
 // fsync of the folder, fails, the new file already has the name. After a power
 // cut either file may be there; it is complete in any case.
 func (f *File) Commit() error {
-	return commit(disk.Dir(filepath.Dir(f.path)), f.File, filepath.Base(f.path))
-}
-
-func commit(in disk.Folder, f disk.File, name string) error {
+	f.ended = true
 	err := errors.Join(f.Sync(), f.Close())
 	if err == nil {
-		err = in.Rename(TempName(name), name)
+		err = f.in.Rename(TempName(f.name), f.name)
 	}
 	if err != nil {
-		return errors.Join(err, in.Remove(TempName(name)))
+		return errors.Join(err, f.in.Remove(TempName(f.name)))
 	}
-	return in.Sync()
+	return f.in.Sync()
 }
 
-// Abort deletes the file. After Commit it does nothing.
+// Abort deletes the file. After Commit or Abort it does nothing.
 func (f *File) Abort() error {
-	if err := f.Close(); errors.Is(err, fs.ErrClosed) {
+	if f.ended {
 		return nil
 	}
-	return os.Remove(f.Name())
+	f.ended = true
+	return errors.Join(f.Close(), f.in.Remove(TempName(f.name)))
 }
 
 // Write puts data at path in one durable step.
@@ -82,12 +94,12 @@ func Write(path string, data []byte) error {
 
 // WriteIn is Write of a file in a folder.
 func WriteIn(in disk.Folder, name string, data []byte) error {
-	f, err := in.Create(TempName(name), 0o644)
+	f, err := CreateIn(in, name, 0o644)
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(data, 0); err != nil {
-		return errors.Join(err, f.Close(), in.Remove(TempName(name)))
+	if _, err := f.Write(data); err != nil {
+		return errors.Join(err, f.Abort())
 	}
-	return commit(in, f, name)
+	return f.Commit()
 }

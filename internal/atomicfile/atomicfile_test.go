@@ -18,11 +18,11 @@ func TestCommitReplacesWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	f, err := atomicfile.Create(path)
+	f, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("new"); err != nil {
+	if _, err := f.Write([]byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	wantContent(t, path, "old")
@@ -43,11 +43,11 @@ func TestAbortLeavesOld(t *testing.T) {
 	if err := atomicfile.Write(path, []byte("old")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := atomicfile.Create(path)
+	f, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("half"); err != nil {
+	if _, err := f.Write([]byte("half")); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Abort(); err != nil {

@@ -1,15 +1,21 @@
 package directio
 
 import (
-	"os"
+	"errors"
+	"io"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // bypassCache sets whether writes to a file go past the page cache. Many file
 // systems cannot do that: EINVAL.
-func bypassCache(file *os.File, bypass bool) error {
-	raw, err := file.SyscallConn()
+func bypassCache(file io.WriterAt, bypass bool) error {
+	of, is := file.(syscall.Conn)
+	if !is {
+		return errors.ErrUnsupported
+	}
+	raw, err := of.SyscallConn()
 	if err != nil {
 		return err
 	}

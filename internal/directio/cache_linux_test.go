@@ -75,6 +75,7 @@ func TestRefusedWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := NewLarge(file, sum)
+		w.at = 1
 		if err := writeInPieces(w, want[1:], 1000); err != nil {
 			t.Errorf("%s: %v", on, err)
 		}

@@ -4,8 +4,8 @@ package directio
 
 import (
 	"errors"
-	"os"
+	"io"
 )
 
 // bypassCache is for Linux alone.
-func bypassCache(*os.File, bool) error { return errors.ErrUnsupported }
+func bypassCache(io.WriterAt, bool) error { return errors.ErrUnsupported }

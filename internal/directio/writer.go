@@ -13,7 +13,7 @@ package directio
 import (
 	"errors"
 	"hash"
-	"os"
+	"io"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -35,12 +35,13 @@ const (
 )
 
 // Writer writes a new file through buffers. One goroutine calls it. Flush or Stop ends
-// it. The caller closes the file.
+// it. The caller closes the file. A file without a descriptor is written as it allows.
 //
 // Nothing is durable before an fsync, also past the page cache: the size of the
 // file is in memory then, and its bytes may be in the cache of the disk.
 type Writer struct {
-	file   *os.File
+	file   io.WriterAt
+	at     int64 // where the next buffer is written
 	sum    hash.Hash
 	large  bool
 	direct bool // the file is written past the page cache
@@ -59,14 +60,14 @@ type Writer struct {
 // NewLarge returns a Writer for an empty file that may be large. While the caller fills
 // a buffer, others are hashed and written. What does not fill a buffer, such as a whole
 // small file, is written through the page cache. sum gets all bytes.
-func NewLarge(file *os.File, sum hash.Hash) *Writer {
+func NewLarge(file io.WriterAt, sum hash.Hash) *Writer {
 	return &Writer{file: file, sum: sum, large: true}
 }
 
 // NewSmall returns a Writer for an empty file that is small, or one of many. It
 // takes little memory, and writes through the page cache. sum gets all bytes; it
 // may be nil.
-func NewSmall(file *os.File, sum hash.Hash) *Writer { return &Writer{file: file, sum: sum} }
+func NewSmall(file io.WriterAt, sum hash.Hash) *Writer { return &Writer{file: file, sum: sum} }
 
 // Write adds bytes to the file. An error of the file may be returned by a later
 // call.
@@ -155,12 +156,13 @@ func (w *Writer) writeHashed(p []byte) {
 	if w.failed() != nil {
 		return
 	}
-	n, err := w.file.Write(p)
+	n, err := w.file.WriteAt(p, w.at)
 	if w.direct && errors.Is(err, syscall.EINVAL) {
 		if err = w.useCache(); err == nil {
-			_, err = w.file.Write(p[n:])
+			_, err = w.file.WriteAt(p[n:], w.at+int64(n))
 		}
 	}
+	w.at += int64(len(p))
 	w.fail(err)
 }
 

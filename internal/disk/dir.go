@@ -5,6 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/lease"
 )
 
 // Dir is the Folder at a path of the file system.
@@ -12,25 +16,82 @@ type Dir string
 
 var _ Folder = Dir("")
 
-// Make is that of Folder. It also syncs the folder above one that is there: the process that
-// made it may have been killed before it did.
-func (d Dir) Make() error {
-	if _, err := MakeFolders(string(d), 0o700); err != nil {
-		return err
+// At is the Folder at a path of the file system.
+func At(path string) Folder { return Dir(path) }
+
+// In is that of Folder.
+func (d Dir) In(name string) Folder { return Dir(d.Path(name)) }
+
+// Above is that of Folder. It follows links.
+func (d Dir) Above() (Folder, error) {
+	path, err := filepath.Abs(string(d))
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
 	}
-	return Dir(filepath.Dir(string(d))).Sync()
+	above := filepath.Dir(path)
+	if err != nil || above == path {
+		return nil, err
+	}
+	return Dir(above), nil
+}
+
+// Make is that of Folder. It also syncs the folder above one that is there: the process that
+// made it may have been killed before it did. A process that may not list that folder did not
+// make this one.
+func (d Dir) Make(perm fs.FileMode) (Made, error) { return d.make(perm, Dir.Sync) }
+
+func (d Dir) make(perm fs.FileMode, sync func(Dir) error) (Made, error) {
+	made := d.missing()
+	err := os.MkdirAll(string(d), perm)
+	for _, folder := range slices.Backward(made) {
+		if err == nil {
+			err = sync(folder.(Dir).parent())
+		}
+	}
+	if err == nil && len(made) == 0 {
+		if err = sync(d.parent()); errors.Is(err, fs.ErrPermission) {
+			err = nil
+		}
+	}
+	if err != nil {
+		made.RemoveEmpty()
+		return nil, err
+	}
+	return made, nil
+}
+
+// missing lists the folder and those above it that do not exist.
+func (d Dir) missing() (folders Made) {
+	for {
+		if _, err := os.Lstat(string(d)); !errors.Is(err, fs.ErrNotExist) {
+			return folders
+		}
+		folders = append(folders, d)
+		d = d.parent()
+	}
+}
+
+func (d Dir) parent() Dir { return Dir(filepath.Dir(string(d))) }
+
+// Lock is that of Folder.
+func (d Dir) Lock() (lease.Lease, error) {
+	lock, err := filelock.Folder(string(d))
+	if err != nil {
+		return nil, err
+	}
+	return lock, nil
 }
 
 // Create is that of Folder.
 func (d Dir) Create(name string, perm fs.FileMode) (File, error) {
-	return d.open(name, os.O_CREATE|os.O_TRUNC, perm)
+	return d.open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, perm)
 }
 
 // Open is that of Folder.
-func (d Dir) Open(name string) (File, error) { return d.open(name, 0, 0) }
+func (d Dir) Open(name string) (File, error) { return d.open(name, os.O_RDONLY, 0) }
 
 func (d Dir) open(name string, flags int, perm fs.FileMode) (File, error) {
-	f, err := os.OpenFile(d.Path(name), os.O_WRONLY|flags, perm)
+	f, err := os.OpenFile(d.Path(name), flags, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +101,11 @@ func (d Dir) open(name string, flags int, perm fs.FileMode) (File, error) {
 // ReadFile is that of Folder.
 func (d Dir) ReadFile(name string) ([]byte, error) { return os.ReadFile(d.Path(name)) }
 
-// Names is that of Folder.
-func (d Dir) Names() (names []string, err error) {
-	files, err := os.ReadDir(string(d))
-	for _, f := range files {
-		names = append(names, f.Name())
-	}
-	return names, err
-}
+// ReadDir is that of Folder.
+func (d Dir) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(d.Path(name)) }
+
+// Stat is that of Folder.
+func (d Dir) Stat(name string) (fs.FileInfo, error) { return os.Stat(d.Path(name)) }
 
 // Rename is that of Folder.
 func (d Dir) Rename(from, to string) error { return os.Rename(d.Path(from), d.Path(to)) }
@@ -68,4 +126,4 @@ func (d Dir) Sync() error {
 }
 
 // Path is that of Folder.
-func (d Dir) Path(name string) string { return filepath.Join(string(d), name) }
+func (d Dir) Path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }

@@ -1,6 +1,7 @@
 package worldtest
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -19,10 +20,16 @@ const blockSize = 512
 
 // Disk is a folder on a disk, a disk.Folder. It is safe from many goroutines.
 type Disk struct {
+	*tree
+	folder string // from the root of the disk; "" is the root
+}
+
+// tree is what all folders of a disk share.
+type tree struct {
 	world *World
-	// Name tells the folder from others of its world.
+	// Name tells the disk from others of its world, and begins its paths.
 	Name string
-	// Missing says that the folder is not there until Make.
+	// Missing says that the root is not there until Make.
 	Missing bool
 	// Failing is the probability that a write or a sync fails.
 	Failing float64
@@ -30,183 +37,133 @@ type Disk struct {
 	Slow time.Duration
 
 	mu      sync.Mutex
-	names   map[string]*file // as programs see them
-	durable map[string]*file // as they were at the last Sync of the folder
+	names   map[string]*file // from the root, as programs see them
+	durable map[string]*file // as they were at the last Sync of their folders
+	locks   map[string]*lock // of folders
 	made    int
+	changed time.Time // when a file was changed last
 }
 
-// file is what programs read, and what survives a crash for sure.
+// file is what programs read, and what survives a crash for sure. A folder is one without content.
 type file struct {
-	number     int
-	text, disk []byte
-	unsynced   map[int]bool // blocks that the next sync writes
-	doubtful   map[int]bool // blocks that a failed sync left: no later sync writes them
+	number          int
+	folder          bool
+	text, disk      []byte
+	changed, synced time.Time    // when the text was changed, and that on the disk
+	unsynced        map[int]bool // blocks that the next sync writes
+	doubtful        map[int]bool // blocks that a failed sync left: no later sync writes them
 }
 
 // NewDisk makes an empty disk of a world.
 func NewDisk(w *World) *Disk {
-	return &Disk{world: w, names: map[string]*file{}, durable: map[string]*file{}}
-}
-
-var _ disk.Folder = (*Disk)(nil)
-
-// Make is that of disk.Folder.
-func (d *Disk) Make() error {
-	if err := d.operate("make folder"); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.Missing {
-		d.Missing = false
-		clear(d.durable) // that the folder was removed is durable with its successor
-	}
-	return nil
+	return &Disk{tree: &tree{world: w, names: map[string]*file{}, durable: map[string]*file{}, locks: map[string]*lock{}}}
 }
 
 // Create is that of disk.Folder.
 func (d *Disk) Create(name string, _ fs.FileMode) (disk.File, error) {
+	name = d.name(name)
 	if err := d.operate("create " + name); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.Missing {
-		return nil, fs.ErrNotExist
+	if err := d.has(name); err != nil {
+		return nil, err
+	}
+	if d.isFolder(name) {
+		return nil, d.failed(name, syscall.EISDIR)
 	}
 	f := d.file(name)
 	f.truncate(0)
-	return handle{d, f, name}, nil
-}
-
-// Open is that of disk.Folder.
-func (d *Disk) Open(name string) (disk.File, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f, err := d.existing(name)
-	if err != nil {
-		return nil, err
-	}
-	return handle{d, f, name}, nil
-}
-
-// existing is the file of a name that is there. The caller holds the lock.
-func (d *Disk) existing(name string) (*file, error) {
-	if err := d.world.Alive(); err != nil {
-		return nil, err
-	}
-	if f := d.names[name]; f != nil {
-		return f, nil
-	}
-	return nil, fs.ErrNotExist
+	f.changed = d.now()
+	return d.handle(f, name), nil
 }
 
 // file is the file of a name, which it makes if there is none.
-func (d *Disk) file(name string) *file {
-	f := d.names[name]
+func (t *tree) file(name string) *file {
+	f := t.names[name]
 	if f == nil {
-		d.made++
-		f = &file{number: d.made, unsynced: map[int]bool{}, doubtful: map[int]bool{}}
-		d.names[name] = f
+		t.made++
+		f = &file{number: t.made, unsynced: map[int]bool{}, doubtful: map[int]bool{}}
+		t.names[name] = f
 	}
 	return f
 }
 
-// ReadFile is that of disk.Folder.
-func (d *Disk) ReadFile(name string) ([]byte, error) {
+// now is the time of a change: that of no other one. The caller holds the lock.
+func (t *tree) now() time.Time {
+	now := time.Now().Round(0)
+	if !now.After(t.changed) {
+		now = t.changed.Add(1)
+	}
+	t.changed = now
+	return now
+}
+
+// Open is that of disk.Folder.
+func (d *Disk) Open(name string) (disk.File, error) {
+	name = d.name(name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f, err := d.existing(name)
 	if err != nil {
 		return nil, err
 	}
+	return d.handle(f, name), nil
+}
+
+// ReadFile is that of disk.Folder.
+func (d *Disk) ReadFile(name string) ([]byte, error) {
+	name = d.name(name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.existing(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.folder:
+		return nil, d.failed(name, syscall.EISDIR)
+	}
 	return slices.Clone(f.text), nil
 }
 
-// Names is that of disk.Folder.
-func (d *Disk) Names() ([]string, error) {
-	if err := d.world.Alive(); err != nil {
+// Stat is that of disk.Folder.
+func (d *Disk) Stat(name string) (fs.FileInfo, error) {
+	name = d.name(name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f, err := d.existing(name)
+	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.Missing {
-		return nil, fs.ErrNotExist
-	}
-	return slices.Sorted(maps.Keys(d.names)), nil
-}
-
-// Remove is that of disk.Folder.
-func (d *Disk) Remove(name string) error {
-	if err := d.operate("remove " + name); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.names[name] == nil {
-		return fs.ErrNotExist
-	}
-	delete(d.names, name)
-	return nil
+	return f.info(name), nil
 }
 
 // Rename is that of disk.Folder.
 func (d *Disk) Rename(from, to string) error {
+	from, to = d.name(from), d.name(to)
 	if err := d.operate("rename " + from); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.names[from] == nil {
-		return fs.ErrNotExist
-	}
-	d.names[to] = d.names[from]
-	delete(d.names, from)
-	return nil
-}
-
-// RemoveAll is that of disk.Folder. A crash may come between two of its files.
-func (d *Disk) RemoveAll() error {
-	names, err := d.Names()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	f, err := d.existing(from)
+	if err == nil {
+		err = d.has(to)
 	}
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := d.Remove(name); err != nil {
-			return err
-		}
+	if f.folder || d.isFolder(to) {
+		return d.failed(from, syscall.EISDIR)
 	}
-	if err := d.operate("remove folder"); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.Missing = true
-	return nil
-}
-
-// Path is that of disk.Folder.
-func (d *Disk) Path(name string) string { return path.Join(d.Name, name) }
-
-// Sync is that of disk.Folder.
-func (d *Disk) Sync() error {
-	if err := d.operate("sync folder"); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.Missing {
-		return fs.ErrNotExist
-	}
-	d.durable = maps.Clone(d.names)
+	d.names[to] = f
+	delete(d.names, from)
 	return nil
 }
 
 // operate makes a step that may fail, and takes its time.
-func (d *Disk) operate(what string) error {
+func (d *tree) operate(what string) error {
 	at, _, err := d.world.step(what)
 	if err != nil {
 		return err
@@ -243,6 +200,12 @@ func (d *Disk) Restart(powerCut bool) {
 		}
 	}
 	maps.DeleteFunc(is, func(_ string, f *file) bool { return f == nil })
+	for _, name := range slices.Sorted(maps.Keys(is)) { // folders come before what is in them
+		if in := above(name); in != "" && (is[in] == nil || !is[in].folder) {
+			delete(is, name)
+		}
+	}
+	clear(d.locks)
 	for _, f := range is {
 		if powerCut {
 			f.restart(func(block int) bool { return !lost("block", f.number, block) })
@@ -253,7 +216,7 @@ func (d *Disk) Restart(powerCut bool) {
 
 // renamed is the name that the durable file of a name was given since, or else the name: both are
 // one change of the folder.
-func (d *Disk) renamed(name string) string {
+func (d *tree) renamed(name string) string {
 	for to, f := range d.names {
 		if d.names[name] == nil && f == d.durable[name] {
 			return to
@@ -264,12 +227,41 @@ func (d *Disk) renamed(name string) string {
 
 // handle is an open file.
 type handle struct {
-	disk *Disk
+	disk *tree
 	file *file
 	name string
+	read *int64 // where the next Read begins
 }
 
 var _ disk.File = handle{}
+
+func (t *tree) handle(f *file, name string) handle { return handle{t, f, name, new(int64)} }
+
+// Stat is that of fs.File.
+func (h handle) Stat() (fs.FileInfo, error) {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	return h.file.info(h.name), h.disk.world.Alive()
+}
+
+// Read is that of fs.File.
+func (h handle) Read(p []byte) (int, error) {
+	n, err := h.ReadAt(p, *h.read)
+	if *h.read += int64(n); n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt is that of io.ReaderAt.
+func (h handle) ReadAt(p []byte, at int64) (n int, err error) {
+	if err := h.disk.world.Alive(); err != nil {
+		return 0, err
+	}
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	return bytes.NewReader(h.file.text).ReadAt(p, at)
+}
 
 // WriteAt writes to memory. If it fails, the disk is full, and a part is written.
 func (h handle) WriteAt(p []byte, at int64) (int, error) {
@@ -284,6 +276,7 @@ func (h handle) WriteAt(p []byte, at int64) (int, error) {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
 	h.file.write(p[:fits], int(at))
+	h.file.changed = h.disk.now()
 	return fits, err
 }
 
@@ -295,6 +288,7 @@ func (h handle) Truncate(size int64) error {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
 	h.file.truncate(int(size))
+	h.file.changed = h.disk.now()
 	return nil
 }
 
@@ -341,6 +335,7 @@ func (f *file) sync() {
 	}
 	clear(f.unsynced)
 	f.resize(len(f.text))
+	f.synced = f.changed
 }
 
 // store writes a block to the disk.
@@ -369,5 +364,34 @@ func (f *file) restart(stays func(block int) bool) {
 		}
 		clear(blocks)
 	}
-	f.text = slices.Clone(f.disk)
+	if !stays(-2) {
+		f.changed = f.synced
+	}
+	f.text, f.synced = slices.Clone(f.disk), f.changed
+}
+
+// info is what Stat says of the file.
+func (f *file) info(name string) fs.FileInfo {
+	return info{f.folder, path.Base(name), int64(len(f.text)), f.changed}
+}
+
+type info struct {
+	folder  bool
+	name    string
+	size    int64
+	changed time.Time
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) ModTime() time.Time { return i.changed }
+func (i info) IsDir() bool        { return i.folder }
+func (i info) Sys() any           { return nil }
+
+// Mode is that of a file for its owner alone.
+func (i info) Mode() fs.FileMode {
+	if i.folder {
+		return fs.ModeDir | 0o700
+	}
+	return 0o600
 }

@@ -3,8 +3,8 @@ package worldtest
 import (
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,13 +26,13 @@ func (d *Disk) Mount(dir string) (free func(), err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if text, read := os.ReadFile(filepath.Join(dir, e.Name())); read == nil {
-			f := d.file(e.Name())
+			f := d.file(d.name(e.Name()))
 			f.text, f.disk = text, slices.Clone(text)
+			d.durable[d.name(e.Name())] = f
 		} else {
 			err = errors.Join(err, read)
 		}
 	}
-	d.durable = maps.Clone(d.names)
 	mounts.Lock()
 	defer mounts.Unlock()
 	mounts.disks[dir+"/"] = d
@@ -51,7 +51,9 @@ func (d *Disk) Remount(dir string, powerCut bool) error {
 		err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 	}
 	for name, f := range d.names {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), f.text, 0o600))
+		if above(name) == d.folder && !f.folder {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, path.Base(name)), f.text, 0o600))
+		}
 	}
 	return err
 }
@@ -73,6 +75,7 @@ type openFile struct {
 
 // open opens a file, which it makes if there is none.
 func (d *Disk) open(name string) (handle, error) {
+	name = d.name(name)
 	d.mu.Lock()
 	f := d.names[name]
 	d.mu.Unlock()
@@ -84,7 +87,7 @@ func (d *Disk) open(name string) (handle, error) {
 		defer d.mu.Unlock()
 		f = d.file(name)
 	}
-	return handle{d, f, name}, d.world.Alive()
+	return d.handle(f, name), d.world.Alive()
 }
 
 // find returns the disk of a path and the name there; nil for another file.

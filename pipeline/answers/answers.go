@@ -128,7 +128,7 @@ func Open(dir string, o Options) (*Store, error) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 		}
-	} else if _, err := disk.MakeFolders(dir, 0o700); err != nil {
+	} else if _, err := disk.Dir(dir).Make(0o700); err != nil {
 		return nil, err
 	}
 	s, err := openDatabase(dir, path, o)

@@ -322,7 +322,7 @@ func missingLog(dir disk.Folder, number int64) error {
 
 // logsIn returns the numbers of the log files in a folder, in order.
 func logsIn(dir disk.Folder) (numbers []int64, err error) {
-	names, err := dir.Names()
+	names, err := disk.Names(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -89,7 +89,8 @@ func (f *Folder) make() error {
 			return err
 		}
 	}
-	return f.In.Make()
+	_, err := f.In.Make(0o700)
+	return err
 }
 
 // Append is Storage's.
@@ -124,7 +125,7 @@ func (f *Folder) Get(name string) ([]byte, error) {
 
 // Drop is Storage's.
 func (f *Folder) Drop(prefix, keep string) error {
-	names, err := f.In.Names()
+	names, err := disk.Names(f.In)
 	errs := []error{err}
 	for _, name := range names {
 		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, keep) {

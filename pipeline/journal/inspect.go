@@ -29,7 +29,7 @@ type Inspection struct {
 
 // Inspect reads all of a folder, and changes nothing.
 func (f *Folder) Inspect() (found Inspection, err error) {
-	names, err := f.In.Names()
+	names, err := disk.Names(f.In)
 	if err != nil {
 		return found, err
 	}
@@ -172,7 +172,7 @@ type NightsFound struct {
 // InspectNights reads all lists of finished datasets in a state folder.
 func InspectNights(stateDir string) (found NightsFound, err error) {
 	in := disk.Dir(filepath.Join(stateDir, nightsFolder))
-	names, err := in.Names()
+	names, err := disk.Names(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil
 	}

@@ -168,7 +168,7 @@ func (f NightFile) Get() ([]byte, error) {
 // Update is NightStorage's. It waits for other processes that do the same.
 func (f NightFile) Update(change func(data []byte) ([]byte, error)) (err error) {
 	dir := filepath.Dir(f.path)
-	if err := disk.Dir(dir).Make(); err != nil {
+	if _, err := disk.Dir(dir).Make(0o700); err != nil {
 		return err
 	}
 	lock, err := filelock.Folder(dir)

@@ -15,14 +15,14 @@ func StateMark(stateDir string) format.Mark {
 	root, m := disk.Dir(stateDir), answers.StateMark(stateDir)
 	m.Get = func() ([]byte, error) { return root.ReadFile(format.MarkName) }
 	m.Put = func(text []byte) error {
-		if err := root.Make(); err != nil {
+		if _, err := root.Make(0o700); err != nil {
 			return err
 		}
 		return atomicfile.WriteIn(root, format.MarkName, text)
 	}
 	m.Holds = func() (bool, error) {
 		for _, name := range answers.MarkedFolders {
-			names, err := disk.Dir(root.Path(name)).Names()
+			names, err := disk.Names(root.In(name))
 			if len(names) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return len(names) > 0, err
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -112,7 +113,7 @@ func (h *history) importFile(ctx context.Context, file string) (taken answers.Ta
 
 // copyTo copies the folder, with the files of its log.
 func (h *history) copyTo(dir string) error {
-	names, err := h.disk.Names()
+	names, err := disk.Names(h.disk)
 	err = errors.Join(err, os.CopyFS(dir, os.DirFS(h.dir)))
 	for _, name := range names {
 		text, read := h.disk.ReadFile(name)

@@ -34,7 +34,7 @@ func (n nights) Update(change func(data []byte) ([]byte, error)) error {
 		data, err = change(data)
 	}
 	if err == nil && data != nil {
-		err = n.in.Make()
+		_, err = n.in.Make(0o700)
 	}
 	if err != nil || data == nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -60,7 +61,7 @@ func (h *history) show(ctx context.Context, rested bool) {
 // openContents opens the store for reading, with the logs that a process may have left. A look reads
 // them beside the database.
 func (h *history) openContents(ctx context.Context) (*answers.Contents, error) {
-	names, err := h.disk.Names()
+	names, err := disk.Names(h.disk)
 	for _, name := range names {
 		text, read := h.disk.ReadFile(name)
 		path := filepath.Join(h.dir, name)

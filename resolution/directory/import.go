@@ -38,7 +38,7 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	if files == (Files{}) {
 		return report, fmt.Errorf("%w: no file to import", resolution.ErrInvalid)
 	}
-	made, err := disk.MakeFolders(dir, 0o755)
+	made, err := disk.Dir(dir).Make(0o755)
 	if err != nil {
 		return report, err
 	}

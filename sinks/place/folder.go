@@ -29,7 +29,7 @@ import (
 // folder is a local folder.
 type folder struct {
 	dir  string
-	made disk.NewFolders
+	made disk.Made
 	lock *filelock.Lock // nil for a reader
 	// below is held while folders are made or removed, so that none is removed
 	// between its making and its first file.
@@ -43,7 +43,7 @@ func openFolder(dir string) (*folder, error) {
 	if err := checkLocal(dir); err != nil {
 		return nil, err
 	}
-	made, err := disk.MakeFolders(dir, 0o755)
+	made, err := disk.Dir(dir).Make(0o755)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (f *folder) removeEmpty(name string) error {
 func (f *folder) Create(name string) (Unfinished, error) {
 	folder := path.Dir(name)
 	if folder == "." {
-		file, err := atomicfile.Create(f.Path(name))
+		file, err := atomicfile.Create(f.Path(name), 0o644)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func (f *folder) Create(name string) (Unfinished, error) {
 	if err := f.makeFolder(folder); err != nil {
 		return nil, err
 	}
-	file, err := atomicfile.Create(f.Path(name))
+	file, err := atomicfile.Create(f.Path(name), 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ type folderFile struct {
 
 // newFolderFile takes the checksum of the file while it is written. Where Sum takes it
 // faster, the file stays in the page cache until then.
-func newFolderFile(file *atomicfile.File, newWriter func(*os.File, hash.Hash) *directio.Writer) *folderFile {
+func newFolderFile(file *atomicfile.File, newWriter func(io.WriterAt, hash.Hash) *directio.Writer) *folderFile {
 	if sumTogether {
 		return &folderFile{Writer: directio.NewSmall(file.File, nil), file: file}
 	}

@@ -81,12 +81,9 @@ func exported(ctx context.Context, from source, f answers.Filter) iter.Seq2[answ
 }
 
 func exportFile(path string, lines iter.Seq2[answers.Line, error]) error {
-	file, err := atomicfile.Create(path)
+	file, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--out: %w", err))
-	}
-	if err := file.Chmod(0o600); err != nil {
-		return errors.Join(err, file.Abort())
 	}
 	if err := answers.Export(file, lines); err != nil {
 		return errors.Join(err, file.Abort())

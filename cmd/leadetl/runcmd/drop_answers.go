@@ -159,7 +159,7 @@ func (d *dropAnswers) answer(ctx context.Context, list dropList, found suppressi
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	to, err := atomicfile.Create(filepath.Join(d.folder, list.name))
+	to, err := atomicfile.Create(filepath.Join(d.folder, list.name), 0o644)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func writeFile(path string, data []byte) (err error) {
 	if there, err := os.Lstat(path); err == nil && !there.Mode().IsRegular() {
 		return os.WriteFile(path, data, 0o666)
 	}
-	file, err := atomicfile.Create(path)
+	file, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -222,7 +223,7 @@ func (h *history) checkLeft() {
 			}
 		}
 	}
-	if names, _ := s.progress.Names(); len(names) > 0 {
+	if names, _ := disk.Names(s.progress); len(names) > 0 {
 		s.wrongly("the progress has %q", names)
 	}
 }

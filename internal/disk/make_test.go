@@ -27,7 +27,7 @@ func TestRemoveEmptyLeavesWhatWasThereOrIsUsed(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(root, c.before), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			made, err := MakeFolders(filepath.Join(root, "a/b/c"), 0o755)
+			made, err := Dir(filepath.Join(root, "a/b/c")).Make(0o755)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,13 +47,13 @@ func TestRemoveEmptyLeavesWhatWasThereOrIsUsed(t *testing.T) {
 	}
 }
 
-func TestMakeFoldersThatFailsLeavesNothing(t *testing.T) {
+func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	file := filepath.Join(root, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := MakeFolders(filepath.Join(file, "a"), 0o755); err == nil {
+	if _, err := Dir(filepath.Join(file, "a")).Make(0o755); err == nil {
 		t.Error("a folder was made in a file")
 	}
 	if _, err := os.Stat(file); err != nil {
@@ -62,7 +62,7 @@ func TestMakeFoldersThatFailsLeavesNothing(t *testing.T) {
 }
 
 // A folder's entry lies in its parent: that is what must reach the disk.
-func TestMakeFoldersSyncsTheParents(t *testing.T) {
+func TestMakeSyncsTheParents(t *testing.T) {
 	broken := errors.New("broken disk")
 	for _, c := range []struct {
 		name   string
@@ -73,7 +73,7 @@ func TestMakeFoldersSyncsTheParents(t *testing.T) {
 	}{
 		{"all of them", "", "", []string{".", "a", "a/b"}, ""},
 		{"some of them", "a", "", []string{"a", "a/b"}, ""},
-		{"none of them", "a/b/c", "", nil, ""},
+		{"none of them", "a/b/c", "", []string{"a/b"}, ""},
 		{"failing", "", "a", []string{".", "a"}, "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,13 +82,13 @@ func TestMakeFoldersSyncsTheParents(t *testing.T) {
 				t.Fatal(err)
 			}
 			var synced []string
-			_, err := makeFolders(func(dir string) error {
-				synced = append(synced, dir)
-				if dir == c.fails {
+			_, err := Dir("a/b/c").make(0o755, func(dir Dir) error {
+				synced = append(synced, string(dir))
+				if string(dir) == c.fails {
 					return broken
 				}
 				return nil
-			}, "a/b/c", 0o755)
+			})
 			if !slices.Equal(synced, c.want) || errors.Is(err, broken) != (c.fails != "") {
 				t.Errorf("synced %q, want %q; %v", synced, c.want, err)
 			}
@@ -97,7 +97,7 @@ func TestMakeFoldersSyncsTheParents(t *testing.T) {
 			}
 		})
 	}
-	if made, err := MakeFolders(filepath.Join(t.TempDir(), "a/b"), 0o755); err != nil || len(made) != 2 {
+	if made, err := Dir(filepath.Join(t.TempDir(), "a/b")).Make(0o755); err != nil || len(made) != 2 {
 		t.Errorf("on a real disk: %q, %v", made, err)
 	}
 }

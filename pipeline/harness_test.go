@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
@@ -115,7 +116,7 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, input.Close()) }()
-	output, err := sinks.Open(ctx, s.outDir(), sinks.Options{Objects: s.objects, StateDir: s.stateDir()})
+	output, err := sinks.Open(ctx, s.outDir(), sinks.Options{Objects: s.objects, State: disk.Dir(s.stateDir())})
 	if err != nil {
 		return err
 	}

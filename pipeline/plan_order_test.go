@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -412,7 +413,7 @@ func TestSeveralNewKeys(t *testing.T) {
 		s.people(t, 0, people)
 		s.with(t, func() {
 			err = s.open(t.Context(), func(run *job.Run) (err error) {
-				if run.Nights, err = journal.ReadNights(journal.NewNightFile(s.stateDir(), "people"), s.outDir()); err != nil {
+				if run.Nights, err = journal.ReadNights(journal.NewNightFile(disk.Dir(s.stateDir()), "people"), s.outDir()); err != nil {
 					return err
 				}
 				run.MaxNewKeys = &most

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -112,7 +113,7 @@ func TestFoundBeforeItsPart(t *testing.T) {
 	do := func(wrap func(journal.Storage) journal.Storage) error {
 		return s.open(t.Context(), func(run *job.Run) error {
 			run.Journal = func(out string) (journal.Storage, error) {
-				folder, err := journal.NewFolder(s.stateDir(), out)
+				folder, err := journal.NewFolder(disk.Dir(s.stateDir()), out)
 				return wrap(folder), err
 			}
 			run.ReportSuppressed = func(found suppression.Found) error { told = append(told, found); return nil }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
@@ -26,7 +27,7 @@ func TestNestedDatasetsAreRefused(t *testing.T) {
 		server := s3test.Start(t, "leads")
 		s3test.Setenv(t)
 		proxy := s3test.NewProxy(t, server)
-		o := Options{Objects: objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true}), StateDir: t.TempDir()}
+		o := Options{Objects: objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true}), State: disk.Dir(t.TempDir())}
 		testNested(t, "s3://leads/", filepath.Join(server.Dir, "leads"), o)
 	})
 }

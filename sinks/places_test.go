@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -29,10 +30,10 @@ func TestPlaces(t *testing.T) {
 		server := s3test.Start(t, "leads")
 		s3test.Setenv(t)
 		proxy := s3test.NewProxy(t, server) // at its end no connection is left
-		o := Options{Objects: objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, LateFor: time.Nanosecond}), StateDir: t.TempDir()}
+		o := Options{Objects: objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, LateFor: time.Nanosecond}), State: disk.Dir(t.TempDir())}
 		testPlace(t, "s3://leads/out", filepath.Join(server.Dir, "leads/out"), o)
 		testPartedPlace(t, "s3://leads/parted", filepath.Join(server.Dir, "leads/parted"), o)
-		if left := ls(t, o.StateDir); len(left) > 0 {
+		if left := ls(t, o.State.Path(".")); len(left) > 0 {
 			t.Errorf("left under the state folder: %q", left)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 )
@@ -32,7 +33,7 @@ func TestUploadsOfAStoreThatListsNone(t *testing.T) {
 	open := func() *Dataset {
 		t.Helper()
 		store := objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, GiveUpAfter: 300 * time.Millisecond})
-		d, err := Open(t.Context(), "s3://leads/out", Options{Objects: store, StateDir: state})
+		d, err := Open(t.Context(), "s3://leads/out", Options{Objects: store, State: disk.Dir(state)})
 		if err != nil {
 			t.Fatal(err)
 		}

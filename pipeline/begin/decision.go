@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/process"
 	"github.com/leadetl/leadetl/pipeline/job"
 
@@ -211,7 +212,7 @@ func openJournal(r *job.Run, out string) (*journal.Journal, error) {
 		storage, err := r.Journal(out)
 		return journal.New(storage), err
 	}
-	folder, err := journal.NewFolder(r.StateDir, out)
+	folder, err := journal.NewFolder(disk.Dir(r.StateDir), out)
 	if err != nil {
 		return nil, err
 	}

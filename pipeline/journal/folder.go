@@ -22,15 +22,15 @@ type Folder struct {
 	log  *appendlog.Log // after Begin
 }
 
-// NewFolder names the folder of the dataset at out, in a state folder; it
+// NewFolder names the folder of the dataset at out, in the folder of a state; it
 // touches nothing.
-func NewFolder(stateDir, out string) (*Folder, error) {
+func NewFolder(state disk.Folder, out string) (*Folder, error) {
 	name, err := DatasetName(out)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(name))
-	return &Folder{In: disk.Dir(filepath.Join(stateDir, "runs", hex.EncodeToString(sum[:8]))), mark: StateMark(stateDir)}, nil
+	return &Folder{In: state.In("runs").In(hex.EncodeToString(sum[:8])), mark: StateMark(state)}, nil
 }
 
 // DatasetName is what tells a dataset from others: the URI of one on S3, else

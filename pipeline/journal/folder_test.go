@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/journal/journaltest"
 	"github.com/leadetl/leadetl/sinks"
 )
 
 func TestFolder(t *testing.T) {
-	f, err := journal.NewFolder(t.TempDir(), "out")
+	f, err := journal.NewFolder(disk.Dir(t.TempDir()), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestDatasetName(t *testing.T) {
 
 // TestUnreadableJournal: a journal that is there and cannot be read is no missing one.
 func TestUnreadableJournal(t *testing.T) {
-	f, err := journal.NewFolder(t.TempDir(), "out")
+	f, err := journal.NewFolder(disk.Dir(t.TempDir()), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestUnreadableJournal(t *testing.T) {
 
 // TestJournal: what was recorded is read. Without the journal, its header still says which run it was.
 func TestJournal(t *testing.T) {
-	f, err := journal.NewFolder(t.TempDir(), "out")
+	f, err := journal.NewFolder(disk.Dir(t.TempDir()), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestJournal(t *testing.T) {
 // TestDamagedJournal: no part is read that was not recorded, and only the last one can be missing
 // without an error.
 func TestDamagedJournal(t *testing.T) {
-	f, err := journal.NewFolder(t.TempDir(), "out")
+	f, err := journal.NewFolder(disk.Dir(t.TempDir()), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestDamagedJournal(t *testing.T) {
 // TestRepairedJournal: of a journal, the record that is damaged is lost alone.
 func TestRepairedJournal(t *testing.T) {
 	for lost := range 10 {
-		f, err := journal.NewFolder(t.TempDir(), "out")
+		f, err := journal.NewFolder(disk.Dir(t.TempDir()), "out")
 		must(t, err)
 		j := journal.New(f)
 		must(t, j.Begin(journal.Header{JobID: "job", Run: "run"}, nil))
@@ -197,7 +198,7 @@ func must(t *testing.T, errs ...error) {
 // TestJudgedOfAnotherRun: a run that takes the place of another does not go by its verdicts, and one
 // that goes on goes by its own.
 func TestJudgedOfAnotherRun(t *testing.T) {
-	f, err := journal.NewFolder(t.TempDir(), "out")
+	f, err := journal.NewFolder(disk.Dir(t.TempDir()), "out")
 	if err != nil {
 		t.Fatal(err)
 	}

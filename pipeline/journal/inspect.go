@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -169,9 +168,9 @@ type NightsFound struct {
 	files   []string
 }
 
-// InspectNights reads all lists of finished datasets in a state folder.
-func InspectNights(stateDir string) (found NightsFound, err error) {
-	in := disk.Dir(filepath.Join(stateDir, nightsFolder))
+// InspectNights reads all lists of finished datasets in the folder of a state.
+func InspectNights(state disk.Folder) (found NightsFound, err error) {
+	in := state.In(nightsFolder)
 	names, err := disk.Names(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil
@@ -181,7 +180,7 @@ func InspectNights(stateDir string) (found NightsFound, err error) {
 			continue
 		}
 		found.Files++
-		_, err := ReadNights(NightFile{in.Path(name)}, "")
+		_, err := ReadNights(NightFile{in, name}, "")
 		if errors.Is(err, appendlog.ErrDamaged) {
 			found.Damages, found.files = append(found.Damages, err), append(found.files, name)
 		} else if err != nil {
@@ -192,9 +191,9 @@ func InspectNights(stateDir string) (found NightsFound, err error) {
 }
 
 // RepairNights sets damaged lists aside, and returns their names.
-func RepairNights(stateDir string) (setAside []string, err error) {
-	found, err := InspectNights(stateDir)
-	in := disk.Dir(filepath.Join(stateDir, nightsFolder))
+func RepairNights(state disk.Folder) (setAside []string, err error) {
+	found, err := InspectNights(state)
+	in := state.In(nightsFolder)
 	for _, name := range found.files {
 		if err := in.Rename(name, name+damagedSuffix); err != nil {
 			return setAside, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -145,20 +144,24 @@ func NightsName(job string) string {
 	return nightsFolder + "/" + hex.EncodeToString(sum[:8])
 }
 
-// NightFile is a NightStorage on this disk.
-type NightFile struct{ path string }
+// NightFile is a NightStorage in a folder on a disk.
+type NightFile struct {
+	in   disk.Folder
+	name string
+}
 
-// NewNightFile names the file of a job in a state folder. It touches nothing.
-func NewNightFile(stateDir, job string) NightFile {
-	return NightFile{filepath.Join(stateDir, filepath.FromSlash(NightsName(job)))}
+// NewNightFile names the file of a job in the folder of a state. It touches nothing.
+func NewNightFile(state disk.Folder, job string) NightFile {
+	folder, name := path.Split(NightsName(job))
+	return NightFile{state.In(folder), name}
 }
 
 // String is NightStorage's.
-func (f NightFile) String() string { return f.path }
+func (f NightFile) String() string { return f.in.Path(f.name) }
 
 // Get is NightStorage's.
 func (f NightFile) Get() ([]byte, error) {
-	data, err := os.ReadFile(f.path)
+	data, err := f.in.ReadFile(f.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -167,14 +170,13 @@ func (f NightFile) Get() ([]byte, error) {
 
 // Update is NightStorage's. It waits for other processes that do the same.
 func (f NightFile) Update(change func(data []byte) ([]byte, error)) (err error) {
-	dir := filepath.Dir(f.path)
-	if _, err := disk.Dir(dir).Make(0o700); err != nil {
+	if _, err := f.in.Make(0o700); err != nil {
 		return err
 	}
-	lock, err := filelock.Folder(dir)
+	lock, err := f.in.Lock()
 	for tries := 0; errors.Is(err, filelock.ErrLocked) && tries < 500; tries++ {
 		time.Sleep(10 * time.Millisecond)
-		lock, err = filelock.Folder(dir)
+		lock, err = f.in.Lock()
 	}
 	if err != nil {
 		return err
@@ -187,5 +189,5 @@ func (f NightFile) Update(change func(data []byte) ([]byte, error)) (err error) 
 	if data, err = change(data); err != nil || data == nil {
 		return err
 	}
-	return atomicfile.Write(f.path, data)
+	return atomicfile.WriteIn(f.in, f.name, data)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 )
 
@@ -19,7 +20,7 @@ func at(minute int) time.Time { return time.Date(2026, 11, 24, 3, minute, 0, 0, 
 
 func read(t *testing.T, state, out string) *Nights {
 	t.Helper()
-	n, err := ReadNights(NewNightFile(state, "job"), out)
+	n, err := ReadNights(NewNightFile(disk.Dir(state), "job"), out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestDamagedNights(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`[{"out":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadNights(NewNightFile(state, "job"), "tuesday"); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), path) {
+	if _, err := ReadNights(NewNightFile(disk.Dir(state), "job"), "tuesday"); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), path) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := n.Finished(Night{JobID: "tuesday", CompletedAt: at(2)}); err == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-// StateMark is the mark of a state folder.
-func StateMark(stateDir string) format.Mark {
-	root, m := disk.Dir(stateDir), answers.StateMark(stateDir)
+// StateMark is the mark of a state in a folder.
+func StateMark(root disk.Folder) format.Mark {
+	m := answers.StateMark(root.Path("."))
 	m.Get = func() ([]byte, error) { return root.ReadFile(format.MarkName) }
 	m.Put = func(text []byte) error {
 		if _, err := root.Make(0o700); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -54,7 +55,7 @@ func (m *machines) state() *objectstate.State {
 func (m *machines) run(change func(*job.Run)) *job.Run {
 	m.t.Helper()
 	const out = "s3://leads/out/"
-	run := openRun(m.t, m.uris, out, 10, sinks.Options{Objects: m.store, StateDir: m.t.TempDir(), Holder: Holder(m.state(), out), Share: true})
+	run := openRun(m.t, m.uris, out, 10, sinks.Options{Objects: m.store, State: disk.Dir(m.t.TempDir()), Holder: Holder(m.state(), out), Share: true})
 	if change != nil {
 		change(run)
 	}

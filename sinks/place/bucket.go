@@ -57,7 +57,7 @@ func openBucket(ctx context.Context, uri string, o Options) (_ *bucket, err erro
 	if _, foreign, err := b.Files(); err != nil || len(foreign) > 0 || o.Look {
 		return b, err // write nothing where others have files
 	}
-	if b.work, err = openWorkFolder(o.StateDir, at.String()); err != nil {
+	if b.work, err = openWorkFolder(o.State, at.String()); err != nil {
 		return nil, err
 	}
 	take := b.store.Lock
@@ -247,12 +247,13 @@ func (b *bucket) Remove(names ...string) error {
 }
 
 func (b *bucket) Create(name string) (Unfinished, error) {
-	file, err := b.work.create(name)
+	spool := strings.ReplaceAll(name, "/", "-")
+	file, err := b.work.in.Create(spool, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.New()
-	return &upload{directio.NewSmall(file, sum), b, name, file, sum}, nil
+	return &upload{directio.NewSmall(file, sum), b, name, file, spool, sum}, nil
 }
 
 // Check uses the listing, so that one request checks a thousand parts. It asks for a file

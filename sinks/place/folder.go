@@ -10,9 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,36 +20,47 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/directio"
 	"github.com/leadetl/leadetl/internal/disk"
-	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/hashlanes"
+	"github.com/leadetl/leadetl/internal/lease"
 )
 
 // folder is a local folder.
 type folder struct {
 	dir  string
+	in   disk.Folder
 	made disk.Made
-	lock *filelock.Lock // nil for a reader
+	lock lease.Lease // nil for a reader
 	// below is held while folders are made or removed, so that none is removed
 	// between its making and its first file.
-	below sync.Mutex
+	below   sync.Mutex
+	durable map[string]bool // folders that are there also after a power cut
 }
 
 var _ Place = (*folder)(nil)
 
 // openFolder makes the folder if it is missing, and locks it.
-func openFolder(dir string) (*folder, error) {
-	if err := checkLocal(dir); err != nil {
-		return nil, err
-	}
-	made, err := disk.Dir(dir).Make(0o755)
+func openFolder(dir string, o Options) (*folder, error) {
+	f, err := readFolder(dir, o)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := filelock.Folder(dir)
-	if err != nil {
+	if f.made, err = f.in.Make(0o755); err != nil {
 		return nil, err
 	}
-	return &folder{dir: dir, made: made, lock: lock}, nil
+	f.lock, err = f.in.Lock()
+	return f, err
+}
+
+// readFolder is openFolder for a reader, which makes and locks nothing.
+func readFolder(dir string, o Options) (*folder, error) {
+	if strings.Contains(dir, "://") {
+		return nil, fmt.Errorf("%s: datasets are in local folders or on S3; name a folder or s3://bucket/prefix/", dir)
+	}
+	at := o.Disk
+	if at == nil {
+		at = disk.At
+	}
+	return &folder{dir: dir, in: at(dir), durable: map[string]bool{}}, nil
 }
 
 func (f *folder) Close() error {
@@ -63,13 +72,13 @@ func (f *folder) Close() error {
 }
 
 func (f *folder) URI() string             { return f.dir }
-func (f *folder) Path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+func (f *folder) Path(name string) string { return f.in.Path(name) }
 
 func (f *folder) Files() (own, foreign []string, err error) {
 	folders := append([]string{""}, HiddenFolders...)
 	for i := 0; i < len(folders); i++ {
 		folder := folders[i]
-		entries, err := os.ReadDir(filepath.Join(f.dir, folder))
+		entries, err := f.in.ReadDir(folder)
 		if isMissing(err) {
 			continue
 		}
@@ -97,19 +106,18 @@ func (f *folder) Files() (own, foreign []string, err error) {
 
 // Walk lists the files of the folder and its subfolders, also links and pipes.
 func (f *folder) Walk(ctx context.Context) (names []string, err error) {
-	err = filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
+	err = disk.Walk(f.in, ".", func(name string, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil || d.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(f.dir, path)
-		names = append(names, filepath.ToSlash(name))
-		return err
+		names = append(names, name)
+		return nil
 	})
 	return names, err
 }
 
 func (f *folder) Read(name string) ([]byte, error) {
-	data, err := os.ReadFile(f.Path(name))
+	data, err := f.in.ReadFile(name)
 	return data, noFolder(err)
 }
 
@@ -122,12 +130,14 @@ func noFolder(err error) error {
 	return err
 }
 
-func (f *folder) Write(name string, data []byte) error { return atomicfile.Write(f.Path(name), data) }
+func (f *folder) Write(name string, data []byte) error {
+	return atomicfile.WriteIn(f.in, name, data)
+}
 
 func (f *folder) Remove(names ...string) error {
 	folders := map[string]bool{}
 	for _, name := range names {
-		if err := os.Remove(f.Path(name)); err != nil && !isMissing(err) {
+		if err := f.in.Remove(name); err != nil && !isMissing(err) {
 			return err
 		}
 		if folder := path.Dir(name); folder != "." {
@@ -139,24 +149,25 @@ func (f *folder) Remove(names ...string) error {
 			return err
 		}
 	}
-	return disk.Dir(f.dir).Sync()
+	return f.in.Sync()
 }
 
 // removeEmpty removes a folder if it is empty.
 func (f *folder) removeEmpty(name string) error {
 	f.below.Lock()
 	defer f.below.Unlock()
-	dir := f.Path(name)
-	if err := os.Remove(dir); err == nil || isMissing(err) {
+	if err := f.in.Remove(name); err == nil || isMissing(err) {
+		delete(f.durable, name)
 		return nil
 	}
-	return disk.Dir(dir).Sync()
+	return f.in.In(name).Sync()
 }
 
 func (f *folder) Create(name string) (Unfinished, error) {
-	folder := path.Dir(name)
+	folder, base := path.Split(name)
+	folder = path.Clean(folder)
 	if folder == "." {
-		file, err := atomicfile.Create(f.Path(name), 0o644)
+		file, err := atomicfile.CreateIn(f.in, base, 0o644)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +178,7 @@ func (f *folder) Create(name string) (Unfinished, error) {
 	if err := f.makeFolder(folder); err != nil {
 		return nil, err
 	}
-	file, err := atomicfile.Create(f.Path(name), 0o644)
+	file, err := atomicfile.CreateIn(f.in.In(folder), base, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -179,19 +190,25 @@ func (f *folder) Create(name string) (Unfinished, error) {
 // makeFolder makes a folder if it is missing. On a disk that ignores case, it refuses a
 // folder with another spelling, because two files would be one.
 func (f *folder) makeFolder(name string) error {
-	err := os.Mkdir(f.Path(name), 0o755)
-	if err == nil {
-		return disk.Dir(f.dir).Sync()
+	if f.durable[name] {
+		return nil
 	}
-	if !errors.Is(err, fs.ErrExist) {
+	made, err := f.in.In(name).Make(0o755)
+	if err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(f.dir)
-	if err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
-		column, _, _ := strings.Cut(name, "=")
-		return fmt.Errorf("%s: this disk ignores case, so two values of %s have one folder; write to another disk, or partition by another column", f.dir, column)
+	if len(made) == 0 {
+		names, err := disk.Names(f.in)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(names, name) {
+			column, _, _ := strings.Cut(name, "=")
+			return fmt.Errorf("%s: this disk ignores case, so two values of %s have one folder; write to another disk, or partition by another column", f.dir, column)
+		}
 	}
-	return err
+	f.durable[name] = true
+	return nil
 }
 
 // folderFile is an unfinished file, in its folder.
@@ -237,10 +254,10 @@ func (f *folderFile) Abort() error {
 	return err
 }
 
-func modified(info os.FileInfo) time.Time { return info.ModTime().UTC() }
+func modified(info fs.FileInfo) time.Time { return info.ModTime().UTC() }
 
 func (f *folder) Check(file File) error {
-	info, err := os.Stat(f.Path(file.Name))
+	info, err := f.in.Stat(file.Name)
 	if isMissing(err) {
 		return file.missing()
 	}
@@ -250,7 +267,7 @@ func (f *folder) Check(file File) error {
 	if err != nil || modified(info).Equal(file.ModifiedAt) {
 		return err
 	}
-	content, err := os.Open(f.Path(file.Name))
+	content, err := f.in.Open(file.Name)
 	if err != nil {
 		return err
 	}
@@ -282,9 +299,9 @@ func (f *folder) Sum(ctx context.Context, files []*File) error {
 }
 
 func (f *folder) sumTogether(ctx context.Context, files []*File) error {
-	opened, readers := make([]*os.File, len(files)), make([]io.Reader, len(files))
+	opened, readers := make([]disk.File, len(files)), make([]io.Reader, len(files))
 	for i, published := range files {
-		file, err := os.Open(f.Path(published.Name))
+		file, err := f.in.Open(published.Name)
 		if isMissing(err) {
 			return published.missing()
 		}
@@ -308,7 +325,7 @@ func (f *folder) sumTogether(ctx context.Context, files []*File) error {
 }
 
 func (f *folder) Open(name string) (*OpenFile, error) {
-	file, err := os.Open(f.Path(name))
+	file, err := f.in.Open(name)
 	if err != nil {
 		return nil, noFolder(err)
 	}

@@ -7,16 +7,26 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/leadetl/leadetl/internal/worldtest"
 )
 
 // TestFolderFile writes files as CPUs of both kinds do: with a checksum taken meanwhile,
-// and with one that is left to Sum.
+// and with one that is left to Sum; on a disk, and on a simulated one.
 func TestFolderFile(t *testing.T) {
+	w := worldtest.New(1, nil)
+	w.Begin(t.Context(), 0)
+	for on, o := range map[string]Options{"disk": {}, "simulated disk": {Disk: worldtest.NewDisk(w).At}} {
+		t.Run(on, func(t *testing.T) { testFolderFile(t, o) })
+	}
+}
+
+func testFolderFile(t *testing.T, o Options) {
 	defer func(was bool) { sumTogether = was }(sumTogether)
 	for _, sumTogether = range []bool{false, true} {
 		for _, name := range []string{"part-00001.parquet", "k=v/part-00001.parquet"} {
 			for _, size := range []int{0, 1, 3_000_000} {
-				p, err := Open(t.Context(), t.TempDir(), Options{})
+				p, err := Open(t.Context(), t.TempDir(), o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +60,7 @@ func TestFolderFile(t *testing.T) {
 				if err := p.Sum(t.Context(), []*File{&f}); err != nil || f.SHA256 != sum {
 					t.Errorf("%s of %d bytes: Sum says %s, want %s, %v", name, size, f.SHA256, sum, err)
 				}
-				if got, err := os.ReadFile(p.Path(name)); string(got) != want || err != nil {
+				if got, err := p.Read(name); string(got) != want || err != nil {
 					t.Errorf("%s of %d bytes: other content, %v", name, size, err)
 				}
 				if err := p.Check(f); err != nil {

@@ -3,44 +3,28 @@ package place
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
 // Enclosing returns the closest folder above this one with a dataset, finished or not;
 // "" without one. A folder that may not be read counts as without one.
 func (f *folder) Enclosing() (string, error) {
-	dir, err := filepath.Abs(f.dir)
-	if err != nil {
-		return "", err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", err
-	}
-	for parent := filepath.Dir(dir); parent != dir; dir, parent = parent, filepath.Dir(parent) {
-		if _, err := os.Stat(filepath.Join(parent, ManifestName)); err == nil {
-			return parent, nil
+	above, err := f.in.Above()
+	for ; above != nil && err == nil; above, err = above.Above() {
+		if _, err := above.Stat(ManifestName); err == nil {
+			return above.Path("."), nil
 		}
-		parts, err := filepath.Glob(filepath.Join(escapePattern(parent), "part-*.parquet"))
-		if err != nil {
-			return "", err
-		}
-		for _, name := range parts {
-			if partName.MatchString(filepath.Base(name)) {
-				return parent, nil
-			}
+		names, _ := disk.Names(above)
+		if slices.ContainsFunc(names, partName.MatchString) {
+			return above.Path("."), nil
 		}
 	}
-	return "", nil
-}
-
-// escapePattern makes a pattern that matches only this path.
-func escapePattern(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+	return "", err
 }
 
 // insideAtMost bounds how much Inside reads of each folder, so that a wrong folder, such
@@ -52,9 +36,9 @@ const insideAtMost = 1000
 func (f *folder) Inside(names []string) (string, error) {
 	for _, name := range names {
 		found, looked := "", 0
-		err := filepath.WalkDir(f.Path(name), func(file string, d fs.DirEntry, err error) error {
-			if err == nil && d.Name() == ManifestName && filepath.Dir(file) != filepath.Clean(f.dir) {
-				found = filepath.Dir(file)
+		err := disk.Walk(f.in, name, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && path.Base(file) == ManifestName && file != ManifestName {
+				found = f.Path(path.Dir(file))
 				return fs.SkipAll
 			}
 			if looked++; looked == insideAtMost {

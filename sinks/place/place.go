@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -112,7 +111,7 @@ func (f File) checkSize(size int64) error {
 }
 
 // isUnchanged compares a file that has no checksum yet with its record.
-func (f File) isUnchanged(file *os.File) error {
+func (f File) isUnchanged(file fs.File) error {
 	info, err := file.Stat()
 	if err == nil {
 		err = f.checkSize(info.Size())
@@ -142,11 +141,14 @@ type OpenFile struct {
 	Size int64 // bytes
 }
 
-// Options are for places on S3. The zero value is enough for local folders.
+// Options say where places are. The zero value is enough for local folders.
 type Options struct {
+	// Disk returns the folder at a path. Nil is disk.At.
+	Disk    func(path string) disk.Folder
 	Objects *objects.Store // nil refuses s3:// URIs
-	// StateDir has unfinished parts, and records who holds which dataset.
-	StateDir string
+	// State is the folder of the state. It has unfinished parts for S3, and records who holds
+	// which dataset there.
+	State disk.Folder
 	// Holder is who holds the dataset on S3. Without a name it is what StateDir records.
 	Holder objects.Holder
 	// Look says that nothing will be written, so nothing is locked on S3.
@@ -162,7 +164,7 @@ func Open(ctx context.Context, uri string, o Options) (Place, error) {
 	if objects.Is(uri) {
 		return openBucket(ctx, uri, o)
 	}
-	return openFolder(uri)
+	return openFolder(uri, o)
 }
 
 // OpenToRead opens a place without locking it. A missing local folder is an error of the
@@ -172,17 +174,7 @@ func OpenToRead(ctx context.Context, uri string, o Options) (Place, error) {
 		o.Look = true
 		return openBucket(ctx, uri, o)
 	}
-	if err := checkLocal(uri); err != nil {
-		return nil, err
-	}
-	return &folder{dir: uri}, nil
-}
-
-func checkLocal(uri string) error {
-	if strings.Contains(uri, "://") {
-		return fmt.Errorf("%s: datasets are in local folders or on S3; name a folder or s3://bucket/prefix/", uri)
-	}
-	return nil
+	return readFolder(uri, o)
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

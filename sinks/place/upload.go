@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/directio"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -24,7 +24,8 @@ type upload struct {
 	*directio.Writer
 	bucket *bucket
 	name   string
-	file   *os.File
+	file   disk.File
+	spool  string // its name in the work folder; "" once it was removed
 	sum    hash.Hash
 }
 
@@ -42,18 +43,20 @@ func (u *upload) Commit() (File, error) {
 }
 
 func (u *upload) Abort() error {
-	if err := u.file.Close(); errors.Is(err, fs.ErrClosed) {
+	if u.spool == "" {
 		return nil
 	}
-	return os.Remove(u.file.Name())
+	err := errors.Join(u.file.Close(), u.bucket.work.in.Remove(u.spool))
+	u.spool = ""
+	return err
 }
 
 // workFolder is the folder, in the state folder, where files for S3 are made. One
 // process has it at a time.
 type workFolder struct {
-	dir    string
+	in     disk.Folder
 	holder string // names the folder in the lock of the dataset
-	lock   *filelock.Lock
+	lock   lease.Lease
 }
 
 const (
@@ -64,15 +67,15 @@ const (
 
 // openWorkFolder locks the work folder of a dataset, and removes what a killed run has
 // left there.
-func openWorkFolder(stateDir, uri string) (*workFolder, error) {
+func openWorkFolder(state disk.Folder, uri string) (*workFolder, error) {
 	hash := sha256.Sum256([]byte(uri))
-	w := &workFolder{dir: filepath.Join(stateDir, workFolders, hex.EncodeToString(hash[:8]))}
+	w := &workFolder{in: state.In(workFolders).In(hex.EncodeToString(hash[:8]))}
 	var err error
 	for range 3 { // its previous holder may be removing it
-		if err = os.MkdirAll(w.dir, 0o700); err != nil {
+		if _, err = w.in.Make(0o700); err != nil {
 			return nil, err
 		}
-		if w.lock, err = filelock.Folder(w.dir); !errors.Is(err, fs.ErrNotExist) {
+		if w.lock, err = w.in.Lock(); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
@@ -89,35 +92,31 @@ func openWorkFolder(stateDir, uri string) (*workFolder, error) {
 }
 
 func (w *workFolder) begin() error {
-	entries, err := os.ReadDir(w.dir)
+	names, err := disk.Names(w.in)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() != holderName && !strings.HasPrefix(e.Name(), uploadRecord) && !strings.HasSuffix(e.Name(), damagedSuffix) {
-			if err := os.Remove(filepath.Join(w.dir, e.Name())); err != nil {
+	for _, name := range names {
+		if name != holderName && !strings.HasPrefix(name, uploadRecord) && !strings.HasSuffix(name, damagedSuffix) {
+			if err := w.in.Remove(name); err != nil {
 				return err
 			}
 		}
 	}
-	holder, err := readSealed(filepath.Join(w.dir, holderName))
+	holder, err := readSealed(w.in, holderName)
 	if w.holder = string(holder); err == nil && w.holder != "" || errors.Is(err, appendlog.ErrDamaged) {
 		return err
 	}
 	w.holder = uuid.NewString()
-	return writeSealed(filepath.Join(w.dir, holderName), []byte(w.holder))
-}
-
-func (w *workFolder) create(name string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(w.dir, strings.ReplaceAll(name, "/", "-")), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	return writeSealed(w.in, holderName, []byte(w.holder))
 }
 
 // close releases the folder. It is removed, unless the lock of the dataset still names
 // it.
 func (w *workFolder) close(unused bool) error {
 	if unused {
-		_ = os.Remove(filepath.Join(w.dir, holderName)) // a leftover is harmless
-		_ = os.Remove(w.dir)
+		_ = w.in.Remove(holderName) // a leftover is harmless
+		_ = w.in.Remove(".")
 	}
 	return w.lock.Release()
 }

@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 // Uploads in pieces are recorded in the work folder before they are begun, so that the
@@ -24,75 +25,103 @@ const uploadRecord = "upload-"
 
 const tryLine = "try"
 
-func (w *workFolder) uploadRecord(name string) string {
+func recordName(name string) string {
 	hash := sha256.Sum256([]byte(name))
-	return filepath.Join(w.dir, uploadRecord+hex.EncodeToString(hash[:8]))
+	return uploadRecord + hex.EncodeToString(hash[:8])
 }
 
 // begun records the id of an upload to an object, or, with "", a try to begin one.
 func (w *workFolder) begun(name, upload string) error {
-	path := w.uploadRecord(name)
-	record, err := readSealed(path)
-	if errors.Is(err, os.ErrNotExist) {
+	file := recordName(name)
+	record, err := readSealed(w.in, file)
+	if errors.Is(err, fs.ErrNotExist) {
 		record, err = []byte(name+"\n"), nil
 	}
 	if err != nil {
 		return err
 	}
-	return writeSealed(path, append(record, cmp.Or(upload, tryLine)+"\n"...))
+	return writeSealed(w.in, file, append(record, cmp.Or(upload, tryLine)+"\n"...))
 }
 
 // writeSealed writes a file of a work folder, as one record.
-func writeSealed(path string, content []byte) error {
-	sealed, err := appendlog.Seal(filepath.Base(path), content)
+func writeSealed(in disk.Folder, name string, content []byte) error {
+	sealed, err := appendlog.Seal(name, content)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, sealed)
+	return atomicfile.WriteIn(in, name, sealed)
 }
 
-func readSealed(path string) ([]byte, error) {
-	sealed, err := os.ReadFile(path)
+func readSealed(in disk.Folder, name string) ([]byte, error) {
+	sealed, err := in.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	content, err := appendlog.Unseal(filepath.Base(path), sealed)
+	content, err := appendlog.Unseal(name, sealed)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
+		err = fmt.Errorf("%s: %w", in.Path(name), err)
 	}
 	return content, err
 }
 
-// InspectWork reads the records of unfinished uploads in a state folder. It returns the damaged files,
-// and what is wrong with them. Without its record, an upload stays in the store until that removes it.
-func InspectWork(stateDir string) (files []string, damages []error, err error) {
-	found, err := filepath.Glob(filepath.Join(stateDir, workFolders, "*", "*"))
-	for _, path := range found {
-		if name := filepath.Base(path); name != holderName && (!strings.HasPrefix(name, uploadRecord) || strings.HasSuffix(name, damagedSuffix)) {
+// InspectWork reads the records of unfinished uploads in the folder of a state, and says what is wrong
+// with damaged files. Without its record, an upload stays in the store until that removes it.
+func InspectWork(state disk.Folder) (damages []error, err error) {
+	return damages, damagedWork(state, func(_ disk.Folder, _ string, damage error) error {
+		damages = append(damages, damage)
+		return nil
+	})
+}
+
+// damagedWork calls found for each damaged file.
+func damagedWork(state disk.Folder, found func(in disk.Folder, name string, damage error) error) error {
+	work := state.In(workFolders)
+	folders, err := disk.Names(work)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, folder := range folders {
+		in := work.In(folder)
+		names, err := disk.Names(in)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
-		if _, err := readSealed(path); errors.Is(err, appendlog.ErrDamaged) {
-			files, damages = append(files, path), append(damages, err)
-		} else if err != nil {
-			return files, damages, err
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if name != holderName && !isRecord(name) {
+				continue
+			}
+			_, err := readSealed(in, name)
+			if errors.Is(err, appendlog.ErrDamaged) {
+				err = found(in, name, err)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return files, damages, err
+	return err
+}
+
+// isRecord reports whether this is the name of a record that was not set aside.
+func isRecord(name string) bool {
+	return strings.HasPrefix(name, uploadRecord) && !strings.HasSuffix(name, damagedSuffix)
 }
 
 // damagedSuffix ends the name of a damaged file that was set aside.
 const damagedSuffix = ".damaged"
 
-// RepairWork sets damaged files aside, and returns their names.
-func RepairWork(stateDir string) (setAside []string, err error) {
-	files, _, err := InspectWork(stateDir)
-	for _, path := range files {
-		if err := os.Rename(path, path+damagedSuffix); err != nil {
-			return setAside, err
+// RepairWork sets damaged files aside, and returns their paths.
+func RepairWork(state disk.Folder) (setAside []string, err error) {
+	return setAside, damagedWork(state, func(in disk.Folder, name string, _ error) error {
+		err := in.Rename(name, name+damagedSuffix)
+		if err == nil {
+			setAside = append(setAside, in.Path(name+damagedSuffix))
 		}
-		setAside = append(setAside, path+damagedSuffix)
-	}
-	return setAside, err
+		return err
+	})
 }
 
 // uploads are the uploads to an object.
@@ -102,8 +131,8 @@ type uploads struct {
 	lost  bool     // a try had no answer, and may have begun an upload
 }
 
-func readUploads(path string) (u uploads, err error) {
-	record, err := readSealed(path)
+func readUploads(in disk.Folder, name string) (u uploads, err error) {
+	record, err := readSealed(in, name)
 	if err != nil {
 		return u, err
 	}
@@ -122,26 +151,26 @@ func readUploads(path string) (u uploads, err error) {
 
 // written forgets the uploads to a complete object, unless an unknown one may be left.
 func (w *workFolder) written(name string) error {
-	path := w.uploadRecord(name)
-	u, err := readUploads(path)
-	if errors.Is(err, os.ErrNotExist) || err == nil && u.lost {
+	file := recordName(name)
+	u, err := readUploads(w.in, file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && u.lost {
 		return nil
 	}
-	return errors.Join(err, os.Remove(path))
+	return errors.Join(err, w.in.Remove(file))
 }
 
 // abortRecorded aborts the recorded uploads by their ids and, if the answer with an id was
 // lost, those that the store lists for the name.
 func (b *bucket) abortRecorded() error {
-	records, err := filepath.Glob(filepath.Join(b.work.dir, uploadRecord+"*"))
+	names, err := disk.Names(b.work.in)
 	if err != nil {
 		return err
 	}
-	for _, path := range records {
-		if strings.HasSuffix(path, damagedSuffix) {
+	for _, name := range names {
+		if !isRecord(name) {
 			continue
 		}
-		u, err := readUploads(path)
+		u, err := readUploads(b.work.in, name)
 		if err != nil {
 			return err
 		}
@@ -156,7 +185,7 @@ func (b *bucket) abortRecorded() error {
 				return err
 			}
 		}
-		if err := os.Remove(path); err != nil {
+		if err := b.work.in.Remove(name); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -105,7 +106,7 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 		return fmt.Errorf("a folder to work in: %w; TMPDIR names another place", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	options := sinks.Options{Objects: store, StateDir: work}
+	options := sinks.Options{Objects: store, State: disk.Dir(work)}
 	var opened [2]*changes.Dataset
 	for i, uri := range []string{before, after} {
 		if opened[i], err = changes.Open(ctx, uri, options); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -51,7 +52,7 @@ func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.Sta
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	var storage journal.NightStorage = journal.NewNightFile(state.Folder, name)
+	var storage journal.NightStorage = journal.NewNightFile(disk.Dir(state.Folder), name)
 	if state.Objects != nil {
 		storage = state.Objects.Nights(ctx, journal.NightsName(name))
 	}
@@ -75,7 +76,7 @@ func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.Sta
 	} else if same, err := datasetName(from); err == nil && same == out {
 		return cli.UsageError(fmt.Errorf("--changes-from %s is the dataset in --out; name an earlier one", from))
 	}
-	run.Changes.Before, err = changes.Open(ctx, from, sinks.Options{Objects: store, StateDir: state.Folder})
+	run.Changes.Before, err = changes.Open(ctx, from, sinks.Options{Objects: store, State: disk.Dir(state.Folder)})
 	if errors.Is(err, sinks.ErrNoDataset) && f.changes.from == changesFromPrevious {
 		err = fmt.Errorf("%w; run its job again, name another one, or run once without --changes-from and load that dataset whole", err)
 	}

@@ -540,12 +540,12 @@ func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err err
 		}
 		d.damages("unfinished run", fmt.Sprintf("%s: %s", filepath.Base(folder), figures.Plural(run.Parts, "recorded part")), run.Damages)
 	}
-	nights, err := journal.InspectNights(d.flags.state)
+	nights, err := journal.InspectNights(disk.Dir(d.flags.state))
 	if err != nil {
 		return lost, err
 	}
 	d.damages("finished datasets", figures.Plural(nights.Files, "list"), nights.Damages)
-	_, damages, err := place.InspectWork(d.flags.state)
+	damages, err := place.InspectWork(disk.Dir(d.flags.state))
 	d.damages("uploads", "their records are whole", damages)
 	return found.Lost, err
 }
@@ -562,9 +562,9 @@ func (d *checkup) repairFolder(ctx context.Context) error {
 		more, err := (&journal.Folder{In: disk.Dir(folder)}).Repair()
 		aside, errs = append(aside, more...), append(errs, err)
 	}
-	nights, err := journal.RepairNights(d.flags.state)
+	nights, err := journal.RepairNights(disk.Dir(d.flags.state))
 	aside, errs = append(aside, nights...), append(errs, err)
-	uploads, err := place.RepairWork(d.flags.state)
+	uploads, err := place.RepairWork(disk.Dir(d.flags.state))
 	aside, errs = append(aside, uploads...), append(errs, err)
 	d.setAside(aside, errs...)
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/sinks"
@@ -38,11 +39,11 @@ func killedState(t *testing.T) (state string) {
 			must(t, s.Put(t.Context(), q, answers.Answer{Run: "run", Outcome: answers.Matched, Credits: new(int64(2)), Received: time.Now()}))
 		}
 	}
-	folder, err := journal.NewFolder(alive, "out")
+	folder, err := journal.NewFolder(disk.Dir(alive), "out")
 	must(t, err)
 	j := journal.New(folder)
 	must(t, j.Begin(journal.Header{JobID: "job", Run: "run"}, nil), j.Record(1, sinks.Part{}), j.Record(2, sinks.Part{}), j.Close())
-	nights, err := journal.ReadNights(journal.NewNightFile(alive, "job"), "monday")
+	nights, err := journal.ReadNights(journal.NewNightFile(disk.Dir(alive), "job"), "monday")
 	must(t, err, nights.Finished(journal.Night{JobID: "job"}))
 	sealed, err := appendlog.Seal("upload-1", []byte("part-00000.parquet\n"))
 	must(t, err, os.MkdirAll(filepath.Join(alive, "s3", "dataset"), 0o700), os.WriteFile(filepath.Join(alive, "s3", "dataset", "upload-1"), sealed, 0o600))

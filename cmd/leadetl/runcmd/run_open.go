@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -122,7 +123,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		holder.LostAfter = f.turn.LostAfter
 		opened.Add(release)
 	}
-	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, StateDir: state.Folder, Holder: holder, Look: f.planning, Share: f.shared != nil && !f.shared.alone})
+	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, State: disk.Dir(state.Folder), Holder: holder, Look: f.planning, Share: f.shared != nil && !f.shared.alone})
 	if err != nil {
 		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
 	}

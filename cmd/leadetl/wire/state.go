@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/fileaccess"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/journal"
@@ -69,7 +70,7 @@ func CheckRunState(dir string) error {
 	if err := CheckState(dir); err != nil {
 		return err
 	}
-	err := journal.StateMark(dir).Check()
+	err := journal.StateMark(disk.Dir(dir)).Check()
 	if errors.Is(err, syscall.ENOTDIR) {
 		return nil // the code that opens it reports the error
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/worldtest"
@@ -142,7 +143,7 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 		return nil, err
 	}
 	p.opened = append(p.opened, run.Input.Close)
-	options := sinks.Options{Objects: p.store, StateDir: p.folder, Share: shared && !alone}
+	options := sinks.Options{Objects: p.store, State: disk.Dir(p.folder), Share: shared && !alone}
 	if shared {
 		options.Holder = steps.Holder(p.state, p.night.out)
 	} else if options.Holder.Name, err = p.openProgress(ctx, run); err != nil {
@@ -198,7 +199,7 @@ func (p *process) openNights(ctx context.Context, run *job.Run) (err error) {
 	if before == nil {
 		return nil
 	}
-	run.Changes.Before, err = changes.Open(ctx, before.Out, sinks.Options{Objects: p.store, StateDir: p.folder})
+	run.Changes.Before, err = changes.Open(ctx, before.Out, sinks.Options{Objects: p.store, State: disk.Dir(p.folder)})
 	return err
 }
 

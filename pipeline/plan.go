@@ -116,6 +116,8 @@ type PlannedCalls struct {
 	Rate    float64 `json:"rate,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
 	Later   bool    `json:"later,omitempty"`
+	// Allowed is how many calls a second the service allows; 0 if it does not say.
+	Allowed float64 `json:"allowed_rate,omitempty"`
 	// Short names the limits that may be too small (max_calls, max_credits, max_credits_per,
 	// max_new_keys): a run would stop there at the maximum cost. NotEnough names those of them
 	// that are too small in any case.

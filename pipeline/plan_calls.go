@@ -123,6 +123,13 @@ func (p *PlannedCalls) takes(remote *purchase.Remote) {
 	}
 }
 
+// Allow lowers the rate to the one that the service allows.
+func (p *PlannedCalls) Allow(perSecond float64) {
+	if p.Allowed = perSecond; perSecond > 0 && (p.Rate == 0 || p.Rate > perSecond) {
+		p.Rate, p.Seconds = perSecond, float64(p.Calls)/perSecond
+	}
+}
+
 // spent is what a run spent before it was stopped.
 func (r *rowPlanner) spent(ctx context.Context, remote *purchase.Remote, run string) (s purchase.Spending, err error) {
 	if remote.Answers == nil {

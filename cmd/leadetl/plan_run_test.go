@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -82,7 +83,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	if err := os.WriteFile(key, []byte(p.Customer("Example Rockets", "10000")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	counted, service := newTill(t, p.Serve(clitest.Unlimited...).Public)
+	counted, service := newTill(t, p.Serve(slices.Concat(clitest.Unlimited, []string{"--limit-single", "60000/min", "--limit-create", "30000/min"})...).Public)
 	const (
 		ips      = "ip\n192.31.196.5\n::ffff:192.31.196.5\n"
 		profiles = "network_url\nhttps://network.example/in/ada-example\nnetwork.example/in/ben-specimen\nHTTPS://WWW.network.example/in/Ada-Example/\n"
@@ -132,6 +133,13 @@ func TestPlanIsWhatHappens(t *testing.T) {
 				plan := planJSON(t, s.args)
 				if told := plan.AccountCredits != nil; told != (plan.Calls.Credits > 0) || told && *plan.AccountCredits > 10_000 {
 					t.Errorf("%s: the account has %v, and the plan costs %d", s.name, plan.AccountCredits, plan.Calls.Credits)
+				}
+				allowed := 1000.
+				if strings.HasPrefix(c.operation, "keyword") {
+					allowed = 500
+				}
+				if plan.AccountCredits != nil && (plan.Calls.Allowed != allowed || plan.Calls.Seconds != float64(plan.Calls.Calls)/allowed) {
+					t.Errorf("%s: it plans %v s at %v calls a second, want those that the service allows, %v", s.name, plan.Calls.Seconds, plan.Calls.Allowed, allowed)
 				}
 				if calls, _ := counted.since(); calls != 0 {
 					t.Fatalf("%s: planning made %d calls", s.name, calls)

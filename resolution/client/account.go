@@ -15,9 +15,12 @@ type Account struct {
 	// Told says that the service accepts the key and tells its credits. Not
 	// every service does.
 	Told    bool
-	Credits int64     // that can be spent
-	Status  int       // of the answer
-	Clock   time.Time // of the service; zero when it does not say
+	Credits int64 // that can be spent
+	// Single and Create are how many calls about a record, and new searches, it takes a
+	// second; 0 if it does not say.
+	Single, Create float64
+	Status         int       // of the answer
+	Clock          time.Time // of the service; zero when it does not say
 	// Foreign says that the answer does not look like one of a Lead Resolution
 	// Service.
 	Foreign bool
@@ -44,6 +47,16 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	}
 	credits, told := exchange.Number(in.body.Get("available"))
 	account.Credits, account.Told = int64(credits), told
+	limits := jsontree.Object(in.body.Get("rate_limits"))
+	perSecond := func(class string) float64 {
+		limit := jsontree.Object(limits.Get(class))
+		requests, _ := exchange.Number(limit.Get("requests"))
+		if seconds, _ := exchange.Number(limit.Get("seconds")); seconds > 0 {
+			return max(requests/seconds, 0)
+		}
+		return 0
+	}
+	account.Single, account.Create = perSecond("single"), perSecond("create")
 	return account, nil
 }
 

@@ -90,7 +90,7 @@ func New(o Options) (*Service, error) {
 		Observe:     s.metrics.Attempted,
 		Now:         s.now,
 	})
-	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.now, Posted: s.sender.Wake, Keys: account.Keys{State: o.State, Pepper: o.Pepper, Now: s.now}}
+	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.now, Posted: s.sender.Wake, Keys: account.Keys{State: o.State, Pepper: o.Pepper, Now: s.now}, Rates: o.Limits.Rates()}
 	s.gate = admission.New(admission.Gate{
 		Replies: o.State, Roster: s.roster, Pepper: o.Pepper, Tokens: o.Tokens, Limits: o.Limits, MaxBody: o.MaxBody,
 		Proxies: o.TrustedProxies, Metrics: s.metrics, Log: s.log, Complaints: s.guard.Complaints, Now: s.now,

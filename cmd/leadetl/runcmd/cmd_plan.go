@@ -107,8 +107,8 @@ type plannedJSON struct {
 	NoCallback bool `json:"no_callback,omitempty"`
 }
 
-// balance asks the service for the credits of the account, if it is one, a plan has calls and the
-// key can be read. A plan is one without it too.
+// balance asks the service for the credits of the account and how often it may call, if it is one,
+// a plan has calls and the key can be read. A plan is one without it too.
 func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
 	if plan.Calls == nil || plan.Calls.Credits == 0 || f.remote.several {
 		return nil
@@ -119,6 +119,11 @@ func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
 	if err != nil || !account.Told {
 		return nil
 	}
+	allowed := account.Single
+	if plan.Operation.IsKeyword() {
+		allowed = account.Create
+	}
+	plan.Calls.Allow(allowed)
 	return &account.Credits
 }
 

@@ -133,12 +133,17 @@ func planTime(p *pipeline.Plan, rate string) string {
 		if slowest.Calls.Later {
 			most = "or more"
 		}
-		return fmt.Sprintf("about %s %s, at the rate of %s, the slowest", took(slowest.Calls), most, slowest.Name)
-	}
-	if p.Calls.Rate == 0 {
-		return "unknown without --rate: as fast as the service answers"
+		return fmt.Sprintf("about %s %s, at the rate of %s, the slowest, unless one allows less", took(slowest.Calls), most, slowest.Name)
 	}
 	rate, _, _ = strings.Cut(rate, " ") // without the burst
+	switch c := p.Calls; {
+	case c.Rate == 0:
+		return "unknown without --rate: as fast as the service answers"
+	case c.Allowed == 0:
+		return fmt.Sprintf("about %s at %s, unless the service allows less", took(c), rate)
+	case c.Rate == c.Allowed:
+		return fmt.Sprintf("about %s at %s/s, which the service allows", took(c), figures.Decimal(c.Allowed))
+	}
 	return fmt.Sprintf("about %s at %s", took(p.Calls), rate)
 }
 

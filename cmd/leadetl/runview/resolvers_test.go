@@ -96,7 +96,7 @@ func TestPlanTableOfSeveral(t *testing.T) {
   stored         600  answered without a call
   calls          700  at most; see each resolver below
   credits        900  at most
-  time         about 35s at most, at the rate of pdl, the slowest
+  time         about 35s at most, at the rate of pdl, the slowest, unless one allows less
   budget       --max-credits and max_credits of hunter may not be enough: the run would stop; raise the limit and run it again to resume
   warning      the budget of the job counts credits of several resolvers together, which may not be worth the same
   files        1 part
@@ -115,7 +115,7 @@ func TestPlanTableOfSeveral(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
 	p.Plan.Resolvers[1].Calls.Later = true
-	if out.Reset(); p.Print(&out) != nil || !strings.Contains(out.String(), "about 35s or more, at the rate of pdl, the slowest") {
+	if out.Reset(); p.Print(&out) != nil || !strings.Contains(out.String(), "about 35s or more, at the rate of pdl, the slowest, unless one allows less") {
 		t.Errorf("a resolver whose answers come later:\n%s", &out)
 	}
 	p.Plan.Resolvers[2].Calls.Rate = 0

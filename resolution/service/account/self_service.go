@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/resolution/service/request"
 	"github.com/leadetl/leadetl/resolution/service/state"
 	"github.com/leadetl/leadetl/resolution/service/wire"
@@ -29,7 +30,7 @@ type State interface {
 
 // Desk answers what organizations ask about their own account, and does what
 // the pages of the dashboard and operators do with one. All fields but Requests
-// are required.
+// and Rates are required.
 type Desk struct {
 	State    State
 	Roster   *Roster
@@ -37,6 +38,8 @@ type Desk struct {
 	Posted   func() // called after a callback became due
 	Keys     Keys
 	Requests Requests
+	// Rates are how often an organization may call, by the class of the call.
+	Rates map[string]limit.Rate
 }
 
 // Asked is a request about the caller's own account.
@@ -55,14 +58,26 @@ type own struct {
 
 func (a Asked) own() own { return own{true, a.Caller.Account.IsTest()} }
 
-// Balance answers with the credits of the caller, as the ledger has them now.
+type rateView struct {
+	Requests int     `json:"requests"`
+	Seconds  float64 `json:"seconds"`
+	Burst    int     `json:"burst"`
+}
+
+// Balance answers with the credits of the caller, as the ledger has them now, and with how
+// often it may call.
 func (d *Desk) Balance(ctx context.Context, a Asked) (any, error) {
 	b, err := d.State.Balance(ctx, a.Caller.Account.ID)
+	rates := map[string]rateView{}
+	for class, r := range d.Rates {
+		rates[class] = rateView{r.Events, r.Per.Seconds(), r.Burst}
+	}
 	return struct {
 		own
-		Available int64 `json:"available"`
-		Reserved  int64 `json:"reserved"`
-	}{a.own(), b.Available, b.Reserved}, err
+		Available int64               `json:"available"`
+		Reserved  int64               `json:"reserved"`
+		Rates     map[string]rateView `json:"rate_limits"`
+	}{a.own(), b.Available, b.Reserved, rates}, err
 }
 
 // maxUsageDays is the most days that one call can ask usage for.

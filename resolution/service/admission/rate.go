@@ -58,6 +58,18 @@ func DefaultLimits() Limits {
 	}
 }
 
+// Rates are the rates of an organization by the name of their class, without those that
+// are no limit.
+func (l Limits) Rates() map[string]limit.Rate {
+	rates := map[string]limit.Rate{}
+	for class, rate := range map[Class]limit.Rate{Single: l.Single, Create: l.Create, Result: l.Result} {
+		if rate != limit.None {
+			rates[policies[class]] = rate
+		}
+	}
+	return rates
+}
+
 // Validate returns all errors in l.
 func (l Limits) Validate() (errs []error) {
 	for _, r := range []struct {

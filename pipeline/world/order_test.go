@@ -41,6 +41,7 @@ type several struct {
 	few     int          // the step with a MinMatch, if there is one
 	batches [][]string   // keys
 
+	identity  string    // of the order
 	reference reference // of the last step, if it has reference data
 	lists     bool      // some people are on a list of those who must not be contacted
 
@@ -86,9 +87,11 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 	}
 	if often("want", 2) {
 		o.want = []string{"email", "phone"}
-		if often("more is wanted", 4) { // than any service has
-			o.want = append(o.want, never[in("what more", 0, len(never)-1)], never[len(never)-1-in("what else", 0, 3)])
-			o.want = slices.Compact(o.want)
+		if often("more is wanted", 3) {
+			o.want = append(o.want, always[in("what more", 0, len(always)-1)])
+		}
+		if often("too much is wanted", 6) {
+			o.want = append(o.want, never[in("what else", 0, len(never)-1)])
 		}
 	}
 	o.lists = often("lists", 4)
@@ -150,11 +153,14 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 	return o
 }
 
-// never are columns that no service of these worlds has.
-var never = []string{
-	"city", "company_about", "company_city", "company_domain", "company_employee_count", "company_industry", "company_name", "company_network_url", "company_revenue", "company_state",
-	"company_street", "company_website_url", "company_zip_code", "department", "first_name", "headline", "last_seen_at", "seniority", "state", "street", "zip_code",
-}
+// always are columns that each match has, and never are those that no service of these worlds has.
+var (
+	always = []string{
+		"company_about", "company_city", "company_domain", "company_employee_count", "company_industry", "company_name", "company_network_url", "company_revenue", "company_state",
+		"company_street", "company_website_url", "company_year_founded", "company_zip_code", "first_name",
+	}
+	never = []string{"city", "department", "headline", "last_seen_at", "seniority", "state", "street", "zip_code"}
+)
 
 // addVerifier adds a step that is asked about the emails that the others find.
 func (o *several) addVerifier(disk *worldtest.Disk, dir string, l worldtest.Limits, step order.Step) {
@@ -321,6 +327,7 @@ func (o *several) order(s opened, retry bool) *order.Order {
 	if err := all.Check(o.plan.operation); err != nil {
 		panic(err)
 	}
+	o.checkIdentity(all)
 	return all
 }
 

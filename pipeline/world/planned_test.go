@@ -104,3 +104,42 @@ func (o *several) comparePlanned(p *planned, whole bool) {
 		}
 	}
 }
+
+// checkIdentity checks that the order of each life is that of the first, and that one with a change is
+// another, and says what has changed.
+func (o *several) checkIdentity(all *order.Order) {
+	first, now := o.of[0], all.Identity()
+	if o.identity == "" {
+		o.identity = now
+	}
+	changed := *all
+	changed.Steps = slices.Clone(all.Steps)
+	at := o.world.Below(len(changed.Steps), "changed step", first.lives)
+	step := *changed.Steps[at]
+	changed.Steps[at] = &step
+	switch o.world.Below(8, "change", first.lives) {
+	case 0:
+		changed.Want = append(slices.Clone(all.Want), "org_type")
+	case 1:
+		step.Name = "another"
+	case 2:
+		step.Entry += "."
+	case 3:
+		step.Fingerprint += "."
+	case 4:
+		step.For = append(slices.Clone(step.For), "org_type")
+	case 5:
+		step.Accept = map[string][]string{"email": {"nobody"}}
+	case 6:
+		step.MinMatch++
+	case 7:
+		step.ElseNext = !step.ElseNext
+	}
+	same, known := order.Differences(o.identity, now)
+	others, both := order.Differences(now, changed.Identity())
+	_, named := order.Named(now)
+	_, none := order.Named(first.scope.Service)
+	if now != o.identity || len(same) > 0 || !known || !both || len(others) == 0 || changed.Identity() == now || !named || none {
+		first.wrongly("the order is %s and was %s, which differ by %v; a changed one differs by %v", now, o.identity, same, others)
+	}
+}

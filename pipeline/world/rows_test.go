@@ -132,9 +132,22 @@ func (r *ideal) needs(want, of []string) bool {
 		return r.by == ""
 	}
 	return slices.ContainsFunc(want, func(column string) bool {
-		has := column == "email" && r.email != "" || column == "phone" && r.phone != ""
+		has := r.source(column) != ""
 		return !has && (of == nil || slices.Contains(of, column))
 	})
+}
+
+// source is the resolver that the value of a wanted column is from; "" without one.
+func (r *ideal) source(column string) string {
+	switch {
+	case column == "email":
+		return r.emailBy
+	case column == "phone":
+		return r.phoneBy
+	case slices.Contains(always, column):
+		return r.by
+	}
+	return ""
 }
 
 func (r *ideal) add(o *several, step int, is truth, title, email, phone string, cost int) {
@@ -178,7 +191,7 @@ func (r *ideal) text(want []string) string {
 	case r.by != "":
 		var from []string
 		for _, column := range want {
-			from = append(from, map[string]string{"email": r.emailBy, "phone": r.phoneBy}[column])
+			from = append(from, r.source(column))
 		}
 		words = []string{"matched", "by=" + r.by, r.title, r.email, r.phone, strings.Join(from, "+")}
 	case r.refused > 0 && r.refused == r.asked:

@@ -169,10 +169,14 @@ func (s *service) lead(number int, id string) string {
 	lead := fmt.Sprintf(`"phone":%q`, phone(number))
 	if s.plan.several {
 		email, phone := s.finds(number)
-		lead = fmt.Sprintf(`"job_title":%q,"email":%q,"phone":%q`, title(number), email, phone)
+		lead = fmt.Sprintf(`"job_title":%q,"email":%q,"phone":%q,"first_name":"Alex","company":%s`, title(number), email, phone, company)
 	}
 	return fmt.Sprintf(`{"success":true,"resolution":{"id":%q,"status":"completed"},"lead":{%s}}`, id, lead)
 }
+
+// company is the company of all leads that services of an order find.
+const company = `{"name":"Acme","domain":"acme.example","website_url":"acme.example","network_url":"network.example/company/acme","revenue":"1M","employee_count":"11-50",` +
+	`"year_founded":1999,"about":"makes tools","industry":"tools","address":{"street":"1 Main","zip_code":"12345","city":"Springfield","state":"IL"}}`
 
 // costs is what the answer to a key costs.
 func (s *service) costs(number int) int64 {

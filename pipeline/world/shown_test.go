@@ -43,6 +43,7 @@ func (h *history) show(ctx context.Context, rested bool) {
 		return
 	}
 	if copied != "" {
+		h.inspectDamaged(ctx, copied, s, found)
 		h.inspect(ctx, copied, found)
 	}
 	days, err := s.SpentSince(ctx, "")

@@ -80,6 +80,9 @@ type Options struct {
 	// LogBytes is the size at which a file of the log is full; 0 means 8 MiB. The answers
 	// in memory that are not in the database take at most about twice this size.
 	LogBytes int64
+	// MaxBatch lowers how many changes a group has at most, and how many questions, answers and
+	// deletions are handled at a time. 0 leaves the usual numbers.
+	MaxBatch int
 
 	repair bool // an empty database beside a log is filled from it
 }
@@ -100,6 +103,7 @@ type Store struct {
 	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
 	logs        disk.Folder
 	maxLogBytes int64
+	maxBatch    int // Options.MaxBatch
 	mem         *memtable
 	logMu       longlock.Lock                 // held while the log and mem change
 	staged      *changeSet                    // of the current group
@@ -143,7 +147,7 @@ func Open(dir string, o Options) (*Store, error) {
 
 // openDatabase locks the folder and opens the database. The log is as it was left.
 func openDatabase(dir, path string, o Options) (_ *Store, err error) {
-	s := &Store{names: newRowNames(), logMu: longlock.New(), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes)}
+	s := &Store{names: newRowNames(), logMu: longlock.New(), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes), maxBatch: o.MaxBatch}
 	if s.logs == nil {
 		s.logs = disk.Dir(filepath.Dir(path))
 	}
@@ -168,7 +172,7 @@ func openDatabase(dir, path string, o Options) (_ *Store, err error) {
 	}
 	s.writer, err = groupcommit.Open(groupcommit.Options{
 		Path: path, Pragmas: pragmas, Schema: schema, Format: schemaFormat, Advice: ExportFirst, Begun: len(logs) > 0 && !o.repair, Closed: errClosed, Fault: fault,
-	}, newSQLiteTx)
+	}, func(t *groupcommit.Tx) *sqliteTx { return newSQLiteTx(t, s.atMost(maxHeldAnswers)) })
 	if errors.Is(err, groupcommit.ErrEmpty) {
 		err = errNoWAL
 	}
@@ -188,6 +192,14 @@ func openDatabase(dir, path string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
+// atMost is how many are handled at a time of what has a usual number.
+func (s *Store) atMost(usual int) int {
+	if s.maxBatch > 0 {
+		return min(usual, s.maxBatch)
+	}
+	return usual
+}
+
 // load takes over the changes of an earlier process, and starts the queue.
 func (s *Store) load(ctx context.Context) error {
 	if err := s.writer.Write(ctx, (*sqliteTx).loadLastSeq); err != nil {
@@ -200,7 +212,7 @@ func (s *Store) load(ctx context.Context) error {
 		return err
 	}
 	s.staged = &changeSet{mem: s.mem, ids: s.names, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, scopes: map[int64]Scope{}, runs: map[int64]runTotal{}}
-	s.queue = groupcommit.NewQueue(maxGroup, false, errClosed, s.commit) // not patient: a group is one small write
+	s.queue = groupcommit.NewQueue(s.atMost(maxGroup), false, errClosed, s.commit) // not patient: a group is one small write
 	return nil
 }
 

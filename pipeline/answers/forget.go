@@ -24,7 +24,7 @@ func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, er
 		return 0, err
 	}
 	for len(questions) > 0 {
-		n, some := min(len(questions), maxDeletes), 0
+		n, some := min(len(questions), s.atMost(maxDeletes)), 0
 		err := s.writer.Write(ctx, func(g *sqliteTx) (err error) {
 			some, err = g.forget(questions[:n])
 			return err
@@ -95,7 +95,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err er
 			o.hash = q.Hash()
 			return o, err
 		}, `SELECT a.seq, s.service, s.operation, a.key FROM answers a CROSS JOIN scopes s ON s.id = a.scope
-			WHERE a.seq > ? AND a.received < ? ORDER BY a.seq LIMIT ?`, last, toMillis(before), maxDeletes)
+			WHERE a.seq > ? AND a.received < ? ORDER BY a.seq LIMIT ?`, last, toMillis(before), s.atMost(maxDeletes))
 		if err != nil {
 			return pruned, err
 		}

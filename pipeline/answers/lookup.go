@@ -45,8 +45,9 @@ func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshn
 		return nil, err
 	}
 	defer s.readers.put(r)
-	for first := 0; first < n; first += batchSize {
-		last := min(first+batchSize, n)
+	size := s.atMost(batchSize)
+	for first := 0; first < n; first += size {
+		last := min(first+size, n)
 		r.hashes = r.hashes[:0]
 		for i := first; i < last; i++ {
 			r.hashes = append(r.hashes, hash(i))

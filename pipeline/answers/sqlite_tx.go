@@ -16,14 +16,15 @@ import (
 type sqliteTx struct {
 	*groupcommit.Tx
 	lastSeq int64 // number of the last answer
+	maxHeld int   // answers that wait for their statement
 
 	replaced, answers, keys *groupcommit.Batch
 	closed, calls           *groupcommit.Batch
 }
 
-func newSQLiteTx(t *groupcommit.Tx) *sqliteTx {
+func newSQLiteTx(t *groupcommit.Tx, maxHeld int) *sqliteTx {
 	return &sqliteTx{
-		Tx:       t,
+		Tx: t, maxHeld: maxHeld,
 		replaced: groupcommit.NewBatch("DELETE FROM answers WHERE seq IN (SELECT seq FROM keys WHERE hash IN (", 1, "))"),
 		answers: groupcommit.NewBatch("INSERT INTO answers(seq, scope, run, received, outcome, reason, status, credits, resolution, request, key, body) VALUES ",
 			12, ""),
@@ -162,7 +163,7 @@ func (g *sqliteTx) addAnswers(from *generation) error {
 			credits = *a.answer.Credits
 		}
 		g.answers.Add(g.lastSeq, a.scope, a.run, toMillis(a.answer.Received), string(a.answer.Outcome), a.answer.Reason, a.answer.Status, credits, a.answer.Resolution, a.answer.Request, a.key, bodyValue(a.answer.Body))
-		if i%maxHeldAnswers == maxHeldAnswers-1 {
+		if i%g.maxHeld == g.maxHeld-1 {
 			if err := g.answers.Flush(g.Tx); err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func (s *Store) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
 // including to.
 func (s *Store) sorted(ctx context.Context, of Scope, after, to int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		last := []byte{}
+		last, page := []byte{}, s.atMost(pageSize)
 		scan := func(row interface{ Scan(...any) error }) (i Item, err error) {
 			var received int64
 			i.Scope = of
@@ -39,7 +39,7 @@ func (s *Store) sorted(ctx context.Context, of Scope, after, to int64) iter.Seq2
 					a.received, a.body
 				FROM keys k CROSS JOIN answers a ON a.seq = k.seq CROSS JOIN runs r ON r.id = a.run
 				WHERE k.hash > ?1 AND k.seq > ?5 AND k.seq <= ?6 AND a.scope = (SELECT id FROM scopes WHERE service = ?2 AND operation = ?3 AND settings = '')
-				ORDER BY k.hash LIMIT ?4`, last, of.Service, string(of.Operation), pageSize, after, to)
+				ORDER BY k.hash LIMIT ?4`, last, of.Service, string(of.Operation), page, after, to)
 			if err != nil {
 				yield(Item{}, err)
 				return
@@ -49,7 +49,7 @@ func (s *Store) sorted(ctx context.Context, of Scope, after, to int64) iter.Seq2
 					return
 				}
 			}
-			if len(items) < pageSize {
+			if len(items) < page {
 				return
 			}
 		}
@@ -114,7 +114,7 @@ func (s *Store) Fill(ctx context.Context, of Scope, items iter.Seq2[Item, error]
 
 // takeAll takes over answers, a page at a time.
 func (s *Store) takeAll(ctx context.Context, of Scope, items iter.Seq2[Item, error], endsCalls bool) (taken int64, err error) {
-	some := make([]Item, 0, pageSize)
+	some := make([]Item, 0, s.atMost(pageSize))
 	take := func() error {
 		n, err := s.takeAnswers(ctx, of, some, endsCalls)
 		taken += n
@@ -123,7 +123,7 @@ func (s *Store) takeAll(ctx context.Context, of Scope, items iter.Seq2[Item, err
 	}
 	for i, err := range items {
 		if err == nil {
-			if some = append(some, i); len(some) == pageSize {
+			if some = append(some, i); len(some) == cap(some) {
 				err = take()
 			}
 		}

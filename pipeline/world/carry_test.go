@@ -95,7 +95,7 @@ func (h *history) exportTo(ctx context.Context, file string, from *answers.Conte
 
 // importFile is what a process does that imports a file.
 func (h *history) importFile(ctx context.Context, file string) (taken answers.Taken, err error) {
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, Readers: 1})
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, MaxBatch: h.plan.maxBatch, Readers: 1})
 	if err != nil {
 		return taken, err
 	}

@@ -199,7 +199,7 @@ func (h *history) openStore(ctx context.Context, look bool) (opened, error) {
 	if h.bucket != nil {
 		return h.openOnS3(ctx, look)
 	}
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, Readers: 1})
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, MaxBatch: h.plan.maxBatch, Readers: 1})
 	return opened{s, s.Close, func(func() bool) {}, nil}, err
 }
 

@@ -192,7 +192,7 @@ func (o *several) addVerifier(disk *worldtest.Disk, dir string, l worldtest.Limi
 func (p plan) inOrder(of plan, kind, first int) plan {
 	p.several, p.first, p.operation, p.keys = true, first, of.operation, of.keys
 	p.runs, p.allowance, p.misses, p.dear, p.fails, p.spoils = 1, -1, false, false, 0, 0
-	p.retry, p.newKey, p.concurrency, p.logBytes, p.storeSlow = of.retry, of.newKey, of.concurrency, of.logBytes, of.storeSlow
+	p.retry, p.newKey, p.concurrency, p.logBytes, p.maxBatch, p.storeSlow = of.retry, of.newKey, of.concurrency, of.logBytes, of.maxBatch, of.storeSlow
 	batch, later := max(p.batch, 2), max(p.later, 0.3)
 	if p.batch, p.later = 0, 0; kind > 0 {
 		p.batch, p.every = batch, max(p.every, time.Second)

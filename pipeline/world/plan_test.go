@@ -47,6 +47,7 @@ type plan struct {
 	ownWindow pace.Window // in which the user wants no more calls
 
 	logBytes    int64
+	maxBatch    int
 	diskFails   float64
 	commitFails float64
 	diskSlow    time.Duration
@@ -119,6 +120,9 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 	}
 	if often("small logs", 4) {
 		p.logBytes = int64(in("log bytes", 1, 1500))
+	}
+	if often("small batches", 4) {
+		p.maxBatch = in("batch of the store", 1, 4)
 	}
 	if often("bad disk", 5) {
 		p.diskFails = float64(in("disk fails", 1, 20)) / 100

@@ -77,7 +77,7 @@ func (h *history) openContents(ctx context.Context) (*answers.Contents, error) {
 
 // find opens the store, and looks up all keys; nil if it fails.
 func (h *history) find(ctx context.Context) (s *answers.Store, found []answers.Found) {
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, Readers: 1})
+	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, MaxBatch: h.plan.maxBatch, Readers: 1})
 	if h.unexpected("open", err); err != nil {
 		return nil, nil
 	}

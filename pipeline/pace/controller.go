@@ -449,18 +449,20 @@ func (c *Controller) serve(now time.Time) {
 func (c *Controller) release(now time.Time) (Reason, time.Time) {
 	for q := &c.leaving.queue; q.Len() > 0; {
 		at := &c.places[q.Front().Value.(*waiter).permit.place]
-		if at.permit != c.life.probe {
-			reason, until := c.closed(now, c.underWay, c.opens(now, at.carries, 0), 0)
-			if reason == Dead || until.Sub(now) > longHold {
-				leaveFirst(q, Permit{}, ErrHeld)
-				continue
-			}
-			if reason == Free {
-				reason, until = c.turn(now, 0, 0)
-			}
-			if reason != Free {
-				return reason, until
-			}
+		probes := at.permit == c.life.probe
+		reason, until := c.allowed(now, at.carries)
+		if !probes {
+			reason, until = c.closed(now, c.underWay, c.opens(now, at.carries, 0), 0)
+		}
+		if reason == Dead || until.Sub(now) > longHold {
+			leaveFirst(q, Permit{}, ErrHeld)
+			continue
+		}
+		if reason == Free && !probes {
+			reason, until = c.turn(now, 0, 0)
+		}
+		if reason != Free {
+			return reason, until
 		}
 		c.depart(now, at)
 		leaveFirst(q, Permit{}, nil)
@@ -537,11 +539,31 @@ func (c *Controller) turn(now time.Time, others int, lead time.Duration) (Reason
 	return Rate, until
 }
 
+// allowed returns whether the limits of the user let a probe leave, or when they do. What was learned of
+// the service does not hold for it.
+func (c *Controller) allowed(now time.Time, keys int) (Reason, time.Time) {
+	until := c.opens(now, keys, 0)
+	if c.options.Rate > 0 {
+		own := c.bucket
+		own.set(now, c.adaption.ceiling)
+		if at := now.Add(own.wait(now, 0)); at.After(until) {
+			until = at
+		}
+	}
+	if now.Before(until) {
+		return Rate, until
+	}
+	return Free, time.Time{}
+}
+
 func (c *Controller) deadUntil(now time.Time) (Reason, time.Time) {
 	end := c.life.end(&c.options)
 	next := c.life.next
-	if c.pause.until.After(next) {
-		next = c.pause.until
+	_, allowed := c.allowed(now, c.leaving.carries)
+	for _, at := range []time.Time{c.pause.until, allowed} {
+		if at.After(next) {
+			next = at
+		}
 	}
 	switch {
 	case c.life.probe != 0 || c.inFlight >= c.life.places(c.options.Concurrency, &c.options):

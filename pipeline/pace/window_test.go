@@ -114,3 +114,49 @@ func requireWithin(t *testing.T, w Window, left []time.Time, carry int) {
 		}
 	}
 }
+
+// TestProbesKeepLimits: the calls that find out whether a dead service is back keep the limits of the user.
+func TestProbesKeepLimits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rate   float64
+		window Window
+		leave  bool // calls say when they leave
+	}{
+		{"a window", 0, Window{3, time.Minute, false}, false}, {"a window of what leaves", 0, Window{3, time.Minute, false}, true}, {"a rate", 0.1, Window{1000, time.Minute, false}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := DefaultOptions()
+				o.Rate, o.Windows, o.DeadAfter, o.Concurrency = c.rate, []Window{c.window}, 1, 2
+				controller := New(o)
+				var left []time.Time
+				for began := time.Now(); time.Since(began) < 10*time.Minute; {
+					p, err := controller.Acquire(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if c.leave {
+						if err := p.Leave(t.Context()); errors.Is(err, ErrHeld) {
+							p.Done(Outcome{Kind: NotCounted})
+							continue
+						}
+					}
+					left = append(left, time.Now())
+					p.Done(Outcome{Kind: Unavailable})
+				}
+				for i, at := range left {
+					if n := c.window.Count; i >= n && at.Sub(left[i-n]) <= c.window.Per {
+						t.Errorf("%d calls leave in %s, from %s on", n+1, at.Sub(left[i-n]), left[i-n].Sub(left[0]))
+					}
+					if i > 1 && c.rate > 0 && at.Sub(left[i-1]).Seconds() < 0.99/c.rate {
+						t.Errorf("call %d leaves %s after the one before", i, at.Sub(left[i-1]))
+					}
+				}
+				if len(left) < 20 {
+					t.Errorf("%d calls leave", len(left))
+				}
+			})
+		})
+	}
+}

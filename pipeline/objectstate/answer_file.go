@@ -191,7 +191,7 @@ func (s *State) writeGeneration(ctx context.Context, of answers.Scope, number in
 		if err == nil {
 			err = w.write(i)
 		}
-		if err == nil && w.about.Rows == int64(s.rowsPerFile) {
+		if err == nil && w.about.Rows == int64(s.RowsPerFile) {
 			err = finish()
 		}
 		if err != nil {

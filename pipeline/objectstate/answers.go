@@ -339,7 +339,7 @@ func (s *State) addToManifest(ctx context.Context, of answers.Scope, next *manif
 	if next.Calls, err = s.writeCalls(ctx, of, next.Number, now); err != nil {
 		return taken, true, err
 	}
-	err = s.mergeGenerations(ctx, of, next, mergeFrom(next.generations()))
+	err = s.mergeGenerations(ctx, of, next, mergeFrom(next.generations(), s.MaxGenerations))
 	return answers.Taken{Answers: rowsOf(files), Calls: int64(len(brought))}, true, err
 }
 

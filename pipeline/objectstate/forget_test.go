@@ -81,7 +81,7 @@ func TestForget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := b.state(t, fmt.Sprint("state-", n))
-			s.rowsPerFile = 25
+			s.RowsPerFile = 25
 			done, keys, calls := forgetIn(t, s, c.choice)
 			slices.SortFunc(c.want.Kept, answers.Hash.Compare)
 			if done.Questions != c.want.Questions || done.Open != c.want.Open || !slices.Equal(done.Kept, c.want.Kept) {

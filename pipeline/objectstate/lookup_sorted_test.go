@@ -47,7 +47,7 @@ func collect(t *testing.T, from iter.Seq2[answers.Item, error]) (all []answers.I
 func TestAmong(t *testing.T) {
 	b := newBench(t)
 	s := b.state(t, "state")
-	s.rowsPerFile = 40
+	s.RowsPerFile = 40
 	random := rand.New(rand.NewPCG(3, 4))
 	for generation := range 3 {
 		var some []answers.Item

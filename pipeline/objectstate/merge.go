@@ -142,21 +142,22 @@ func newer(some, there items, see func(answers.Item)) items {
 	}
 }
 
+// maxGenerations is the usual State.MaxGenerations.
 const maxGenerations = 8
 
 // mergeFrom returns the index of the first generation to merge after a
 // generation was added: all from there on are merged into one. Up to
-// maxGenerations, nothing needs to be merged, and it returns the last index. The
+// most, nothing needs to be merged, and it returns the last index. The
 // generation before the index is then larger than the merged one, so that large
 // generations are seldom rewritten.
-func mergeFrom(generations [][]answerFile) int {
+func mergeFrom(generations [][]answerFile, most int) int {
 	from := len(generations) - 1
-	if len(generations) <= maxGenerations {
+	if len(generations) <= most {
 		return from
 	}
 	after := rowsOf(generations[from])
 	for ; from > 0; from-- {
-		if before := rowsOf(generations[from-1]); before > after && from <= maxGenerations-1 {
+		if before := rowsOf(generations[from-1]); before > after && from <= most-1 {
 			break
 		}
 		after += rowsOf(generations[from-1])

@@ -297,7 +297,7 @@ func (x *Session) seal(ctx context.Context) error {
 	if next.Calls, err = x.state.writeCalls(ctx, x.of, next.Number, shot.Calls); err != nil {
 		return err
 	}
-	if err := x.state.mergeGenerations(ctx, x.of, next, mergeFrom(next.generations())); err != nil {
+	if err := x.state.mergeGenerations(ctx, x.of, next, mergeFrom(next.generations(), x.state.MaxGenerations)); err != nil {
 		return err
 	}
 	if err := x.state.publish(ctx, x.of, next); err != nil {

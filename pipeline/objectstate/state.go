@@ -58,9 +58,11 @@ type State struct {
 	turn   Turn // whose leases are
 	// Scratch is the folder for temporary files; empty means the system's.
 	Scratch string
-	// rowsPerFile and groupBytes are the sizes at which answer files and their
+	// RowsPerFile and groupBytes are the sizes at which answer files and their
 	// row groups end. Tests lower them.
-	rowsPerFile, groupBytes int
+	RowsPerFile, groupBytes int
+	// MaxGenerations is how many generations of answer files there are before some are merged.
+	MaxGenerations int
 	// SealSegments and sealBytes are how many segments and bytes the log has when it is
 	// written to files, so that the next process has little to read. Tests lower them.
 	SealSegments, sealBytes int64
@@ -78,7 +80,7 @@ func Open(store *objects.Store, uri string) (*State, error) {
 	}
 	writer := uuid.NewString()
 	return &State{
-		store: store, at: at, writer: writer, turn: Turn{Holder: objects.Holder{Name: writer}}, rowsPerFile: 1 << 20, groupBytes: 8 << 20,
+		store: store, at: at, writer: writer, turn: Turn{Holder: objects.Holder{Name: writer}}, RowsPerFile: 1 << 20, groupBytes: 8 << 20, MaxGenerations: maxGenerations,
 		SealSegments: 5000, sealBytes: 64 << 20, pollEvery: 5 * time.Second, late: &atomic.Bool{},
 	}, nil
 }

@@ -58,7 +58,7 @@ func (b bench) state(t interface{ Fatal(...any) }, prefix string) *State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.rowsPerFile, s.groupBytes = 7, 300
+	s.RowsPerFile, s.groupBytes = 7, 300
 	return s
 }
 
@@ -177,7 +177,7 @@ func TestBothKeepTheSame(t *testing.T) {
 		must(t, err)
 		defer local.Close()
 		remote := b.state(t, fmt.Sprintf("model-%d-%d", os.Getpid(), prefixes))
-		remote.rowsPerFile = rapid.IntRange(1, 20).Draw(t, "rows in a file")
+		remote.RowsPerFile = rapid.IntRange(1, 20).Draw(t, "rows in a file")
 		items, calls := map[string]answers.Item{}, map[string]answers.OpenCall{}
 		keys := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"})
 		bodies := rapid.SampledFrom([]string{"", "{}", `{"lead":{"name":"Ann"}}`, "\xff\x00binary", "text\x00", strings.Repeat("long ", 100)})

@@ -136,10 +136,10 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 			failures++
 		}
 		switch {
-		case failures >= maxAttempts && failure.Swapped: // somebody else's answer is all that comes
+		case failures >= b.remote.attempts() && failure.Swapped: // somebody else's answer is all that comes
 			a, err := c.endPoll(failure, open, news)
 			return c.orStop(a, err, news)
-		case failures >= maxAttempts:
+		case failures >= b.remote.attempts():
 			return c.orStop(failed(outcome.ReasonUnavailable), c.keep(failure), news)
 		case !time.Now().Before(c.deadline) && !b.outage.isDown():
 			return failed(b.codec.late), nil

@@ -68,7 +68,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	b := &Buyer{
 		remote: r, codec: newCodec(op, r), scope: r.Scope(op), run: run,
 		began: time.Now().Truncate(time.Millisecond), log: log, counters: r.Counters,
-		account: newAccount(r.Budget, r.Name, r.Total), outage: outage{remote: r, log: log}, refusals: refusals{log: log},
+		account: newAccount(r.Budget, r.Name, r.Total), outage: outage{remote: r, log: log}, refusals: refusals{log: log, badRows: cmp.Or(r.BadRows, badRows)}, misses: misses{first: cmp.Or(r.FirstMisses, firstMisses)},
 		batch: batchSize(r.Service, op), next: make(chan *call), reading: make(chan struct{}, maxReading),
 	}
 	b.slots = make(chan struct{}, slotsFor(max(r.Concurrency, 1), b.batch))

@@ -265,7 +265,7 @@ func (c *call) fail(f *resolution.CallError) (Answer, error) {
 		a := refusal(c.buyer.run, refusedReason(f), f, c.buyer.remote.Price.ofBadRow(f))
 		given, err := c.close(a, refused, refusedAs(a))
 		if err == nil && c.buyer.remote.Judged && c.buyer.refusals.areBad(c.question.Hash()) {
-			err = c.buyer.stopFor(allBad(c.buyer.codec.operation))
+			err = c.buyer.stopFor(allBad(c.buyer.codec.operation, c.buyer.refusals.badRows))
 		}
 		return given, err
 	}

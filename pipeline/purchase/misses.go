@@ -11,15 +11,16 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 )
 
-// firstMisses is how many keys without a match, and with none before, say that the address may be
+// firstMisses is the usual Remote.FirstMisses: how many keys without a match, and with none before, say that the address may be
 // wrong: a gateway calls everything not found.
 const firstMisses = 1000
 
 // misses has the keys without a match, until there is one. It is safe from many goroutines.
 type misses struct {
-	over atomic.Bool // a match is there, or all was told
-	mu   sync.Mutex
-	keys map[answers.Hash]bool
+	first int         // how many say so
+	over  atomic.Bool // a match is there, or all was told
+	mu    sync.Mutex
+	keys  map[answers.Hash]bool
 }
 
 // note notes what became of a question, and reports whether the first keys are all misses.
@@ -39,7 +40,7 @@ func (m *misses) note(q answers.Question, a Answer) (all bool) {
 		}
 		m.keys[q.Hash()] = true
 	}
-	return len(m.keys) >= firstMisses
+	return len(m.keys) >= m.first
 }
 
 // take returns the number of keys if they are all misses, once.

@@ -109,7 +109,7 @@ func (o *outage) logLife(failed bool, s pace.Snapshot) {
 func (o *outage) isLimitedAlone(of answers.Hash) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.answered && o.limited == of && o.alone >= maxAttempts
+	return o.answered && o.limited == of && o.alone >= o.remote.attempts()
 }
 
 // isDown reports whether the service is down.

@@ -35,13 +35,14 @@ const (
 	firstDenied, laterDenied, plain404s = 3, 5, 5
 	// badRows different questions are bad rows for a provider before it has answered one: then its
 	// entry asks for something else than it knows.
-	badRows = 20
+	badRows = 20 // the usual Remote.BadRows
 )
 
 // refusals tells a service that refuses one question from one that refuses all:
 // for its key, its address, or its rights. It is safe from many goroutines.
 type refusals struct {
-	log *slog.Logger
+	log     *slog.Logger
+	badRows int
 
 	mu       sync.Mutex
 	answered bool // an answer of this run is there
@@ -105,10 +106,10 @@ func (r *refusals) deny(h answers.Hash, f *resolution.CallError, plain404 bool) 
 }
 
 // allBad is the refusal of a provider that calls the first rows bad, all of them.
-func allBad(op resolution.Operation) *resolution.CallError {
+func allBad(op resolution.Operation, rows int) *resolution.CallError {
 	return &resolution.CallError{
 		Operation: op, Class: resolution.Denied, General: true, Sent: true,
-		Detail: fmt.Sprintf("each of the first %d rows is a bad one for it; check the request of its entry", badRows),
+		Detail: fmt.Sprintf("each of the first %d rows is a bad one for it; check the request of its entry", rows),
 	}
 }
 
@@ -123,7 +124,7 @@ func (r *refusals) areBad(h answers.Hash) bool {
 		r.bad = map[answers.Hash]bool{}
 	}
 	r.bad[h] = true
-	return len(r.bad) >= badRows
+	return len(r.bad) >= r.badRows
 }
 
 // all returns the last refusal if the service has refused all questions of the run. It warns if all

@@ -74,6 +74,13 @@ type Remote struct {
 	RunBegan time.Time
 	// Plain404 says what a 404 without a code means.
 	Plain404 Plain404
+	// MaxAttempts is how often a call is tried whose failures are its own; 0 is 10.
+	MaxAttempts int
+	// FirstMisses is how many keys, all of them misses, say that the address may be wrong; 0 is 1000.
+	FirstMisses int
+	// BadRows is how many bad rows before the first answer say that the entry of a provider is
+	// wrong; 0 is 20.
+	BadRows int
 	// Offline makes no calls: rows without a stored answer are skipped.
 	Offline bool
 	// Keys is how long the service honours an idempotency key: until then, a call
@@ -114,6 +121,9 @@ type Remote struct {
 // Later says how often an answer that comes later is asked for, and how long. A later run asks
 // on for as long.
 type Later struct{ Every, Wait time.Duration }
+
+// attempts is MaxAttempts, or the usual number.
+func (r *Remote) attempts() int { return cmp.Or(r.MaxAttempts, maxAttempts) }
 
 // Scope is what the questions of an operation are stored under.
 func (r *Remote) Scope(op resolution.Operation) answers.Scope {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxAttempts bounds the requests for a question that keeps failing while the
-	// service lives.
+	// maxAttempts is the usual Remote.MaxAttempts. It bounds the requests for a question that
+	// keeps failing while the service lives.
 	maxAttempts = 10
 	// initialWait and maxWait bound the wait between two attempts.
 	initialWait, maxWait = 200 * time.Millisecond, 20 * time.Second
@@ -83,7 +83,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		if err != nil {
 			return Answer{}, err
 		}
-		if failures += c.weight(failure); gone || failures >= maxAttempts {
+		if failures += c.weight(failure); gone || failures >= c.buyer.remote.attempts() {
 			return c.giveUp(), nil
 		}
 		c.buyer.counters.Retried(string(failure.Class))
@@ -109,7 +109,7 @@ func (c *call) weight(f *resolution.CallError) int {
 	switch {
 	case f.Unbilled && c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 1) >= maxUnbilled,
 		limited && !waits && c.buyer.outage.isLimitedAlone(c.question.Hash()):
-		return maxAttempts
+		return c.buyer.remote.attempts()
 	case limited && waits: // see outlast
 		return 0
 	case c.rowSpecific(f):

@@ -44,7 +44,7 @@ func (s *S[T]) g(n int) int { return n }
 	if f, g := functions["p.go f"], functions["p.go S.g"]; len(functions) != 2 || f.from.line != 3 || g.from.line != 10 {
 		t.Errorf("functions: %v", functions)
 	}
-	if all := c.unreached(module); len(all) != 1 || !strings.HasPrefix(all[0], "p.go:10 (1): func (s *S[T]) g(n int)") {
+	if all := c.unreached(module, []string{"."}); len(all) != 1 || !strings.HasPrefix(all[0], "p.go:10 (1): func (s *S[T]) g(n int)") {
 		t.Errorf("not reached: %q", all)
 	}
 }

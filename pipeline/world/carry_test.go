@@ -3,11 +3,14 @@ package world
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/worldtest"
@@ -64,6 +67,32 @@ func (h *history) carry(ctx context.Context, from *answers.Contents) {
 		if _, refused := errors.AsType[*answers.LineError](err); !refused {
 			h.wrongly("a file with another answer is imported: %v", err)
 		}
+	}
+	h.exportTo(ctx, file, from, false)
+	h.importBroken(ctx, m.Begin(ctx, 0), other, file, want)
+}
+
+// importBroken imports a file with a broken line. It may be one of an export still; else the error says
+// which line it is, and nothing is imported.
+func (h *history) importBroken(ctx, importing context.Context, other *history, file, want string) {
+	text, err := os.ReadFile(file)
+	if h.unexpected("read the export", err); want == "" || err != nil {
+		return
+	}
+	h.unexpected("break the export", os.WriteFile(file, []byte(h.breakLine(string(text))), 0o600))
+	if _, err = other.importFile(importing, file); err == nil {
+		return
+	}
+	if _, refused := errors.AsType[*answers.LineError](err); !refused {
+		h.wrongly("a broken line is refused without its number: %v", err)
+	}
+	copied, err := other.openContents(ctx)
+	if h.unexpected("open what was imported", err); err != nil {
+		return
+	}
+	defer copied.Close()
+	if got := h.exportTo(ctx, file, copied, false); got != want {
+		h.wrongly("a broken line is refused, and something is imported: %s", got)
 	}
 }
 
@@ -235,4 +264,109 @@ func (h *history) compareRepaired(ctx context.Context, left, was *answers.Store,
 			h.wrongly("%s has paid for %d answers after a repair, and for %d before: %+v", name, after.Answers, before.Answers, lost)
 		}
 	}
+}
+
+// impatient is a context that ends when it has been asked for some times whether it has ended: a user
+// interrupts a command in the midst of its work.
+type impatient struct {
+	context.Context
+	end  context.CancelFunc
+	left atomic.Int64
+}
+
+func (h *history) impatient(ctx context.Context, of string) *impatient {
+	ctx, end := context.WithCancel(ctx)
+	i := &impatient{Context: ctx, end: end}
+	i.left.Store(int64(1 + h.world.Below(60, "impatient", of, h.lives)))
+	return i
+}
+
+func (i *impatient) count() {
+	if i.left.Add(-1) == 0 {
+		i.end()
+	}
+}
+
+// Done is that of context.Context.
+func (i *impatient) Done() <-chan struct{} {
+	i.count()
+	return i.Context.Done()
+}
+
+// Err is that of context.Context.
+func (i *impatient) Err() error {
+	i.count()
+	return i.Context.Err()
+}
+
+// interrupt interrupts commands that only read. They say so, or are done.
+func (h *history) interrupt(ctx context.Context, dir string) {
+	for _, c := range []struct {
+		name    string
+		command func(ctx context.Context) error
+	}{
+		{"inspect", func(ctx context.Context) error {
+			_, err := answers.Inspect(ctx, dir)
+			return err
+		}},
+		{"list", func(ctx context.Context) error {
+			c, err := answers.OpenContents(ctx, dir)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			for _, err := range c.List(ctx, answers.Filter{Bodies: true}) {
+				if err != nil {
+					return err
+				}
+			}
+			_, failed := c.Calls(ctx)
+			_, err = c.Stat(ctx)
+			_, other := c.SpentSince(ctx, "")
+			return errors.Join(failed, err, other)
+		}},
+		{"repair", func(ctx context.Context) error {
+			_, err := answers.Repair(ctx, dir)
+			return err
+		}},
+	} {
+		i := h.impatient(ctx, c.name)
+		if err := c.command(i); err != nil && (i.Context.Err() == nil || !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "interrupted")) {
+			h.wrongly("%s, interrupted %t: %v", c.name, i.Context.Err() != nil, err)
+		}
+		i.end()
+	}
+}
+
+// breakLine is a file of lines with one that has another member, or none.
+func (h *history) breakLine(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	at := h.world.Below(len(lines)-1, "broken line")
+	var members map[string]any
+	if err := json.Unmarshal([]byte(lines[at]), &members); err != nil {
+		h.wrongly("%v", err)
+		return text
+	}
+	names := slices.Sorted(maps.Keys(members))
+	name := names[h.world.Below(len(names), "broken member")]
+	others := []any{nil, "", "other", -1, 0.5, map[string]any{}, true, "2020-01-01T00:00:00Z"}
+	switch i := h.world.Below(len(others)+4, "broken how"); i {
+	case len(others):
+		delete(members, name)
+	case len(others) + 1:
+		members[[]string{"body", "body_text", "body_base64", "sent_at", "received_at", "credits", "another"}[h.world.Below(7, "added member")]] = "bW9yZQ=="
+	case len(others) + 2:
+		lines[at] = lines[at][:h.world.Below(len(lines[at]), "cut")]
+		return strings.Join(lines[:at+1], "")
+	case len(others) + 3:
+		return strings.Join(lines[:at], "") + "\xff" + strings.Join(lines[at:], "")
+	default:
+		members[name] = others[i]
+	}
+	line, err := json.Marshal(members)
+	if err != nil {
+		panic(err)
+	}
+	lines[at] = string(line) + "\n"
+	return strings.Join(lines, "")
 }

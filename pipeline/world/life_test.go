@@ -132,7 +132,7 @@ func (h *history) quiet(ctx context.Context, life func(ctx context.Context, retr
 
 // calmDown ends the faults of the service, and the user interrupts no more.
 func (h *history) calmDown() {
-	h.service.plan.faulty, h.service.plan.later = 0, 0
+	h.service.plan.faulty, h.service.plan.later, h.service.plan.outage = 0, 0, ""
 	h.known.calm = true
 }
 
@@ -211,6 +211,7 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 		o.GiveUp = time.Duration(1+h.world.Below(60, "give up"+h.name, h.lives)) * time.Second
 	}
 	h.ownLimits(&o)
+	o.DeadAfter = cmp.Or(h.plan.deadAfter, o.DeadAfter)
 	draws := 0
 	o.Random = func() float64 {
 		draws++
@@ -227,6 +228,9 @@ func (h *history) remote(s opened, retry bool) *purchase.Remote {
 		r.Budget.MaxDuration = time.Duration(1+h.world.Below(60, "duration"+h.name, h.lives)) * time.Second
 	}
 	r.Strict = h.plan.dear && !h.known.calm && h.world.Below(3, "strict", h.lives) == 0
+	if !h.known.calm {
+		r.FirstMisses, r.BadRows, r.MaxAttempts = h.plan.firstMisses, h.plan.badRows, h.plan.attempts
+	}
 	if h.plan.misses {
 		r.Plain404 = purchase.Plain404Miss
 	}

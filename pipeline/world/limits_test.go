@@ -93,6 +93,7 @@ func (s *service) departs(keys int) {
 		return
 	}
 	s.departures = append(s.departures, departure{now, keys})
+	s.world.Note("departs %d of %s", keys, w.Per)
 	sent := 0
 	for _, d := range s.departures {
 		switch {

@@ -32,6 +32,10 @@ type plan struct {
 	spoils  float64       // the share of those that cannot be read when they are posted first
 	misses  bool          // a miss is a 404, and costs nothing
 
+	refuses   float64       // the share of keys that it refuses, beside others
+	outage    fault         // what happens to all requests while it is down; "" if it never is
+	downEvery time.Duration // it is down for a third of this
+
 	batch        int           // how many calls a request has at most, 0 of a service without batches
 	billsRetries bool          // it bills each request that reaches it, as the user knows
 	every        time.Duration // between two looks for answers that come later
@@ -53,6 +57,10 @@ type plan struct {
 	diskSlow    time.Duration
 	storeSlow   time.Duration // before a change of the store
 
+	firstMisses, badRows int // so many stop a run
+	attempts             int // after so many failures a call is given up
+	deadAfter            int // so many failures in a row make the service dead
+
 	several bool // services are asked in an order
 	first   int  // the number of the first key, of one of them
 	// verifies says that it is asked about emails that others have found.
@@ -61,6 +69,7 @@ type plan struct {
 	onS3         bool // the state is there, and each life is that of another machine
 	terms        bool // which are started one after another, with rising terms
 	sealSegments int64
+	smallFiles   int // rows of a file of answers; 0 is many
 	bucketFails  float64
 	bucketAway   float64
 	bucketSlow   float64
@@ -118,6 +127,25 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 	if often("own window", 6) {
 		p.ownWindow = pace.Window{Count: in("most in a window", 5, 12), Per: time.Duration(in("window", 2, 90)) * time.Second, Keys: often("of keys", 2)}
 	}
+	if often("few attempts", 3) {
+		p.attempts = in("attempts", 1, 3)
+	}
+	if often("soon dead", 3) {
+		p.deadAfter = in("dead after", 1, 3)
+	}
+	if often("refuses many", 6) {
+		p.refuses = 0.7
+	}
+	if often("outages", 4) {
+		p.outage = []fault{unreachable, unbilled, before, lost, denied, noCredits}[in("down as", 0, 5)]
+		p.downEvery = []time.Duration{time.Minute, 20 * time.Minute, 3 * time.Hour}[in("down every", 0, 2)]
+	}
+	if often("few misses", 6) {
+		p.firstMisses = in("first misses", 2, 3)
+	}
+	if often("few bad rows", 4) {
+		p.badRows = in("bad rows", 1, 2)
+	}
 	if often("small logs", 4) {
 		p.logBytes = int64(in("log bytes", 1, 1500))
 	}
@@ -138,6 +166,9 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 		p.onS3, p.terms, p.sealSegments = true, often("terms", 3), int64(in("segments", 2, 12))
 		if often("long log", 2) {
 			p.sealSegments = 5000
+		}
+		if often("small files", 2) {
+			p.smallFiles = in("rows of a file", 1, 4)
 		}
 		if !often("good store", 4) {
 			p.bucketFails = float64(in("store fails", 0, 25)) / 100

@@ -24,6 +24,7 @@ const (
 type service struct {
 	world *worldtest.World
 	plan  plan
+	made  time.Time
 
 	mu      sync.Mutex
 	records map[string]*record
@@ -64,7 +65,7 @@ type reply struct {
 }
 
 func newService(w *worldtest.World, p plan, of string) *service {
-	s := &service{world: w, plan: p, quota: newQuota(w, of), records: map[string]*record{}, pages: map[string]*delivery{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
+	s := &service{world: w, plan: p, made: time.Now(), quota: newQuota(w, of), records: map[string]*record{}, pages: map[string]*delivery{}, promised: make(chan struct{}, 1), credits: p.credits, calls: p.calls, allowance: p.allowance}
 	for i, key := range p.keys {
 		s.records[key] = &record{number: p.first + i, allowed: 1, replies: map[string]reply{}}
 	}
@@ -118,6 +119,9 @@ const (
 
 func (s *service) truth(number int) truth {
 	is := s.world.Below(10, "truth", number)
+	if s.world.Chance(s.plan.refuses, "refuses", number) {
+		return refused
+	}
 	if s.plan.several && is < 5 { // the next one is asked
 		return miss
 	}
@@ -209,12 +213,19 @@ var failures = []fault{unreachable, limited, limited, unbilled, before, after, a
 func (s *service) fault(r *record) fault {
 	w := s.world
 	switch {
+	case s.isDown():
+		return s.plan.outage
 	case r.requests <= patient && w.Chance(s.plan.faulty, "fault", r.number, r.requests):
 		return failures[w.Below(len(failures), "which", r.number, r.requests)]
 	case s.truth(r.number) != refused && w.Chance(s.plan.later, "later", r.number, r.requests):
 		return pending
 	}
 	return none
+}
+
+// isDown reports whether the service is down now.
+func (s *service) isDown() bool {
+	return s.plan.outage != "" && time.Since(s.made)%s.plan.downEvery < s.plan.downEvery/3
 }
 
 // caller is the service as a machine reaches it, a purchase.Service.

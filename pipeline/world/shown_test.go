@@ -44,6 +44,7 @@ func (h *history) show(ctx context.Context, rested bool) {
 	}
 	if copied != "" {
 		h.inspectDamaged(ctx, copied, s, found)
+		h.interrupt(ctx, copied)
 		h.inspect(ctx, copied, found)
 	}
 	days, err := s.SpentSince(ctx, "")

@@ -76,7 +76,7 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 		if route == nil {
 			return s.serveStatic(w, r, path)
 		}
-		err := s.serveRoute(w, c, route)
+		err := s.noteDamage(s.serveRoute(w, c, route))
 		answered = err == nil
 		return err
 	})

@@ -60,10 +60,9 @@ func (s *Service) Serve(ctx context.Context, on Listeners) error {
 // begin takes up what an earlier process left, and reads the credentials. Where the state is
 // damaged there, the service starts all the same, and /readyz says why it gets no calls.
 func (s *Service) begin(ctx context.Context) error {
-	err := s.takeUp(ctx)
+	err := s.noteDamage(s.takeUp(ctx))
 	if errors.Is(err, state.ErrDamaged) {
 		s.log.Error("cannot take up callbacks and searches of an earlier run", "error", err)
-		s.setDamaged(true)
 		err = nil
 	}
 	if err != nil {
@@ -113,6 +112,14 @@ func (c *clockSteps) follow(now time.Time, do func() error) error {
 	}
 	c.last = now
 	return nil
+}
+
+// noteDamage lets /readyz fail if an error says that the state is damaged. It returns the error.
+func (s *Service) noteDamage(err error) error {
+	if errors.Is(err, state.ErrDamaged) {
+		s.setDamaged(true)
+	}
+	return err
 }
 
 func (s *Service) setDamaged(damaged bool) {

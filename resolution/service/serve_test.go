@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -375,6 +376,26 @@ func TestDamagedState(t *testing.T) {
 		t.Errorf("a change to a damaged table: %v, answered with %v", err, p)
 	}
 	f.must(stop())
+}
+
+// TestCallMeetsDamage: once a call has met damage, the service should get no more.
+func TestCallMeetsDamage(t *testing.T) {
+	f := &fixture{TB: t}
+	f.prepare()
+	w := httptest.NewRecorder()
+	f.service.Public().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("readiness: %d", w.Code)
+	}
+	met := fmt.Errorf("answer: %w", state.ErrDamaged)
+	if err := f.service.noteDamage(met); err != met {
+		t.Errorf("%v", err)
+	}
+	w = httptest.NewRecorder()
+	f.service.Public().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "admin restore") {
+		t.Errorf("readiness: %d %s", w.Code, w.Body)
+	}
 }
 
 // TestStopsWhileLocked: another process that holds the lock of the database does not hold

@@ -8,6 +8,7 @@
 package service
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -75,7 +76,7 @@ func New(o Options) (*Service, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.health = &serving.Health{Check: o.State.Check, Now: s.now}
+	s.health = &serving.Health{Check: func(ctx context.Context) error { return s.noteDamage(o.State.Check(ctx)) }, Now: s.now}
 	s.guard = serving.Guard{Log: s.log, Complaints: rate.NewLimiter(10, 20)}
 	s.roster = account.NewRoster(o.State, o.Pepper, s.now, s.log)
 	s.sender = callback.NewSender(callback.Options{

@@ -39,13 +39,15 @@ func (h *Health) Doubt() { h.doubted.Store(true) }
 // SetDamaged notes whether damage was found in the state.
 func (h *Health) SetDamaged(damaged bool) { h.damaged.Store(damaged) }
 
+var errDamaged = wire.Refuse(wire.Unavailable, "The state is damaged. Stop the service and put a backup back with leadetl admin restore.")
+
 // Ready returns why the service cannot take requests, nil when it can.
 func (h *Health) Ready(ctx context.Context) error {
 	if h.Draining() {
 		return wire.Refuse(wire.Unavailable, "The service is stopping.")
 	}
 	if h.damaged.Load() {
-		return wire.Refuse(wire.Unavailable, "The state is damaged. Stop the service and put a backup back with leadetl admin restore.")
+		return errDamaged
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,7 +58,10 @@ func (h *Health) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
 	err := h.Check(ctx)
-	if err != nil {
+	switch {
+	case err != nil && h.damaged.Load():
+		return errDamaged
+	case err != nil:
 		err = &wire.Problem{Kind: wire.Unavailable, Detail: "The state cannot be read and written.", RetryAfter: checkEvery, Cause: err}
 	}
 	h.checked, h.err = now, err

@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -31,5 +32,17 @@ func TestReady(t *testing.T) {
 		if err := h.Ready(t.Context()); (err == nil) != step.ready || checks != step.checks {
 			t.Errorf("%d, %s: %v after %d checks, want ready %t after %d", i, step.name, err, checks, step.ready, step.checks)
 		}
+	}
+}
+
+// TestReadyMeetsDamage: a check that meets damage says so at once.
+func TestReadyMeetsDamage(t *testing.T) {
+	h := &Health{Now: time.Now}
+	h.Check = func(context.Context) error {
+		h.SetDamaged(true)
+		return errors.New("a page is damaged")
+	}
+	if err := h.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "admin restore") {
+		t.Errorf("%v, want that the state is damaged", err)
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// damaged marks an error of the database that says that its file is damaged.
+// damaged marks an error of the database that says that its file is damaged, or that a row is
+// missing which is always there.
 func damaged(err error) error {
-	if groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) || groupcommit.Is(err, sqlite3.SQLITE_NOTADB) {
+	if groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) || groupcommit.Is(err, sqlite3.SQLITE_NOTADB) || errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
 	}
 	return err
@@ -37,8 +38,8 @@ func lost(path string) error {
 func (s *Store) FindDamage(ctx context.Context) error { return Verify(ctx, s.db.path) }
 
 // Verify is FindDamage for the database at path. It makes SQLite's integrity check, which
-// compares every index to its table, and compares the sums of what belongs together. The sums
-// of a database with another schema are not compared.
+// compares every index to its table, compares the sums of what belongs together, and unpacks what
+// is packed. Of a database with another schema it makes the integrity check alone.
 // Source: sqlite.org/pragma.html, integrity_check.
 func Verify(ctx context.Context, path string) (err error) {
 	if path, err = filepath.Abs(path); err != nil {
@@ -69,6 +70,30 @@ func Verify(ctx context.Context, path string) (err error) {
 			return fmt.Errorf("%w: %d %s", state.ErrDamaged, wrong, s.differ)
 		}
 	}
+	return unpackAll(ctx, db)
+}
+
+// unpackAll unpacks all that is stored as frames, which have checksums.
+func unpackAll(ctx context.Context, db *sql.DB) error {
+	for _, column := range [][2]string{{"replies", "body"}, {"bodies", "body"}, {"resolutions", "result"}} {
+		rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT %[2]s FROM %[1]s WHERE substr(%[2]s, 1, 4) = ?", column[0], column[1]), frameMagic)
+		if err != nil {
+			return unavailable(err)
+		}
+		defer rows.Close()
+		var stored []byte
+		for rows.Next() {
+			if err := rows.Scan(&stored); err != nil {
+				return unavailable(err)
+			}
+			if _, err := unpack(stored); err != nil {
+				return fmt.Errorf("table %s: %w", column[0], err)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return unavailable(err)
+		}
+	}
 	return nil
 }
 
@@ -95,4 +120,5 @@ var sums = []struct{ differ, query string }{
 	{"callbacks have no body", `SELECT count(*) FROM outbox WHERE kept = 1 AND id NOT IN (SELECT delivery FROM bodies)`},
 	{"receivers of callbacks wait too long", `SELECT count(*) FROM (SELECT organization, receiver, min(due) AS due FROM outbox WHERE state = 'pending' GROUP BY 1, 2) p
 		LEFT JOIN lanes l USING(organization, receiver) WHERE l.due IS NULL OR l.due > p.due`},
+	{"version of the credentials is missing", "SELECT count(*) = 0 FROM meta WHERE name = 'credentials'"},
 }

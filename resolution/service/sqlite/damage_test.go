@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"database/sql"
 	"errors"
 	"os"
@@ -29,7 +30,7 @@ func TestFindDamage(t *testing.T) {
 	for i := range 3 {
 		id := uuid.UUID{byte(i + 1)}
 		_, err = s.Settle(t.Context(), state.Charge{Organization: org, Key: key.ID, Credits: 2, Resolution: id, Operation: resolution.Enrichment, At: noon,
-			Reply:    &state.Reply{Key: [32]byte{byte(i + 1)}, Status: 200, Body: []byte("{}")},
+			Reply:    &state.Reply{Key: [32]byte{byte(i + 1)}, Status: 200, Body: bytes.Repeat([]byte("{}"), 1+i*packedFrom)},
 			Callback: &state.Callback{WebhookID: id.String(), Organization: org, Resolution: id, Receiver: "a.example:443", URL: "https://a.example/", Due: noon}})
 		must(t, err)
 	}
@@ -52,6 +53,8 @@ func TestFindDamage(t *testing.T) {
 		{"a number of callbacks", "UPDATE undelivered SET count = 8 WHERE state = 'pending'", "1 numbers of callbacks"},
 		{"a body", "DELETE FROM bodies WHERE delivery = 1", "1 callbacks have no body"},
 		{"a lane", "UPDATE lanes SET due = due + 1", "1 receivers of callbacks"},
+		{"what is packed", "UPDATE replies SET body = CAST(substr(body, 1, length(body) - 1) || x'00' AS BLOB) WHERE seq = 3", "table replies"},
+		{"a row that is always there", "DELETE FROM meta", "1 version of the credentials"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			into := t.TempDir()
@@ -71,6 +74,16 @@ func TestFindDamage(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})
+	}
+}
+
+// TestMissingRow: a service cannot start without its row, and says that the state is damaged.
+func TestMissingRow(t *testing.T) {
+	s := serve(t, t.TempDir())
+	_, err := s.db.writer.Conn().ExecContext(t.Context(), "DELETE FROM meta")
+	must(t, err)
+	if _, err := s.CredentialsVersion(t.Context()); !errors.Is(err, state.ErrDamaged) {
+		t.Errorf("%v, want ErrDamaged", err)
 	}
 }
 

@@ -2,9 +2,12 @@ package sqlite
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // Lists of leads are stored as Zstandard frames: they repeat their member names a
@@ -34,7 +37,8 @@ func pack(contents []byte) []byte {
 	return e.EncodeAll(contents, nil)
 }
 
-// unpack returns the contents of what is stored.
+// unpack returns the contents of what is stored. The error of a frame that contradicts itself,
+// or its checksum, is state.ErrDamaged.
 func unpack(stored []byte) ([]byte, error) {
 	if !bytes.HasPrefix(stored, frameMagic) {
 		return stored, nil
@@ -43,5 +47,9 @@ func unpack(stored []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.DecodeAll(stored, nil)
+	contents, err := d.DecodeAll(stored, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: what is stored cannot be unpacked: %w", state.ErrDamaged, err)
+	}
+	return contents, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"sync"
@@ -35,8 +36,15 @@ type tree struct {
 	Failing float64
 	// Slow is the longest time that a sync takes.
 	Slow time.Duration
+	// FullFrom is the write of a life with which the disk is full, for FullFor: no file grows.
+	// 0 is never.
+	FullFrom int
+	FullFor  time.Duration
 
 	mu      sync.Mutex
+	writes  int              // of this life
+	filled  time.Time        // when the disk became full, in this life
+	refused int              // writes of this life for which there was no room
 	names   map[string]*file // from the root, as programs see them
 	durable map[string]*file // as they were at the last Sync of their folders
 	locks   map[string]*lock // of folders
@@ -49,9 +57,10 @@ type file struct {
 	number          int
 	folder          bool
 	text, disk      []byte
-	changed, synced time.Time    // when the text was changed, and that on the disk
-	unsynced        map[int]bool // blocks that the next sync writes
-	doubtful        map[int]bool // blocks that a failed sync left: no later sync writes them
+	changed, synced time.Time      // when the text was changed, and that on the disk
+	before          map[int][]byte // what was in blocks before it was written over
+	unsynced        map[int]bool   // blocks that the next sync writes
+	doubtful        map[int]bool   // blocks that a failed sync left: no later sync writes them
 }
 
 // NewDisk makes an empty disk of a world.
@@ -84,7 +93,7 @@ func (t *tree) file(name string) *file {
 	f := t.names[name]
 	if f == nil {
 		t.made++
-		f = &file{number: t.made, unsynced: map[int]bool{}, doubtful: map[int]bool{}}
+		f = &file{number: t.made, before: map[int][]byte{}, unsynced: map[int]bool{}, doubtful: map[int]bool{}}
 		t.names[name] = f
 	}
 	return f
@@ -180,11 +189,39 @@ func (d *tree) operate(what string) error {
 	return nil
 }
 
+// room counts a write, and returns how many of its bytes fit. The caller holds the lock.
+func (t *tree) room(f *file, at int) int {
+	if t.writes++; t.FullFrom > 0 && t.writes == t.FullFrom {
+		t.filled = time.Now()
+	}
+	if t.full() {
+		return max(len(f.text)-at, 0)
+	}
+	return math.MaxInt
+}
+
+func (t *tree) full() bool { return !t.filled.IsZero() && time.Since(t.filled) < t.FullFor }
+
+// Full reports whether the disk is full now, and how many writes of this life had no room.
+func (t *tree) Full() (now bool, refused int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.full(), t.refused
+}
+
+// Writes is how many writes this life has made.
+func (t *tree) Writes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.writes
+}
+
 // Restart makes of the disk what is on it when the machine starts again. After a power cut,
 // what was not synced may be lost, each block and each name by itself; else nothing is.
 func (d *Disk) Restart(powerCut bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.writes, d.filled, d.refused = 0, time.Time{}, 0
 	w := d.world
 	lost := func(what string, of ...any) bool {
 		return powerCut && w.Draw(append([]any{what + d.Name, w.life}, of...)...)%2 == 0
@@ -275,6 +312,11 @@ func (h handle) WriteAt(p []byte, at int64) (int, error) {
 	}
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
+	if room := h.disk.room(h.file, int(at)); err == nil && room < fits {
+		h.disk.refused++
+		h.disk.world.Note("no room: write %s", h.name)
+		fits, err = room, syscall.ENOSPC
+	}
 	h.file.write(p[:fits], int(at))
 	h.file.changed = h.disk.now()
 	return fits, err
@@ -343,6 +385,9 @@ func (f *file) store(block int) {
 	first := block * blockSize
 	last := min(first+blockSize, len(f.text))
 	f.resize(max(len(f.disk), last))
+	if !bytes.Equal(f.disk[first:last], f.text[first:last]) {
+		f.before[block] = slices.Clone(f.disk[first:last])
+	}
 	copy(f.disk[first:last], f.text[first:last])
 }
 

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 )
@@ -53,5 +57,89 @@ func TestPowerCut(t *testing.T) {
 	}
 	if n := kept["a name"]; n < 70 || n > 130 || kept["an unsynced record"] == 0 || kept["an unsynced record"] > 50 {
 		t.Errorf("of 200 power cuts %v", kept)
+	}
+}
+
+// TestFullDisk: on a full disk no file grows, what is there is written over, and after some time
+// there is room again.
+func TestFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(1, nil)
+		d := NewDisk(w)
+		d.FullFrom, d.FullFor = 2, time.Minute
+		w.Begin(t.Context(), 0)
+		f, err := d.Create("a", 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(at int64, fits int, full bool) {
+			t.Helper()
+			n, err := f.WriteAt([]byte("12345678"), at)
+			if n != fits || errors.Is(err, syscall.ENOSPC) != (fits < 8) {
+				t.Errorf("%d bytes at %d: %v, want %d", n, at, err, fits)
+			}
+			if now, _ := d.Full(); now != full {
+				t.Errorf("full is %t", now)
+			}
+		}
+		write(0, 8, false)
+		write(8, 0, true)
+		write(4, 4, true)
+		write(0, 8, true)
+		time.Sleep(time.Minute)
+		write(8, 8, false)
+		if _, refused := d.Full(); refused != 2 || w.Faults() != 0 {
+			t.Errorf("%d writes had no room, %d faults", refused, w.Faults())
+		}
+		d.Restart(false)
+		if text, err := d.ReadFile("a"); err != nil || string(text) != "1234567812345678" {
+			t.Errorf("%q, %v", text, err)
+		}
+	})
+}
+
+// TestDamage: each kind of damage comes, and changes what its words say and nothing else.
+func TestDamage(t *testing.T) {
+	old, text := bytes.Repeat([]byte("o"), 20*blockSize), bytes.Repeat([]byte("t"), 20*blockSize)
+	came := map[string]int{}
+	for seed := range uint64(300) {
+		w := New(seed, nil)
+		d := NewDisk(w)
+		w.Begin(t.Context(), 0)
+		for _, written := range [][]byte{old, text} {
+			f, err := d.Create("a", 0o600)
+			if err == nil {
+				_, err = f.WriteAt(written, 0)
+			}
+			if err = errors.Join(err, f.Sync(), d.Sync()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		did := d.Damage("a")
+		d.Restart(true)
+		got, err := d.ReadFile("a")
+		differ := 0
+		for i := range got {
+			if got[i] != text[i] {
+				differ++
+			}
+		}
+		kind, _, _ := strings.Cut(did, " ")
+		came[kind]++
+		right := map[string]bool{
+			"gone": errors.Is(err, fs.ErrNotExist), "cut": len(got) < len(text)+1 && differ == 0,
+			"zeroed":  len(got) == len(text) && differ%blockSize == 0,
+			"old":     len(got) == len(text) && differ%blockSize == 0 && bytes.Count(got, []byte("o")) == differ,
+			"flipped": len(got) == len(text) && differ <= 1,
+		}
+		if !right[kind] {
+			t.Errorf("seed %d: %q, %d bytes of which %d differ, %v", seed, did, len(got), differ, err)
+		}
+		if d.Damage("b") != "" {
+			t.Error("a file that is not there is damaged")
+		}
+	}
+	if len(came) != 5 {
+		t.Errorf("of 300 %v", came)
 	}
 }

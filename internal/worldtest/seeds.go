@@ -30,6 +30,9 @@ type Suite struct {
 	Again []uint64
 	// Prepare is called before each world, outside of its bubble. It may be nil.
 	Prepare func()
+	// Lived is called after World has tried the seeds that it tries if nobody asks for others. It may
+	// be nil.
+	Lived func(t *testing.T)
 	Planted Bugs
 	Mutated Mutated
 	Reach   Reach
@@ -108,6 +111,9 @@ func (s Suite) World(t *testing.T, some int) {
 	if !found {
 		for _, seed := range s.Again {
 			s.report(t, seed, s.run(t, seed, whole, nil))
+		}
+		if s.Lived != nil {
+			s.Lived(t)
 		}
 	}
 	t.Logf("from seed %d: %s in %s", p.first, c, time.Since(began).Round(time.Millisecond))

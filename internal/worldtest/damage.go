@@ -30,7 +30,11 @@ func (d *Disk) Damage(name string, of ...any) (did string) {
 	if draw(2, "page") == 0 {
 		blocks = 8
 	}
-	first := draw(len(f.disk)/blockSize+1, "block") / blocks * blocks
+	first := draw(len(f.disk)/blockSize+1, "block")
+	if written := slices.Sorted(maps.Keys(f.before)); len(written) > 0 && draw(2, "written over") == 0 {
+		first = written[draw(len(written), "which")]
+	}
+	first -= first % blocks
 	did, change := "zeroed", func(_ int, text []byte) { clear(text) }
 	switch draw(3, "how") {
 	case 0:
@@ -43,9 +47,6 @@ func (d *Disk) Damage(name string, of ...any) (did string) {
 		}
 	case 1:
 		did = "old"
-		if old := slices.Sorted(maps.Keys(f.before)); len(old) > 0 {
-			first = old[draw(len(old), "old block")] / blocks * blocks
-		}
 		change = func(block int, text []byte) { copy(text, f.before[block]) }
 	}
 	for block := first; block < first+blocks && block*blockSize < len(f.disk); block++ {

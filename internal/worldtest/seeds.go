@@ -32,7 +32,7 @@ type Suite struct {
 	Prepare func()
 	// Lived is called after World has tried the seeds that it tries if nobody asks for others. It may
 	// be nil.
-	Lived func(t *testing.T)
+	Lived   func(t *testing.T)
 	Planted Bugs
 	Mutated Mutated
 	Reach   Reach

@@ -23,8 +23,13 @@ type given struct {
 	result   []byte   // of a search
 	doubtful int      // requests of which nobody knows what became
 	underWay int
-	broke    bool // it was refused for want of credits
-	searched int  // how often a search was tried
+	broke    bool      // it was refused for want of credits
+	asked    time.Time // the earliest that the clock said when it was asked for
+	// forgotten says that its idempotency key may be forgotten: it is not asked for again. stray is
+	// how often it may have been given then beside what is known.
+	forgotten bool
+	stray     int
+	searched  int // how often a search was tried
 	// unfound is a search that is cancelled or has failed, and costs nothing; mayBe is one of
 	// which nobody knows that.
 	unfound, mayBe bool
@@ -116,16 +121,26 @@ func (c client) send(ctx context.Context, handler http.Handler, path, body strin
 			panic(broken)
 		}
 	}()
+	_, refused := c.disk.Full()
+	c.mu.Lock()
+	sets := c.sets
+	c.mu.Unlock()
 	handler.ServeHTTP(recorder, request)
-	if c.world.Alive() != nil || ctx.Err() != nil {
+	c.mu.Lock()
+	moved := sets != c.sets // and nobody knows what the clock said: the caller has left
+	c.mu.Unlock()
+	if c.world.Alive() != nil || ctx.Err() != nil || moved {
 		return r
 	}
 	r.status, r.header, r.body = recorder.Code, recorder.Header(), recorder.Body.Bytes()
 	if err := json.Unmarshal(r.body, &r.json); err != nil {
 		c.wrongly("%s answers what is not JSON: %v", path, err)
 	}
-	if r.status >= 500 && c.world.Faults() == 0 {
+	if full, now := c.disk.Full(); r.status >= 500 && c.world.Faults() == 0 && !full && now == refused {
 		c.wrongly("%s fails on a good machine: %s", path, r.body)
+	}
+	if r.status == http.StatusInternalServerError {
+		c.wrongly("%s fails as if it could not pass: %s", path, r.body)
 	}
 	c.world.Note("%v: %d %s", of, r.status, r.json.Error.Code)
 	return r
@@ -158,12 +173,19 @@ func (c client) ask(ctx context.Context, which *call, try int) (again bool) {
 	c.mu.Lock()
 	g := c.of(which.name())
 	answered := g.body != nil
+	may := which.loose || c.mayAsk(g)
 	c.mu.Unlock()
+	if !may {
+		return false
+	}
 	header := map[string]string{"Authorization": "Bearer " + which.key.text}
 	if !which.loose {
 		header["Idempotency-Key"] = which.name()
 	}
 	of := []any{"ask", which.number, try}
+	if which.key.expired(c.clock.Now().Add(certain)) {
+		return c.call(ctx, which, header, of)
+	}
 	switch c.world.Below(6, append(of, "what", c.lives, c.number)...) {
 	case 0: // with a key that nobody has
 		header["Authorization"] = "Bearer " + which.key.text + "x"
@@ -193,7 +215,7 @@ func (c client) ask(ctx context.Context, which *call, try int) (again bool) {
 
 // refused checks that a request is refused as it has to be.
 func (c client) refused(r reply, status int, what string) {
-	if r.status != status && r.status != 0 && r.status < 500 && r.status != http.StatusConflict {
+	if r.status != status && r.status != 0 && r.status < 500 && r.status != http.StatusConflict && r.status != http.StatusTooManyRequests {
 		c.wrongly("%s: the answer is %d %s", what, r.status, r.json.Error.Code)
 	}
 }
@@ -208,7 +230,22 @@ func (c client) call(ctx context.Context, which *call, header map[string]string,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g.underWay--
+	now := c.clock.Now()
+	limited := r.status == http.StatusTooManyRequests && r.json.Error.Code == "rate_limited"
+	if !limited && r.status > 0 {
+		which.key.of.refused = time.Time{}
+	}
 	switch {
+	case which.key.expired(now) && r.status == http.StatusUnauthorized:
+		saw(anExpiredKey)
+		return false
+	case which.key.expired(now.Add(-certain)) && r.status == http.StatusOK:
+		c.note(fmt.Sprintf("call %d is answered, and its key has expired", which.number))
+	case limited:
+		c.note(c.tooMany(which.key.of, r))
+	case g.forgotten:
+		g.doubtful++
+		return false
 	case r.status == http.StatusOK:
 		c.note(g.take(which, r, c.cost(which)))
 		g.broke = false
@@ -315,6 +352,10 @@ func (c client) cancel(ctx context.Context, which *call, of []any) (again bool) 
 func (c client) grant(ctx context.Context, which *grant, try int) (again bool) {
 	c.mu.Lock()
 	g := c.of(which.name())
+	if !c.mayAsk(g) {
+		c.mu.Unlock()
+		return false
+	}
 	g.underWay++
 	c.mu.Unlock()
 	r := c.send(ctx, c.service.Internal(), "/internal/organizations/"+which.of.public+"/credits", fmt.Sprintf(`{"credits":%d,"note":%q}`, which.credits, which.name()),
@@ -323,6 +364,9 @@ func (c client) grant(ctx context.Context, which *grant, try int) (again bool) {
 	defer c.mu.Unlock()
 	g.underWay--
 	switch {
+	case g.forgotten:
+		g.doubtful++
+		return false
 	case r.status == 0, r.status >= 500:
 		g.doubtful++
 		return true

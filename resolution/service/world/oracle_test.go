@@ -44,6 +44,8 @@ func (h *history) check(ctx context.Context, s *sqlite.Store) {
 	if err != nil {
 		return
 	}
+	h.checkWaits(ctx, deliveries)
+	h.unexpected("find no damage", s.FindDamage(ctx))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.checkCharges(charges)
@@ -124,7 +126,7 @@ func (h *history) checkLedger(o *organization, entries []state.Entry, b state.Ba
 	}
 	for _, g := range slices.Concat(h.plan.grants, h.plan.gifts) {
 		known := h.of(g.name())
-		if n := granted[g.name()]; g.of == o && (n > 1 || n == 0 && known.body != nil || n == 1 && known.body == nil && known.doubtful == 0) {
+		if n := granted[g.name()]; g.of == o && (n > 1+known.stray || n == 0 && known.body != nil || n == 1 && known.body == nil && known.doubtful == 0) {
 			h.note(fmt.Sprintf("grant %d is in the ledger %d times", g.number, n))
 		}
 	}
@@ -146,6 +148,8 @@ func (h *history) checkCharges(charged map[string]*charges) {
 		switch g := h.of(c.name()); {
 		case c.loose:
 			may[c.key.public] += g.doubtful
+		case g.forgotten:
+			may[c.key.public] += g.stray
 		case g.body == nil && g.doubtful > 0:
 			may[c.key.public]++
 		}
@@ -205,6 +209,7 @@ func (h *history) checkCallbacks(deliveries []state.Delivery) {
 		switch {
 		case !c.callback, g.body == nil && g.doubtful == 0:
 			h.note(fmt.Sprintf("call %d has a callback that was not promised", c.number))
+		case g.forgotten:
 		case slices.ContainsFunc(h.posts, func(other post) bool { return other.number == p.number && other.id != p.id }):
 			h.note(fmt.Sprintf("the callback of call %d has two ids", c.number))
 		case g.body != nil && p.of != g.ids[0]:
@@ -235,7 +240,7 @@ func (h *history) unsettled(ctx context.Context, s *sqlite.Store) (all []string)
 		}
 	}
 	for _, g := range h.plan.grants {
-		if h.of(g.name()).body == nil {
+		if known := h.of(g.name()); known.body == nil && !known.forgotten {
 			all = append(all, fmt.Sprintf("grant %d is never confirmed", g.number))
 		}
 	}
@@ -251,7 +256,7 @@ func (h *history) unsettledOf(key string, left int64) (all []string) {
 		}
 		g := h.of(c.name())
 		switch {
-		case c.key.public != key:
+		case c.key.public != key, g.forgotten && g.body == nil, g.body == nil && c.key.expired(h.clock.Now().Add(certain)):
 		case g.body == nil && (left >= price || !g.broke):
 			all = append(all, fmt.Sprintf("call %d is never answered, and %d credits are left", c.number, left))
 		case g.body != nil && c.callback && !slices.ContainsFunc(h.posts, func(p post) bool { return p.number == c.number && p.accepted }):

@@ -26,6 +26,10 @@ type plan struct {
 	workers       int
 	diskFails     float64
 	diskSlow      time.Duration
+	fullDisk      bool // for some time of some lives
+	second        bool // process, which wants the same state
+	wrongClock    bool // which is set, too
+	damaged       bool // what was synced
 }
 
 // organization is one of the service, and what it begins with.
@@ -33,6 +37,8 @@ type organization struct {
 	id      int64
 	public  string
 	credits int64
+	// refused is since when no call of it was admitted, in this life; zero if the last one was.
+	refused time.Time
 }
 
 // key is an API key.
@@ -41,6 +47,8 @@ type key struct {
 	limit  int64 // credits that it may spend; 0 is any number
 	text   string
 	public string
+	// expires is when the key may be used no longer; zero for never.
+	expires time.Time
 }
 
 // call is a question that a client asks until it is answered, and then sometimes again.
@@ -115,6 +123,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits) plan {
 	if often("slow disk", 2) {
 		p.diskSlow = time.Duration(in("disk slow", 1, 20)) * time.Millisecond
 	}
+	p.fullDisk, p.second, p.wrongClock, p.damaged = often("full disk", 5), often("second process", 5), often("wrong clock", 5), often("damage", 5)
 	return p
 }
 

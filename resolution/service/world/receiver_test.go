@@ -41,6 +41,7 @@ func (h *history) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	h.mu.Lock()
+	signed := h.clock.Now()
 	try := 1
 	for _, before := range h.posts {
 		if before.number == p.number {
@@ -56,11 +57,11 @@ func (h *history) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := w.Alive(); err != nil && w.Below(2, "on its way", p.number, try) == 0 {
 		return nil, err
 	}
-	return h.receive(r, p, try)
+	return h.receive(r, p, try, signed)
 }
 
 // receive is the receiver of a callback.
-func (h *history) receive(r *http.Request, p post, try int) (*http.Response, error) {
+func (h *history) receive(r *http.Request, p post, try int, signed time.Time) (*http.Response, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	answer := &http.Response{StatusCode: http.StatusNoContent, Header: http.Header{}, Body: http.NoBody}
@@ -70,7 +71,7 @@ func (h *history) receive(r *http.Request, p post, try int) (*http.Response, err
 		answer.Header.Set("Retry-After", "400") // more than any jitter, which is not drawn from the seed
 		p.accepted = h.world.Below(2, "its answer is lost", p.number, try) == 0
 	}
-	if id, err := callback.Verify(r.Header, p.body, []callback.Secret{h.secret}, time.Now()); err != nil || id != p.id {
+	if id, err := callback.Verify(r.Header, p.body, []callback.Secret{h.secret}, signed); err != nil || id != p.id {
 		h.note("a callback is not signed: " + p.id)
 	}
 	var said struct{ Resolution struct{ ID string } }

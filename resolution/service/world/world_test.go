@@ -17,10 +17,13 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
 
-var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Planted: planted, Module: "../../.."}
+var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Lived: lived, Planted: planted, Module: "../../.."}
 
 // TestWorld tries seeds.
-func TestWorld(t *testing.T) { suite.World(t, 40) }
+func TestWorld(t *testing.T) {
+	suite.World(t, 32)
+	t.Log(sights())
+}
 
 // TestReplay tries seeds twice.
 func TestReplay(t *testing.T) { suite.Replay(t) }
@@ -30,19 +33,32 @@ func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
 
 // live lets a world live.
 func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
+	h := newHistory(t, w, dir, newPlan(w, l))
+	defer h.unmount()
+	h.live(context.Background())
+	return h.wrong, h.lives
+}
+
+// newHistory is a world before its first life.
+func newHistory(t *testing.T, w *worldtest.World, dir string, p plan) *history {
 	cryptotest.SetGlobalRandom(t, w.Draw("random"))
 	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseName), template().database, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := &history{world: w, plan: newPlan(w, l), disk: worldtest.NewDisk(w), dir: dir, given: map[string]*given{}}
-	free, err := h.disk.Mount(dir)
-	defer free()
-	if err != nil {
+	h := &history{world: w, plan: p, disk: worldtest.NewDisk(w), dir: dir, given: map[string]*given{}}
+	if err := h.mount(); err != nil {
 		t.Fatal(err)
 	}
-	h.live(context.Background())
-	return h.wrong, h.lives
+	return h
 }
+
+// mount puts the folder of the state on the disk.
+func (h *history) mount() (err error) {
+	h.free, err = h.disk.Mount(h.dir)
+	return err
+}
+
+func (h *history) unmount() { h.free() }
 
 // template is what all worlds begin with: an empty database, and a pepper.
 var template = sync.OnceValue(func() (made struct {

@@ -56,6 +56,7 @@ func (s Suite) run(t *testing.T, seed uint64, l Limits, log io.Writer) (r result
 		s.Prepare()
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector changes the turns of goroutines
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(maxGarbage))
 	defer func() {
 		if broken := recover(); broken != nil { // such as goroutines that never return
 			panic(fmt.Sprintf("seed %d: %v", seed, broken))
@@ -67,6 +68,9 @@ func (s Suite) run(t *testing.T, seed uint64, l Limits, log io.Writer) (r result
 	})
 	return r
 }
+
+// maxGarbage is how many bytes of a world are left uncollected: a process may have 6 GiB.
+const maxGarbage = 2 << 30
 
 // Memory is a folder in memory, if there is one: SQLite syncs each commit. Else it is "", as in
 // a process for a part: its parent gives it a folder, and removes it.

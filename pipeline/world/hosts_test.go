@@ -216,7 +216,7 @@ func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 	}
 	state.Scratch, state.SealSegments = h.dir, h.plan.sealSegments
 	if h.plan.smallFiles > 0 {
-		state.RowsPerFile, state.MaxGenerations = h.plan.smallFiles, 1+h.plan.smallFiles%2
+		state.RowsPerFile, state.MaxGenerations = h.plan.smallFiles, 1+h.plan.smallFiles
 	}
 	if h.plan.terms {
 		state.HeldBy(objectstate.Turn{Holder: objects.Holder{Name: "job", Term: int64(h.lives), LostAfter: lostAfter}, Confirmed: h.world.LastAwake})

@@ -167,7 +167,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 		if often("long log", 2) {
 			p.sealSegments = 5000
 		}
-		if often("small files", 2) {
+		if often("small files", 2) && len(p.keys) <= 12 { // each file takes a megabyte of memory, or more
 			p.smallFiles = in("rows of a file", 1, 4)
 		}
 		if !often("good store", 4) {

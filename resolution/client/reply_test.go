@@ -199,6 +199,7 @@ func TestRefusals(t *testing.T) {
 		{"404 of our own, of an unknown path", 404, "", `{"error":{"type":"urn:leadetl:error:not_found","code":"not_found"}}`, resolution.Denied, "not_found", false},
 		{"404 cut off", 404, "Content-Type: application/json", `{"error":{"co`, resolution.Protocol, "", true},
 		{"405", 405, "", ``, resolution.Denied, "", false},
+		{"501 of a server of files", 501, "", `<html>Unsupported method ('POST')</html>`, resolution.Denied, "", false},
 		{"415", 415, "", `{"error":{"code":"unsupported_media_type"}}`, resolution.Denied, "unsupported_media_type", false},
 		{"410 of a web server", 410, "", `<html>gone</html>`, resolution.Denied, "", false},
 		{"a callback address it will not post to", 400, "", `{"error":{"code":"callback_url_not_allowed"}}`, resolution.Denied, "callback_url_not_allowed", false},

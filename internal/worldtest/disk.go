@@ -440,3 +440,17 @@ func (i info) Mode() fs.FileMode {
 	}
 	return 0o600
 }
+
+// Files are the contents of all files of the disk, by their names from its root, as who looks at it
+// between two lives sees them.
+func (d *Disk) Files() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[string]string{}
+	for name, f := range d.names {
+		if !f.folder {
+			all[name] = string(f.text)
+		}
+	}
+	return all
+}

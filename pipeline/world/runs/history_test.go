@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // history is the lives of a world, and what its nights publish if nothing disturbs them.
@@ -24,13 +25,14 @@ type history struct {
 // firstUndisturbed is the number of the life before the first one on the undisturbed site.
 const firstUndisturbed = 1000
 
-func newHistory(w *worldtest.World, p plan, dir string) (*history, error) {
+// newHistory makes the history of a world, whose lists are in a folder.
+func newHistory(w *worldtest.World, p plan, dir, lists string) (*history, error) {
 	h := &history{plan: p}
 	var err error
-	if h.disturbed, err = newSite(w, p, w, filepath.Join(dir, "disturbed")); err != nil {
+	if h.disturbed, err = newSite(w, p, w, filepath.Join(dir, "disturbed"), lists); err != nil {
 		return nil, err
 	}
-	h.undisturbed, err = newSite(w, p, w.Another(firstUndisturbed+1), filepath.Join(dir, "undisturbed"))
+	h.undisturbed, err = newSite(w, p, w.Another(firstUndisturbed+1), filepath.Join(dir, "undisturbed"), lists)
 	h.undisturbed.lives = firstUndisturbed
 	return h, err
 }
@@ -72,20 +74,23 @@ func (h *history) foresee(ctx context.Context, n night) error {
 // disturb does a night on a machine that dies at a step, unless it is done before.
 func (h *history) disturb(ctx context.Context, n night, last int) {
 	s := h.disturbed
-	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale = h.plan.bucketFails, h.plan.bucketSlow, h.plan.bucketStale
+	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale, s.disk.Failing = h.plan.bucketFails, h.plan.bucketSlow, h.plan.bucketStale, h.plan.diskFails
 	for _, service := range s.services {
 		service.faulty = h.plan.faulty
 	}
 	l := s.life(ctx, n, last, false)
 	s.explain(l)
 	h.checkSeen(n)
+	if _, finished := s.files(n.out)[sinks.SuccessName]; l.err == nil && !l.died && !finished {
+		s.wrongly("night %d has ended, and is not finished", n.number)
+	}
 	time.Sleep([]time.Duration{time.Second, objects.LockExpires, 10 * time.Minute, 30 * time.Hour}[s.world.Below(4, "rest", s.lives)])
 }
 
 // finish does a night to its end, on machines that do not die.
 func (h *history) finish(ctx context.Context, n night) {
 	s := h.disturbed
-	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale = 0, 0, 0
+	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale, s.disk.Failing = 0, 0, 0, 0
 	for _, service := range s.services {
 		service.faulty = 0
 	}
@@ -159,8 +164,8 @@ func (s *site) life(ctx context.Context, n night, last int, retry bool) (l ended
 	machine.Note("it ends: %v", l.err)
 	l.steps, l.died, l.faults = machine.Steps(), machine.Alive() != nil, machine.Faults()
 	machine.Crash()
-	powerCut := s.world.Below(3, "power cut", s.lives) > 0
-	s.progress.Restart(powerCut)
+	powerCut := last > 0 && s.world.Below(3, "power cut", s.lives) > 0
+	s.disk.Restart(powerCut)
 	s.logs.Restart(powerCut)
 	return l
 }

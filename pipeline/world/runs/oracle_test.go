@@ -15,15 +15,17 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/sinks"
 )
 
 // files are the files at or below a URI, by their names in it.
 func (s *site) files(uri string) map[string]string {
-	at := strings.TrimPrefix(uri, "s3://")
+	files, at := s.disk.Files(), strings.TrimSuffix(strings.TrimPrefix(uri, "/"), "/")+"/"
+	if s.plan.outOnS3 {
+		files, at = s.objects.Objects(), strings.TrimPrefix(uri, "s3://")
+	}
 	all := map[string]string{}
-	for name, text := range s.objects.Objects() {
+	for name, text := range files {
 		if below, is := strings.CutPrefix(name, at); is {
 			all[below] = text
 		}
@@ -223,7 +225,9 @@ func (h *history) checkLeft() {
 			}
 		}
 	}
-	if names, _ := disk.Names(s.progress); len(names) > 0 {
-		s.wrongly("the progress has %q", names)
+	for name := range s.disk.Files() {
+		if strings.HasPrefix(name, "state/runs/") {
+			s.wrongly("%s is left", name)
+		}
 	}
 }

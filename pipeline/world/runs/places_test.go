@@ -1,6 +1,10 @@
 package runs
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -22,18 +26,28 @@ func TestEveryPlace(t *testing.T) {
 var small = func() (all []plan) {
 	for i, s := range scenes {
 		p := plan{
-			scene: s, operation: resolution.Enrichment, nights: 1, dated: true, rows: 5, files: 1, perPart: 3, batch: 2, workers: 1,
+			scene: s, outOnS3: s.onS3, operation: resolution.Enrichment, nights: 1, dated: true, rows: 5, files: 1, perPart: 3, batch: 2, workers: 1,
 			parted: i%2 == 1, malformed: i%2 == 0, listed: i%3 == 0, crashes: 1, honours: i%4 < 2, want: []string{"email", "phone"}, copied: 3, prompt: true,
 		}
-		if s.kind == hashed {
+		if s.kind == hashed && !s.onS3 {
 			p.nights, p.changes = 2, true
 		}
 		all = append(all, p.of())
 	}
-	replaced := all[0]
-	replaced.dated, replaced.parted = false, true
-	return append(all, replaced)
+	replaced, toS3 := all[0], all[3]
+	replaced.dated, replaced.parted, replaced.changes = false, true, false
+	toS3.outOnS3 = true
+	return append(all, replaced, toS3)
 }()
+
+// listsOfSmall is the folder of the lists of small plans.
+var listsOfSmall = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp(worldtest.Memory(), "leadetl-world-")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+})
 
 // foreseen are the histories of small plans that nothing has disturbed, by their numbers.
 var foreseen = map[int]*history{}
@@ -43,7 +57,11 @@ func die(t *testing.T, w *worldtest.World, dir string, number, last int) (wrong 
 	s3test.Setenv(t)
 	t.Setenv("AWS_CA_BUNDLE", "")
 	defer w.GuardNames()()
-	h, err := newHistory(w, small[number], dir)
+	lists := filepath.Join(listsOfSmall(), fmt.Sprint(number)) // the same for all places
+	h, err := newHistory(w, small[number], dir, lists)
+	if err == nil && foreseen[number] == nil {
+		err = small[number].writeLists(w, lists)
+	}
 	if err != nil {
 		return []string{err.Error()}, 0
 	}

@@ -46,6 +46,7 @@ func (s scene) String() string {
 type plan struct {
 	scene
 	operation resolution.Operation
+	outOnS3   bool
 	nights    int
 	dated     bool // each night has a folder of its own; else it replaces the one before
 	changes   bool // a night is compared with the one before
@@ -66,6 +67,7 @@ type plan struct {
 	fewest  float64 // the share of matches below which a service is not asked
 
 	bucketFails, bucketSlow, bucketStale float64
+	diskFails                            float64
 	// prompt says that a request of a machine that dies arrives at once or never.
 	prompt bool
 }
@@ -77,13 +79,16 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of scene) plan {
 		scene: of, operation: resolution.Enrichment, nights: in("nights", 1, 2), dated: !often("replaced", 3), changes: often("changes", 2),
 		rows: max(min(in("rows", 1, 24), 2*l.Keys), 1), files: in("files", 1, 3), perPart: in("per part", 2, 9), batch: in("batch", 1, 6), workers: in("workers", 1, 3),
 		parted: often("parted", 3), malformed: often("malformed", 2), listed: often("listed", 2), crashes: min(in("crashes", 1, 4), l.Crashes),
-		honours: often("honours", 2), prompt: often("prompt", 2),
+		honours: often("honours", 2), prompt: often("prompt", 2), outOnS3: of.onS3 || often("out on S3", 4),
 	}
 	if often("faulty", 2) {
 		p.faulty = float64(in("faults", 1, 3)) / 10
 	}
 	if often("bad store", 3) {
 		p.bucketFails, p.bucketSlow = float64(in("store fails", 1, 10))/100, float64(in("store is slow", 0, 5))/100
+	}
+	if often("bad disk", 4) {
+		p.diskFails = float64(in("disk fails", 1, 4)) / 100
 	}
 	if often("copied", 2) {
 		p.copied = in("copied rows", 1, 12)
@@ -142,15 +147,22 @@ func (p plan) buys() bool { return p.kind == bought || p.kind == ordered }
 
 const bucketName = "leads"
 
+// night is that of a number.
 func (p plan) night(number int) night {
-	n := night{number: number, out: "s3://" + bucketName + "/out/", in: fmt.Sprintf("s3://%s/in/%d/", bucketName, number)}
-	if number == p.nights {
-		n.compares, n.out = true, "s3://"+bucketName+"/changes/"
-		return n
+	out, in := "/", "/"
+	if p.outOnS3 {
+		out, in = "s3://"+bucketName+"/", "s3://"+bucketName+"/"
 	}
-	if p.dated {
+	n := night{number: number, out: out + "out", in: fmt.Sprintf("%sin/%d/", in, number)}
+	switch {
+	case number == p.nights:
+		n.compares, n.out = true, out+"changes"
+	case p.dated:
 		n.day = fmt.Sprintf("2026-11-%02d", 20+number)
-		n.out += "dt=" + n.day + "/"
+		n.out += "/dt=" + n.day
+	}
+	if p.outOnS3 {
+		n.out += "/"
 	}
 	n.overwrite = n.replaces()
 	return n
@@ -175,7 +187,7 @@ func (p plan) job(n night) job.Job {
 	return j
 }
 
-// lists are the lists of all nights, by the names of their objects.
+// lists are the lists of all nights, by their names.
 func (p plan) lists(w *worldtest.World) map[string]string {
 	all := map[string]string{}
 	for number := range p.nights {
@@ -185,7 +197,7 @@ func (p plan) lists(w *worldtest.World) map[string]string {
 			for row := file; row < p.rows; row += p.files {
 				p.line(&b, w, number, row)
 			}
-			all[fmt.Sprintf("%s/in/%d/list-%d.csv", bucketName, number, file)] = b.String()
+			all[fmt.Sprintf("in/%d/list-%d.csv", number, file)] = b.String()
 		}
 	}
 	return all

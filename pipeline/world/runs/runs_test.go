@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/s3test"
@@ -28,8 +29,9 @@ func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wro
 	s3test.Setenv(t)
 	t.Setenv("AWS_CA_BUNDLE", "")
 	defer w.GuardNames()()
-	h, err := newHistory(w, newPlan(w, l, scenes[w.Seed()%uint64(len(scenes))]), dir)
-	if err != nil {
+	p := newPlan(w, l, scenes[w.Seed()%uint64(len(scenes))])
+	h, err := newHistory(w, p, dir, dir)
+	if err = errors.Join(err, p.writeLists(w, dir)); err != nil {
 		return []string{err.Error()}, 0
 	}
 	if !h.plan.onS3 {

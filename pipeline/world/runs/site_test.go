@@ -37,9 +37,10 @@ type site struct {
 	bucket   *worldtest.Bucket
 	services []*service
 	local    *worldtest.World // the machine with the disks
-	progress *worldtest.Disk  // journals
+	disk     *worldtest.Disk  // state and datasets
 	logs     *worldtest.Disk  // of answers
 	dir      string           // of files that no simulated disk has
+	lists    string           // the folder of lists that are not on S3
 	told     map[int]string   // by night: the entries of lists that it has found
 	lives    int
 	wrong    []string
@@ -47,19 +48,35 @@ type site struct {
 
 const stateURI = "s3://" + bucketName + "/state/"
 
-func newSite(w *worldtest.World, p plan, local *worldtest.World, dir string) (*site, error) {
+func newSite(w *worldtest.World, p plan, local *worldtest.World, dir, lists string) (*site, error) {
 	s := &site{
-		world: w, plan: p, objects: s3test.NewMemory(p.lists(w)), local: local, told: map[int]string{}, progress: worldtest.NewDisk(local), logs: worldtest.NewDisk(local), dir: dir,
+		world: w, plan: p, objects: s3test.NewMemory(nil), local: local, told: map[int]string{}, disk: worldtest.NewDisk(local), logs: worldtest.NewDisk(local), dir: dir, lists: lists,
 		services: []*service{newService(w, p, "one", 0), newService(w, p, "many", 3)},
+	}
+	objects := map[string]string{}
+	for name, text := range p.lists(w) {
+		objects[bucketName+"/"+name] = text
+	}
+	if p.outOnS3 {
+		s.objects = s3test.NewMemory(objects)
 	}
 	s.bucket = worldtest.NewBucket(w, s.objects)
 	s.bucket.Prompt = p.prompt
-	s.progress.Name, s.progress.Missing, s.logs.Name = "journal", true, "logs"
+	s.logs.Name = "logs"
 	err := os.MkdirAll(s.answersFolder(), 0o700)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.answersFolder(), databaseName), template(), 0o600)
 	}
 	return s, err
+}
+
+// writeLists writes the lists of all nights into a folder.
+func (p plan) writeLists(w *worldtest.World, folder string) (err error) {
+	for name, text := range p.lists(w) {
+		path := filepath.Join(folder, name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+	}
+	return err
 }
 
 func (s *site) answersFolder() string { return filepath.Join(s.dir, "state", "answers") }
@@ -71,7 +88,8 @@ type process struct {
 	night   night
 	retry   bool // unknown calls
 	store   *objects.Store
-	folder  string             // of the state, or scratch
+	folder  string             // scratch
+	home    disk.Folder        // of the state, or of what a state on S3 has on the machine
 	state   *objectstate.State // nil of a state in a folder
 	stored  *answers.Store     // of a state in a folder, once it is open
 	opened  []func() error
@@ -89,8 +107,11 @@ func (s *site) start(ctx context.Context, machine *worldtest.World, n night, ret
 		},
 	}})
 	if !s.plan.onS3 {
-		return p, nil
+		p.home = s.disk.At("/state")
+		_, err := p.home.Make(0o700)
+		return p, err
 	}
+	p.home = worldtest.NewDisk(machine)
 	var err error
 	if p.folder, err = os.MkdirTemp(s.dir, "scratch-"); err != nil {
 		return nil, err
@@ -139,11 +160,16 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 	case lookedUp:
 		run.Resolver, run.Answers = embedded.New(people(), embedded.Options{}), people().Fingerprint()
 	}
-	if run.Input, err = sources.Open(ctx, []string{p.night.in}, sources.Options{Objects: p.store, BatchRows: p.plan.batch}); err != nil {
+	in := p.night.in
+	if !p.plan.outOnS3 {
+		in = filepath.Join(p.lists, in)
+	}
+	if run.Input, err = sources.Open(ctx, []string{in}, sources.Options{Objects: p.store, BatchRows: p.plan.batch}); err != nil {
 		return nil, err
 	}
 	p.opened = append(p.opened, run.Input.Close)
-	options := sinks.Options{Objects: p.store, State: disk.Dir(p.folder), Share: shared && !alone}
+	options := p.places()
+	options.Share = shared && !alone
 	if shared {
 		options.Holder = steps.Holder(p.state, p.night.out)
 	} else if options.Holder.Name, err = p.openProgress(ctx, run); err != nil {
@@ -166,10 +192,15 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 	return run, p.openServices(ctx, run)
 }
 
+// places are where datasets are.
+func (p *process) places() sinks.Options {
+	return sinks.Options{Objects: p.store, State: p.home, Disk: p.disk.At}
+}
+
 // openProgress opens the journal of the run, and names who holds its dataset.
 func (p *process) openProgress(ctx context.Context, run *job.Run) (holder string, err error) {
 	if p.state == nil {
-		run.Journal = func(string) (journal.Storage, error) { return &journal.Folder{In: p.progress}, nil }
+		run.Journal = func(out string) (journal.Storage, error) { return journal.NewFolder(p.home, out) }
 		return "", nil
 	}
 	own, err := p.state.Progress(ctx, p.night.out, false)
@@ -188,10 +219,11 @@ func (p *process) openProgress(ctx context.Context, run *job.Run) (holder string
 
 // openNights opens the list of finished datasets, and the one to compare with.
 func (p *process) openNights(ctx context.Context, run *job.Run) (err error) {
-	if p.state == nil {
-		return nil
+	var storage journal.NightStorage = journal.NewNightFile(p.home, "nightly")
+	if p.state != nil {
+		storage = p.state.Nights(ctx, journal.NightsName("nightly"))
 	}
-	if run.Nights, err = journal.ReadNights(p.state.Nights(ctx, journal.NightsName("nightly")), p.night.out); err != nil || !p.plan.changes {
+	if run.Nights, err = journal.ReadNights(storage, p.night.out); err != nil || !p.plan.changes {
 		return err
 	}
 	run.Changes = &job.Changes{Settings: changes.Settings{By: "id"}}
@@ -199,7 +231,7 @@ func (p *process) openNights(ctx context.Context, run *job.Run) (err error) {
 	if before == nil {
 		return nil
 	}
-	run.Changes.Before, err = changes.Open(ctx, before.Out, sinks.Options{Objects: p.store, State: disk.Dir(p.folder)})
+	run.Changes.Before, err = changes.Open(ctx, before.Out, p.places())
 	return err
 }
 

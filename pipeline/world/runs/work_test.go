@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/worldtest"
@@ -110,7 +109,7 @@ func (p *process) finish(ctx context.Context) error {
 
 // compare is leadetl changes, of the two nights before.
 func (p *process) compare(ctx context.Context) (err error) {
-	options := sinks.Options{Objects: p.store, State: disk.Dir(p.folder)}
+	options := p.places()
 	var opened [2]*changes.Dataset
 	for i := range opened {
 		if opened[i], err = changes.Open(ctx, p.plan.night(i).out, options); err != nil {

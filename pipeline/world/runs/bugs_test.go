@@ -10,10 +10,6 @@ var planted = worldtest.Bugs{
 		"\tif err := d.place.Write(ManifestName, append(data, '\\n')); err != nil {", "\tif err := d.place.Write(place.SuccessName, nil); err != nil {\n\t\treturn err\n\t}\n\tif err := d.place.Write(ManifestName, append(data, '\\n')); err != nil {"},
 	{"_SUCCESS of a dataset that is replaced is removed last", "sinks/publish.go",
 		"\tcase place.SuccessName:\n\t\treturn 0", "\tcase place.SuccessName:\n\t\treturn 3"},
-	{"a recorded part is not looked at", "pipeline/begin/resume.go",
-		"err := r.Output.CheckPart(p)", "err := error(nil)"},
-	{"workers are waited for twice", "pipeline/parts/part.go",
-		"\t\tbefore := s.workers\n\t\ts.workers = s.work.newWorkers(ctx)", "\t\tbefore := s.workers\n\t\tdefer func() { s.workers = s.work.newWorkers(ctx) }()"},
 	{"on S3, what a kill leaves of a journal that is removed counts as lost", "pipeline/objectstate/progress.go",
 		"if listed < p.next-first {", "if listed < 0 {"},
 }

@@ -120,7 +120,7 @@ func orFor(s pace.Snapshot) string {
 	if s.GivesUp.IsZero() {
 		return ""
 	}
-	return ", or for " + figures.Plain(s.GivesUp.Sub(s.DeadSince))
+	return fmt.Sprintf(", or for the %s of --give-up-after", figures.Plain(s.GivesUp.Sub(s.DeadSince)))
 }
 
 // service returns the name of the service for the log.

@@ -35,22 +35,28 @@ func (d Dir) Above() (Folder, error) {
 	return Dir(above), nil
 }
 
-// Make is that of Folder. It also syncs the folder above one that is there: the process that
-// made it may have been killed before it did. A process that may not list that folder did not
-// make this one.
+// Make is that of Folder. One folder after the other is made and synced, so that after a kill only
+// the innermost that is there may not be durable: it is synced first.
 func (d Dir) Make(perm fs.FileMode) (Made, error) { return d.make(perm, Dir.Sync) }
 
 func (d Dir) make(perm fs.FileMode, sync func(Dir) error) (Made, error) {
 	made := d.missing()
-	err := os.MkdirAll(string(d), perm)
-	for _, folder := range slices.Backward(made) {
-		if err == nil {
-			err = sync(folder.(Dir).parent())
+	there := d
+	if len(made) > 0 {
+		there = made[len(made)-1].(Dir).parent()
+	}
+	err := os.MkdirAll(string(there), perm)
+	if err == nil && there.parent() != there {
+		if err = sync(there.parent()); errors.Is(err, fs.ErrPermission) {
+			err = nil // who may not list the folder above did not make this one
 		}
 	}
-	if err == nil && len(made) == 0 {
-		if err = sync(d.parent()); errors.Is(err, fs.ErrPermission) {
-			err = nil
+	for _, folder := range slices.Backward(made) {
+		if err == nil {
+			err = os.MkdirAll(folder.Path("."), perm)
+		}
+		if err == nil {
+			err = sync(folder.(Dir).parent())
 		}
 	}
 	if err != nil {

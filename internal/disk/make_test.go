@@ -72,7 +72,7 @@ func TestMakeSyncsTheParents(t *testing.T) {
 		goes   string
 	}{
 		{"all of them", "", "", []string{".", "a", "a/b"}, ""},
-		{"some of them", "a", "", []string{"a", "a/b"}, ""},
+		{"some of them", "a", "", []string{".", "a", "a/b"}, ""},
 		{"none of them", "a/b/c", "", []string{"a/b"}, ""},
 		{"failing", "", "a", []string{".", "a"}, "a"},
 	} {

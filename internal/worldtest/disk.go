@@ -242,7 +242,6 @@ func (d *Disk) Restart(powerCut bool) {
 			delete(is, name)
 		}
 	}
-	clear(d.locks)
 	for _, f := range is {
 		if powerCut {
 			f.restart(func(block int) bool { return !lost("block", f.number, block) })

@@ -96,24 +96,25 @@ func (t *tree) existing(name string) (*file, error) {
 func (d *Disk) Make(fs.FileMode) (disk.Made, error) {
 	d.mu.Lock()
 	var made disk.Made
-	for at := d.folder; !d.isFolder(at); at = above(at) {
-		if made = append(made, &Disk{d.tree, at}); at == "" {
+	there := d
+	for !d.isFolder(there.folder) {
+		made = append(made, there)
+		if there.folder == "" {
 			break
 		}
+		there = &Disk{d.tree, above(there.folder)}
 	}
 	d.mu.Unlock()
 	var err error
+	if there.folder != "" {
+		err = there.stay()
+	}
 	for _, folder := range slices.Backward(made) {
 		if err == nil {
 			err = folder.(*Disk).appear()
 		}
-	}
-	if len(made) == 0 {
-		err = d.stay("make folder")
-	}
-	for _, folder := range slices.Backward(made) {
-		if err == nil && folder.(*Disk).folder != "" {
-			err = folder.(*Disk).stay("sync folder")
+		if err == nil {
+			err = folder.(*Disk).stay()
 		}
 	}
 	if err != nil {
@@ -152,16 +153,11 @@ func (d *Disk) appear() error {
 }
 
 // stay makes the name of the folder durable.
-func (d *Disk) stay(step string) error {
-	if err := d.operate(step); err != nil {
-		return err
+func (d *Disk) stay() error {
+	if d.folder == "" {
+		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.folder != "" {
-		d.sync(above(d.folder))
-	}
-	return nil
+	return (&Disk{d.tree, above(d.folder)}).Sync()
 }
 
 // Sync is that of disk.Folder.
@@ -255,6 +251,7 @@ func (d *Disk) RemoveAll() error {
 type lock struct {
 	lease.All // of nothing
 	in        *Disk
+	life      int
 }
 
 // Lock is that of disk.Folder.
@@ -264,10 +261,10 @@ func (d *Disk) Lock() (lease.Lease, error) {
 	if _, err := d.existing(d.folder); err != nil {
 		return nil, err
 	}
-	if d.locks[d.folder] != nil {
+	if held := d.locks[d.folder]; held != nil && held.life == d.world.life {
 		return nil, fmt.Errorf("%s: %w", d.Path("."), filelock.ErrLocked)
 	}
-	l := &lock{in: d}
+	l := &lock{in: d, life: d.world.life}
 	d.locks[d.folder] = l
 	return l, nil
 }

@@ -125,3 +125,44 @@ func begin(t *testing.T, p Place, name, content string) Unfinished {
 	}
 	return u
 }
+
+// TestFolderOfKilledProcess: a file that was committed survives a power cut, wherever the process before
+// was killed that had made its folders.
+func TestFolderOfKilledProcess(t *testing.T) {
+	for seed := range uint64(10) {
+		for last, done := 1, false; !done; last++ {
+			w := worldtest.New(seed, nil)
+			d := worldtest.NewDisk(w)
+			o := Options{Disk: d.At}
+			commit := func() error {
+				p, err := Open(t.Context(), "/lake/leads", o)
+				if err != nil {
+					return err
+				}
+				u, err := p.Create("k=v/part-00000.parquet")
+				if err != nil {
+					return err
+				}
+				_, err = u.Write([]byte("rows"))
+				if err = errors.Join(err, u.Flush()); err == nil {
+					_, err = u.Commit()
+				}
+				return errors.Join(err, p.Close())
+			}
+			w.Begin(t.Context(), last)
+			err := commit()
+			done = err == nil
+			if err != nil && !errors.Is(err, worldtest.ErrCrashed) {
+				t.Fatal(err)
+			}
+			w.Begin(t.Context(), 0) // the machine goes on
+			if err := commit(); err != nil {
+				t.Fatal(err)
+			}
+			d.Restart(true)
+			if text, err := d.ReadFile("lake/leads/k=v/part-00000.parquet"); err != nil || string(text) != "rows" {
+				t.Fatalf("seed %d, killed at step %d: %q, %v", seed, last, text, err)
+			}
+		}
+	}
+}

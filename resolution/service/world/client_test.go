@@ -232,7 +232,7 @@ func (c client) call(ctx context.Context, which *call, header map[string]string,
 	g.underWay--
 	now := c.clock.Now()
 	limited := r.status == http.StatusTooManyRequests && r.json.Error.Code == "rate_limited"
-	if !limited && r.status > 0 {
+	if r.status > 0 && which.operation != resolution.KeywordToLead && (!limited || bytes.Contains(r.body, []byte("bytes"))) {
 		which.key.of.refused = time.Time{}
 	}
 	switch {

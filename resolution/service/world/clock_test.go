@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 	// which results are kept.
 	mostAhead = 10 * 24 * time.Hour
 	// longestWait is more than an organization that stores too much waits.
-	longestWait = 25 * time.Hour
+	longestWait = 26 * time.Hour
 	// noticed is how soon a service follows a clock that was set back.
 	noticed = 7 * time.Second
 	// longestHeld is more than a search waits for another attempt, or is leased.
@@ -127,15 +128,16 @@ func (h *history) limits() admission.Limits {
 }
 
 // mostRefused is longer than an organization waits for a call that its rate admits.
-const mostRefused = 3 * time.Second
+const mostRefused = time.Second
 
 // tooMany checks the refusal of an organization that asks too much: it may ask again soon,
 // whatever the clock says. The caller holds the lock.
 func (h *history) tooMany(o *organization, r reply) (wrong string) {
-	wait, most := retry.After(r.header.Get("Retry-After"), h.clock.Now()), time.Minute
+	seconds, err := strconv.ParseInt(r.header.Get("Retry-After"), 10, 32)
+	wait, most := time.Duration(seconds)*time.Second, time.Minute
 	if strings.Contains(string(r.body), "bytes") {
 		saw(tooMuchKept)
-		o.refused, most = time.Time{}, longestWait
+		most = longestWait
 	} else {
 		saw(tooFast)
 		if o.refused.IsZero() {
@@ -145,8 +147,8 @@ func (h *history) tooMany(o *organization, r reply) (wrong string) {
 			return fmt.Sprintf("an organization is too fast for %s", since)
 		}
 	}
-	if wait > most || wait == 0 {
-		return fmt.Sprintf("an organization that asks too much waits %s", wait)
+	if wait > most || wait <= 0 || err != nil {
+		return fmt.Sprintf("an organization that asks too much waits %s (%v)", wait, err)
 	}
 	return ""
 }

@@ -445,31 +445,33 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A fence in the place of a segment that is in files has no effect: it
+// A fence in the place of a segment that is in files, the last one or an earlier one, has no effect: it
 // is repeated at the end of the log.
 func TestFenceIsPassed(t *testing.T) {
-	b := newBench(t)
-	a := takeOver(t, t.Context(), b.state(t, "state"), t.TempDir(), "run")
-	passed := a.log.next
-	for _, key := range []string{"a", "b"} {
-		_, err := a.Answers.Intent(t.Context(), question(key), answers.Send{Run: "run", At: noon})
-		must(t, err)
-	}
-	must(t, a.seal(t.Context()))
+	for _, keys := range [][]string{{"b"}, {"a", "b"}} {
+		b := newBench(t)
+		a := takeOver(t, t.Context(), b.state(t, "state"), t.TempDir(), "run")
+		passed := a.log.next
+		for _, key := range keys {
+			_, err := a.Answers.Intent(t.Context(), question(key), answers.Send{Run: "run", At: noon})
+			must(t, err)
+		}
+		must(t, a.seal(t.Context()))
 
-	s := b.state(t, "state")
-	x := &Session{state: s, of: people, manifest: &manifest{}, log: &logWriter{state: s, ctx: t.Context(), of: people, next: passed}}
-	must(t, x.log.fence())
-	must(t, x.takeOver(t.Context(), t.TempDir()))
-	must(t, x.Answers.Load(t.Context(), nil))
-	if _, err := a.Answers.Intent(t.Context(), question("c"), answers.Send{Run: "run", At: noon}); !errors.Is(err, objects.ErrLockLost) {
-		t.Errorf("the one before continues: %v, want %v", err, objects.ErrLockLost)
+		s := b.state(t, "state")
+		x := &Session{state: s, of: people, manifest: &manifest{}, log: &logWriter{state: s, ctx: t.Context(), of: people, next: passed}}
+		must(t, x.log.fence())
+		must(t, x.takeOver(t.Context(), t.TempDir()))
+		must(t, x.Answers.Load(t.Context(), nil))
+		if _, err := a.Answers.Intent(t.Context(), question("c"), answers.Send{Run: "run", At: noon}); !errors.Is(err, objects.ErrLockLost) {
+			t.Errorf("%d segments: the one before continues: %v, want %v", len(keys), err, objects.ErrLockLost)
+		}
+		if f := (&attempt{Session: x}).find(t, t.Context(), "b"); f.Open != answers.Unknown {
+			t.Errorf("found %+v", f)
+		}
+		must(t, x.Close(t.Context()))
+		must(t, a.Answers.Close())
 	}
-	if f := (&attempt{Session: x}).find(t, t.Context(), "b"); f.Open != answers.Unknown {
-		t.Errorf("found %+v", f)
-	}
-	must(t, x.Close(t.Context()))
-	must(t, a.Answers.Close())
 }
 
 // A process takes over from one that never stops to write.

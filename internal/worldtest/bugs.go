@@ -1,11 +1,15 @@
 package worldtest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,18 +36,41 @@ func (b bug) plant(t *testing.T, module string) string {
 	return strings.Replace(string(text), b.old, b.new, 1)
 }
 
-// PlantedBugs plants each bug in a copy of its file, and tries seeds until one finds it.
-// Without the environment variable it only checks that each can be planted. It is called by
-// TestPlantedBugs.
+// PlantedBugs plants each bug in a copy of its file, and tries seeds until one finds it, or the tests
+// that have to. Without the environment variable it only checks that each can be planted. It is called
+// by TestPlantedBugs.
 func (s Suite) PlantedBugs(t *testing.T) {
 	chosen := os.Getenv(bugsVariable)
-	for _, one := range s.Planted {
+	try := func(one [4]string, find func(t *testing.T, b bug, file, text string)) {
 		b := bug{one[0], one[1], one[2], one[3]}
 		text := b.plant(t, s.Module)
 		if chosen == "all" || chosen != "" && strings.HasPrefix(b.name, chosen) {
-			t.Run(b.name, func(t *testing.T) { b.find(t, filepath.Join(s.Module, b.file), text) })
+			t.Run(b.name, func(t *testing.T) { find(t, b, filepath.Join(s.Module, b.file), text) })
 		}
 	}
+	for _, one := range s.Planted {
+		try(one, func(t *testing.T, b bug, file, text string) { b.find(t, file, text) })
+	}
+	for _, folder := range slices.Sorted(maps.Keys(s.Tested)) {
+		for _, one := range s.Tested[folder] {
+			try(one, func(t *testing.T, b bug, file, text string) {
+				b.findByTests(t, filepath.Join(s.Module, folder), file, text)
+			})
+		}
+	}
+}
+
+// findByTests runs the tests of a folder, one of which has to find the bug.
+func (b bug) findByTests(t *testing.T, folder, file, text string) {
+	binary, out, err := compile(t, folder, file, text)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	said, err := tests(t, binary, folder, 10*time.Minute)
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("no test of %s finds it: %v", folder, err)
+	}
+	t.Logf("%s: %v: %s", b.name, err, said)
 }
 
 // mostSeeds is more seeds than 100,000 lives take.

@@ -264,7 +264,7 @@ func (s Suite) try(t *testing.T, m mutant) (by string) {
 	if err != nil {
 		return ""
 	}
-	if said, err := tests(t, binary, folder); err != nil {
+	if said, err := tests(t, binary, folder, mutantLimit); err != nil {
 		t.Logf("killed by tests: %s: %s", m, said)
 		return "tests"
 	}
@@ -288,8 +288,8 @@ func (s Suite) try(t *testing.T, m mutant) (by string) {
 var failedBy = regexp.MustCompile(`--- FAIL: \S+|panic: .*`)
 
 // tests runs the tests of a package until one fails.
-func tests(t *testing.T, binary, folder string) (said string, err error) {
-	ctx, cancel := context.WithTimeout(t.Context(), mutantLimit)
+func tests(t *testing.T, binary, folder string, limit time.Duration) (said string, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	c := limited(ctx, binary, "-test.short", "-test.failfast")
 	c.Dir, c.Env = folder, append(os.Environ(), "TMPDIR="+t.TempDir())

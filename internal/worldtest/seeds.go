@@ -34,6 +34,8 @@ type Suite struct {
 	// be nil.
 	Lived   func(t *testing.T)
 	Planted Bugs
+	// Tested are bugs that the worlds do not see, or seldom, and the tests of a folder of the module do.
+	Tested  map[string]Bugs
 	Mutated Mutated
 	Reach   Reach
 	// Module is the root of the module, as seen from the package.

@@ -154,4 +154,56 @@ var planted = worldtest.Bugs{
 		"\treturn j.storage.Append(append(line, '\\n'))", "\t_ = j.storage.Append(append(line, '\\n'))\n\treturn nil"},
 	{"of a journal, the verdict of a run counts for the next", "pipeline/journal/journal.go",
 		"if header.Run != j.run {", "if header.Run == \"\" {"},
+	{"a call whose intent could not be stored leaves all the same", "pipeline/purchase/request.go",
+		"\tc.left = errStays\n", ""},
+	{"parked calls of earlier processes cost nothing", "pipeline/answers/spending.go",
+		"return c.Run == run && c.State != UnderWay", "return c.Run == run && c.State == Unknown"},
+	{"of several, one that is closed is not asked again about what the run asked before", "pipeline/order/walk.go",
+		"return l == nil || !l.Retried && l.Payer != RunOf(w.run, w.order.Steps[i].Name)", "return l == nil || !l.Retried"},
+}
+
+// tested are bugs that the tests of a folder have to find.
+var tested = map[string]worldtest.Bugs{
+	"internal/objects": {
+		{"Release removes the lock of a process of the same name that has taken over", "internal/objects/lock.go",
+			"case held.Process != l.mine.Process:\n", "case held.Holder != l.mine.Holder:\n"},
+		{"the age of a lock is taken by our own clock", "internal/objects/lock.go",
+			"case !l.follows(held) && info.SeenAt.Sub(info.ModTime) < LockExpires:", "case !l.follows(held) && time.Since(info.ModTime) < LockExpires:"},
+	},
+	"pipeline": {
+		{"the parts of a finished dataset are replaced while it has _SUCCESS", "pipeline/parts/part.go",
+			"\tleave()\n\tif err := m.work.Log.withdrawOnce(); err != nil {\n\t\treturn err\n\t}\n", "\tleave()\n"},
+		{"parts recorded before the verdict stay", "pipeline/begin/resume.go",
+			"if retries || judges && previous.manifest == nil {", "if retries {"},
+		{"changes of a finished dataset are replaced under its _SUCCESS", "pipeline/finish/changes.go",
+			"\tif d.Finished != nil { // files that its manifest lists may be replaced\n\t\tif err := w.Log.Withdraw(); err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t}\n", ""},
+		{"an earlier dataset that was made again meanwhile is compared", "pipeline/changes/side.go",
+			"\tnow, err := sinks.ReadManifest(d.Files)\n\tif errors.Is(err, sinks.ErrNoDataset) || err == nil && !made.IsSince(now) {", "\t_, err := sinks.ReadManifest(d.Files)\n\tif errors.Is(err, sinks.ErrNoDataset) {"},
+	},
+	"pipeline/answers": {
+		{"an allowance that could not be written counts as written", "pipeline/answers/log.go",
+			"\tif err == nil {\n\t\ts.allowance = runs\n\t}\n\treturn err\n}\n\nfunc readAllowance", "\ts.allowance = runs\n\treturn err\n}\n\nfunc readAllowance"},
+	},
+	"pipeline/changes": {
+		{"an empty list and none are the same", "pipeline/changes/digests.go",
+			"h.Hi += uint64(at.definition)<<16 | uint64(at.repetition)", "h.Hi += uint64(at.repetition)"},
+	},
+	"pipeline/objectstate": {
+		{"a fence just below the log is taken for one that ends it", "pipeline/objectstate/session.go",
+			"\tif x.manifest.LogFrom >= x.log.next {\n\t\treturn errLogMoved", "\tif x.manifest.LogFrom > x.log.next {\n\t\treturn errLogMoved"},
+	},
+	"pipeline/order": {
+		{"a key that comes in two batches counts twice for min_match", "pipeline/order/gates.go",
+			"if !r.reached(w.chain.order, k, step) || t.keys[key] {", "if !r.reached(w.chain.order, k, step) {"},
+	},
+	"pipeline/pace": {
+		{"a probe that was taken back is still waited for", "pipeline/pace/controller.go",
+			"\tcase NotCounted:\n\t\tc.life.dropped(call.permit)\n", "\tcase NotCounted:\n"},
+		{"a window of keys counts a batch as one", "pipeline/pace/controller.go",
+			"c.takeWindows(now, at.carries)", "c.takeWindows(now, at.keys)"},
+	},
+	"pipeline/purchase": {
+		{"the age of a key is not looked at again before the request leaves", "pipeline/purchase/call.go",
+			"\tif c.late = 0; !c.mayLeave() {\n\t\treturn false\n\t}\n", "\tc.late = 0\n"},
+	},
 }

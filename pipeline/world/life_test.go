@@ -67,6 +67,7 @@ type knowledge struct {
 	mu        sync.Mutex
 	told      map[int]bool      // keys whose answers somebody relies on
 	late      map[int]time.Time // when answers to keys came to a machine that had been replaced
+	ended     map[int]bool      // keys whose calls ended on such a machine
 	writer    string            // the machine that took over the log last
 	calm      bool              // the last lives: the service has no faults, and the user waits for all answers
 	disturbed bool              // a crash or a bad disk may have left more open calls than were sent
@@ -361,7 +362,7 @@ func (h *history) offline(ctx context.Context) {
 			if p, planned := plan[keys[i]]; planned && (p.Outcome != a.Outcome || p.Reason != a.Reason) {
 				h.wrongly("key %d is planned as %s %s, and is %s %s", n, p.Outcome, p.Reason, a.Outcome, a.Reason)
 			}
-			if !h.known.late[n].IsZero() && a.Outcome != outcome.Matched && a.Outcome != outcome.NoMatch {
+			if h.isKept(n) && a.Outcome != outcome.Matched && a.Outcome != outcome.NoMatch {
 				h.wrongly("the answer of key %d came to a machine that was replaced, and is gone: %s %s", n, a.Outcome, a.Reason)
 			}
 			unsettled := a.Outcome == outcome.Skipped || a.Outcome == outcome.Failed && a.Reason == outcome.ReasonUnknownCall

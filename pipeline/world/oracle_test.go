@@ -192,7 +192,21 @@ func (h *history) cameTooLate(n int) bool {
 	h.known.mu.Lock()
 	defer h.known.mu.Unlock()
 	at := h.known.late[n]
-	return !at.IsZero() && h.began.Sub(at) > 2*time.Minute
+	return h.isKept(n) && h.began.Sub(at) > 2*time.Minute
+}
+
+// isKept reports whether the answer to a key that came to a machine that had been replaced is kept for
+// sure. That machine refuses it behind the end of its call, which is not kept; the service sends it again.
+func (h *history) isKept(n int) bool { return !h.known.late[n].IsZero() && !h.known.ended[n] }
+
+// endsTooLate notes that the call of a key ended on a machine that had been replaced.
+func (h *history) endsTooLate(n int) {
+	h.known.mu.Lock()
+	defer h.known.mu.Unlock()
+	if h.known.ended == nil {
+		h.known.ended = map[int]bool{}
+	}
+	h.known.ended[n] = true
 }
 
 // tooLate notes that the answer to a key is kept for the next machine.

@@ -83,7 +83,11 @@ func (s store) Put(ctx context.Context, q answers.Question, a answers.Answer) er
 }
 
 func (s store) Fail(ctx context.Context, q answers.Question, f answers.Failure) error {
-	return s.change("fail", q, func() error { return s.Store.Fail(ctx, q, f) })
+	err := s.change("fail", q, func() error { return s.Store.Fail(ctx, q, f) })
+	if errors.Is(err, objects.ErrLockLost) {
+		s.history.endsTooLate(s.history.service.records[q.Key].number)
+	}
+	return err
 }
 
 func (s store) Park(ctx context.Context, q answers.Question, p answers.Parking) error {

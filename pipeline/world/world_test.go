@@ -17,10 +17,11 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-var suite = worldtest.Suite{Live: live, Again: again, Prepare: func() { template(); warmUp() }, Planted: planted, Mutated: mutated, Reach: reach, Module: "../.."}
+var suite = worldtest.Suite{Live: live, Again: again, Prepare: func() { template(); warmUp() }, Planted: planted, Tested: tested, Mutated: mutated, Reach: reach, Module: "../.."}
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
+	1330,  // a machine that was replaced hears that a call failed, and then its answer
 	3793,  // the removal of a file of open calls arrives when the same calls are open again
 	4577,  // the user interrupts the last life, before an unknown call is sent again
 	10710, // a machine that slept while it opened the state takes the log over from its successor

@@ -79,3 +79,21 @@ var planted = worldtest.Bugs{
 	{"a log without its database is applied to a new one", "resolution/service/sqlite/damage.go",
 		"err != nil || info.Size() == 0 {", "err != nil || info.Size() >= 0 {"},
 }
+
+// tested are bugs that the tests of a folder have to find.
+var tested = map[string]worldtest.Bugs{
+	"resolution/service": {
+		{"an attempt is forgotten before its result is stored", "resolution/service/callback/slots.go",
+			"\tdelete(l.attempts, d.ID)\n", "\tdelete(l.attempts, d.ID)\n\tdelete(u.deliveries, d.ID)\n"},
+	},
+	"resolution/service/callback": {
+		{"what was read ahead and waited too long is never sent", "resolution/service/callback/slots.go",
+			"\t\t\t\tfor _, d := range l.ahead {\n\t\t\t\t\tdelete(u.deliveries, d.ID)\n\t\t\t\t}\n\t\t\t\tu.ahead", "\t\t\t\tu.ahead"},
+	},
+	"resolution/service/sqlite": {
+		{"an attempt is settled for a delivery that is over", "resolution/service/sqlite/outbox.go",
+			"\t\tcase current != state.Pending:\n\t\t\treturn fmt.Errorf(\"delivery: %w\", state.ErrFinished)\n", ""},
+		{"open reservations of a group that failed stay in memory", "resolution/service/sqlite/tx.go",
+			"\tclear(t.reservations)\n", ""},
+	},
+}

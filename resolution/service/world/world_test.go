@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/sqlite"
 )
 
-var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Lived: lived, Planted: planted, Module: "../../.."}
+var suite = worldtest.Suite{Live: live, Prepare: func() { template() }, Lived: lived, Planted: planted, Tested: tested, Module: "../../.."}
 
 // TestWorld tries seeds.
 func TestWorld(t *testing.T) {

@@ -1,7 +1,6 @@
 package admincmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +48,7 @@ copy. Keep a copy of it elsewhere, once.`,
 			if keep < 0 {
 				return cli.UsageError(fmt.Errorf("--keep %d is less than 0", keep))
 			}
-			ctx, stop, err := watch(c.Context(), std, "backing up")
+			ctx, stop, err := runview.Watch(c.Context(), std, "backing up", "byte", true)
 			if err != nil {
 				return err
 			}
@@ -88,7 +87,7 @@ any more, a revoked key is valid again, a new key is unknown.`,
 			if err := wire.CheckState(a.state); err != nil {
 				return err
 			}
-			ctx, stop, err := watch(c.Context(), std, "restoring")
+			ctx, stop, err := runview.Watch(c.Context(), std, "restoring", "byte", true)
 			if err != nil {
 				return err
 			}
@@ -100,16 +99,6 @@ any more, a revoked key is valid again, a new key is unknown.`,
 			return printRestored(std.Out, r)
 		},
 	})
-}
-
-// watch shows how far a copy is until stop is called.
-func watch(ctx context.Context, std cli.Streams, what string) (counting context.Context, stop func(), err error) {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return nil, nil, err
-	}
-	counting, stop = runview.Display{Terminal: std.Err, Log: log}.Work(ctx, what, "byte")
-	return counting, stop, nil
 }
 
 // printRestored prints the result of a restore, with a line for each thing that

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -79,7 +80,7 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	ctx, stop, err := watch(ctx, std, "copying", "answer", true)
+	ctx, stop, err := runview.Watch(ctx, std, "copying", "answer", true)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -39,7 +40,7 @@ owner can read the file, and an interrupted export writes no file.`,
 			}
 			f.Bodies = true
 			return at.read(c.Context(), std, func(s source) error {
-				ctx, stop, err := watch(c.Context(), std, "exporting", "answer", out != "" || !cli.IsTerminal(std.Out))
+				ctx, stop, err := runview.Watch(c.Context(), std, "exporting", "answer", out != "" || !cli.IsTerminal(std.Out))
 				if err != nil {
 					return err
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
@@ -109,7 +110,7 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) (err error) {
 	if len(f.in) > 0 {
 		unit = "byte" // of the input
 	}
-	ctx, stop, err := watch(ctx, std, "forgetting", unit, true)
+	ctx, stop, err := runview.Watch(ctx, std, "forgetting", unit, true)
 	if err != nil {
 		return err
 	}

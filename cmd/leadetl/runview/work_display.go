@@ -31,6 +31,17 @@ func (d Display) Work(ctx context.Context, what, unit string) (counting context.
 	return counting, sync.OnceFunc(every(logEvery, func() { w.log(d.Log, time.Now()) }))
 }
 
+// Watch is Work for a command without settings of its log. Without shown it shows nothing,
+// for a command that prints on the same terminal.
+func Watch(ctx context.Context, std cli.Streams, what, unit string, shown bool) (counting context.Context, stop func(), err error) {
+	log, err := cli.NewLogger(std.Err, "text", "info")
+	if err != nil {
+		return nil, nil, err
+	}
+	counting, stop = Display{Terminal: std.Err, Log: log, Quiet: !shown}.Work(ctx, what, unit)
+	return counting, stop, nil
+}
+
 // workWatcher reads the state of the work of a command repeatedly.
 type workWatcher struct {
 	work       progress.Work

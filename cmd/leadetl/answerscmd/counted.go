@@ -4,22 +4,9 @@ import (
 	"context"
 	"iter"
 
-	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
-
-// watch shows how much is done until stop is called, which may be called twice. A
-// command that prints on the same terminal shows nothing else.
-func watch(ctx context.Context, std cli.Streams, what, unit string, shown bool) (counting context.Context, stop func(), err error) {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return nil, nil, err
-	}
-	counting, stop = runview.Display{Terminal: std.Err, Log: log, Quiet: !shown}.Work(ctx, what, unit)
-	return counting, stop, nil
-}
 
 // expect counts the answers that a filter selects, for who watches.
 func expect(ctx context.Context, from source, f answers.Filter) error {

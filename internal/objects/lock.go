@@ -150,17 +150,17 @@ func (s *Store) HolderGone(ctx context.Context, at Location) (gone Holder, err e
 // process holds it.
 func (l *Lock) take(ctx context.Context) error {
 	for range maxConflicts {
+		began, asked := time.Now(), ifAbsent
 		held, info, err := l.read(ctx)
-		asked := ifAbsent
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return err
 		case held.Process == l.mine.Process:
-			l.etag, l.renewed = info.ETag, time.Now()
+			l.etag, l.renewed = info.ETag, info.renewed(began)
 			return nil
 		case l.shared && held.Holder == l.mine.Holder && info.SeenAt.Sub(info.ModTime) < LockExpires/2: // somebody renews it
-			l.etag, l.renewed = info.ETag, time.Now().Add(min(0, info.ModTime.Sub(info.SeenAt))) // the store may give whole seconds
+			l.etag, l.renewed = info.ETag, info.renewed(began)
 			return nil
 		case !l.follows(held) && info.SeenAt.Sub(info.ModTime) < LockExpires:
 			return fmt.Errorf("%s: %w: process %d on %s, since %s; if it is gone, the lock expires %s after its last renewal, which was %s ago", l.at, filelock.ErrLocked,

@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -38,11 +39,11 @@ func (d *Dataset) Comparison() (c *Comparison, finished bool, err error) {
 	if json.Unmarshal(data, c) != nil {
 		c = new(Comparison) // damaged: of other datasets
 	}
-	_, err = d.place.Read(SuccessName)
+	success, err := d.place.Read(SuccessName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, false, nil
 	}
-	return c, err == nil, err
+	return c, err == nil && bytes.Equal(success, successOf(place.ComparisonName, data)), err
 }
 
 // BeginComparison removes the files of an earlier one, and writes what the files will be.
@@ -54,7 +55,8 @@ func (d *Dataset) BeginComparison(c *Comparison) error {
 	if err != nil {
 		return err
 	}
-	return d.writeComparison(c)
+	_, err = d.writeComparison(c)
+	return err
 }
 
 // CompareInto starts a file of a comparison.
@@ -68,16 +70,17 @@ func (d *Dataset) EndComparison(c *Comparison) error {
 	if err := d.CheckFiles(c.Files); err != nil {
 		return err
 	}
-	if err := d.writeComparison(c); err != nil {
-		return err
-	}
-	return d.place.Write(SuccessName, nil)
-}
-
-func (d *Dataset) writeComparison(c *Comparison) error {
-	data, err := json.MarshalIndent(c, "", "  ")
+	data, err := d.writeComparison(c)
 	if err != nil {
 		return err
 	}
-	return d.place.Write(place.ComparisonName, append(data, '\n'))
+	return d.place.Write(SuccessName, successOf(place.ComparisonName, data))
+}
+
+func (d *Dataset) writeComparison(c *Comparison) (data []byte, err error) {
+	if data, err = json.MarshalIndent(c, "", "  "); err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	return data, d.place.Write(place.ComparisonName, data)
 }

@@ -1,6 +1,8 @@
 package sinks
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +13,23 @@ import (
 	"github.com/leadetl/leadetl/sinks/place"
 )
 
+// successOf is the content of _SUCCESS: the checksum of the file that says what is in the folder.
+func successOf(name string, data []byte) []byte {
+	return fmt.Appendf(nil, "sha256 %x %s\n", sha256.Sum256(data), name)
+}
+
+// checkSuccess compares _SUCCESS with the manifest.
+func checkSuccess(success, manifest []byte) error {
+	if bytes.Equal(success, successOf(ManifestName, manifest)) {
+		return nil
+	}
+	return fmt.Errorf("%s and %s do not belong together: one of them is %w", ManifestName, SuccessName, ErrCorrupt)
+}
+
 // Manifest reads the manifest of a finished dataset; nil without a manifest or _SUCCESS.
 func (d *Dataset) Manifest() (*Manifest, error) {
-	if _, err := d.place.Read(place.SuccessName); errors.Is(err, fs.ErrNotExist) {
+	success, err := d.place.Read(place.SuccessName)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -25,6 +41,9 @@ func (d *Dataset) Manifest() (*Manifest, error) {
 	m, err := decodeManifest(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.place.Path(ManifestName), err)
+	}
+	if err := checkSuccess(success, data); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Dir(), err)
 	}
 	return m, nil
 }
@@ -57,10 +76,26 @@ func (d *Dataset) Publish(m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := d.place.Write(ManifestName, append(data, '\n')); err != nil {
+	data = append(data, '\n')
+	if err := d.retract(); err != nil {
 		return err
 	}
-	return d.place.Write(place.SuccessName, nil)
+	if err := d.place.Write(ManifestName, data); err != nil {
+		return err
+	}
+	return d.place.Write(place.SuccessName, successOf(ManifestName, data))
+}
+
+// retract removes _SUCCESS, if there is one. After a kill it must not be beside another manifest.
+func (d *Dataset) retract() error {
+	_, err := d.place.Read(place.SuccessName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = d.place.Remove(place.SuccessName)
+	}
+	return err
 }
 
 // Tidy removes files that the manifest does not list: temporary files, and parts of a

@@ -48,6 +48,22 @@ func decodeManifest(data []byte) (*Manifest, error) {
 	return m, format.Check(ManifestName, m.Format, ManifestFormat, "use the version of the program that made the dataset, or make it again with --overwrite")
 }
 
+// CheckFinished checks that _SUCCESS is there, and has the checksum of the manifest. Else the error
+// is ErrCorrupt.
+func CheckFinished(dataset interface {
+	ReadFile(name string) ([]byte, error)
+}) error {
+	success, err := dataset.ReadFile(SuccessName)
+	if err != nil {
+		return err
+	}
+	manifest, err := dataset.ReadFile(ManifestName)
+	if err != nil {
+		return err
+	}
+	return checkSuccess(success, manifest)
+}
+
 // Reader reads a dataset that another process may be writing. It locks and changes
 // nothing.
 type Reader struct{ place place.Place }

@@ -71,7 +71,8 @@ func openDataset(ctx context.Context, uri string, properties map[string]string) 
 	if d.store, err = iceio.LoadFS(ctx, properties, d.location+"/"); err != nil {
 		return nil, wrong("%s cannot be opened: %v", uri, err)
 	}
-	if _, err := d.read("_SUCCESS"); errors.Is(err, fs.ErrNotExist) {
+	success, err := d.read("_SUCCESS")
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, wrong("%s has no _SUCCESS: it is no finished dataset; wait for its run, or run it again", uri)
 	} else if err != nil {
 		return nil, err
@@ -87,7 +88,9 @@ func openDataset(ctx context.Context, uri string, properties map[string]string) 
 		return nil, wrong("%s was written by a newer leadetl; use its leadetl-iceberg", uri)
 	}
 	hash := sha256.Sum256(data)
-	d.sum = hex.EncodeToString(hash[:])
+	if d.sum = hex.EncodeToString(hash[:]); string(success) != "sha256 "+d.sum+" _manifest.json\n" {
+		return nil, wrong("%s has a manifest whose checksum differs from _SUCCESS; run leadetl verify", uri)
+	}
 	return d, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +18,10 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/place"
 )
 
 // raggedList has rows for three parts of four, one rejected, one malformed.
@@ -51,7 +54,7 @@ func editManifest(t *testing.T, dataset string, edit func(*sinks.Manifest)) {
 	}
 	edit(&m)
 	if data, err = json.Marshal(m); err == nil {
-		err = os.WriteFile(path, data, 0o644)
+		err = errors.Join(os.WriteFile(path, data, 0o644), os.WriteFile(filepath.Join(dataset, "_SUCCESS"), fmt.Appendf(nil, "sha256 %x _manifest.json\n", sha256.Sum256(data)), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +71,64 @@ func rewrite(t *testing.T, path string, change func([]byte) []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestVerifyFindsDamageAnywhere changes each file of a dataset in each of its parts: all but the two
+// reports.
+func TestVerifyFindsDamageAnywhere(t *testing.T) {
+	out := ragged(t)
+	found := func() bool {
+		r, err := verify.Check(t.Context(), clitest.OpenLocal(t, out), verify.Options{Rules: program.VerifyRules, Workers: 2})
+		return err != nil || len(r.Failures) > 0
+	}
+	names, err := clitest.OpenLocal(t, out).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = slices.DeleteFunc(names, place.IsReport)
+	files := make([][]byte, len(names))
+	for i, name := range names {
+		if files[i], err = os.ReadFile(filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range names {
+		whole, other := files[i], files[(i+1)%len(names)]
+		damages := map[string][]byte{"empty": {}, "cut": whole[:len(whole)-1], "longer": append(slices.Clone(whole), 0), "half": whole[:len(whole)/2], "replaced": other, "gone": nil}
+		for place := range 12 {
+			flipped := slices.Clone(whole)
+			flipped[(2*place+1)*len(whole)/24] ^= 1 << (place % 8)
+			damages[fmt.Sprintf("a bit in place %d", place)] = flipped
+		}
+		for from := 0; from < len(whole); from += 512 {
+			zeroed := slices.Clone(whole)
+			clear(zeroed[from:min(from+512, len(zeroed))])
+			damages[fmt.Sprintf("zeros from %d", from)] = zeroed
+		}
+		for damage, data := range damages {
+			path := filepath.Join(out, name)
+			if err := errors.Join(os.RemoveAll(path), write(path, data)); err != nil {
+				t.Fatal(err)
+			}
+			if !found() {
+				t.Errorf("%s: %s: nothing is found", name, damage)
+			}
+		}
+		if err := write(filepath.Join(out, name), whole); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found() {
+		t.Error("the dataset as it was has a failure")
+	}
+}
+
+// write writes a file, unless data is nil.
+func write(path string, data []byte) error {
+	if data == nil {
+		return nil
+	}
+	return os.WriteFile(path, data, 0o644)
 }
 
 // TestVerifyNamesEveryDamage does to a dataset what disks, people and copies

@@ -40,7 +40,7 @@ func Open(ctx context.Context, uri string, o sinks.Options) (*Dataset, error) {
 	}
 	m, err := sinks.ReadManifest(r)
 	if err == nil {
-		if _, err = r.ReadFile(sinks.SuccessName); errors.Is(err, fs.ErrNotExist) {
+		if err = sinks.CheckFinished(r); errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: there is no %s, so its run has not finished", sinks.ErrNoDataset, sinks.SuccessName)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -58,7 +59,7 @@ func forged(t testing.TB, dir string, part []byte) inMemory {
 	if data, err = json.Marshal(m); err != nil {
 		t.Fatal(err)
 	}
-	return inMemory{sinks.ManifestName: data, sinks.SuccessName: nil, m.Parts[0].Name: part}
+	return inMemory{sinks.ManifestName: data, sinks.SuccessName: fmt.Appendf(nil, "sha256 %x %s\n", sha256.Sum256(data), sinks.ManifestName), m.Parts[0].Name: part}
 }
 
 // FuzzForged looks at files whose checksums fit and whose bytes are anything:

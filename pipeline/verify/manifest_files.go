@@ -35,9 +35,7 @@ func (c *checker) manifest(ctx context.Context) error {
 	if err != nil && broken == nil {
 		return err
 	}
-	if _, err := c.dataset.ReadFile(sinks.SuccessName); errors.Is(err, fs.ErrNotExist) { // a listing may lack it
-		c.found.report(Failure{Problem: sinks.SuccessName + " is missing: the run did not finish"})
-	} else if err != nil {
+	if err := c.success(); err != nil {
 		return err
 	}
 	if broken != nil {
@@ -58,6 +56,20 @@ func (c *checker) manifest(ctx context.Context) error {
 	c.strangers(names)
 	for _, column := range m.Schema {
 		c.result.Columns = append(c.result.Columns, ColumnFacts{Column: column})
+	}
+	return nil
+}
+
+// success compares the manifest with its checksum in _SUCCESS, which a listing may lack.
+func (c *checker) success() error {
+	err := sinks.CheckFinished(c.dataset)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.found.report(Failure{Problem: sinks.SuccessName + " is missing: the run did not finish"})
+	case errors.Is(err, sinks.ErrCorrupt):
+		c.found.report(Failure{File: sinks.ManifestName, Problem: "its SHA-256 differs from the one in " + sinks.SuccessName})
+	default:
+		return err
 	}
 	return nil
 }

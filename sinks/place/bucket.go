@@ -205,8 +205,8 @@ func (b *bucket) mustHave(name string) (bool, error) {
 func (b *bucket) Write(name string, data []byte) error {
 	mime := "application/json"
 	switch {
-	case len(data) == 0:
-		mime = "application/octet-stream"
+	case name == SuccessName:
+		mime = "text/plain; charset=utf-8"
 	case strings.HasSuffix(name, ".html"):
 		mime = "text/html; charset=utf-8"
 	}

@@ -52,6 +52,7 @@ type several struct {
 	mu     sync.Mutex
 	judged map[string]bool // what is kept of verdicts
 	open   atomic.Bool     // one is that the service is asked about all keys
+	unkept bool            // the journal of the present life could not keep one
 	last   []made          // by batch
 }
 
@@ -364,7 +365,11 @@ func (o *several) use(ctx context.Context, s opened, retry bool) {
 		after := time.Duration(o.world.Draw("interrupted", first.lives) % uint64(20*time.Second))
 		defer time.AfterFunc(after, func() { chain.Stop(errInterrupted) }).Stop()
 	}
+	o.unkept = false
 	skipped, stopped := o.makeAll(ctx, chain)
+	if o.unkept && !stopped {
+		first.wrongly("a verdict is not kept, and the run goes on")
+	}
 	if skipped && !stopped && chain.End(true) == nil {
 		first.wrongly("rows are skipped, and the run is finished")
 	}
@@ -468,6 +473,7 @@ func (o *several) keep(judged map[string]bool) error {
 	o.compareVerdicts(judged)
 	o.checkVerdict(judged)
 	if err := o.journal.KeepJudged(judged); err != nil {
+		o.unkept = true
 		return fmt.Errorf("%w: %w", errJournal, err)
 	}
 	o.setJudged(maps.Clone(judged))

@@ -3,9 +3,13 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -158,4 +162,51 @@ func (s store) FindByResolution(ctx context.Context, service, id string) (c answ
 		return err
 	})
 	return c, err
+}
+
+var errQueueClosed = errors.New("the queue is closed")
+
+// liveWithdrawing lets callers make changes in groups, some of whom give up before their turn. What
+// they were told is what was made, once each.
+func liveWithdrawing(w *worldtest.World, callers int) (wrong []string) {
+	draw := func(most time.Duration, of ...any) time.Duration {
+		return time.Duration(w.Draw(append(of, "withdrawn")...) % uint64(most))
+	}
+	var made []int
+	groups := 0
+	queue := groupcommit.NewQueue(4, w.Below(2, "patient") == 0, errQueueClosed, func(group []*groupcommit.Change[int]) {
+		groups++
+		time.Sleep(1 + draw(20*time.Millisecond, "begins", groups))
+		results := make([]error, len(group))
+		for i, c := range group {
+			if results[i] = c.Take(); results[i] == nil {
+				made = append(made, c.What)
+			}
+		}
+		time.Sleep(1 + draw(20*time.Millisecond, "ends", groups))
+		for i, c := range group {
+			c.Settle(results[i])
+		}
+	})
+	told := make([]error, callers)
+	var calling sync.WaitGroup
+	for i := range callers {
+		calling.Go(func() {
+			time.Sleep(1 + draw(100*time.Millisecond, "calls", i))
+			ctx, stop := context.WithTimeout(context.Background(), 1+draw(60*time.Millisecond, "patience", i))
+			defer stop()
+			told[i] = queue.Do(ctx, i)
+		})
+	}
+	calling.Wait()
+	queue.Close()
+	for i, err := range told {
+		if is := slices.Contains(made, i); is != (err == nil) {
+			wrong = append(wrong, fmt.Sprintf("change %d is made: %t, and its caller was told %v", i, is, err))
+		}
+	}
+	if n := len(made); n != len(slices.Compact(slices.Sorted(slices.Values(made)))) {
+		wrong = append(wrong, fmt.Sprintf("of %d changes some are made twice", n))
+	}
+	return wrong
 }

@@ -43,11 +43,19 @@ func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }
 // TestMutants tries small changes of the code that pays.
 func TestMutants(t *testing.T) { suite.Mutants(t) }
 
-// live lets a world live, and then a machine of it that keeps a journal.
+// live lets a world live, and then machines of it that keep a journal, and share a lease and a queue.
 func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
 	wrong, lives = livePaying(t, w, dir, l)
 	also, more := liveRecording(w.Another(firstRecorder), l)
-	return append(wrong, also...), lives + more
+	wrong, lives = append(wrong, also...), lives+more
+	if w.Below(4, "lease") == 0 {
+		s3test.Setenv(t)
+		t.Setenv("AWS_CA_BUNDLE", "")
+		defer w.GuardNames()()
+		also, more = liveLeasing(w, min(2+w.Below(2, "machines with a lease"), 1+l.Crashes))
+		wrong, lives = append(wrong, also...), lives+more
+	}
+	return append(wrong, liveWithdrawing(w, min(12, l.Keys))...), lives
 }
 
 func livePaying(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {

@@ -52,12 +52,19 @@ func (r *Reporter) Stopped(result *Result, err error) {
 	made, failed := r.make(err)
 	result.Report = made
 	run := r.work.Decision.Run
-	if failed == nil && r.work.Log.ChangedDataset() {
+	if failed == nil && r.work.Log.ChangedDataset() && !isPublished(run.Output) {
 		failed = made.Write(run.Output)
 	}
 	if failed != nil {
 		run.Log.Warn("no report of the run", "reason", failed.Error())
 	}
+}
+
+// isPublished reports whether a dataset is finished although its run failed: what came after _SUCCESS
+// did, or _SUCCESS is there and its write failed. The report of the publication stays.
+func isPublished(output *sinks.Dataset) bool {
+	m, err := output.Manifest()
+	return err == nil && m != nil
 }
 
 // make makes the report of a run that ended with err. If the stored answers

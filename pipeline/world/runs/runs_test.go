@@ -13,7 +13,10 @@ import (
 var suite = worldtest.Suite{Live: live, Again: again, Prepare: prepare, Planted: planted, Module: "../../.."}
 
 // again are seeds that found something, with what it was.
-var again = []uint64{}
+var again = []uint64{
+	20672, // the removal of the journal fails after _SUCCESS, and the report loses the changes
+	20820, // the same, and the report of a finished dataset says that its run failed
+}
 
 // TestWorld tries seeds.
 func TestWorld(t *testing.T) { suite.World(t, len(scenes)) }

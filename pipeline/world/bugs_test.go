@@ -117,7 +117,7 @@ var planted = worldtest.Bugs{
 	{"on S3, a lease that cannot be read counts as renewed", "internal/objects/lease_renewal.go",
 		"= info.ETag, readErr, info", "= info.ETag, nil, info"},
 	{"on S3, a lease counts from when a slow store answered", "internal/objects/lease_renewal.go",
-		"l.etag, l.renewed = etag, began", "l.etag, l.renewed = etag, time.Now()"},
+		"l.etag, l.renewed = etag, began", "_ = began\n\t\tl.etag, l.renewed = etag, time.Now()"},
 	{"on S3, a removed lock is taken for a store without conditions", "internal/objects/lock.go",
 		"\tfor range maxConflicts {\n\t\tetag, err", "\tfor range 1 {\n\t\tetag, err"},
 	{"on S3, a log is taken over without its last segment", "pipeline/objectstate/session.go",

@@ -31,9 +31,11 @@ func (d Decision) asks() bool { return d == Ask || d == Resend || d == Await }
 // that the service refused since then are not asked again, and RetryUnknown does not send
 // calls again that became unknown since then.
 func (r *Remote) Decide(op resolution.Operation, f answers.Found, began, now time.Time) Decision {
-	refusedSince := f.Answer.Outcome == answers.Refused && !f.Answer.Received.Before(began)
+	refused := f.Answer.Outcome == answers.Refused
+	refusedSince := refused && !f.Answer.Received.Before(began)
+	offline := r.Offline && !(refused && f.Open != "") // the call that is open may have an answer
 	switch {
-	case f.Stored && (f.Fresh || r.Offline || refusedSince):
+	case f.Stored && (f.Fresh || offline || refusedSince):
 		return UseStored
 	case f.Open == "" && r.Offline:
 		return Skip

@@ -732,7 +732,7 @@ func (o *several) atRest(ctx context.Context) {
 		for n, key := range keys {
 			open := o.isOpen(key)
 			switch row := o.row(b, n); {
-			case strings.Contains(o.last[i].rows[n], "v:"+outcome.ReasonUnknownCall): // who makes no calls goes by what it refused before
+			case strings.Contains(o.last[i].rows[n], ":"+outcome.ReasonUnavailable): // who makes no calls goes by what it refused before
 			case row != o.last[i].rows[n]:
 				first.wrongly("key %s has the row\n  %q, and made of what is stored\n  %q", key, o.last[i].rows[n], row)
 			case !open:

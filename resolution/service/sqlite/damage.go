@@ -15,9 +15,12 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// damaged marks an error of the database that says that its file is damaged, or that a row is
-// missing which is always there.
+// damaged marks an error of the database that says that its file is damaged, that a row is
+// missing which is always there, or that a column has a value of another type.
 func damaged(err error) error {
+	if err != nil && strings.HasPrefix(err.Error(), "sql: Scan error ") { // it has no type
+		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
+	}
 	if groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) || groupcommit.Is(err, sqlite3.SQLITE_NOTADB) || errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
 	}

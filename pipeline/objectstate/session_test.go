@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -362,11 +363,14 @@ func TestWaitForLease(t *testing.T) {
 	if err := open(); err != nil {
 		t.Errorf("a holder that died: %v", err)
 	}
-	host, err := os.Hostname()
-	must(t, err)
-	must(t, os.MkdirAll(filepath.Dir(lease), 0o755))
-	must(t, os.WriteFile(lease, []byte(`{"holder":"other","process":"other","host":"`+host+`","pid":2147483600}`), 0o644))
 	b.proxy.Do(nil)
+	x, err := s.Write(t.Context(), people, t.TempDir())
+	must(t, err)
+	ours, err := os.ReadFile(lease)
+	must(t, err)
+	must(t, x.Close(t.Context()))
+	must(t, os.MkdirAll(filepath.Dir(lease), 0o755))
+	must(t, os.WriteFile(lease, regexp.MustCompile(`"pid":\d+`).ReplaceAll(ours, []byte(`"pid":2147483600`)), 0o644))
 	if err := open(); err != nil {
 		t.Errorf("a holder of this host that is gone: %v", err)
 	}

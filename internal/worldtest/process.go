@@ -63,7 +63,8 @@ func (p part) try(t *testing.T, limit time.Duration, binary, test string, more .
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	c := limited(ctx, binary, append([]string{"-test.run=^" + test + "$", "-test.v", "-test.timeout=0"}, more...)...)
-	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "TMPDIR="+folders, fmt.Sprintf("%s=%d %d %d %d %s", partVariable, p.first, p.step, p.seeds, p.until, p.at))
+	// The race detector sleeps at exit, which keepTurns would make an hour.
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0", "TMPDIR="+folders, fmt.Sprintf("%s=%d %d %d %d %s", partVariable, p.first, p.step, p.seeds, p.until, p.at))
 	text, err := c.CombinedOutput()
 	if err != nil {
 		seed, _ := os.ReadFile(p.at)

@@ -149,7 +149,7 @@ type Options struct {
 	// State is the folder of the state. It has unfinished parts for S3, and records who holds
 	// which dataset there.
 	State disk.Folder
-	// Holder is who holds the dataset on S3. Without a name it is what StateDir records.
+	// Holder is who holds the dataset on S3. Without a name it is what State records.
 	Holder objects.Holder
 	// Look says that nothing will be written, so nothing is locked on S3.
 	Look bool

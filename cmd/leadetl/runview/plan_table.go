@@ -136,7 +136,8 @@ func planTime(p *pipeline.Plan, rate string) string {
 		return fmt.Sprintf("about %s %s, at the rate of %s, the slowest, unless one allows less", took(slowest.Calls), most, slowest.Name)
 	}
 	rate, _, _ = strings.Cut(rate, " ") // without the burst
-	switch c := p.Calls; {
+	c := p.Calls
+	switch {
 	case c.Rate == 0:
 		return "unknown without --rate: as fast as the service answers"
 	case c.Allowed == 0:
@@ -144,7 +145,7 @@ func planTime(p *pipeline.Plan, rate string) string {
 	case c.Rate == c.Allowed:
 		return fmt.Sprintf("about %s at %s/s, which the service allows", took(c), figures.Decimal(c.Allowed))
 	}
-	return fmt.Sprintf("about %s at %s", took(p.Calls), rate)
+	return fmt.Sprintf("about %s at %s", took(c), rate)
 }
 
 // BudgetNote says which budgets are, or may be, too small; "" if none is.

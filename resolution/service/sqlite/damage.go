@@ -18,10 +18,8 @@ import (
 // damaged marks an error of the database that says that its file is damaged, that a row is
 // missing which is always there, or that a column has a value of another type.
 func damaged(err error) error {
-	if err != nil && strings.HasPrefix(err.Error(), "sql: Scan error ") { // it has no type
-		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
-	}
-	if groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) || groupcommit.Is(err, sqlite3.SQLITE_NOTADB) || errors.Is(err, sql.ErrNoRows) {
+	otherType := err != nil && strings.HasPrefix(err.Error(), "sql: Scan error ") // database/sql has no type for it
+	if otherType || groupcommit.Is(err, sqlite3.SQLITE_CORRUPT) || groupcommit.Is(err, sqlite3.SQLITE_NOTADB) || errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%w: %w", state.ErrDamaged, err)
 	}
 	return err

@@ -184,10 +184,11 @@ func (b *bucket) Walk(context.Context) ([]string, error) {
 }
 
 func (b *bucket) Read(name string) (data []byte, err error) {
-	return data, b.await(name, func() (bool, error) { return b.mustHave(name) }, func() error {
+	err = b.await(name, func() (bool, error) { return b.mustHave(name) }, func() error {
 		data, _, err = b.store.ReadFile(b.ctx, b.at.Below(name))
 		return err
 	})
+	return data, err
 }
 
 // mustHave reports whether a small file exists for sure: the manifest of a finished dataset does.

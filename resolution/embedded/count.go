@@ -38,7 +38,8 @@ func (e *Engine) count(ctx context.Context, s resolution.KeywordSearch, hems, mo
 	}
 	sums, err := inShares(found, func(found []searches.Found) (sum int64, err error) {
 		s := newSearchers(e)
-		return sum, s.each(ctx, found, people.Emails, func(i int, _ *searches.Found) { sum += int64(len(s.hashesOf(i, hems))) })
+		err = s.each(ctx, found, people.Emails, func(i int, _ *searches.Found) { sum += int64(len(s.hashesOf(i, hems))) })
+		return sum, err
 	})
 	if err != nil {
 		return resolution.SearchCount{}, err

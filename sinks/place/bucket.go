@@ -304,10 +304,11 @@ func (b *bucket) Open(name string) (*OpenFile, error) {
 
 // open opens an object that must exist.
 func (b *bucket) open(name string, info objects.Info) (object *objects.Object, err error) {
-	return object, b.await(name, func() (bool, error) { return true, nil }, func() error {
+	err = b.await(name, func() (bool, error) { return true, nil }, func() error {
 		object, err = b.store.Open(b.ctx, info)
 		return err
 	})
+	return object, err
 }
 
 // await repeats a read of an object that must exist, while it is needed.

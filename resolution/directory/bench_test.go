@@ -2,12 +2,17 @@ package directory
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/people"
 )
 
 // benchRanges is the number of ranges the look-up is measured over.
@@ -54,17 +59,57 @@ func BenchmarkRange(b *testing.B) {
 	}
 }
 
+// BenchmarkRows looks up the rows of people and of companies in random order, 4,096 keys at a time,
+// and reads each record.
+func BenchmarkRows(b *testing.B) {
+	const n, batch = 500_000, 4096
+	dir, sources := b.TempDir(), b.TempDir()
+	if _, err := Import(b.Context(), dir, Files{People: contacts(b, sources, n), Companies: manyCompanies(b, sources, n)}, DefaultOptions()); err != nil {
+		b.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	order, rows, keys := rand.New(rand.NewPCG(1, 2)).Perm(n), make([]uint32, batch), make([]string, batch)
+	measure := func(name, key string, look func() error) {
+		b.Run(name, func(b *testing.B) {
+			at := 0
+			for b.Loop() {
+				b.StopTimer()
+				for i := range keys {
+					keys[i] = fmt.Sprintf(key, order[at%n])
+					at++
+				}
+				b.StartTimer()
+				if err := look(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch), "ns/key")
+		})
+	}
+	var a resolution.Answers
+	measure("people", "network.example/in/person-%d", func() error {
+		d.StartPeople(&a)
+		missing := d.PeopleRows(keys, rows)
+		_, err := d.AppendPeople(rows, keys, &a, people.Whole, math.MaxInt)
+		return errors.Join(missing, err)
+	})
+	measure("companies", "company%d.example", func() error {
+		return errors.Join(d.CompanyRows(keys, rows), guarded(Companies, func() {
+			for _, row := range rows {
+				_ = d.companies.Record(row)
+			}
+		}))
+	})
+}
+
 // BenchmarkImportPeople takes a hundred thousand people over.
 func BenchmarkImportPeople(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "people.csv")
 	const people = 100_000
-	writeLines(b, path, func(w *bufio.Writer) {
-		fmt.Fprintln(w, "network_url,first_name,last_name,email,phones,company_domain,last_seen_at")
-		for i := range people {
-			fmt.Fprintf(w, "network.example/in/person-%d,First%d,Last%d,person.%d@mail%d.example,+1415555%04d,company%d.example,2026-01-02\n",
-				i, i, i, i, i%100, i%10000, i%1000)
-		}
-	})
+	path := contacts(b, b.TempDir(), people)
 	for b.Loop() {
 		if _, err := Import(b.Context(), b.TempDir(), Files{People: path}, DefaultOptions()); err != nil {
 			b.Fatal(err)
@@ -84,6 +129,18 @@ func manyRanges(tb testing.TB, dir string, ranges, companies int) string {
 		fmt.Fprintln(w, "cidr,company_domain,org_type")
 		for i := range ranges {
 			fmt.Fprintf(w, "%s/24,company%d.example,business\n", rangeAddr(i, 0), (i*7919)%companies)
+		}
+	})
+	return path
+}
+
+func contacts(tb testing.TB, dir string, people int) string {
+	path := filepath.Join(dir, "people.csv")
+	writeLines(tb, path, func(w *bufio.Writer) {
+		fmt.Fprintln(w, "network_url,first_name,last_name,email,phones,company_domain,last_seen_at")
+		for i := range people {
+			fmt.Fprintf(w, "network.example/in/person-%d,First%d,Last%d,person.%d@mail%d.example,+1415555%04d,company%d.example,2026-01-02\n",
+				i, i, i, i, i%100, i%10000, i%1000)
 		}
 	})
 	return path

@@ -116,7 +116,7 @@ vet: portable
 
 # What asks the system for something is built for macOS too. All of the program takes minutes.
 portable:
-	GOOS=darwin go build ./internal/{appendlog,columnfile,directio,fileaccess,filelock,glob}
+	GOOS=darwin go build ./internal/{appendlog,keyed,directio,fileaccess,filelock,glob}
 
 lint:
 	staticcheck=$$(go tool -n staticcheck); "$$staticcheck" ./...

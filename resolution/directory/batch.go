@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/records"
@@ -111,7 +111,7 @@ func (d *Directory) FillVisits(addrs []netip.Addr, arena *records.Arena, list []
 // guarded runs look-ups in the file of a kind.
 func guarded(k Kind, look func()) error {
 	return damaged(k, func() (err error) {
-		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+		defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 		look()
 		return nil
 	}())

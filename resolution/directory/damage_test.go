@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // TestDamagedCompaniesOfRanges: the owners of ranges are joined to companies, and damage of
@@ -29,7 +29,7 @@ func TestDamagedCompaniesOfRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = d.Range(addrs[0])
-		if want := "the file of " + string(kind) + " is damaged"; !errors.Is(err, columnfile.ErrDamaged) || !strings.HasPrefix(err.Error(), want) {
+		if want := "the file of " + string(kind) + " is damaged"; !errors.Is(err, keyed.ErrDamaged) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("without %s: %v; want %q", kind, err, want)
 		}
 		if err := os.WriteFile(path, whole, 0o644); err != nil {

@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/people"
@@ -136,7 +136,7 @@ func (d *Directory) Changed() bool {
 
 // damaged adds to an error what to do about a damaged file.
 func damaged(k Kind, err error) error {
-	if errors.Is(err, columnfile.ErrDamaged) {
+	if errors.Is(err, keyed.ErrDamaged) {
 		return fmt.Errorf("the file of %s is damaged, import the %s again: %w", k, k, err)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -286,7 +286,7 @@ func TestVerifyOfWrongData(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.change(t, d)
-		if err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.HasPrefix(err.Error(), f.says) {
+		if err := d.Verify(t.Context()); !errors.Is(err, keyed.ErrDamaged) || !strings.HasPrefix(err.Error(), f.says) {
 			t.Errorf("%s: %v; want %q", f.name, err, f.says)
 		}
 	}

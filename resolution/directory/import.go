@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
@@ -136,7 +136,7 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entr
 	o := im.options
 	o.Called = calledIn(k, o.Called)
 	result, err := kinds[k].write(ctx, o, r, path)
-	if errors.Is(err, columnfile.ErrDamaged) { // an import maps no other files
+	if errors.Is(err, keyed.ErrDamaged) { // an import maps no other files
 		err = fmt.Errorf("a temporary file in %s cannot be read: %w", im.dir, err)
 	}
 	if err == nil {

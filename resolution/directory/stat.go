@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -97,7 +97,7 @@ func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
 
 func same(what string, got, want int64) error {
 	if got != want {
-		return fmt.Errorf("%w: %d %s, the import counted %d", columnfile.ErrDamaged, got, what, want)
+		return fmt.Errorf("%w: %d %s, the import counted %d", keyed.ErrDamaged, got, what, want)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func checkSum(path, want string) error {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != want {
-		return fmt.Errorf("%w: its checksum differs from that of the import", columnfile.ErrDamaged)
+		return fmt.Errorf("%w: its checksum differs from that of the import", keyed.ErrDamaged)
 	}
 	return nil
 }

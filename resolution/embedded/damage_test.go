@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
@@ -121,7 +121,7 @@ func askDamaged(t *testing.T, d *directory.Directory, kind directory.Kind, what 
 					t.Errorf("%s, %s: %s: %s", kind, what, q.name, line)
 				}
 			}
-			if !errors.Is(err, columnfile.ErrDamaged) || !errors.Is(err, resolution.ErrUnavailable) {
+			if !errors.Is(err, keyed.ErrDamaged) || !errors.Is(err, resolution.ErrUnavailable) {
 				t.Errorf("%s, %s: %s: %v, want ErrDamaged and ErrUnavailable", kind, what, q.name, err)
 			}
 			continue
@@ -153,7 +153,7 @@ func TestDamage(t *testing.T) {
 	dir := damageSample(t)
 	right := rightAnswers(t, dir)
 	eachFile(t, dir, func(kind directory.Kind, path string) {
-		c, err := columnfile.Open(path)
+		c, err := keyed.OpenColumns(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,12 +179,12 @@ func TestDamage(t *testing.T) {
 				if err := d.Close(); err != nil {
 					t.Error(err)
 				}
-			case !errors.Is(err, columnfile.ErrDamaged) || !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), path):
+			case !errors.Is(err, keyed.ErrDamaged) || !errors.Is(err, resolution.ErrInvalid) || !strings.Contains(err.Error(), path):
 				t.Errorf("%s, %s: open: %v", kind, place.Of, err)
 			default:
 				refused++
 			}
-			if err := before.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.HasPrefix(err.Error(), string(kind)+": ") {
+			if err := before.Verify(t.Context()); !errors.Is(err, keyed.ErrDamaged) || !strings.HasPrefix(err.Error(), string(kind)+": ") {
 				t.Errorf("%s, %s: verify: %v", kind, place.Of, err)
 			}
 			flip(t, path, place.Offset)
@@ -233,7 +233,7 @@ func TestCutWhileOpen(t *testing.T) {
 			if askDamaged(t, d, kind, f.name, right) == 0 {
 				t.Errorf("%s, %s: no look-up met it", kind, f.name)
 			}
-			if err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.HasPrefix(err.Error(), string(kind)+": ") {
+			if err := d.Verify(t.Context()); !errors.Is(err, keyed.ErrDamaged) || !strings.HasPrefix(err.Error(), string(kind)+": ") {
 				t.Errorf("%s, %s: verify: %v", kind, f.name, err)
 			}
 			if err := errors.Join(os.WriteFile(path, whole, 0o644), d.Close()); err != nil {

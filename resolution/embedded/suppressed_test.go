@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 )
@@ -113,7 +113,7 @@ func TestSuppressedWithDamagedPeople(t *testing.T) {
 		}
 		e := New(d, Options{Listed: func(resolution.Identifier, string) bool { return false }})
 		_, err = e.Search(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, resolution.SearchPage{Number: 1, Limit: 1})
-		if !errors.Is(err, columnfile.ErrDamaged) || !strings.HasPrefix(err.Error(), f.says) {
+		if !errors.Is(err, keyed.ErrDamaged) || !strings.HasPrefix(err.Error(), f.says) {
 			t.Errorf("without %s: %v; want %q", f.damaged, err, f.says)
 		}
 		if err := errors.Join(os.WriteFile(path, whole, 0o644), d.Close()); err != nil {

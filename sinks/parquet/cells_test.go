@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
@@ -46,7 +46,7 @@ func TestTextsInCutFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		rec := array.NewRecord(arrow.NewSchema([]arrow.Field{{Name: "a", Type: kind}}, nil), []arrow.Array{array.NewDictionaryArray(kind, codes, views)}, int64(rows))
-		if err := e.Add(rec, func() error { return nil }); !errors.Is(err, columnfile.ErrDamaged) {
+		if err := e.Add(rec, func() error { return nil }); !errors.Is(err, keyed.ErrDamaged) {
 			t.Errorf("%d rows: %v, want ErrDamaged", rows, err)
 		}
 		if err := syscall.Munmap(mapped); err != nil {

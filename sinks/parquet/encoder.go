@@ -19,7 +19,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/schema"
 	"github.com/sourcegraph/conc/iter"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Encoder writes a Parquet file row group by row group, with Arrow's page,
@@ -152,7 +152,7 @@ func (e *Encoder) add(rec arrow.Record) error {
 // in a mapped file that was cut since.
 func (e *Encoder) each(together bool, do func(i int)) error {
 	guarded := func(do func()) (err error) {
-		defer columnfile.GuardFaults(&err, debug.SetPanicOnFault(true))
+		defer keyed.GuardFaults(&err, debug.SetPanicOnFault(true))
 		do()
 		return nil
 	}

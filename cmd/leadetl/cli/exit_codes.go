@@ -18,10 +18,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/changes"
@@ -115,7 +115,7 @@ var exitRules = []exitRule{
 	// The machine fails, or a limit of it, whatever was opened.
 	{ExitFailure, isAny(syscall.EIO, syscall.EFBIG, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE)},
 	{ExitFailure, isSQLite(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)},
-	{ExitUsage, isAny(columnfile.ErrDamaged, begin.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, changes.ErrIncomparable)},
+	{ExitUsage, isAny(keyed.ErrDamaged, begin.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, changes.ErrIncomparable)},
 	{ExitUsage, isType[*sources.FormatError]},
 	{ExitUsage, isType[*format.Error]},
 	{ExitUsage, isType[*objects.RefusedError]},

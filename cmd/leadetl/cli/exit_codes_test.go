@@ -15,10 +15,10 @@ import (
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
@@ -50,7 +50,7 @@ func TestExitCode(t *testing.T) {
 		{sinks.ErrNested, 2},
 		{cut.ErrInputChanged, 2},
 		{sinks.ErrForeign, 2},
-		{fmt.Errorf("%w: %w", resolution.ErrUnavailable, columnfile.ErrDamaged), 2},
+		{fmt.Errorf("%w: %w", resolution.ErrUnavailable, keyed.ErrDamaged), 2},
 		{format.Check("state", 1, 2, "make it anew"), 2},
 		{objects.ErrChanged, 2},
 		{&objects.RefusedError{Problem: "the bucket is not there"}, 2},

@@ -24,7 +24,7 @@ func Open(path string) (*File, error) {
 }
 
 // Record is the company of a row, with its texts where they are. Call it, and read them, under
-// columnfile.Guard.
+// keyed.Guard.
 func (f *File) Record(row uint32) resolution.CompanyRecord {
 	r, next := resolution.CompanyRecord{Memory: f.Memory()}, f.Fields(row)
 	for i := range r.Fields {

@@ -24,7 +24,7 @@ func (f *File) Start(a *resolution.Answers) {
 // records.None is empty, but for the network_url of urls, if there are any. It does not fill
 // Reasons, Matched, Hashes, Companies, match levels and Confidences. It ends early when a,
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
-// Call it under columnfile.Guard.
+// Call it under keyed.Guard.
 func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Fields, limit int) int {
 	first, unread, lines := f.firstPhones(), unreadFields(&a.Unread), uint64(touchedLines)
 	if part != Whole {

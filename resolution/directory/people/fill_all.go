@@ -21,7 +21,7 @@ const together = 256
 // to those emails: md5, sha1 or sha256 of the plain form, sha256 of the uid2 and google forms.
 // addresses are those of the digests, "" if unknown. An address is found only in its plain form,
 // or by its sha256: the uid2 form of an address may be the address of another person. It skips
-// empty digests. part is Whole or Emails. Call it under columnfile.Guard.
+// empty digests. part is Whole or Emails. Call it under keyed.Guard.
 func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string, part Fields) {
 	var hashes [together]records.Hash
 	var rows [together]uint32

@@ -155,7 +155,7 @@ func (p *Person) emailOf(digest, address string) int {
 }
 
 // Fill fills an entry with a row, whose texts are in the arena. It uses the memory of its
-// lists again. Call it under columnfile.Guard.
+// lists again. Call it under keyed.Guard.
 func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
 	p := &e.Person
 	var t [fields]string

@@ -11,7 +11,7 @@ import (
 // AppendProfiles appends to profiles, for each address in canonical form, the NetworkURL of
 // the person who has it, empty without one. sums are the SHA-256 of the addresses, raw and end
 // to end. It skips empty addresses. It reads the records where they are in the file: an Entry
-// for each address took most of the time. Call it under columnfile.Guard.
+// for each address took most of the time. Call it under keyed.Guard.
 func (f *File) AppendProfiles(addresses *resolution.Texts, sums []byte, profiles *resolution.Texts) {
 	var hashes [together]records.Hash
 	var rows [together]uint32

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/internal/spill"
@@ -70,15 +70,15 @@ func closeFile(f *os.File) error {
 type table struct {
 	path   string
 	ranges *spill.Sorter[numberRange]
-	owners *columnfile.Lexicon // their numbers are from 1
-	owner  []byte              // memory for its text
+	owners *keyed.Lexicon // their numbers are from 1
+	owner  []byte         // memory for its text
 
 	orgTypes orgtype.Vocabulary
 	words    orgtype.Counts // of rows
 }
 
 func newTable(path string) (*table, error) {
-	owners, err := columnfile.NewLexicon(path)
+	owners, err := keyed.NewLexicon(path)
 	return &table{path: path, ranges: spill.New(filepath.Dir(path), numberRange.prefix), owners: owners, words: orgtype.Counts{}}, err
 }
 

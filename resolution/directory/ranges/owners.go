@@ -14,7 +14,7 @@ const together = 64
 
 // Owners sets owners to the number of the owner of the narrowest range of each address from
 // ipaddr.LookupAddr; 0 without one, and for the zero address. Call it under
-// columnfile.Guard.
+// keyed.Guard.
 func (f *File) Owners(addrs []netip.Addr, owners []uint32) {
 	for len(addrs) > 0 {
 		n := min(together, len(addrs))
@@ -94,7 +94,7 @@ func (s *search) find(n int) {
 	}
 }
 
-// OrgTypes sets orgTypes to that of each owner but 0. Call it under columnfile.Guard.
+// OrgTypes sets orgTypes to that of each owner but 0. Call it under keyed.Guard.
 func (f *File) OrgTypes(owners []uint32, to []string) {
 	var places [together]uint64
 	var index [together]int
@@ -115,7 +115,7 @@ func (f *File) OrgTypes(owners []uint32, to []string) {
 	}
 }
 
-// AppendTexts appends the domain and the name of each owner. Call it under columnfile.Guard.
+// AppendTexts appends the domain and the name of each owner. Call it under keyed.Guard.
 func (f *File) AppendTexts(owners []uint32, domains, names *resolution.Texts) {
 	var numbers [together]uint32
 	for len(owners) > 0 {

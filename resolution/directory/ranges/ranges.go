@@ -14,47 +14,47 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
 // File has the ranges of an import. It is safe from many goroutines.
 type File struct {
-	file *columnfile.File
+	file *keyed.Columns
 
-	v4First columnfile.Checked[uint32] // by /16: its first start in v4Low; one more at the end
-	v4Low   columnfile.Checked[uint16] // the last 16 bits of the starts
-	v4      columnfile.Checked[uint32] // owners
-	v6High  columnfile.Checked[uint64] // of the starts
-	v6Low   columnfile.Checked[uint64]
-	v6      columnfile.Checked[uint32] // owners
+	v4First keyed.Checked[uint32] // by /16: its first start in v4Low; one more at the end
+	v4Low   keyed.Checked[uint16] // the last 16 bits of the starts
+	v4      keyed.Checked[uint32] // owners
+	v6High  keyed.Checked[uint64] // of the starts
+	v6Low   keyed.Checked[uint64]
+	v6      keyed.Checked[uint32] // owners
 
 	// Owners have numbers from 1; 0 means none.
-	orgTypes columnfile.Checked[uint8] // codes in words
-	words    []string                  // orgtype.Kinds, then the words that are none
-	domains  columnfile.CheckedTexts
-	names    columnfile.CheckedTexts
+	orgTypes keyed.Checked[uint8] // codes in words
+	words    []string             // orgtype.Kinds, then the words that are none
+	domains  keyed.CheckedTexts
+	names    keyed.CheckedTexts
 }
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
-	c, err := columnfile.Open(path)
+	c, err := keyed.OpenColumns(path)
 	if err != nil {
 		return nil, err
 	}
-	r := columnfile.Reader{File: c}
+	r := keyed.ColumnReader{Columns: c}
 	f := &File{
 		file:     c,
-		v4First:  columnfile.ReadChecked[uint32](&r, "v4_first", 1<<16+1),
-		v4Low:    columnfile.ReadChecked[uint16](&r, "v4_low", -1),
-		v6High:   columnfile.ReadChecked[uint64](&r, "v6_high", -1),
-		orgTypes: columnfile.ReadChecked[uint8](&r, "org_type", -1),
+		v4First:  keyed.ReadChecked[uint32](&r, "v4_first", 1<<16+1),
+		v4Low:    keyed.ReadChecked[uint16](&r, "v4_low", -1),
+		v6High:   keyed.ReadChecked[uint64](&r, "v6_high", -1),
+		orgTypes: keyed.ReadChecked[uint8](&r, "org_type", -1),
 	}
-	f.v4 = columnfile.ReadChecked[uint32](&r, "v4", f.v4Low.Len())
-	f.v6Low = columnfile.ReadChecked[uint64](&r, "v6_low", f.v6High.Len())
-	f.v6 = columnfile.ReadChecked[uint32](&r, "v6", f.v6High.Len())
-	f.domains = columnfile.ReadCheckedTexts(&r, "domain", f.orgTypes.Len())
-	f.names = columnfile.ReadCheckedTexts(&r, "name", f.orgTypes.Len())
+	f.v4 = keyed.ReadChecked[uint32](&r, "v4", f.v4Low.Len())
+	f.v6Low = keyed.ReadChecked[uint64](&r, "v6_low", f.v6High.Len())
+	f.v6 = keyed.ReadChecked[uint32](&r, "v6", f.v6High.Len())
+	f.domains = keyed.ReadCheckedTexts(&r, "domain", f.orgTypes.Len())
+	f.names = keyed.ReadCheckedTexts(&r, "name", f.orgTypes.Len())
 	err = r.Err
 	if err == nil {
 		err = f.readWords(&r)
@@ -66,11 +66,11 @@ func Open(path string) (*File, error) {
 }
 
 // readWords reads the words that are no kind.
-func (f *File) readWords(r *columnfile.Reader) (err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
-	offsets := columnfile.ReadChecked[uint64](r, "word_offsets", -1)
+func (f *File) readWords(r *keyed.ColumnReader) (err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	offsets := keyed.ReadChecked[uint64](r, "word_offsets", -1)
 	n := offsets.Len() - 1
-	words := columnfile.ReadCheckedTexts(r, "word", n)
+	words := keyed.ReadCheckedTexts(r, "word", n)
 	if r.Err != nil {
 		return r.Err
 	}
@@ -86,7 +86,7 @@ func (f *File) Close() error { return f.file.Close() }
 
 // Networks is the number of flattened ranges with an owner.
 func (f *File) Networks() (n int64, err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 	before := uint32(0)
 	for i := range uint64(f.v4.Len()) {
 		owner := f.v4.At(i)
@@ -173,9 +173,9 @@ func (f *File) Verify(context.Context) (keys, rows int64, err error) {
 }
 
 func (f *File) verify() (err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 	damaged := func(what string, i uint64) error {
-		return fmt.Errorf("%w: %s %d is out of place", columnfile.ErrDamaged, what, i)
+		return fmt.Errorf("%w: %s %d is out of place", keyed.ErrDamaged, what, i)
 	}
 	owners := uint32(f.orgTypes.Len())
 	if f.v4First.At(0) != 0 || int(f.v4First.At(1<<16)) != f.v4.Len() {

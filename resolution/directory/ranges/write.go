@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/orgtype"
@@ -20,9 +20,9 @@ var first6 = number{0, 1 << 32}
 // segments are flattened ranges as columns. They are in temporary files, because sections of
 // a file are written one after another.
 type segments struct {
-	v4            *columnfile.Spool[uint64] // start, then owner, 32 bits each
-	v6High, v6Low *columnfile.Spool[uint64]
-	v6            *columnfile.Spool[uint32] // owners
+	v4            *keyed.Spool[uint64] // start, then owner, 32 bits each
+	v6High, v6Low *keyed.Spool[uint64]
+	v6            *keyed.Spool[uint32] // owners
 
 	owned int64 // segments with an owner
 	// The last segment of IPv4.
@@ -32,12 +32,12 @@ type segments struct {
 
 func newSegments(path string) (s *segments, err error) {
 	s = &segments{}
-	for _, to := range []**columnfile.Spool[uint64]{&s.v4, &s.v6High, &s.v6Low} {
-		if *to, err = columnfile.NewSpool[uint64](path); err != nil {
+	for _, to := range []**keyed.Spool[uint64]{&s.v4, &s.v6High, &s.v6Low} {
+		if *to, err = keyed.NewSpool[uint64](path); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 	}
-	if s.v6, err = columnfile.NewSpool[uint32](path); err != nil {
+	if s.v6, err = keyed.NewSpool[uint32](path); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -45,7 +45,7 @@ func newSegments(path string) (s *segments, err error) {
 
 // close frees disk and memory.
 func (s *segments) close() (err error) {
-	for _, spool := range []*columnfile.Spool[uint64]{s.v4, s.v6High, s.v6Low} {
+	for _, spool := range []*keyed.Spool[uint64]{s.v4, s.v6High, s.v6Low} {
 		if spool != nil {
 			err = errors.Join(err, spool.Close())
 		}
@@ -121,38 +121,38 @@ func (t *table) write(ctx context.Context) (keys int64, err error) {
 	if err := errors.Join(flat.finish(), s.finish()); err != nil {
 		return 0, err
 	}
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the segments and owners are mapped files
-	w := columnfile.NewWriter(f)
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the segments and owners are mapped files
+	w := keyed.NewColumnWriter(f)
 	if err := errors.Join(s.write(w), t.writeOwners(w)); err != nil {
 		return 0, err
 	}
 	return s.owned, w.Finish()
 }
 
-func (s *segments) write(w *columnfile.Writer) error {
+func (s *segments) write(w *keyed.ColumnWriter) error {
 	v4, err := s.v4.Read()
 	if err != nil {
 		return err
 	}
 	first := 0
-	columnfile.PutEach(w, "v4_first", 1<<16+1, func(prefix int) uint32 {
+	keyed.PutEach(w, "v4_first", 1<<16+1, func(prefix int) uint32 {
 		for first < len(v4) && v4[first]>>48 < uint64(prefix) {
 			first++
 		}
 		return uint32(first)
 	})
-	columnfile.PutEach(w, "v4_low", len(v4), func(i int) uint16 { return uint16(v4[i] >> 32) })
-	columnfile.PutEach(w, "v4", len(v4), func(i int) uint32 { return uint32(v4[i]) })
+	keyed.PutEach(w, "v4_low", len(v4), func(i int) uint16 { return uint16(v4[i] >> 32) })
+	keyed.PutEach(w, "v4", len(v4), func(i int) uint32 { return uint32(v4[i]) })
 	high, errHigh := s.v6High.Read()
 	low, errLow := s.v6Low.Read()
 	v6, err := s.v6.Read()
-	columnfile.Column(w, "v6_high", high)
-	columnfile.Column(w, "v6_low", low)
-	columnfile.Column(w, "v6", v6)
+	keyed.Column(w, "v6_high", high)
+	keyed.Column(w, "v6_low", low)
+	keyed.Column(w, "v6", v6)
 	return errors.Join(errHigh, errLow, err)
 }
 
-func (t *table) writeOwners(w *columnfile.Writer) error {
+func (t *table) writeOwners(w *keyed.ColumnWriter) error {
 	owners, err := t.owners.Read()
 	if err != nil {
 		return err
@@ -168,16 +168,16 @@ func (t *table) writeOwners(w *columnfile.Writer) error {
 	for _, w := range t.words.List() {
 		orgTypes = append(orgTypes, w.Word)
 	}
-	columnfile.PutEach(w, "org_type", owners.Len(), func(i int) uint8 {
+	keyed.PutEach(w, "org_type", owners.Len(), func(i int) uint8 {
 		code := slices.Index(orgTypes, string(cell(i, 2)))
 		if code < 0 { // one of too many words
 			code = len(orgtype.Kinds)
 		}
 		return uint8(code)
 	})
-	columnfile.PutEachText(w, "domain", owners.Len(), func(i int) []byte { return cell(i, 0) })
-	columnfile.PutEachText(w, "name", owners.Len(), func(i int) []byte { return cell(i, 1) })
+	keyed.PutEachText(w, "domain", owners.Len(), func(i int) []byte { return cell(i, 0) })
+	keyed.PutEachText(w, "name", owners.Len(), func(i int) []byte { return cell(i, 1) })
 	words := orgTypes[len(orgtype.Kinds):]
-	columnfile.PutEachText(w, "word", len(words), func(i int) []byte { return []byte(words[i]) })
+	keyed.PutEachText(w, "word", len(words), func(i int) []byte { return []byte(words[i]) })
 	return nil
 }

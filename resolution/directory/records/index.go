@@ -8,7 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Hash identifies a key: 128 bits of XXH3.
@@ -31,7 +31,7 @@ func HashOfBytes(key []byte) Hash {
 // line that its hash names or, where that is full, in the first of the next lines with room.
 // Entries are sorted by hash, so that they are written from front to back.
 type Index struct {
-	lines   columnfile.Checked[line]
+	lines   keyed.Checked[line]
 	named   uint64 // lines that hashes name; after them is room for the rest of the last ones
 	entries int
 }
@@ -48,16 +48,16 @@ const (
 )
 
 // ReadIndex finds the sections of an index.
-func ReadIndex(r *columnfile.Reader, name string) (x Index) {
-	defer columnfile.Guard(&r.Err, debug.SetPanicOnFault(true))
-	x.lines = columnfile.ReadChecked[line](r, name+"_index", -1)
-	size := columnfile.ReadChecked[uint64](r, name+"_index_size", 2)
+func ReadIndex(r *keyed.ColumnReader, name string) (x Index) {
+	defer keyed.Guard(&r.Err, debug.SetPanicOnFault(true))
+	x.lines = keyed.ReadChecked[line](r, name+"_index", -1)
+	size := keyed.ReadChecked[uint64](r, name+"_index_size", 2)
 	if r.Err != nil {
 		return x
 	}
 	x.entries, x.named = int(size.At(0)), size.At(1)
 	if x.named == 0 || x.named >= uint64(x.lines.Len()) {
-		r.Err = fmt.Errorf("%w: section %s_index_size is not what it should be", columnfile.ErrDamaged, name)
+		r.Err = fmt.Errorf("%w: section %s_index_size is not what it should be", keyed.ErrDamaged, name)
 	}
 	return x
 }
@@ -74,7 +74,7 @@ func lineOf(high, lines uint64) uint64 {
 	return at
 }
 
-// Rows yields the rows whose key may have a hash. Call it under columnfile.Guard.
+// Rows yields the rows whose key may have a hash. Call it under keyed.Guard.
 func (x *Index) Rows(h Hash) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		if x.entries == 0 {

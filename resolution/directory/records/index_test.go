@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // writtenIndex writes an index and opens it.
@@ -18,13 +18,13 @@ func writtenIndex(t *testing.T, winner Winner, add func(*IndexWriter) error, kee
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, w := columnfile.NewWriter(file), NewIndexWriter(path, winner)
+	to, w := keyed.NewColumnWriter(file), NewIndexWriter(path, winner)
 	adding := add(w)
 	n, writing := w.Write(t.Context(), to, "x", keep, lost)
 	if err := errors.Join(adding, writing, to.Finish(), file.Close(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := columnfile.Open(path)
+	f, err := keyed.OpenColumns(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func writtenIndex(t *testing.T, winner Winner, add func(*IndexWriter) error, kee
 			t.Error(err)
 		}
 	})
-	r := &columnfile.Reader{File: f}
+	r := &keyed.ColumnReader{Columns: f}
 	index := ReadIndex(r, "x")
 	if r.Err != nil || index.Len() != n {
 		t.Fatal(r.Err, index.Len(), n)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 )
 
@@ -72,9 +72,9 @@ func (w *IndexWriter) row(order uint32) uint32 {
 
 // Write writes the index of the rows for which keep is true (nil keeps all), and calls lost
 // for each replaced row. n is the number of entries.
-func (w *IndexWriter) Write(ctx context.Context, to *columnfile.Writer, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
+func (w *IndexWriter) Write(ctx context.Context, to *keyed.ColumnWriter, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
 	lines := lineWriter{to: to, named: uint64(w.pairs.Len()/perLine + 1)}
-	columnfile.Begin[line](to, name+"_index")
+	keyed.Begin[line](to, name+"_index")
 	err = w.pairs.Each(ctx, sortPairs, func(pairs []pair) error {
 		for i := 0; i < len(pairs); {
 			first, kept := pairs[i], false
@@ -97,13 +97,13 @@ func (w *IndexWriter) Write(ctx context.Context, to *columnfile.Writer, name str
 		return n, err
 	}
 	lines.end()
-	columnfile.Column(to, name+"_index_size", []uint64{uint64(n), lines.named})
+	keyed.Column(to, name+"_index_size", []uint64{uint64(n), lines.named})
 	return n, nil
 }
 
 // lineWriter writes the lines of an index.
 type lineWriter struct {
-	to      *columnfile.Writer
+	to      *keyed.ColumnWriter
 	named   uint64 // lines that hashes name
 	full    []line // not written yet
 	written uint64 // lines, with full
@@ -140,7 +140,7 @@ func (w *lineWriter) endLines(before uint64) {
 
 // flush writes the full lines.
 func (w *lineWriter) flush() {
-	columnfile.Put(w.to, w.full...)
+	keyed.Put(w.to, w.full...)
 	w.full = w.full[:0]
 }
 

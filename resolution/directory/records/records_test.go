@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 )
 
@@ -75,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 	var arena Arena
 	read := make([]string, 3)
 	err = func() (err error) {
-		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+		defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 		f.FindAll(asked, rows)
 		for k := range keys {
 			arena.Reset()

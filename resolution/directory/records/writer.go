@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -19,9 +19,9 @@ var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 rows", resolution.ErrIn
 // Writer writes a file of records. Its memory is bounded.
 type Writer struct {
 	// Columns takes the other sections of the file, after Records.
-	Columns      *columnfile.Writer
+	Columns      *keyed.ColumnWriter
 	file         *os.File
-	offsets      *columnfile.Spool[uint64]
+	offsets      *keyed.Spool[uint64]
 	keys         *IndexWriter
 	dictionaries []*dictionary // by field, nil for one without
 	rows         int
@@ -43,14 +43,14 @@ func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
 			w.dictionaries[i] = &dictionary{}
 		}
 	}
-	if w.offsets, err = columnfile.NewSpool[uint64](path); err != nil {
+	if w.offsets, err = keyed.NewSpool[uint64](path); err != nil {
 		return nil, err
 	}
 	if w.file, err = os.Create(atomicfile.TempName(path)); err != nil {
 		return nil, errors.Join(err, w.offsets.Close())
 	}
-	w.Columns = columnfile.NewWriter(w.file)
-	columnfile.Begin[uint8](w.Columns, "records")
+	w.Columns = keyed.NewColumnWriter(w.file)
+	keyed.Begin[uint8](w.Columns, "records")
 	return w, nil
 }
 
@@ -90,7 +90,7 @@ func (w *Writer) Add(fields ...string) (row uint32, err error) {
 
 // flush writes the records in the buffer.
 func (w *Writer) flush() error {
-	columnfile.Put(w.Columns, w.records...)
+	keyed.Put(w.Columns, w.records...)
 	err := w.offsets.Add(w.ends...)
 	w.records, w.ends = w.records[:0], w.ends[:0]
 	return err
@@ -101,7 +101,7 @@ func (w *Writer) Rows() int { return w.rows }
 
 // Records writes the sections of the records and returns the number of distinct keys.
 func (w *Writer) Records(ctx context.Context) (keys int, err error) {
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the offsets are a mapped file
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the offsets are a mapped file
 	if err := w.flush(); err != nil {
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	columnfile.Column(w.Columns, "record_offsets", offsets)
+	keyed.Column(w.Columns, "record_offsets", offsets)
 	if err := w.offsets.Close(); err != nil {
 		return 0, err
 	}
@@ -122,8 +122,8 @@ func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 		sizes[i] = uint32(len(d.texts))
 		all = append(all, d.texts...)
 	}
-	columnfile.Column(w.Columns, "dictionary_sizes", sizes)
-	columnfile.PutEachText(w.Columns, "dictionary", len(all), func(i int) []byte { return []byte(all[i]) })
+	keyed.Column(w.Columns, "dictionary_sizes", sizes)
+	keyed.PutEachText(w.Columns, "dictionary", len(all), func(i int) []byte { return []byte(all[i]) })
 	w.lost = make([]uint64, (len(offsets)+63)/64)
 	keys, err = w.keys.Write(ctx, w.Columns, "keys", nil, func(row uint32) { w.lost[row/64] |= 1 << (row % 64) })
 	return keys, errors.Join(err, w.keys.Close())

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -48,13 +48,13 @@ func leadIDOf(key string) (id [16]byte) {
 // distinct text and, at the end, 16 for each search.
 type builder struct {
 	path                                      string
-	at                                        *columnfile.Spool[int64]
-	lead, keyword, email, city, zip, jobTitle *columnfile.Spool[uint32]
-	state                                     *columnfile.Spool[uint16]
-	leadType                                  *columnfile.Spool[uint8]
+	at                                        *keyed.Spool[int64]
+	lead, keyword, email, city, zip, jobTitle *keyed.Spool[uint32]
+	state                                     *keyed.Spool[uint16]
+	leadType                                  *keyed.Spool[uint8]
 
-	leadIDs                                              *columnfile.Spool[[16]byte]
-	leads, emails, keywords, cities, zipCodes, jobTitles *columnfile.Lexicon
+	leadIDs                                              *keyed.Spool[[16]byte]
+	leads, emails, keywords, cities, zipCodes, jobTitles *keyed.Lexicon
 
 	open []io.Closer
 }
@@ -74,8 +74,8 @@ func newBuilder(path string) (*builder, error) {
 	return b, nil
 }
 
-func addSpool[T columnfile.Fixed](b *builder, into **columnfile.Spool[T]) error {
-	s, err := columnfile.NewSpool[T](b.path)
+func addSpool[T keyed.Fixed](b *builder, into **keyed.Spool[T]) error {
+	s, err := keyed.NewSpool[T](b.path)
 	if err == nil {
 		*into = s
 		b.open = append(b.open, s)
@@ -83,8 +83,8 @@ func addSpool[T columnfile.Fixed](b *builder, into **columnfile.Spool[T]) error 
 	return err
 }
 
-func (b *builder) addLexicon(into **columnfile.Lexicon) error {
-	l, err := columnfile.NewLexicon(b.path)
+func (b *builder) addLexicon(into **keyed.Lexicon) error {
+	l, err := keyed.NewLexicon(b.path)
 	if err == nil {
 		*into = l
 		b.open = append(b.open, l)
@@ -122,9 +122,9 @@ func (b *builder) addSearch(s cells) error {
 		return err
 	}
 	for _, c := range []struct {
-		of   *columnfile.Lexicon
+		of   *keyed.Lexicon
 		text string
-		into *columnfile.Spool[uint32]
+		into *keyed.Spool[uint32]
 	}{
 		{b.keywords, s.keyword, b.keyword},
 		{b.emails, email, b.email},
@@ -150,9 +150,9 @@ func (b *builder) write(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the spools are mapped files
-	w := columnfile.NewWriter(f)
-	for _, step := range []func(*columnfile.Writer) error{b.writeRows, b.writeKeywords} {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the spools are mapped files
+	w := keyed.NewColumnWriter(f)
+	for _, step := range []func(*keyed.ColumnWriter) error{b.writeRows, b.writeKeywords} {
 		if err := step(w); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ type place struct {
 	lead, row uint32
 }
 
-func (b *builder) writeRows(w *columnfile.Writer) error {
+func (b *builder) writeRows(w *keyed.ColumnWriter) error {
 	leads, err := b.writeLeads(w)
 	if err != nil {
 		return err
@@ -182,15 +182,15 @@ func (b *builder) writeRows(w *columnfile.Writer) error {
 	if err != nil {
 		return err
 	}
-	columnfile.PutTexts(w, "email_text", emails)
+	keyed.PutTexts(w, "email_text", emails)
 	if err := errors.Join(gather(w, "keyword", b.keyword, order, nil), gather(w, "email", b.email, order, nil),
 		gather(w, "state", b.state, order, nil), gather(w, "lead_type", b.leadType, order, nil)); err != nil {
 		return err
 	}
 	for _, d := range []struct {
 		name  string
-		texts *columnfile.Lexicon
-		codes *columnfile.Spool[uint32]
+		texts *keyed.Lexicon
+		codes *keyed.Spool[uint32]
 	}{
 		{"city", b.cities, b.city},
 		{"zip_code", b.zipCodes, b.zip},
@@ -208,7 +208,7 @@ func (b *builder) writeRows(w *columnfile.Writer) error {
 }
 
 // writeLeads sorts the leads by id, and returns the new number of each.
-func (b *builder) writeLeads(w *columnfile.Writer) (ranks []uint32, err error) {
+func (b *builder) writeLeads(w *keyed.ColumnWriter) (ranks []uint32, err error) {
 	keys, err := b.leads.Read()
 	if err != nil {
 		return nil, err
@@ -230,14 +230,14 @@ func (b *builder) writeLeads(w *columnfile.Writer) (ranks []uint32, err error) {
 	for rank, l := range leads {
 		ranks[l.code] = uint32(rank)
 	}
-	columnfile.PutEach(w, "lead_id", len(leads), func(i int) [16]byte { return ids[leads[i].code] })
-	columnfile.PutEachText(w, "lead_key", len(leads), func(i int) []byte { return keys.At(leads[i].code) })
+	keyed.PutEach(w, "lead_id", len(leads), func(i int) [16]byte { return ids[leads[i].code] })
+	keyed.PutEachText(w, "lead_key", len(leads), func(i int) []byte { return keys.At(leads[i].code) })
 	return ranks, nil
 }
 
 // order writes the columns by which searches are sorted, and returns the original number of
 // each search in the new order.
-func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) {
+func (b *builder) order(w *keyed.ColumnWriter, leads []uint32) ([]uint32, error) {
 	at, err := b.at.Read()
 	if err != nil {
 		return nil, err
@@ -257,8 +257,8 @@ func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) 
 		}
 		return cmp.Or(cmp.Compare(a.lead, b.lead), cmp.Compare(a.row, b.row))
 	})
-	columnfile.PutEach(w, "searched_at", len(places), func(i int) int64 { return places[i].at })
-	columnfile.PutEach(w, "lead", len(places), func(i int) uint32 { return places[i].lead })
+	keyed.PutEach(w, "searched_at", len(places), func(i int) int64 { return places[i].at })
+	keyed.PutEach(w, "lead", len(places), func(i int) uint32 { return places[i].lead })
 	order := make([]uint32, len(places))
 	for i, p := range places {
 		order[i] = p.row
@@ -268,12 +268,12 @@ func (b *builder) order(w *columnfile.Writer, leads []uint32) ([]uint32, error) 
 
 // gather writes a column in the new order, with ranks in place of codes if there are any, and
 // frees the spool.
-func gather[T uint8 | uint16 | uint32](w *columnfile.Writer, name string, from *columnfile.Spool[T], order []uint32, ranks []T) error {
+func gather[T uint8 | uint16 | uint32](w *keyed.ColumnWriter, name string, from *keyed.Spool[T], order []uint32, ranks []T) error {
 	column, err := from.Read()
 	if err != nil {
 		return err
 	}
-	columnfile.PutEach(w, name, len(order), func(i int) T {
+	keyed.PutEach(w, name, len(order), func(i int) T {
 		if ranks != nil {
 			return ranks[column[order[i]]]
 		}
@@ -283,7 +283,7 @@ func gather[T uint8 | uint16 | uint32](w *columnfile.Writer, name string, from *
 }
 
 // writeDictionary writes texts sorted by their folded form, and returns the new code of each.
-func writeDictionary(w *columnfile.Writer, name string, l *columnfile.Lexicon) (ranks []uint32, err error) {
+func writeDictionary(w *keyed.ColumnWriter, name string, l *keyed.Lexicon) (ranks []uint32, err error) {
 	raw, err := l.Read()
 	if err != nil {
 		return nil, err
@@ -303,20 +303,20 @@ func writeDictionary(w *columnfile.Writer, name string, l *columnfile.Lexicon) (
 	for rank, t := range terms {
 		ranks[t.code] = uint32(rank)
 	}
-	columnfile.PutEachText(w, name+"_text", len(terms), func(i int) []byte { return raw.At(terms[i].code) })
-	columnfile.PutEachText(w, name+"_folded", len(terms), func(i int) []byte { return []byte(terms[i].folded) })
+	keyed.PutEachText(w, name+"_text", len(terms), func(i int) []byte { return raw.At(terms[i].code) })
+	keyed.PutEachText(w, name+"_folded", len(terms), func(i int) []byte { return []byte(terms[i].folded) })
 	return ranks, l.Close()
 }
 
 // writeKeywords writes the keywords and their words.
-func (b *builder) writeKeywords(w *columnfile.Writer) error {
+func (b *builder) writeKeywords(w *keyed.ColumnWriter) error {
 	keywords, err := b.keywords.Read()
 	if err != nil {
 		return err
 	}
 	vocabulary := map[string]uint32{} // in the order of first use
 	var met []string
-	forward := columnfile.Lists{Offsets: []uint64{0}}
+	forward := keyed.Lists{Offsets: []uint64{0}}
 	for i := range keywords.Len() {
 		for _, word := range words(string(keywords.At(uint32(i)))) {
 			code, ok := vocabulary[word]
@@ -337,15 +337,15 @@ func (b *builder) writeKeywords(w *columnfile.Writer) error {
 	for i, code := range forward.Members {
 		forward.Members[i] = vocabulary[met[code]]
 	}
-	columnfile.PutTexts(w, "keyword_text", keywords)
-	columnfile.PutLists(w, "keyword_words", forward)
-	columnfile.PutEachText(w, "word_text", len(sorted), func(i int) []byte { return []byte(sorted[i]) })
-	columnfile.PutLists(w, "word_keywords", inverted(forward, len(sorted)))
+	keyed.PutTexts(w, "keyword_text", keywords)
+	keyed.PutLists(w, "keyword_words", forward)
+	keyed.PutEachText(w, "word_text", len(sorted), func(i int) []byte { return []byte(sorted[i]) })
+	keyed.PutLists(w, "word_keywords", inverted(forward, len(sorted)))
 	return nil
 }
 
 // inverted returns, for each of n members, the lists that contain it.
-func inverted(l columnfile.Lists, n int) columnfile.Lists {
+func inverted(l keyed.Lists, n int) keyed.Lists {
 	// last is the list in which a member was last seen, plus one, so that each list
 	// counts once.
 	last := make([]uint32, n)
@@ -360,7 +360,7 @@ func inverted(l columnfile.Lists, n int) columnfile.Lists {
 			}
 		}
 	}
-	in := columnfile.Lists{Offsets: make([]uint64, n+1)}
+	in := keyed.Lists{Offsets: make([]uint64, n+1)}
 	visit(func(m, _ uint32) { in.Offsets[m+1]++ })
 	for m := range n {
 		in.Offsets[m+1] += in.Offsets[m]

@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // File has the searches of an import. Rows are sorted by time, the latest first, and then by
 // lead. The number of a lead is its index among the lead ids. A code is an index in a
 // dictionary. Dictionaries are sorted, so that code 0 is the empty text if there is one.
 type File struct {
-	file *columnfile.File
+	file *keyed.Columns
 
 	// LeaveOut leaves leads out; nil leaves none out. Set it before the first search,
 	// which calls it for every lead: that takes seconds for a million leads.
@@ -27,20 +27,20 @@ type File struct {
 	leadType                                  []uint8  // leadTypes
 
 	leadIDs  [][16]byte
-	leadKeys columnfile.Texts // leadByProfile or leadByEmail, and the key
-	emails   columnfile.Texts // of searches whose lead has another key; 0 means none
+	leadKeys keyed.Texts // leadByProfile or leadByEmail, and the key
+	emails   keyed.Texts // of searches whose lead has another key; 0 means none
 
-	keywords     columnfile.Texts // in lower case, single spaces
-	keywordWords columnfile.Lists // the words of each, in order
-	words        columnfile.Texts // sorted
-	wordKeywords columnfile.Lists // the keywords with each, ascending
+	keywords     keyed.Texts // in lower case, single spaces
+	keywordWords keyed.Lists // the words of each, in order
+	words        keyed.Texts // sorted
+	wordKeywords keyed.Lists // the keywords with each, ascending
 
 	cities, zips, jobTitles dictionary
 }
 
 // dictionary has distinct texts in their original spelling, sorted by their folded form and then
 // as they are.
-type dictionary struct{ raw, folded columnfile.Texts }
+type dictionary struct{ raw, folded keyed.Texts }
 
 // leadTypes are the numbers of lead types.
 var leadTypes = []string{"", "b2b", "b2c"}
@@ -64,7 +64,7 @@ func dayStart(t time.Time) int64 { return t.UTC().Truncate(24 * time.Hour).UnixM
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
-	s, err := columnfile.Open(path)
+	s, err := keyed.OpenColumns(path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,18 +80,18 @@ func (f *File) Close() error { return f.file.Close() }
 
 // read finds the columns without reading them. Verify checks their values.
 func (f *File) read() error {
-	r := columnfile.Reader{File: f.file}
-	f.at = columnfile.Read[int64](&r, "searched_at", -1)
+	r := keyed.ColumnReader{Columns: f.file}
+	f.at = keyed.Read[int64](&r, "searched_at", -1)
 	rows := len(f.at)
-	f.lead = columnfile.Read[uint32](&r, "lead", rows)
-	f.keyword = columnfile.Read[uint32](&r, "keyword", rows)
-	f.email = columnfile.Read[uint32](&r, "email", rows)
-	f.city = columnfile.Read[uint32](&r, "city", rows)
-	f.zip = columnfile.Read[uint32](&r, "zip_code", rows)
-	f.jobTitle = columnfile.Read[uint32](&r, "job_title", rows)
-	f.state = columnfile.Read[uint16](&r, "state", rows)
-	f.leadType = columnfile.Read[uint8](&r, "lead_type", rows)
-	f.leadIDs = columnfile.Read[[16]byte](&r, "lead_id", -1)
+	f.lead = keyed.Read[uint32](&r, "lead", rows)
+	f.keyword = keyed.Read[uint32](&r, "keyword", rows)
+	f.email = keyed.Read[uint32](&r, "email", rows)
+	f.city = keyed.Read[uint32](&r, "city", rows)
+	f.zip = keyed.Read[uint32](&r, "zip_code", rows)
+	f.jobTitle = keyed.Read[uint32](&r, "job_title", rows)
+	f.state = keyed.Read[uint16](&r, "state", rows)
+	f.leadType = keyed.Read[uint8](&r, "lead_type", rows)
+	f.leadIDs = keyed.Read[[16]byte](&r, "lead_id", -1)
 	f.leadKeys = r.Texts("lead_key", len(f.leadIDs))
 	f.emails = r.Texts("email_text", -1)
 	f.keywords = r.Texts("keyword_text", -1)
@@ -104,7 +104,7 @@ func (f *File) read() error {
 	return r.Err
 }
 
-func readDictionary(r *columnfile.Reader, name string) dictionary {
+func readDictionary(r *keyed.ColumnReader, name string) dictionary {
 	raw := r.Texts(name+"_text", -1)
 	return dictionary{raw, r.Texts(name+"_folded", max(raw.Len(), 0))}
 }

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -135,7 +135,7 @@ func (f *File) match(ctx context.Context, q resolution.KeywordSearch, s *scratch
 func (m matching) narrow(ctx context.Context, end int, narrowers ...narrower) error {
 	var next atomic.Int64
 	work := func() (err error) {
-		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+		defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 		for {
 			at := int(next.Add(block/64)) - block/64
 			if at >= len(m.rows) {

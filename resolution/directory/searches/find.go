@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -105,7 +105,7 @@ func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*
 	if err := f.file.CheckAll(); err != nil {
 		return err
 	}
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 	var s scratch
 	defer s.release()
 	m, err := f.match(ctx, q, &s)
@@ -118,13 +118,13 @@ func (f *File) search(ctx context.Context, q resolution.KeywordSearch, do func(*
 	return do(&s, m)
 }
 
-// damaged adds to an error what to do. Defer it after columnfile.Guard.
+// damaged adds to an error what to do. Defer it after keyed.Guard.
 func damaged(err *error) {
 	if of, ok := errors.AsType[leaveOutError](*err); ok {
 		*err = of.error
 		return
 	}
-	if errors.Is(*err, columnfile.ErrDamaged) {
+	if errors.Is(*err, keyed.ErrDamaged) {
 		*err = fmt.Errorf("%w: the file of searches is damaged, import the searches again: %w", resolution.ErrUnavailable, *err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // LeaveOut reports whether a lead must not be found, in pages and counts. It gets the key of a
@@ -41,7 +41,7 @@ func (f *File) leftOut(ctx context.Context) (bitset, error) {
 }
 
 // leaveOutError is an error of LeaveOut. It says nothing about the file of searches, even if it
-// is columnfile.ErrDamaged.
+// is keyed.ErrDamaged.
 type leaveOutError struct{ error }
 
 // markedLeads returns the leads for which leaveOut is true, by their keys or the email of any of
@@ -91,7 +91,7 @@ func marked(ctx context.Context, n int, is func(ctx context.Context, code uint32
 	share := (len(set)/runtime.GOMAXPROCS(0) + 1) * 64 // a goroutine writes whole words of the set
 	for from := 0; from < n; from += share {
 		group.Go(func() (err error) {
-			defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+			defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 			for code := from; code < min(from+share, n); code++ {
 				yes, err := is(ctx, uint32(code))
 				if err != nil {

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -269,18 +269,18 @@ func TestDamagedSearches(t *testing.T) {
 	everything := resolution.KeywordSearch{Keywords: []string{"tea"}, Cities: []string{"Ipsum", "x"}, LeadType: "b2b"}
 	for _, f := range []struct {
 		name   string
-		change func(path string, table *columnfile.File) error
+		change func(path string, table *keyed.Columns) error
 	}{
-		{"a code of nothing", func(path string, table *columnfile.File) error {
+		{"a code of nothing", func(path string, table *keyed.Columns) error {
 			return poke(path, table.Offset("city"), "\xff\xff\xff\xff")
 		}},
-		{"a lead of nothing", func(path string, table *columnfile.File) error {
+		{"a lead of nothing", func(path string, table *keyed.Columns) error {
 			return poke(path, table.Offset("lead"), "\xff\xff\xff\x7f")
 		}},
-		{"an offset of nothing", func(path string, table *columnfile.File) error {
+		{"an offset of nothing", func(path string, table *keyed.Columns) error {
 			return poke(path, table.Offset("keyword_words_offsets")+8, "\xff\xff\xff\xff\xff\xff\xff\xff")
 		}},
-		{"cut while it is open", func(path string, _ *columnfile.File) error { return os.Truncate(path, 0) }},
+		{"cut while it is open", func(path string, _ *keyed.Columns) error { return os.Truncate(path, 0) }},
 	} {
 		all := manyOf(100)
 		for i := range all {
@@ -295,7 +295,7 @@ func TestDamagedSearches(t *testing.T) {
 		if _, _, err := d.Find(t.Context(), everything, 0, 100); !errors.Is(err, resolution.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", f.name, err)
 		}
-		if _, _, err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) {
+		if _, _, err := d.Verify(t.Context()); !errors.Is(err, keyed.ErrDamaged) {
 			t.Errorf("%s: verify: %v, want ErrDamaged", f.name, err)
 		}
 		if err := d.Close(); err != nil {
@@ -312,11 +312,11 @@ func TestVerifyOfWrongColumns(t *testing.T) {
 	}{
 		{"order", "search 1 is out of order", func(f *File) { f.at = []int64{f.at[1], f.at[0]} }},
 		{"a code of nothing", "keyword: number 0 belongs to nothing", func(f *File) { f.keyword = []uint32{7, 0} }},
-		{"the words of a keyword", "the words are in other keywords", func(f *File) { f.wordKeywords = columnfile.Lists{Offsets: []uint64{0, 0}} }},
+		{"the words of a keyword", "the words are in other keywords", func(f *File) { f.wordKeywords = keyed.Lists{Offsets: []uint64{0, 0}} }},
 	} {
 		d := searched(t, t.TempDir(), manyOf(2))
 		f.change(d)
-		if _, _, err := d.Verify(t.Context()); !errors.Is(err, columnfile.ErrDamaged) || !strings.Contains(err.Error(), f.says) {
+		if _, _, err := d.Verify(t.Context()); !errors.Is(err, keyed.ErrDamaged) || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("%s: %v; want ErrDamaged and %q", f.name, err, f.says)
 		}
 		if err := d.Close(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Verify checks that the columns match each other, so that no query fails, and that derived
@@ -22,20 +22,20 @@ func (f *File) verify(ctx context.Context) (err error) {
 	if err := f.file.Verify(); err != nil {
 		return err
 	}
-	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 	for _, check := range []func() error{f.verifyTexts, f.verifyRows, f.verifyLeads, f.verifyKeywords, f.verifyDictionaries} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := check(); err != nil {
-			return fmt.Errorf("%w: %w", columnfile.ErrDamaged, err)
+			return fmt.Errorf("%w: %w", keyed.ErrDamaged, err)
 		}
 	}
 	return nil
 }
 
 func (f *File) verifyTexts() error {
-	for name, t := range map[string]columnfile.Texts{"lead_key": f.leadKeys, "email_text": f.emails, "keyword_text": f.keywords, "word_text": f.words,
+	for name, t := range map[string]keyed.Texts{"lead_key": f.leadKeys, "email_text": f.emails, "keyword_text": f.keywords, "word_text": f.words,
 		"city": f.cities.raw, "zip_code": f.zips.raw, "job_title": f.jobTitles.raw,
 		"city_folded": f.cities.folded, "zip_code_folded": f.zips.folded, "job_title_folded": f.jobTitles.folded} {
 		if err := ascending(name, t.Offsets, len(t.Bytes)); err != nil {

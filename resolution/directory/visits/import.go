@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/records"
@@ -47,7 +47,7 @@ type unsorted struct {
 // Import reads r.Source and writes the file at path under its temporary name. It keeps the
 // first 16 visits of an address.
 func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
-	profiles, err := columnfile.NewSpool[uint8](path)
+	profiles, err := keyed.NewSpool[uint8](path)
 	if err != nil {
 		return imports.Result{}, err
 	}
@@ -95,7 +95,7 @@ func newLines(path string) *spill.Sorter[unsorted] {
 func write(ctx context.Context, w *records.Writer, lines *spill.Sorter[unsorted], profiles []byte) error {
 	profile := func(u unsorted) []byte { return profiles[u.from:u.to] }
 	sort := func(lines, _ []unsorted) (_ []unsorted, err error) {
-		defer columnfile.Guard(&err, debug.SetPanicOnFault(true)) // the profiles are a mapped file
+		defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the profiles are a mapped file
 		slices.SortFunc(lines, func(a, b unsorted) int {
 			if a.hash.High != b.hash.High {
 				return cmp.Compare(a.hash.High, b.hash.High)
@@ -107,7 +107,7 @@ func write(ctx context.Context, w *records.Writer, lines *spill.Sorter[unsorted]
 	}
 	var text []byte
 	return lines.Each(ctx, sort, func(lines []unsorted) (err error) {
-		defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+		defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 		for i := 0; i < len(lines); {
 			first, n := lines[i], 0
 			text = text[:0]

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/columnfile"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
@@ -32,7 +32,7 @@ func TestUnreadableProfiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := write(t.Context(), w, lines, unreadable(t)); !errors.Is(err, columnfile.ErrDamaged) {
+		if err := write(t.Context(), w, lines, unreadable(t)); !errors.Is(err, keyed.ErrDamaged) {
 			t.Errorf("%s: %v", f.name, err)
 		}
 		if err := errors.Join(w.Close(), lines.Close()); err != nil {

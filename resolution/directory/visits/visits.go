@@ -59,7 +59,7 @@ const together = 256
 
 // AppendAll appends the at most 16 visits of each address, the highest confidence first, of
 // equals the most recent. Their texts are in the arena. It sets ends to the end of those of each.
-// The zero address has none. Call it under columnfile.Guard.
+// The zero address has none. Call it under keyed.Guard.
 func (f *File) AppendAll(to []Visit, addrs []netip.Addr, arena *records.Arena, ends []int) []Visit {
 	var raw [together][16]byte
 	var keys [together]string

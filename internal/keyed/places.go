@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import "fmt"
 
@@ -11,7 +11,7 @@ type Place struct {
 // Places lists bytes of all parts of a file, for tests that damage it: start, middle and
 // end of every section, both ends of the table of contents, the checksum of every page, and the
 // words of the trailer.
-func (f *File) Places() (all []Place) {
+func (f *Columns) Places() (all []Place) {
 	add := func(of string, offset int64) { all = append(all, Place{of, offset}) }
 	for _, e := range f.table {
 		if e.Count > 0 {

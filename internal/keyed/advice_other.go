@@ -1,6 +1,6 @@
 //go:build !linux
 
-package columnfile
+package keyed
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func setPanicOnFault() bool { return debug.SetPanicOnFault(true) }
 
 // Defer Guard where mapped columns are read:
 //
-//	defer columnfile.Guard(&err, debug.SetPanicOnFault(true))
+//	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 //
 // These then become ErrDamaged instead of ending the process: a page with a
 // wrong checksum, a number that points outside its column, and a page that the

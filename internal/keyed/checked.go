@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import (
 	"runtime"
@@ -9,13 +9,13 @@ import (
 // damaged page: call them under Guard.
 type Checked[T Fixed] struct {
 	values []T
-	file   *File
+	file   *Columns
 	offset int64
 }
 
 // ReadChecked is Read for a Checked column.
-func ReadChecked[T Fixed](r *Reader, name string, count int) Checked[T] {
-	return Checked[T]{Read[T](r, name, count), r.File, r.File.Offset(name)}
+func ReadChecked[T Fixed](r *ColumnReader, name string, count int) Checked[T] {
+	return Checked[T]{Read[T](r, name, count), r.Columns, r.Columns.Offset(name)}
 }
 
 // Len is the number of values.
@@ -91,8 +91,8 @@ type CheckedTexts struct {
 	bytes   Checked[uint8]
 }
 
-// ReadCheckedTexts is Reader.Texts for CheckedTexts.
-func ReadCheckedTexts(r *Reader, name string, count int) CheckedTexts {
+// ReadCheckedTexts is ColumnReader.Texts for CheckedTexts.
+func ReadCheckedTexts(r *ColumnReader, name string, count int) CheckedTexts {
 	return CheckedTexts{ReadChecked[uint64](r, name+"_offsets", count+1), ReadChecked[uint8](r, name, -1)}
 }
 

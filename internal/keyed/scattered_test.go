@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import (
 	"errors"
@@ -22,21 +22,21 @@ func TestScattered(t *testing.T) {
 	for i := range values {
 		values[i] = random.Uint64()
 	}
-	w := NewWriter(out)
+	w := NewColumnWriter(out)
 	Column(w, "numbers", values)
 	Column(w, "bytes", make([]uint8, 200_003)) // they neither begin nor end where a page does
 	if err := errors.Join(w.Finish(), out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	open := func(free int64, scattered bool) (*File, Checked[uint64], Checked[uint8]) {
-		f, err := Open(name)
+	open := func(free int64, scattered bool) (*Columns, Checked[uint64], Checked[uint8]) {
+		f, err := OpenColumns(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if f.scatter(free); f.scattered != scattered {
 			t.Fatalf("with %d free bytes, %d bytes are scattered: %v", free, f.Size(), f.scattered)
 		}
-		r := Reader{File: f}
+		r := ColumnReader{Columns: f}
 		numbers, bytes := ReadChecked[uint64](&r, "numbers", len(values)), ReadChecked[uint8](&r, "bytes", -1)
 		if r.Err != nil {
 			t.Fatal(r.Err)

@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 
 // scatter prepares for reads at scattered places if the file may not fit into memory. Any other
 // file is read in large pages: look-ups in 1 GB of people then took a fifth less time.
-func (f *File) scatter(free int64) {
+func (f *Columns) scatter(free int64) {
 	// A quarter is for the memory of the process itself.
 	f.scattered = int64(len(f.data)) > free-free/4
 	if f.scattered {
@@ -30,7 +30,7 @@ func (f *File) scatter(free int64) {
 }
 
 // inOrder makes the system read ahead, until the function that it returns is called.
-func (f *File) inOrder() (end func()) {
+func (f *Columns) inOrder() (end func()) {
 	if !f.scattered {
 		return func() {}
 	}
@@ -39,7 +39,7 @@ func (f *File) inOrder() (end func()) {
 }
 
 // advise says how a range will be read. It is advice: without it, all is only slower.
-func (f *File) advise(from, to int64, advice int) {
+func (f *Columns) advise(from, to int64, advice int) {
 	_ = unix.Madvise(f.data[from:to], advice)
 }
 
@@ -52,7 +52,7 @@ func (c *Checked[T]) Expect(places []uint64) {
 	}
 }
 
-func (f *File) expect(offset, width int64, places []uint64) {
+func (f *Columns) expect(offset, width int64, places []uint64) {
 	last := int64(-1)
 	for _, i := range places {
 		at := min(offset+int64(i)*width, f.body-1)

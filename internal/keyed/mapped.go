@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import (
 	"os"

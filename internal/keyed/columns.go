@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import (
 	"encoding/binary"
@@ -15,8 +15,8 @@ import (
 	"github.com/leadetl/leadetl/internal/checksum"
 )
 
-// File is an open file, mapped into memory. It is safe from many goroutines.
-type File struct {
+// Columns is an open file, mapped into memory. It is safe from many goroutines.
+type Columns struct {
 	data  []byte
 	body  int64 // bytes before the checksums
 	table []section
@@ -27,8 +27,8 @@ type File struct {
 	scattered bool
 }
 
-// Open maps a file. It checks the table of contents, but no values.
-func Open(path string) (_ *File, err error) {
+// OpenColumns maps a file. It checks the table of contents, but no values.
+func OpenColumns(path string) (_ *Columns, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func Open(path string) (_ *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{data: data}
+	f := &Columns{data: data}
 	if err := f.contents(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w: %w", path, ErrDamaged, err), f.Close())
 	}
@@ -46,7 +46,7 @@ func Open(path string) (_ *File, err error) {
 	return f, nil
 }
 
-func (f *File) contents() (err error) {
+func (f *Columns) contents() (err error) {
 	defer Guard(&err, setPanicOnFault())
 	size := uint64(len(f.data))
 	if size < trailerBytes || string(f.data[size-8:]) != magic {
@@ -81,7 +81,7 @@ func (f *File) contents() (err error) {
 
 // Get returns a column, which is valid until f is closed. It must have count values, or any
 // number if count is negative. The values are not checked: see CheckAll.
-func Get[T Fixed](f *File, name string, count int) ([]T, error) {
+func Get[T Fixed](f *Columns, name string, count int) ([]T, error) {
 	e, ok := f.section(name)
 	var one T
 	if !ok || e.Width != int(unsafe.Sizeof(one)) || (count >= 0 && e.Count != int64(count)) {
@@ -90,7 +90,7 @@ func Get[T Fixed](f *File, name string, count int) ([]T, error) {
 	return view[T](f.data[e.Offset:e.end()]), nil
 }
 
-func (f *File) section(name string) (section, bool) {
+func (f *Columns) section(name string) (section, bool) {
 	for _, e := range f.table {
 		if e.Name == name {
 			return e, true
@@ -100,16 +100,16 @@ func (f *File) section(name string) (section, bool) {
 }
 
 // Offset returns where a section begins in the file.
-func (f *File) Offset(name string) int64 {
+func (f *Columns) Offset(name string) int64 {
 	e, _ := f.section(name)
 	return e.Offset
 }
 
 // Size is the size of the file in bytes.
-func (f *File) Size() int { return len(f.data) }
+func (f *Columns) Size() int { return len(f.data) }
 
 // Close unmaps the file.
-func (f *File) Close() error {
+func (f *Columns) Close() error {
 	data := f.data
 	f.data = nil
 	return unmap(data)
@@ -117,7 +117,7 @@ func (f *File) Close() error {
 
 // check verifies the pages of a range of the body that are not verified yet. It
 // panics for a damaged page; Guard turns that into ErrDamaged.
-func (f *File) check(from, to int64) {
+func (f *Columns) check(from, to int64) {
 	for page := from / pageBytes; page*pageBytes < to; page++ {
 		if f.checked[page/64].Load()>>(page%64)&1 == 0 {
 			f.checkPage(page)
@@ -125,7 +125,7 @@ func (f *File) check(from, to int64) {
 	}
 }
 
-func (f *File) checkPage(page int64) {
+func (f *Columns) checkPage(page int64) {
 	from, to := page*pageBytes, min((page+1)*pageBytes, f.body)
 	if f.scattered {
 		f.advise(from, to, unix.MADV_WILLNEED)
@@ -137,7 +137,7 @@ func (f *File) checkPage(page int64) {
 }
 
 // sectionsIn returns the names of the sections in a range.
-func (f *File) sectionsIn(from, to int64) (names []string) {
+func (f *Columns) sectionsIn(from, to int64) (names []string) {
 	for _, e := range f.table {
 		if e.Offset < to && e.end() > from {
 			names = append(names, e.Name)
@@ -148,7 +148,7 @@ func (f *File) sectionsIn(from, to int64) (names []string) {
 
 // CheckAll verifies the pages that are not verified yet. It returns ErrDamaged
 // for a damaged page.
-func (f *File) CheckAll() (err error) {
+func (f *Columns) CheckAll() (err error) {
 	defer Guard(&err, setPanicOnFault())
 	defer f.inOrder()()
 	f.check(0, f.body)
@@ -156,7 +156,7 @@ func (f *File) CheckAll() (err error) {
 }
 
 // Verify verifies every page again. It returns ErrDamaged with at most ten damaged places.
-func (f *File) Verify() error {
+func (f *Columns) Verify() error {
 	defer f.inOrder()()
 	var errs []error
 	for i := range f.checked {

@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import "golang.org/x/sys/unix"
 

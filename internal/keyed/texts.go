@@ -1,4 +1,4 @@
-package columnfile
+package keyed
 
 import (
 	"cmp"
@@ -31,13 +31,13 @@ func (l Lists) Len() int { return len(l.Offsets) - 1 }
 func (l Lists) At(i uint32) []uint32 { return l.Members[l.Offsets[i]:l.Offsets[i+1]] }
 
 // PutTexts writes the two sections of texts.
-func PutTexts(w *Writer, name string, t Texts) {
+func PutTexts(w *ColumnWriter, name string, t Texts) {
 	Column(w, name+"_offsets", t.Offsets)
 	Column(w, name, t.Bytes)
 }
 
 // PutEachText writes the two sections of n texts.
-func PutEachText(w *Writer, name string, n int, text func(i int) []byte) {
+func PutEachText(w *ColumnWriter, name string, n int, text func(i int) []byte) {
 	end := uint64(0)
 	PutEach(w, name+"_offsets", n+1, func(i int) uint64 {
 		if i > 0 {
@@ -52,27 +52,27 @@ func PutEachText(w *Writer, name string, n int, text func(i int) []byte) {
 }
 
 // PutLists writes the two sections of lists.
-func PutLists(w *Writer, name string, l Lists) {
+func PutLists(w *ColumnWriter, name string, l Lists) {
 	Column(w, name+"_offsets", l.Offsets)
 	Column(w, name, l.Members)
 }
 
-// Reader finds sections of a File and keeps the first error in Err.
-type Reader struct {
-	File *File
-	Err  error
+// ColumnReader finds sections of Columns and keeps the first error in Err.
+type ColumnReader struct {
+	Columns *Columns
+	Err     error
 }
 
 // Read is Get.
-func Read[T Fixed](r *Reader, name string, count int) []T {
-	column, err := Get[T](r.File, name, count)
+func Read[T Fixed](r *ColumnReader, name string, count int) []T {
+	column, err := Get[T](r.Columns, name, count)
 	r.Err = cmp.Or(r.Err, err)
 	return column
 }
 
 // offsets returns the offsets of count lists, or of any number if count is
 // negative.
-func (r *Reader) offsets(name string, count int) []uint64 {
+func (r *ColumnReader) offsets(name string, count int) []uint64 {
 	if count >= 0 {
 		count++
 	}
@@ -84,11 +84,11 @@ func (r *Reader) offsets(name string, count int) []uint64 {
 }
 
 // Texts returns count texts of PutTexts, or any number if count is negative.
-func (r *Reader) Texts(name string, count int) Texts {
+func (r *ColumnReader) Texts(name string, count int) Texts {
 	return Texts{r.offsets(name, count), Read[uint8](r, name, -1)}
 }
 
 // Lists returns count lists of PutLists.
-func (r *Reader) Lists(name string, count int) Lists {
+func (r *ColumnReader) Lists(name string, count int) Lists {
 	return Lists{r.offsets(name, count), Read[uint32](r, name, -1)}
 }

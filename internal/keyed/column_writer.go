@@ -1,9 +1,9 @@
-// Package columnfile reads and writes files of named columns. They are written once, replaced
+// Package keyed reads and writes files of named columns. They are written once, replaced
 // as a whole, and read by mapping them into memory.
 //
 // The one thing to know before using it: the file may be damaged or cut while it is open.
 // Read it in functions that defer Guard.
-package columnfile
+package keyed
 
 import (
 	"bufio"
@@ -51,8 +51,8 @@ type section struct {
 
 func (s section) end() int64 { return s.Offset + s.Count*int64(s.Width) }
 
-// Writer writes a file from front to back. Finish returns the first error.
-type Writer struct {
+// ColumnWriter writes a file from front to back. Finish returns the first error.
+type ColumnWriter struct {
 	w     *bufio.Writer
 	at    int64
 	table []section
@@ -61,14 +61,14 @@ type Writer struct {
 	err   error
 }
 
-// NewWriter starts a file at the beginning of f.
-func NewWriter(f io.Writer) *Writer {
-	w := &Writer{w: bufio.NewWriterSize(f, hugePage)}
+// NewColumnWriter starts a file at the beginning of f.
+func NewColumnWriter(f io.Writer) *ColumnWriter {
+	w := &ColumnWriter{w: bufio.NewWriterSize(f, hugePage)}
 	w.bytes([]byte(magic))
 	return w
 }
 
-func (w *Writer) bytes(b []byte) {
+func (w *ColumnWriter) bytes(b []byte) {
 	if w.err != nil {
 		return
 	}
@@ -86,37 +86,37 @@ func (w *Writer) bytes(b []byte) {
 	}
 }
 
-func (w *Writer) endPage() {
+func (w *ColumnWriter) endPage() {
 	w.pages = append(w.pages, w.page)
 	w.page = 0
 }
 
 // Begin starts a section, for the next values of Put.
-func Begin[T Fixed](w *Writer, name string) {
+func Begin[T Fixed](w *ColumnWriter, name string) {
 	w.align()
 	var one T
 	w.table = append(w.table, section{Name: name, Width: int(unsafe.Sizeof(one)), Offset: w.at})
 }
 
-func (w *Writer) align() {
+func (w *ColumnWriter) align() {
 	var padding [sectionAlign]byte
 	w.bytes(padding[:(sectionAlign-w.at%sectionAlign)%sectionAlign])
 }
 
 // Put writes values.
-func Put[T Fixed](w *Writer, values ...T) {
+func Put[T Fixed](w *ColumnWriter, values ...T) {
 	w.bytes(bytesOf(values))
 	w.table[len(w.table)-1].Count += int64(len(values))
 }
 
 // Column writes a whole section.
-func Column[T Fixed](w *Writer, name string, values []T) {
+func Column[T Fixed](w *ColumnWriter, name string, values []T) {
 	Begin[T](w, name)
 	Put(w, values...)
 }
 
 // PutEach writes a section of n values, which are made in order.
-func PutEach[T Fixed](w *Writer, name string, n int, value func(i int) T) {
+func PutEach[T Fixed](w *ColumnWriter, name string, n int, value func(i int) T) {
 	Begin[T](w, name)
 	var some [256]T
 	for at := 0; at < n; at += len(some) {
@@ -130,7 +130,7 @@ func PutEach[T Fixed](w *Writer, name string, n int, value func(i int) T) {
 
 // Finish writes checksums and the table of contents. It does not close the
 // file.
-func (w *Writer) Finish() error {
+func (w *ColumnWriter) Finish() error {
 	w.align()
 	if w.at%pageBytes != 0 {
 		w.endPage()

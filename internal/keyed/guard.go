@@ -11,6 +11,9 @@ import (
 // ErrDamaged says that a file is damaged.
 var ErrDamaged = errors.New("the file is damaged")
 
+// ErrFull says that there are more rows, or distinct texts, than a file can have.
+var ErrFull = errors.New("more than 2,147,483,647 rows or distinct texts")
+
 // damage is the panic of a page with a wrong checksum.
 type damage struct {
 	sections []string

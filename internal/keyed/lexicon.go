@@ -7,8 +7,6 @@ import (
 	"math"
 )
 
-var errFull = errors.New("more than 2,147,483,647 distinct texts")
-
 // Lexicon numbers distinct texts in their order, from 0. A text takes about 30 bytes of memory,
 // whatever its length: the texts are in a spool, and 128 bits of a seeded hash identify
 // them.
@@ -45,7 +43,7 @@ func (l *Lexicon) Code(text string) (code uint32, added bool, err error) {
 		return code, false, nil
 	}
 	if len(l.codes) == math.MaxInt32 {
-		return 0, false, errFull
+		return 0, false, ErrFull
 	}
 	code = uint32(len(l.codes))
 	l.codes[id] = code

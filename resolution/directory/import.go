@@ -139,6 +139,9 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entr
 	if errors.Is(err, keyed.ErrDamaged) { // an import maps no other files
 		err = fmt.Errorf("a temporary file in %s cannot be read: %w", im.dir, err)
 	}
+	if errors.Is(err, keyed.ErrFull) {
+		err = fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+	}
 	if err == nil {
 		e, err = seal(path)
 	}

@@ -30,7 +30,7 @@ func (f *File) Record(row uint32) resolution.CompanyRecord {
 	for i := range r.Fields {
 		code, text := next.Next()
 		if code >= 0 {
-			text = f.Dictionary(i).At(int(code))
+			text = f.Dictionary(i).At(code)
 		}
 		r.Fields[i] = resolution.CompanyField{Text: unsafe.String(unsafe.SliceData(text), len(text)), Number: code + 1}
 	}

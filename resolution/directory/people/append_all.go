@@ -13,10 +13,10 @@ func (f *File) Start(a *resolution.Answers) {
 	a.Reset()
 	for field, text := range answerFields {
 		if text > 0 && field != phoneRaw {
-			a.Texts[text].Reset(f.Dictionary(field))
+			a.Texts[text].Reset(&f.tables[field])
 		}
 	}
-	a.CompanyDomains.Reset(f.Dictionary(companyDomain))
+	a.CompanyDomains.Reset(&f.tables[companyDomain])
 	a.Texts[resolution.FieldPhone].Reset(f.firstPhones().table)
 }
 
@@ -210,7 +210,7 @@ func (f *File) appendPhones(a *resolution.Answers, first *firstPhones, code int3
 		return
 	}
 	if code >= 0 {
-		list = f.Dictionary(phones).At(int(code))
+		list = f.tables[phones].At(int(code))
 	}
 	for len(list) > 0 {
 		var number []byte
@@ -222,7 +222,7 @@ func (f *File) appendPhones(a *resolution.Answers, first *firstPhones, code int3
 
 func (f *File) appendText(to *resolution.CodedTexts, field int, code int32, text []byte) {
 	if code >= 0 {
-		to.AddCode(f.Dictionary(field), code)
+		to.AddCode(&f.tables[field], code)
 	} else {
 		to.AddText(text)
 	}

@@ -75,6 +75,7 @@ type Entry struct {
 type File struct {
 	*records.File
 	digests     records.Index
+	tables      [fields]resolution.TextTable // the dictionaries
 	firstPhones func() firstPhones
 }
 
@@ -86,7 +87,7 @@ type firstPhones struct {
 
 // findFirstPhones reads the dictionary of phones.
 func (f *File) findFirstPhones() (p firstPhones) {
-	lists, known := f.Dictionary(phones), map[string]int32{}
+	lists, known := &f.tables[phones], map[string]int32{}
 	p.table = &resolution.TextTable{}
 	p.table.Reset()
 	for i := range lists.Len() {
@@ -107,6 +108,9 @@ var None = newFile(records.Empty(fields))
 
 func newFile(r *records.File) *File {
 	f := &File{File: r}
+	for field := range f.tables {
+		f.tables[field].Texts = resolution.Texts(*r.Dictionary(field))
+	}
 	f.firstPhones = sync.OnceValue(f.findFirstPhones)
 	return f
 }

@@ -6,6 +6,19 @@ import (
 	"github.com/leadetl/leadetl/internal/codes"
 )
 
+// Dictionary has the texts of a field that come again. Text i is Data[Offsets[i]:Offsets[i+1]],
+// as in a string array of Arrow.
+type Dictionary struct {
+	Data    []byte
+	Offsets []int32
+}
+
+// Len is the number of texts.
+func (d *Dictionary) Len() int { return max(0, len(d.Offsets)-1) }
+
+// At is the text of a code.
+func (d *Dictionary) At(code int32) []byte { return d.Data[d.Offsets[code]:d.Offsets[code+1]] }
+
 // A dictionary takes firstTexts, and up to moreTexts where they have little text and come
 // again. Later texts are written into their records, which makes look-ups slower: a column
 // of answers is codes only where all of its texts have one.
@@ -15,9 +28,9 @@ const (
 	maxMoreBytes = 4 << 20
 )
 
-// dictionary numbers the texts of a field from 0, in the order in which they come. A text that a
+// numbering makes a dictionary: it numbers the texts of a field from 0, in the order in which they come. A text that a
 // full dictionary lacks costs little more than a look at a slot.
-type dictionary struct {
+type numbering struct {
 	texts []string
 	table codes.Table
 	bytes int // of texts
@@ -26,7 +39,7 @@ type dictionary struct {
 }
 
 // code returns the number of a text, and adds it while there is room.
-func (d *dictionary) code(text string) (code uint64, ok bool) {
+func (d *numbering) code(text string) (code uint64, ok bool) {
 	d.asked++
 	hash := codes.HashOf(text)
 	if code, found := d.table.Find(hash, func(code uint32) bool { return d.texts[code] == text }); found {
@@ -43,7 +56,7 @@ func (d *dictionary) code(text string) (code uint64, ok bool) {
 
 // isFull reports whether there is no room. More than firstTexts have room where every fourth
 // text was known: of 100,000 texts in random order, more than a third are by then.
-func (d *dictionary) isFull() bool {
+func (d *numbering) isFull() bool {
 	n := len(d.texts)
 	return n >= firstTexts && (n >= moreTexts || d.bytes > maxMoreBytes || 4*d.known < d.asked)
 }

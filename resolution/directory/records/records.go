@@ -20,7 +20,6 @@ import (
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/keyed"
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // File is an open file of records. It is safe from many goroutines.
@@ -28,8 +27,8 @@ type File struct {
 	file         *keyed.Columns
 	fields       int
 	heap         keyed.Checked[uint8]
-	offsets      keyed.Checked[uint64]  // of the records in heap, and the end of the last
-	dictionaries []resolution.TextTable // by field; empty without one
+	offsets      keyed.Checked[uint64] // of the records in heap, and the end of the last
+	dictionaries []Dictionary          // by field; empty without one
 	keys         Index
 }
 
@@ -66,27 +65,27 @@ func (f *File) open() (err error) {
 	}
 	all := slices.Clone(texts.Slice(0, uint64(texts.Len())))
 	places := offsets.Slice(0, uint64(offsets.Len()))
-	f.dictionaries = make([]resolution.TextTable, f.fields)
+	f.dictionaries = make([]Dictionary, f.fields)
 	for i, n := range sizes.Slice(0, uint64(f.fields)) {
 		ends := places[:int(n)+1]
-		t := resolution.Texts{Data: all[ends[0]:ends[n]], Offsets: make([]int32, n+1)}
+		t := Dictionary{Data: all[ends[0]:ends[n]], Offsets: make([]int32, n+1)}
 		for code, end := range ends {
 			if t.Offsets[code] = int32(end - ends[0]); end < ends[max(code, 1)-1] || end-ends[0] > math.MaxInt32 {
 				return fmt.Errorf("%w: the texts of a dictionary are out of place", keyed.ErrDamaged)
 			}
 		}
-		f.dictionaries[i], places = resolution.TextTable{Texts: t}, places[n:]
+		f.dictionaries[i], places = t, places[n:]
 	}
 	return nil
 }
 
 // Empty is a file without records, whose records have so many fields.
 func Empty(fields int) *File {
-	return &File{fields: fields, dictionaries: make([]resolution.TextTable, fields)}
+	return &File{fields: fields, dictionaries: make([]Dictionary, fields)}
 }
 
 // Dictionary is that of a field; empty for a field without one.
-func (f *File) Dictionary(field int) *resolution.TextTable { return &f.dictionaries[field] }
+func (f *File) Dictionary(field int) *Dictionary { return &f.dictionaries[field] }
 
 // Memory has the texts of Fields that have no code, until the file is closed.
 func (f *File) Memory() []byte { return f.heap.All() }
@@ -134,7 +133,7 @@ func (f *File) Read(row uint32, arena *Arena, fields []string) {
 	for i := range f.fields {
 		code, text := r.Next()
 		if code >= 0 {
-			text = f.dictionaries[i].At(int(code))
+			text = f.dictionaries[i].At(code)
 		}
 		fields[i] = unsafe.String(unsafe.SliceData(text), len(text))
 	}

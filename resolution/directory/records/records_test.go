@@ -110,7 +110,7 @@ func TestDictionaryLimits(t *testing.T) {
 		{"200,000 that come again", 350_000, func(int) string { return fmt.Sprint(random.IntN(200_000)) }, moreTexts},
 		{"long ones that come again", 200_000, func(int) string { return fmt.Sprint(long, random.IntN(100_000)) }, firstTexts},
 	} {
-		d, lacked := &dictionary{}, 0
+		d, lacked := &numbering{}, 0
 		for i := range c.rows {
 			text := c.text(i)
 			switch code, ok := d.code(text); {

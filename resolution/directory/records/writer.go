@@ -4,17 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"runtime/debug"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/keyed"
-	"github.com/leadetl/leadetl/resolution"
 )
-
-var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 rows", resolution.ErrInvalid)
 
 // Writer writes a file of records. Its memory is bounded.
 type Writer struct {
@@ -23,7 +19,7 @@ type Writer struct {
 	file         *os.File
 	offsets      *keyed.Spool[uint64]
 	keys         *IndexWriter
-	dictionaries []*dictionary // by field, nil for one without
+	dictionaries []*numbering // by field, nil for one without
 	rows         int
 	end          uint64   // of the records
 	records      []byte   // the last ones, not written yet
@@ -37,10 +33,10 @@ const bufferBytes = 64 << 10
 // NewWriter starts a file at path, under its temporary name. repeated has an element for each
 // field: true for a dictionary. The first field is the key, which has none.
 func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
-	w := &Writer{dictionaries: make([]*dictionary, len(repeated)), keys: NewIndexWriter(path, Last), ends: []uint64{0}}
+	w := &Writer{dictionaries: make([]*numbering, len(repeated)), keys: NewIndexWriter(path, Last), ends: []uint64{0}}
 	for i, yes := range repeated {
 		if yes {
-			w.dictionaries[i] = &dictionary{}
+			w.dictionaries[i] = &numbering{}
 		}
 	}
 	if w.offsets, err = keyed.NewSpool[uint64](path); err != nil {
@@ -63,7 +59,7 @@ func (w *Writer) Close() error {
 // fields.
 func (w *Writer) Add(fields ...string) (row uint32, err error) {
 	if w.rows == math.MaxInt32 {
-		return 0, errTooMany
+		return 0, keyed.ErrFull
 	}
 	row = uint32(w.rows)
 	w.rows++

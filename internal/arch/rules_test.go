@@ -30,22 +30,17 @@ var siblings = map[[2]string]string{
 	{"resolution/embedded", "resolution/directory/companies"}: "the embedded engine answers from a directory",
 	{"resolution/embedded", "resolution/directory/people"}:    "the embedded engine answers from a directory",
 	{"resolution/embedded", "resolution/directory/ranges"}:    "the embedded engine answers from a directory",
-	{"resolution/embedded", "resolution/directory/records"}:   "the embedded engine answers from a directory",
 	{"resolution/embedded", "resolution/directory/searches"}:  "the embedded engine answers from a directory",
 	{"resolution/embedded", "resolution/directory/visits"}:    "the embedded engine answers from a directory",
 
 	{"resolution/directory/imports", "sources"}: "imports read the files that runs read",
 
 	{"resolution/directory/companies", "resolution/directory/imports"}: "all kinds are imported alike",
-	{"resolution/directory/companies", "resolution/directory/records"}: "companies are records found by a key",
 	{"resolution/directory/people", "resolution/directory/imports"}:    "all kinds are imported alike",
-	{"resolution/directory/people", "resolution/directory/records"}:    "people are records found by a key",
 	{"resolution/directory/ranges", "resolution/directory/companies"}:  "the owners of ranges are joined to companies",
 	{"resolution/directory/ranges", "resolution/directory/imports"}:    "all kinds are imported alike",
-	{"resolution/directory/ranges", "resolution/directory/records"}:    "their companies are read into an arena",
 	{"resolution/directory/searches", "resolution/directory/imports"}:  "all kinds are imported alike",
 	{"resolution/directory/visits", "resolution/directory/imports"}:    "all kinds are imported alike",
-	{"resolution/directory/visits", "resolution/directory/records"}:    "the visits of an address are a record",
 
 	{"transforms/suppression", "transforms/email"}:   "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/phone"}:   "a list holds identifiers of every kind",

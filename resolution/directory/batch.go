@@ -7,14 +7,13 @@ import (
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
 // Look-ups of many keys at once. They allocate nothing: texts are in an arena, and
 // entries are used again.
 
-// PeopleRows sets rows to the rows of profile keys; records.None without one, and for an
+// PeopleRows sets rows to the rows of profile keys; keyed.None without one, and for an
 // empty key.
 func (d *Directory) PeopleRows(keys []string, rows []uint32) error {
 	return guarded(People, func() { d.people.FindAll(keys, rows) })
@@ -38,14 +37,14 @@ func (d *Directory) AppendPeople(rows []uint32, urls []string, a *resolution.Ans
 }
 
 // FillPerson reads the person of a row into an entry.
-func (d *Directory) FillPerson(row uint32, arena *records.Arena, e *people.Entry) error {
+func (d *Directory) FillPerson(row uint32, arena *keyed.Arena, e *people.Entry) error {
 	return guarded(People, func() { d.people.Fill(row, arena, e) })
 }
 
 // FillPeopleByDigest reads people by raw digests of their emails into entries. addresses
 // are those of the digests, "" if unknown. It sets emails to the person's email with the digest; see
 // people.File.FillAllByDigest.
-func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *records.Arena, entries []people.Entry, emails []string, part people.Fields) error {
+func (d *Directory) FillPeopleByDigest(digests, addresses []string, arena *keyed.Arena, entries []people.Entry, emails []string, part people.Fields) error {
 	clear(emails)
 	return guarded(People, func() { d.people.FillAllByDigest(digests, addresses, arena, entries, emails, part) })
 }
@@ -79,7 +78,7 @@ func (d *Directory) AppendOwners(owners []uint32, domains, names *resolution.Tex
 	return guarded(IPRanges, func() { d.ranges.AppendTexts(owners, domains, names) })
 }
 
-// CompanyRows sets rows to the rows of the companies of domains; records.None without one, and
+// CompanyRows sets rows to the rows of the companies of domains; keyed.None without one, and
 // for an empty domain. It loads the records of the rows, which AddCompany reads.
 func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
 	return guarded(Companies, func() {
@@ -103,7 +102,7 @@ func (d *Directory) AddCompany(row uint32, name string, to resolution.CompanyTab
 
 // FillVisits appends the visits of all addresses to list, and sets ends to the end of
 // those of each; see visits.File.AppendAll.
-func (d *Directory) FillVisits(addrs []netip.Addr, arena *records.Arena, list []visits.Visit, ends []int) (_ []visits.Visit, err error) {
+func (d *Directory) FillVisits(addrs []netip.Addr, arena *keyed.Arena, list []visits.Visit, ends []int) (_ []visits.Visit, err error) {
 	err = guarded(Visits, func() { list = d.visits.AppendAll(list, addrs, arena, ends) })
 	return list, err
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"net/netip"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 	"github.com/leadetl/leadetl/transforms/email"
 )
@@ -17,10 +17,10 @@ import (
 // Person finds a person by profile key; nil without one.
 func (d *Directory) Person(key string) (*people.Person, error) {
 	rows, e := []uint32{0}, &people.Entry{}
-	if err := d.PeopleRows([]string{key}, rows); err != nil || rows[0] == records.None {
+	if err := d.PeopleRows([]string{key}, rows); err != nil || rows[0] == keyed.None {
 		return nil, err
 	}
-	err := d.FillPerson(rows[0], &records.Arena{}, e)
+	err := d.FillPerson(rows[0], &keyed.Arena{}, e)
 	return &e.Person, err
 }
 
@@ -42,7 +42,7 @@ func (d *Directory) PersonByEmail(key string) (p *people.Person, emailKey string
 		address, digest = "", string(raw)
 	}
 	entries, emails := make([]people.Entry, 1), []string{""}
-	err = d.FillPeopleByDigest([]string{digest}, []string{address}, &records.Arena{}, entries, emails, people.Whole)
+	err = d.FillPeopleByDigest([]string{digest}, []string{address}, &keyed.Arena{}, entries, emails, people.Whole)
 	if emails[0] == "" {
 		return nil, "", err
 	}
@@ -52,7 +52,7 @@ func (d *Directory) PersonByEmail(key string) (p *people.Person, emailKey string
 // Company finds a company by its domain; nil without one.
 func (d *Directory) Company(domain string) (*resolution.Company, error) {
 	rows := []uint32{0}
-	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == records.None {
+	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == keyed.None {
 		return nil, err
 	}
 	return d.companyOfRow(rows[0], "")
@@ -68,7 +68,7 @@ func (d *Directory) companyOf(owner uint32) (*resolution.Company, error) {
 	if err := d.CompanyRows([]string{domain}, rows); err != nil || domain+name == "" {
 		return nil, err
 	}
-	if rows[0] == records.None {
+	if rows[0] == keyed.None {
 		return &resolution.Company{Domain: domain, Name: name}, nil
 	}
 	return d.companyOfRow(rows[0], name)
@@ -102,5 +102,5 @@ func (d *Directory) Range(addr netip.Addr) (*owner, error) {
 
 // Visits lists the visits from an address.
 func (d *Directory) Visits(addr netip.Addr) ([]visits.Visit, error) {
-	return d.FillVisits([]netip.Addr{addr}, &records.Arena{}, nil, []int{0})
+	return d.FillVisits([]netip.Addr{addr}, &keyed.Arena{}, nil, []int{0})
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
@@ -24,7 +24,7 @@ func (e *Engine) NewBatch(op resolution.Operation) resolution.Batch {
 type batch struct {
 	engine    *Engine
 	operation resolution.Operation
-	arena     records.Arena // texts of all answers
+	arena     keyed.Arena // texts of all answers
 
 	keys    []string // those that may be answered, "" for the others
 	reasons []string // why a key is not answered, "" if it may be

@@ -1,9 +1,9 @@
 package embedded
 
 import (
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // together is how many people are looked up and then read, so that what was loaded for the
@@ -40,7 +40,7 @@ func (b *batch) peopleOf(keys *resolution.Texts, limit int, to *resolution.Answe
 		}
 		switch {
 		case b.keys[i] == "":
-		case b.rows[i] == records.None:
+		case b.rows[i] == keyed.None:
 			reason = NotFound
 		case lacking == NoPhone && len(to.Texts[resolution.FieldPhone].At(i)) == 0, lacking == NoEmail && from == emails:
 			reason = lacking
@@ -54,7 +54,7 @@ func (b *batch) peopleOf(keys *resolution.Texts, limit int, to *resolution.Answe
 func (b *batch) findPeople(keys []string, rows []uint32) error {
 	if b.engine.directory == nil {
 		for i := range rows {
-			rows[i] = records.None
+			rows[i] = keyed.None
 		}
 		return nil
 	}
@@ -63,14 +63,14 @@ func (b *batch) findPeople(keys []string, rows []uint32) error {
 	}
 	b.people = resize(b.people, 1)
 	for i, row := range rows {
-		if row == records.None {
+		if row == keyed.None {
 			continue
 		}
 		if err := b.engine.directory.FillPerson(row, &b.arena, &b.people[0]); err != nil {
 			return readable(err)
 		}
 		if b.engine.hides(&b.people[0].Person) {
-			rows[i] = records.None
+			rows[i] = keyed.None
 		}
 	}
 	return nil

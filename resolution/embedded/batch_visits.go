@@ -4,9 +4,9 @@ import (
 	"math"
 	"net/netip"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
@@ -16,7 +16,7 @@ func (b *batch) deanonymization(addrs []netip.Addr, limit int, to *resolution.An
 	b.startAddrs(addrs)
 	b.rows, b.urls, b.seen = resize(b.rows, len(addrs)), resize(b.urls, len(addrs)), resize(b.seen, len(addrs))
 	for i := range b.rows {
-		b.rows[i] = records.None
+		b.rows[i] = keyed.None
 	}
 	clear(b.seen)
 	clear(b.urls)
@@ -75,7 +75,7 @@ func (b *batch) visitors() (err error) {
 		for i, url := range b.urls {
 			switch {
 			case url == "":
-			case b.asked[i] != records.None:
+			case b.asked[i] != keyed.None:
 				b.rows[i], b.seen[i] = b.asked[i], b.visit(i, round)
 			case b.seen[i] == nil:
 				b.seen[i] = b.visit(i, round)
@@ -105,7 +105,7 @@ func (b *batch) findVisitors() error {
 	}
 	for i, url := range b.urls {
 		if b.engine.listed(resolution.NetworkURL, url) || known[i] != b.asked[i] {
-			b.urls[i], b.asked[i] = "", records.None
+			b.urls[i], b.asked[i] = "", keyed.None
 		}
 	}
 	return nil
@@ -115,7 +115,7 @@ func (b *batch) findVisitors() error {
 func (b *batch) nextVisitors(round int) (left bool) {
 	for i := range b.urls {
 		b.urls[i] = ""
-		if v := b.visit(i, round); v != nil && b.rows[i] == records.None {
+		if v := b.visit(i, round); v != nil && b.rows[i] == keyed.None {
 			b.urls[i], left = v.NetworkURL, true
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
 
@@ -58,7 +58,7 @@ func (s *searchers) find(found []searches.Found, part people.Fields) error {
 	}
 	s.own.Reset()
 	for i, f := range found {
-		if b.keys[i] = ""; b.rows[i] == records.None {
+		if b.keys[i] = ""; b.rows[i] == keyed.None {
 			b.keys[i] = f.EmailKey
 		}
 		s.own.Add([]byte(b.keys[i]))
@@ -70,7 +70,7 @@ func (s *searchers) find(found []searches.Found, part people.Fields) error {
 	for i, f := range found {
 		own := f.EmailKey
 		switch {
-		case b.rows[i] != records.None:
+		case b.rows[i] != keyed.None:
 			if err := b.engine.directory.FillPerson(b.rows[i], &b.arena, &b.people[i]); err != nil {
 				return readable(err)
 			}

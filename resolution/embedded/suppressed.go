@@ -3,9 +3,9 @@ package embedded
 import (
 	"context"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // listed reports whether an identifier is suppressed.
@@ -42,7 +42,7 @@ func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (boo
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	b := &batch{engine: e, keys: []string{emailKey}, rows: []uint32{records.None}, people: make([]people.Entry, 1)}
+	b := &batch{engine: e, keys: []string{emailKey}, rows: []uint32{keyed.None}, people: make([]people.Entry, 1)}
 	who := &b.people[0].Person
 	if networkURL == "" {
 		var keys resolution.Texts
@@ -50,7 +50,7 @@ func (e *Engine) hidesWho(ctx context.Context, networkURL, emailKey string) (boo
 		err := b.findByDigest(&keys, people.Whole)
 		return err == nil && b.emails[0] != "" && e.hides(who), err
 	}
-	if err := e.directory.PeopleRows([]string{networkURL}, b.rows); err != nil || b.rows[0] == records.None {
+	if err := e.directory.PeopleRows([]string{networkURL}, b.rows); err != nil || b.rows[0] == keyed.None {
 		return false, readable(err)
 	}
 	err := e.directory.FillPerson(b.rows[0], &b.arena, &b.people[0])

@@ -4,19 +4,19 @@ package companies
 import (
 	"unsafe"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // File is the companies of one import. It is safe from many goroutines.
-type File struct{ *records.File }
+type File struct{ *keyed.File }
 
 // None is a file without companies.
-var None = &File{records.Empty(resolution.CompanyFields)}
+var None = &File{keyed.Empty(resolution.CompanyFields)}
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
-	f, err := records.Open(path, resolution.CompanyFields)
+	f, err := keyed.Open(path, resolution.CompanyFields)
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
@@ -27,7 +27,7 @@ var repeated = []bool{
 // Import reads r.Source and writes the file at path under its temporary name. The last line
 // of a domain is kept.
 func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
-	w, err := records.NewWriter(path, repeated)
+	w, err := keyed.NewWriter(path, repeated)
 	if err != nil {
 		return imports.Result{}, err
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // Start makes a empty for people of the file.
@@ -21,7 +21,7 @@ func (f *File) Start(a *resolution.Answers) {
 }
 
 // AppendAll appends the people of rows to the columns of a that are read. A row that is
-// records.None is empty, but for the network_url of urls, if there are any. It does not fill
+// keyed.None is empty, but for the network_url of urls, if there are any. It does not fill
 // Reasons, Matched, Hashes, Companies, match levels and Confidences. It ends early when a,
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
 // Call it under keyed.Guard.
@@ -34,7 +34,7 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 		if i%touched == 0 {
 			f.Touch(rows[i:min(i+touched, len(rows))], 2, lines)
 		}
-		if row == records.None {
+		if row == keyed.None {
 			url := ""
 			if urls != nil {
 				url = urls[i]
@@ -115,7 +115,7 @@ func appendNobody(a *resolution.Answers, url string, part Fields) {
 
 // appendEmails appends a person of whom only emails are wanted. Without any, there is no
 // match.
-func appendEmails(r *records.Fields, a *resolution.Answers) {
+func appendEmails(r *keyed.Fields, a *resolution.Answers) {
 	_, url := r.Next()
 	r.Skip(emails - firstName)
 	_, list := r.Next()
@@ -132,7 +132,7 @@ func appendNoPhone(a *resolution.Answers) {
 }
 
 // appendPhone appends a person of whom only a phone is wanted.
-func appendPhone(r *records.Fields, a *resolution.Answers, first *firstPhones) {
+func appendPhone(r *keyed.Fields, a *resolution.Answers, first *firstPhones) {
 	r.Skip(phones)
 	code, list := r.Next()
 	first.append(&a.Texts[resolution.FieldPhone], code, list)
@@ -172,7 +172,7 @@ func appendKeys(a *resolution.Answers, list []byte) (address []byte) {
 // IsAddress tells an address from a digest.
 func IsAddress(emailKey []byte) bool { return bytes.IndexByte(emailKey, '@') >= 0 }
 
-func (f *File) appendPerson(r *records.Fields, a *resolution.Answers, first *firstPhones, unread *[fields]bool) {
+func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *firstPhones, unread *[fields]bool) {
 	_, url := r.Next()
 	a.Texts[resolution.FieldNetworkURL].AddText(url)
 	for field := firstName; field < fields; field++ {

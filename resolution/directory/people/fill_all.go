@@ -1,7 +1,7 @@
 package people
 
 import (
-	"github.com/leadetl/leadetl/resolution/directory/records"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Fields is what a look-up needs of a person.
@@ -22,18 +22,18 @@ const together = 256
 // addresses are those of the digests, "" if unknown. An address is found only in its plain form,
 // or by its sha256: the uid2 form of an address may be the address of another person. It skips
 // empty digests. part is Whole or Emails. Call it under keyed.Guard.
-func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena, entries []Entry, emails []string, part Fields) {
-	var hashes [together]records.Hash
+func (f *File) FillAllByDigest(digests, addresses []string, arena *keyed.Arena, entries []Entry, emails []string, part Fields) {
+	var hashes [together]keyed.Hash
 	var rows [together]uint32
 	for len(digests) > 0 {
 		n := min(together, len(digests))
 		for i, digest := range digests[:n] {
-			hashes[i] = records.HashOf(digest)
+			hashes[i] = keyed.HashOf(digest)
 		}
 		f.digests.FirstRows(hashes[:n], rows[:n])
 		f.Touch(rows[:n], 0, partLines)
 		for i, row := range rows[:n] {
-			if row != records.None && digests[i] != "" {
+			if row != keyed.None && digests[i] != "" {
 				emails[i] = f.fillByDigest(digests[i], addresses[i], hashes[i], arena, &entries[i], part)
 			}
 		}
@@ -43,7 +43,7 @@ func (f *File) FillAllByDigest(digests, addresses []string, arena *records.Arena
 
 // fillByDigest fills an entry with the person who has an email with the digest, and returns
 // that email; "" without one. See FillAllByDigest for part.
-func (f *File) fillByDigest(digest, address string, h records.Hash, arena *records.Arena, e *Entry, part Fields) (email string) {
+func (f *File) fillByDigest(digest, address string, h keyed.Hash, arena *keyed.Arena, e *Entry, part Fields) (email string) {
 	for row := range f.digests.Rows(h) {
 		f.fillEmails(row, arena, e)
 		at := e.Person.emailOf(digest, address)
@@ -60,7 +60,7 @@ func (f *File) fillByDigest(digest, address string, h records.Hash, arena *recor
 }
 
 // fillEmails fills an entry with NetworkURL and EmailKeys alone.
-func (f *File) fillEmails(row uint32, arena *records.Arena, e *Entry) {
+func (f *File) fillEmails(row uint32, arena *keyed.Arena, e *Entry) {
 	r := f.Fields(row)
 	_, url := r.Next()
 	r.Skip(emails - firstName)

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/phone"
 )
@@ -27,11 +27,11 @@ var repeated = []bool{firstName: true, lastName: true, headline: true, jobTitle:
 // the first is found by it, and people who have it as it is come before those who have it
 // in the uid2 or google form.
 func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
-	w, err := records.NewWriter(path, repeated)
+	w, err := keyed.NewWriter(path, repeated)
 	if err != nil {
 		return imports.Result{}, err
 	}
-	digests := records.NewIndexWriter(path, records.First)
+	digests := keyed.NewIndexWriter(path, keyed.First)
 	defer func() { err = errors.Join(err, w.Close(), digests.Close()) }()
 	sum := imports.NewContent()
 	if err := imports.ReadBatches(ctx, options, r, Columns, imports.Steps[lines]{

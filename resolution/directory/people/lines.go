@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/hashlanes"
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
@@ -29,7 +29,7 @@ type lines struct {
 
 // digestHash is the hash of a digest by which a person is found.
 type digestHash struct {
-	records.Hash
+	keyed.Hash
 	line      uint32
 	respelled bool
 }
@@ -86,7 +86,7 @@ func (l *lines) addEmail(cell string) error {
 // addForms adds the digests of an email with several forms, or of a digest.
 func (l *lines) addForms(key string) {
 	for _, d := range lookupDigests(key) {
-		l.digests = append(l.digests, digestHash{records.HashOf(string(d.raw)), l.count, d.respelled})
+		l.digests = append(l.digests, digestHash{keyed.HashOf(string(d.raw)), l.count, d.respelled})
 	}
 }
 
@@ -103,13 +103,13 @@ func (l *lines) hash() {
 	hashlanes.Sum(l.md5, l.sha1, l.sha256, l.addresses, append([]int32{0}, l.ends...))
 	for i, line := range l.people {
 		for _, digest := range [][]byte{l.md5[16*i:][:16], l.sha1[20*i:][:20], l.sha256[32*i:][:32]} {
-			l.digests = append(l.digests, digestHash{Hash: records.HashOf(unsafe.String(&digest[0], len(digest))), line: line})
+			l.digests = append(l.digests, digestHash{Hash: keyed.HashOf(unsafe.String(&digest[0], len(digest))), line: line})
 		}
 	}
 }
 
 // writeTo writes the lines and empties them.
-func (l *lines) writeTo(w *records.Writer, digests *records.IndexWriter) error {
+func (l *lines) writeTo(w *keyed.Writer, digests *keyed.IndexWriter) error {
 	var cells [fields]string
 	first := uint32(w.Rows())
 	for rest := l.cells; len(rest) > 0; {

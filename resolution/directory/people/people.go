@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // The fields of a record, in their order.
@@ -73,8 +73,8 @@ type Entry struct {
 
 // File has the people of an import. It is safe from many goroutines.
 type File struct {
-	*records.File
-	digests     records.Index
+	*keyed.File
+	digests     keyed.Index
 	tables      [fields]resolution.TextTable // the dictionaries
 	firstPhones func() firstPhones
 }
@@ -104,9 +104,9 @@ func (f *File) findFirstPhones() (p firstPhones) {
 }
 
 // None is a file without people.
-var None = newFile(records.Empty(fields))
+var None = newFile(keyed.Empty(fields))
 
-func newFile(r *records.File) *File {
+func newFile(r *keyed.File) *File {
 	f := &File{File: r}
 	for field := range f.tables {
 		f.tables[field].Texts = resolution.Texts(*r.Dictionary(field))
@@ -117,13 +117,13 @@ func newFile(r *records.File) *File {
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
-	r, err := records.Open(path, fields)
+	r, err := keyed.Open(path, fields)
 	if err != nil {
 		return nil, err
 	}
 	sections := r.Sections()
 	f := newFile(r)
-	f.digests = records.ReadIndex(sections, "digests")
+	f.digests = keyed.ReadIndex(sections, "digests")
 	if sections.Err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, sections.Err), r.Close())
 	}
@@ -160,7 +160,7 @@ func (p *Person) emailOf(digest, address string) int {
 
 // Fill fills an entry with a row, whose texts are in the arena. It uses the memory of its
 // lists again. Call it under keyed.Guard.
-func (f *File) Fill(row uint32, arena *records.Arena, e *Entry) {
+func (f *File) Fill(row uint32, arena *keyed.Arena, e *Entry) {
 	p := &e.Person
 	var t [fields]string
 	f.Read(row, arena, t[:])

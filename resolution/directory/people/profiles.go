@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/hex"
 
+	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // AppendProfiles appends to profiles, for each address in canonical form, the NetworkURL of
@@ -13,17 +13,17 @@ import (
 // to end. It skips empty addresses. It reads the records where they are in the file: an Entry
 // for each address took most of the time. Call it under keyed.Guard.
 func (f *File) AppendProfiles(addresses *resolution.Texts, sums []byte, profiles *resolution.Texts) {
-	var hashes [together]records.Hash
+	var hashes [together]keyed.Hash
 	var rows [together]uint32
 	for from := 0; from < addresses.Len(); from += together {
 		n := min(together, addresses.Len()-from)
 		for i := range n {
-			hashes[i] = records.HashOfBytes(sums[32*(from+i) : 32*(from+i+1)])
+			hashes[i] = keyed.HashOfBytes(sums[32*(from+i) : 32*(from+i+1)])
 		}
 		f.digests.FirstRows(hashes[:n], rows[:n])
 		f.Touch(rows[:n], 0, partLines)
 		for i, row := range rows[:n] {
-			if address := addresses.At(from + i); row != records.None && len(address) > 0 {
+			if address := addresses.At(from + i); row != keyed.None && len(address) > 0 {
 				profiles.Data = append(profiles.Data, f.profileOf(address, sums[32*(from+i):32*(from+i+1)], hashes[i], row)...)
 			}
 			profiles.End()
@@ -33,7 +33,7 @@ func (f *File) AppendProfiles(addresses *resolution.Texts, sums []byte, profiles
 
 // profileOf returns the NetworkURL of the person who has an address, or its SHA-256 in its
 // place; nil without one. first is the first row that may have it.
-func (f *File) profileOf(address, sum []byte, h records.Hash, first uint32) []byte {
+func (f *File) profileOf(address, sum []byte, h keyed.Hash, first uint32) []byte {
 	if url, found := f.hasEmail(first, address, sum); found {
 		return url
 	}

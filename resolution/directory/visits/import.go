@@ -14,7 +14,6 @@ import (
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
 )
 
@@ -35,7 +34,7 @@ type line struct {
 
 // unsorted is a line that waits for the others of its address. Its profile is in a spool.
 type unsorted struct {
-	hash       records.Hash // of the address
+	hash       keyed.Hash // of the address
 	micros     int64
 	confidence float64
 	from, to   uint64 // of the profile
@@ -62,12 +61,12 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, pat
 		sum.Add(l.addr.String(), l.networkURL, fmt.Sprint(when), fmt.Sprint(l.confidence))
 		u := unsorted{known: l.known, micros: l.micros, confidence: l.confidence, from: uint64(profiles.Len())}
 		key := keyOf(l.addr, &u.raw)
-		u.size, u.hash, u.to = uint8(len(key)), records.HashOf(key), u.from+uint64(len(l.networkURL))
+		u.size, u.hash, u.to = uint8(len(key)), keyed.HashOf(key), u.from+uint64(len(l.networkURL))
 		return errors.Join(profiles.Add([]byte(l.networkURL)...), lines.Add(u))
 	}); err != nil {
 		return imports.Result{}, err
 	}
-	w, err := records.NewWriter(path, make([]bool, fields))
+	w, err := keyed.NewWriter(path, make([]bool, fields))
 	if err != nil {
 		return imports.Result{}, err
 	}
@@ -92,7 +91,7 @@ func newLines(path string) *spill.Sorter[unsorted] {
 }
 
 // write writes a record for each address.
-func write(ctx context.Context, w *records.Writer, lines *spill.Sorter[unsorted], profiles []byte) error {
+func write(ctx context.Context, w *keyed.Writer, lines *spill.Sorter[unsorted], profiles []byte) error {
 	profile := func(u unsorted) []byte { return profiles[u.from:u.to] }
 	sort := func(lines, _ []unsorted) (_ []unsorted, err error) {
 		defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the profiles are a mapped file

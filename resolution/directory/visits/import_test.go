@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/keyed"
-	"github.com/leadetl/leadetl/resolution/directory/records"
 )
 
 // TestUnreadableProfiles: profiles that the disk cannot read end an import with an error, not
@@ -22,7 +21,7 @@ func TestUnreadableProfiles(t *testing.T) {
 		{"when they are sorted", 2},
 	} {
 		path := filepath.Join(t.TempDir(), "visits.cols")
-		w, err := records.NewWriter(path, make([]bool, fields))
+		w, err := keyed.NewWriter(path, make([]bool, fields))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/leadetl/leadetl/resolution/directory/records"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // DefaultConfidence is that of a visit without one: even odds, because an address may be that
@@ -34,21 +34,21 @@ type Visit struct {
 }
 
 // File has the visits of an import. It is safe from many goroutines.
-type File struct{ *records.File }
+type File struct{ *keyed.File }
 
 // None is a file without visits.
-var None = &File{records.Empty(fields)}
+var None = &File{keyed.Empty(fields)}
 
 // Open opens a file of Import.
 func Open(path string) (*File, error) {
-	f, err := records.Open(path, fields)
+	f, err := keyed.Open(path, fields)
 	if err != nil {
 		return nil, err
 	}
 	return &File{f}, nil
 }
 
-// Verify is records.File.Verify. A record has all visits of an address, so their number is not known.
+// Verify is keyed.File.Verify. A record has all visits of an address, so their number is not known.
 func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
 	keys, _, err = f.File.Verify(ctx)
 	return keys, -1, err
@@ -60,7 +60,7 @@ const together = 256
 // AppendAll appends the at most 16 visits of each address, the highest confidence first, of
 // equals the most recent. Their texts are in the arena. It sets ends to the end of those of each.
 // The zero address has none. Call it under keyed.Guard.
-func (f *File) AppendAll(to []Visit, addrs []netip.Addr, arena *records.Arena, ends []int) []Visit {
+func (f *File) AppendAll(to []Visit, addrs []netip.Addr, arena *keyed.Arena, ends []int) []Visit {
 	var raw [together][16]byte
 	var keys [together]string
 	var rows [together]uint32
@@ -73,7 +73,7 @@ func (f *File) AppendAll(to []Visit, addrs []netip.Addr, arena *records.Arena, e
 		}
 		f.FindAll(keys[:n], rows[:n])
 		for i, row := range rows[:n] {
-			if row != records.None {
+			if row != keyed.None {
 				to = f.append(to, row, arena)
 			}
 			ends[from+i] = len(to)
@@ -83,7 +83,7 @@ func (f *File) AppendAll(to []Visit, addrs []netip.Addr, arena *records.Arena, e
 }
 
 // append appends the visits of a row.
-func (f *File) append(to []Visit, row uint32, arena *records.Arena) []Visit {
+func (f *File) append(to []Visit, row uint32, arena *keyed.Arena) []Visit {
 	var t [fields]string
 	f.Read(row, arena, t[:])
 	for text := t[seen]; text != ""; {

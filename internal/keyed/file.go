@@ -1,4 +1,4 @@
-// Package records keeps records of text fields, which are found by a key, in a column file,
+// Package keyed keeps records of text fields, which are found by a key, in a column file,
 // in the order in which they were added.
 //
 // The fields of a record are side by side, because a look-up needs all of them: it then
@@ -7,7 +7,7 @@
 //
 // The one thing to know before using it: Read copies the texts, so they stay valid after
 // Close.
-package records
+package keyed
 
 import (
 	"context"
@@ -18,17 +18,15 @@ import (
 	"runtime/debug"
 	"slices"
 	"unsafe"
-
-	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // File is an open file of records. It is safe from many goroutines.
 type File struct {
-	file         *keyed.Columns
+	file         *Columns
 	fields       int
-	heap         keyed.Checked[uint8]
-	offsets      keyed.Checked[uint64] // of the records in heap, and the end of the last
-	dictionaries []Dictionary          // by field; empty without one
+	heap         Checked[uint8]
+	offsets      Checked[uint64] // of the records in heap, and the end of the last
+	dictionaries []Dictionary    // by field; empty without one
 	keys         Index
 }
 
@@ -37,7 +35,7 @@ const None = ^uint32(0)
 
 // Open opens a file of records with so many fields.
 func Open(path string, fields int) (_ *File, err error) {
-	c, err := keyed.OpenColumns(path)
+	c, err := OpenColumns(path)
 	if err != nil {
 		return nil, err
 	}
@@ -49,19 +47,19 @@ func Open(path string, fields int) (_ *File, err error) {
 }
 
 func (f *File) open() (err error) {
-	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
-	r := keyed.ColumnReader{Columns: f.file}
-	f.heap = keyed.ReadChecked[uint8](&r, "records", -1)
-	f.offsets = keyed.ReadChecked[uint64](&r, "record_offsets", -1)
-	sizes := keyed.ReadChecked[uint32](&r, "dictionary_sizes", f.fields)
-	offsets := keyed.ReadChecked[uint64](&r, "dictionary_offsets", -1)
-	texts := keyed.ReadChecked[uint8](&r, "dictionary", -1)
+	defer Guard(&err, debug.SetPanicOnFault(true))
+	r := ColumnReader{Columns: f.file}
+	f.heap = ReadChecked[uint8](&r, "records", -1)
+	f.offsets = ReadChecked[uint64](&r, "record_offsets", -1)
+	sizes := ReadChecked[uint32](&r, "dictionary_sizes", f.fields)
+	offsets := ReadChecked[uint64](&r, "dictionary_offsets", -1)
+	texts := ReadChecked[uint8](&r, "dictionary", -1)
 	f.keys = ReadIndex(&r, "keys")
 	if r.Err != nil {
 		return r.Err
 	}
 	if f.offsets.Len() == 0 || offsets.Len() == 0 {
-		return fmt.Errorf("%w: no offsets", keyed.ErrDamaged)
+		return fmt.Errorf("%w: no offsets", ErrDamaged)
 	}
 	all := slices.Clone(texts.Slice(0, uint64(texts.Len())))
 	places := offsets.Slice(0, uint64(offsets.Len()))
@@ -71,7 +69,7 @@ func (f *File) open() (err error) {
 		t := Dictionary{Data: all[ends[0]:ends[n]], Offsets: make([]int32, n+1)}
 		for code, end := range ends {
 			if t.Offsets[code] = int32(end - ends[0]); end < ends[max(code, 1)-1] || end-ends[0] > math.MaxInt32 {
-				return fmt.Errorf("%w: the texts of a dictionary are out of place", keyed.ErrDamaged)
+				return fmt.Errorf("%w: the texts of a dictionary are out of place", ErrDamaged)
 			}
 		}
 		f.dictionaries[i], places = t, places[n:]
@@ -94,7 +92,7 @@ func (f *File) Memory() []byte { return f.heap.All() }
 func (f *File) Close() error { return f.file.Close() }
 
 // Sections returns a reader of the sections beside those of the records.
-func (f *File) Sections() *keyed.ColumnReader { return &keyed.ColumnReader{Columns: f.file} }
+func (f *File) Sections() *ColumnReader { return &ColumnReader{Columns: f.file} }
 
 // Rows is the number of records, with replaced ones.
 func (f *File) Rows() int { return f.offsets.Len() - 1 }
@@ -103,7 +101,7 @@ func (f *File) Rows() int { return f.offsets.Len() - 1 }
 func (f *File) Keys() int { return f.keys.Len() }
 
 // Find returns the row of a key, None without one. Call it under
-// keyed.Guard.
+// Guard.
 func (f *File) Find(key string) uint32 {
 	h := HashOf(key)
 	for row := range f.keys.Rows(h) {
@@ -127,7 +125,7 @@ func (f *File) record(row uint32) []byte {
 }
 
 // Read fills fields with the texts of a row, in one piece of the arena. Call it under
-// keyed.Guard.
+// Guard.
 func (f *File) Read(row uint32, arena *Arena, fields []string) {
 	r := Fields{record: arena.Copy(f.record(row)), file: f}
 	for i := range f.fields {
@@ -146,7 +144,7 @@ type Fields struct {
 	next   int
 }
 
-// Fields begins to read a row. Call it, and Next, under keyed.Guard.
+// Fields begins to read a row. Call it, and Next, under Guard.
 func (f *File) Fields(row uint32) Fields { return Fields{record: f.record(row), file: f} }
 
 // Len is the number of bytes that are not read yet.
@@ -212,7 +210,7 @@ func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
 	if err := f.file.Verify(); err != nil {
 		return 0, 0, err
 	}
-	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	defer Guard(&err, debug.SetPanicOnFault(true))
 	found := 0
 	var arena Arena
 	fields := make([]string, f.fields)
@@ -226,11 +224,11 @@ func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
 		case at == row:
 			found++
 		case at == None || at < row:
-			return 0, 0, fmt.Errorf("%w: record %d is not found by its key", keyed.ErrDamaged, row)
+			return 0, 0, fmt.Errorf("%w: record %d is not found by its key", ErrDamaged, row)
 		}
 	}
 	if found != f.Keys() {
-		return 0, 0, fmt.Errorf("%w: %d keys, the index has %d", keyed.ErrDamaged, found, f.Keys())
+		return 0, 0, fmt.Errorf("%w: %d keys, the index has %d", ErrDamaged, found, f.Keys())
 	}
 	return int64(found), int64(f.Rows()), nil
 }

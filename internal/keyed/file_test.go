@@ -1,4 +1,4 @@
-package records
+package keyed
 
 import (
 	"errors"
@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 )
 
@@ -75,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 	var arena Arena
 	read := make([]string, 3)
 	err = func() (err error) {
-		defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+		defer Guard(&err, debug.SetPanicOnFault(true))
 		f.FindAll(asked, rows)
 		for k := range keys {
 			arena.Reset()

@@ -1,4 +1,4 @@
-package records
+package keyed
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // writtenIndex writes an index and opens it.
@@ -18,13 +16,13 @@ func writtenIndex(t *testing.T, winner Winner, add func(*IndexWriter) error, kee
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, w := keyed.NewColumnWriter(file), NewIndexWriter(path, winner)
+	to, w := NewColumnWriter(file), NewIndexWriter(path, winner)
 	adding := add(w)
 	n, writing := w.Write(t.Context(), to, "x", keep, lost)
 	if err := errors.Join(adding, writing, to.Finish(), file.Close(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := keyed.OpenColumns(path)
+	f, err := OpenColumns(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +31,7 @@ func writtenIndex(t *testing.T, winner Winner, add func(*IndexWriter) error, kee
 			t.Error(err)
 		}
 	})
-	r := &keyed.ColumnReader{Columns: f}
+	r := &ColumnReader{Columns: f}
 	index := ReadIndex(r, "x")
 	if r.Err != nil || index.Len() != n {
 		t.Fatal(r.Err, index.Len(), n)

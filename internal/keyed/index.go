@@ -1,4 +1,4 @@
-package records
+package keyed
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/zeebo/xxh3"
-
-	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Hash identifies a key: 128 bits of XXH3.
@@ -31,7 +29,7 @@ func HashOfBytes(key []byte) Hash {
 // line that its hash names or, where that is full, in the first of the next lines with room.
 // Entries are sorted by hash, so that they are written from front to back.
 type Index struct {
-	lines   keyed.Checked[line]
+	lines   Checked[line]
 	named   uint64 // lines that hashes name; after them is room for the rest of the last ones
 	entries int
 }
@@ -48,16 +46,16 @@ const (
 )
 
 // ReadIndex finds the sections of an index.
-func ReadIndex(r *keyed.ColumnReader, name string) (x Index) {
-	defer keyed.Guard(&r.Err, debug.SetPanicOnFault(true))
-	x.lines = keyed.ReadChecked[line](r, name+"_index", -1)
-	size := keyed.ReadChecked[uint64](r, name+"_index_size", 2)
+func ReadIndex(r *ColumnReader, name string) (x Index) {
+	defer Guard(&r.Err, debug.SetPanicOnFault(true))
+	x.lines = ReadChecked[line](r, name+"_index", -1)
+	size := ReadChecked[uint64](r, name+"_index_size", 2)
 	if r.Err != nil {
 		return x
 	}
 	x.entries, x.named = int(size.At(0)), size.At(1)
 	if x.named == 0 || x.named >= uint64(x.lines.Len()) {
-		r.Err = fmt.Errorf("%w: section %s_index_size is not what it should be", keyed.ErrDamaged, name)
+		r.Err = fmt.Errorf("%w: section %s_index_size is not what it should be", ErrDamaged, name)
 	}
 	return x
 }
@@ -74,7 +72,7 @@ func lineOf(high, lines uint64) uint64 {
 	return at
 }
 
-// Rows yields the rows whose key may have a hash. Call it under keyed.Guard.
+// Rows yields the rows whose key may have a hash. Call it under Guard.
 func (x *Index) Rows(h Hash) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		if x.entries == 0 {

@@ -1,4 +1,4 @@
-package records
+package keyed
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 )
 
@@ -72,9 +71,9 @@ func (w *IndexWriter) row(order uint32) uint32 {
 
 // Write writes the index of the rows for which keep is true (nil keeps all), and calls lost
 // for each replaced row. n is the number of entries.
-func (w *IndexWriter) Write(ctx context.Context, to *keyed.ColumnWriter, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
+func (w *IndexWriter) Write(ctx context.Context, to *ColumnWriter, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
 	lines := lineWriter{to: to, named: uint64(w.pairs.Len()/perLine + 1)}
-	keyed.Begin[line](to, name+"_index")
+	Begin[line](to, name+"_index")
 	err = w.pairs.Each(ctx, sortPairs, func(pairs []pair) error {
 		for i := 0; i < len(pairs); {
 			first, kept := pairs[i], false
@@ -97,13 +96,13 @@ func (w *IndexWriter) Write(ctx context.Context, to *keyed.ColumnWriter, name st
 		return n, err
 	}
 	lines.end()
-	keyed.Column(to, name+"_index_size", []uint64{uint64(n), lines.named})
+	Column(to, name+"_index_size", []uint64{uint64(n), lines.named})
 	return n, nil
 }
 
 // lineWriter writes the lines of an index.
 type lineWriter struct {
-	to      *keyed.ColumnWriter
+	to      *ColumnWriter
 	named   uint64 // lines that hashes name
 	full    []line // not written yet
 	written uint64 // lines, with full
@@ -140,7 +139,7 @@ func (w *lineWriter) endLines(before uint64) {
 
 // flush writes the full lines.
 func (w *lineWriter) flush() {
-	keyed.Put(w.to, w.full...)
+	Put(w.to, w.full...)
 	w.full = w.full[:0]
 }
 

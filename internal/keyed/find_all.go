@@ -1,13 +1,11 @@
-package records
-
-import "github.com/leadetl/leadetl/internal/keyed"
+package keyed
 
 // together is how many keys are looked up at a time. Each step of a look-up is done for all of
 // them before the next, so that the processor loads the memory of many at once.
 const together = 64
 
 // FindAll sets rows to the row of each key, None without one. It skips empty keys. Call it
-// under keyed.Guard.
+// under Guard.
 func (f *File) FindAll(keys []string, rows []uint32) {
 	var hashes [together]Hash
 	for from := 0; from < len(keys); from += together {
@@ -35,7 +33,7 @@ const cacheLine = 64
 const keyLines = 2
 
 // Touch loads some lines of cache of the records of rows: from line first, which is 0 for the
-// one in which a record begins, to before line end. Call it under keyed.Guard.
+// one in which a record begins, to before line end. Call it under Guard.
 func (f *File) Touch(rows []uint32, first, end uint64) {
 	var places, starts [together]uint64
 	for len(rows) > 0 {
@@ -53,12 +51,12 @@ func (f *File) Touch(rows []uint32, first, end uint64) {
 		}
 		f.offsets.Expect(places[:n])
 		f.offsets.Load(places[:n], starts[:])
-		keyed.Touch(&f.heap, starts[:n], first*cacheLine, end*cacheLine, cacheLine)
+		Touch(&f.heap, starts[:n], first*cacheLine, end*cacheLine, cacheLine)
 	}
 }
 
 // FirstRows sets rows to the first row that may have each hash, None without
-// one. Call it under keyed.Guard.
+// one. Call it under Guard.
 func (x *Index) FirstRows(hashes []Hash, rows []uint32) {
 	if x.Len() == 0 {
 		for i := range rows {

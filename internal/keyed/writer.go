@@ -1,4 +1,4 @@
-package records
+package keyed
 
 import (
 	"context"
@@ -9,15 +9,14 @@ import (
 	"runtime/debug"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Writer writes a file of records. Its memory is bounded.
 type Writer struct {
 	// Columns takes the other sections of the file, after Records.
-	Columns      *keyed.ColumnWriter
+	Columns      *ColumnWriter
 	file         *os.File
-	offsets      *keyed.Spool[uint64]
+	offsets      *Spool[uint64]
 	keys         *IndexWriter
 	dictionaries []*numbering // by field, nil for one without
 	rows         int
@@ -39,14 +38,14 @@ func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
 			w.dictionaries[i] = &numbering{}
 		}
 	}
-	if w.offsets, err = keyed.NewSpool[uint64](path); err != nil {
+	if w.offsets, err = NewSpool[uint64](path); err != nil {
 		return nil, err
 	}
 	if w.file, err = os.Create(atomicfile.TempName(path)); err != nil {
 		return nil, errors.Join(err, w.offsets.Close())
 	}
-	w.Columns = keyed.NewColumnWriter(w.file)
-	keyed.Begin[uint8](w.Columns, "records")
+	w.Columns = NewColumnWriter(w.file)
+	Begin[uint8](w.Columns, "records")
 	return w, nil
 }
 
@@ -59,7 +58,7 @@ func (w *Writer) Close() error {
 // fields.
 func (w *Writer) Add(fields ...string) (row uint32, err error) {
 	if w.rows == math.MaxInt32 {
-		return 0, keyed.ErrFull
+		return 0, ErrFull
 	}
 	row = uint32(w.rows)
 	w.rows++
@@ -86,7 +85,7 @@ func (w *Writer) Add(fields ...string) (row uint32, err error) {
 
 // flush writes the records in the buffer.
 func (w *Writer) flush() error {
-	keyed.Put(w.Columns, w.records...)
+	Put(w.Columns, w.records...)
 	err := w.offsets.Add(w.ends...)
 	w.records, w.ends = w.records[:0], w.ends[:0]
 	return err
@@ -97,7 +96,7 @@ func (w *Writer) Rows() int { return w.rows }
 
 // Records writes the sections of the records and returns the number of distinct keys.
 func (w *Writer) Records(ctx context.Context) (keys int, err error) {
-	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the offsets are a mapped file
+	defer Guard(&err, debug.SetPanicOnFault(true)) // the offsets are a mapped file
 	if err := w.flush(); err != nil {
 		return 0, err
 	}
@@ -105,7 +104,7 @@ func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	keyed.Column(w.Columns, "record_offsets", offsets)
+	Column(w.Columns, "record_offsets", offsets)
 	if err := w.offsets.Close(); err != nil {
 		return 0, err
 	}
@@ -118,8 +117,8 @@ func (w *Writer) Records(ctx context.Context) (keys int, err error) {
 		sizes[i] = uint32(len(d.texts))
 		all = append(all, d.texts...)
 	}
-	keyed.Column(w.Columns, "dictionary_sizes", sizes)
-	keyed.PutEachText(w.Columns, "dictionary", len(all), func(i int) []byte { return []byte(all[i]) })
+	Column(w.Columns, "dictionary_sizes", sizes)
+	PutEachText(w.Columns, "dictionary", len(all), func(i int) []byte { return []byte(all[i]) })
 	w.lost = make([]uint64, (len(offsets)+63)/64)
 	keys, err = w.keys.Write(ctx, w.Columns, "keys", nil, func(row uint32) { w.lost[row/64] |= 1 << (row % 64) })
 	return keys, errors.Join(err, w.keys.Close())

@@ -6,41 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/leadetl/leadetl/internal/checksum"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
-// Columns is an open file, mapped into memory. It is safe from many goroutines.
+// Columns is an open file of columns. It is safe from many goroutines.
 type Columns struct {
-	data  []byte
-	body  int64 // bytes before the checksums
-	table []section
-	sums  []uint32
+	path   string // for messages
+	data   []byte
+	mapped bool
+	body   int64 // bytes before the checksums
+	table  []section
+	sums   []uint32
 	// checked has a bit for each page with a verified checksum.
 	checked []atomic.Uint64
 	// scattered says that the file may not fit into memory.
 	scattered bool
 }
 
-// OpenColumns maps a file. It checks the table of contents, but no values.
-func OpenColumns(path string) (_ *Columns, err error) {
-	file, err := os.Open(path)
+// OpenColumns opens a file of a folder. It checks the table of contents, but no values.
+func OpenColumns(in disk.Folder, name string) (*Columns, error) {
+	data, mapped, err := load(in, name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	data, err := mapFile(file)
-	if err != nil {
-		return nil, err
-	}
-	f := &Columns{data: data}
+	f := &Columns{path: in.Path(name), data: data, mapped: mapped}
 	if err := f.contents(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w: %w", path, ErrDamaged, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w: %w", f.path, ErrDamaged, err), f.Close())
 	}
 	f.scatter(freeMemory())
 	return f, nil
@@ -108,10 +105,12 @@ func (f *Columns) Offset(name string) int64 {
 // Size is the size of the file in bytes.
 func (f *Columns) Size() int { return len(f.data) }
 
-// Close unmaps the file.
+// Close frees the memory of the file. Nothing of it may be used afterwards.
 func (f *Columns) Close() error {
 	data := f.data
-	f.data = nil
+	if f.data = nil; !f.mapped {
+		return nil
+	}
 	return unmap(data)
 }
 
@@ -131,7 +130,7 @@ func (f *Columns) checkPage(page int64) {
 		f.advise(from, to, unix.MADV_WILLNEED)
 	}
 	if checksum.Of(f.data[from:to]) != f.sums[page] {
-		panic(damage{f.sectionsIn(from, to), from, to})
+		panic(damage{f.path, f.sectionsIn(from, to), from, to})
 	}
 	f.checked[page/64].Or(1 << (page % 64))
 }

@@ -18,6 +18,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"unsafe"
+
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 // File is an open file of records. It is safe from many goroutines.
@@ -34,14 +36,14 @@ type File struct {
 const None = ^uint32(0)
 
 // Open opens a file of records with so many fields.
-func Open(path string, fields int) (_ *File, err error) {
-	c, err := OpenColumns(path)
+func Open(in disk.Folder, name string, fields int) (*File, error) {
+	c, err := OpenColumns(in, name)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{file: c, fields: fields}
 	if err := f.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), c.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", c.path, err), c.Close())
 	}
 	return f, nil
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/spill"
 )
 
@@ -23,11 +22,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // key finds its last record.
 func TestRoundTrip(t *testing.T) {
 	const keys = 100_000
-	path := filepath.Join(t.TempDir(), "people-000001.cols")
-	w, err := NewWriter(path, []bool{false, true, false})
+	in := disk.Dir(t.TempDir())
+	to, err := atomicfile.CreateIn(in, "people.cols", 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := NewWriter(to, string(in), []bool{false, true, false})
 	last := make([]int, keys)
 	key := func(k int) string { return fmt.Sprint("key ", k) }
 	fields := func(k, line int) []string {
@@ -45,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	got, err := w.Records(t.Context())
-	if err := errors.Join(err, w.Finish(), w.Close(), os.Rename(atomicfile.TempName(path), path)); err != nil || got != keys {
+	if err := errors.Join(err, w.Finish(), w.Close(), to.Commit()); err != nil || got != keys {
 		t.Fatalf("%d keys, %v; want %d", got, err, keys)
 	}
 	kept := 0
@@ -57,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 	if kept != keys || !w.Kept(uint32(last[0])) {
 		t.Errorf("%d lines are kept of %d keys", kept, keys)
 	}
-	f, err := Open(path, 3)
+	f, err := Open(in, "people.cols", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,15 +148,16 @@ func TestSortPairs(t *testing.T) {
 
 // TestEmpty: a file without records is one.
 func TestEmpty(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "people-000001.cols")
-	w, err := NewWriter(path, []bool{false})
+	in := disk.Dir(t.TempDir())
+	to, err := atomicfile.CreateIn(in, "people.cols", 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if keys, err := w.Records(t.Context()); keys != 0 || errors.Join(err, w.Finish(), w.Close()) != nil {
+	w := NewWriter(to, string(in), []bool{false})
+	if keys, err := w.Records(t.Context()); keys != 0 || errors.Join(err, w.Finish(), w.Close(), to.Commit()) != nil {
 		t.Fatal(keys, err)
 	}
-	f, err := Open(atomicfile.TempName(path), 1)
+	f, err := Open(in, "people.cols", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

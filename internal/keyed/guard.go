@@ -16,12 +16,13 @@ var ErrFull = errors.New("more than 2,147,483,647 rows or distinct texts")
 
 // damage is the panic of a page with a wrong checksum.
 type damage struct {
+	path     string
 	sections []string
 	from, to int64
 }
 
 func (d damage) Error() string {
-	return fmt.Sprintf("bytes %d to %d (%s) have a wrong checksum", d.from, d.to, strings.Join(d.sections, ", "))
+	return fmt.Sprintf("bytes %d to %d of %s (%s) have a wrong checksum", d.from, d.to, d.path, strings.Join(d.sections, ", "))
 }
 
 func setPanicOnFault() bool { return debug.SetPanicOnFault(true) }

@@ -2,27 +2,29 @@ package keyed
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 // writtenIndex writes an index and opens it.
 func writtenIndex(t *testing.T, winner Winner, add func(*IndexWriter) error, keep func(uint32) bool, lost func(uint32)) *Index {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.cols")
-	file, err := os.Create(path)
+	dir := t.TempDir()
+	file, err := atomicfile.Create(filepath.Join(dir, "x.cols"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, w := NewColumnWriter(file), NewIndexWriter(path, winner)
+	to, w := NewColumnWriter(file), NewIndexWriter(dir, winner)
 	adding := add(w)
 	n, writing := w.Write(t.Context(), to, "x", keep, lost)
-	if err := errors.Join(adding, writing, to.Finish(), file.Close(), w.Close()); err != nil {
+	if err := errors.Join(adding, writing, to.Finish(), file.Commit(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := OpenColumns(path)
+	f, err := OpenColumns(disk.Dir(dir), "x.cols")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math/bits"
-	"path/filepath"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/spill"
@@ -40,9 +39,9 @@ type pair struct {
 // second is the bit of the order of rows that come after all others.
 const second = 1 << 31
 
-// NewIndexWriter makes a writer with its temporary file in the folder of path.
-func NewIndexWriter(path string, winner Winner) *IndexWriter {
-	return &IndexWriter{spill.New(filepath.Dir(path), pair.prefix), winner}
+// NewIndexWriter makes a writer with its temporary file in the folder scratch.
+func NewIndexWriter(scratch string, winner Winner) *IndexWriter {
+	return &IndexWriter{spill.New(scratch, pair.prefix), winner}
 }
 
 func (p pair) prefix() spill.Prefix { return spill.Prefix{High: p.high, Low: uint64(p.low) << 32} }

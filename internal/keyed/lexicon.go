@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"math"
+	"unsafe"
 )
 
 // Lexicon numbers distinct texts in their order, from 0. A text takes about 30 bytes of memory,
@@ -18,20 +19,14 @@ type Lexicon struct {
 	size  uint64
 }
 
-// NewLexicon makes an empty lexicon with its spools in the folder of path.
-func NewLexicon(path string) (*Lexicon, error) {
-	text, err := NewSpool[uint8](path)
-	if err != nil {
-		return nil, err
+// NewLexicon makes an empty lexicon, with its spools in the folder scratch.
+func NewLexicon(scratch string) *Lexicon {
+	l := &Lexicon{
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, codes: map[[16]byte]uint32{},
+		text: NewSpool[uint8](scratch), ends: NewSpool[uint64](scratch),
 	}
-	ends, err := NewSpool[uint64](path)
-	if err != nil {
-		return nil, errors.Join(err, text.Close())
-	}
-	if err := ends.Add(0); err != nil {
-		return nil, errors.Join(err, text.Close(), ends.Close())
-	}
-	return &Lexicon{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, codes: map[[16]byte]uint32{}, text: text, ends: ends}, nil
+	_ = l.ends.Add(0) // one value stays in memory
+	return l
 }
 
 // Code returns the number of a text; added is true if the text is new.
@@ -48,7 +43,7 @@ func (l *Lexicon) Code(text string) (code uint32, added bool, err error) {
 	code = uint32(len(l.codes))
 	l.codes[id] = code
 	l.size += uint64(len(text))
-	if _, err := l.text.w.WriteString(text); err != nil {
+	if err := l.text.Add(unsafe.Slice(unsafe.StringData(text), len(text))...); err != nil {
 		return 0, false, err
 	}
 	return code, true, l.ends.Add(l.size)

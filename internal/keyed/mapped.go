@@ -1,14 +1,47 @@
 package keyed
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 	"unsafe"
+
+	"github.com/leadetl/leadetl/internal/disk"
 )
+
+// load returns the content of a file. A file of the file system is mapped, any other is read.
+func load(in disk.Folder, name string) (data []byte, mapped bool, err error) {
+	f, err := in.Open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	if file, is := f.(descriptor); is {
+		data, err = mapFile(file)
+		return data, true, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, false, err
+	}
+	data = bytesOf(make([]uint64, (info.Size()+7)/8))[:info.Size()] // aligned for numbers
+	if n, err := f.ReadAt(data, 0); n < len(data) {
+		return nil, false, fmt.Errorf("read %s: %w", in.Path(name), err)
+	}
+	return data, false, nil
+}
+
+// descriptor is an open file of the file system.
+type descriptor interface {
+	Stat() (fs.FileInfo, error)
+	Fd() uintptr
+	Name() string
+}
 
 // mapFile maps a whole file for reading. The memory stays readable after the file is closed,
 // and after its name is removed. It is nil for an empty file.
-func mapFile(f *os.File) ([]byte, error) {
+func mapFile(f descriptor) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
 		return nil, err

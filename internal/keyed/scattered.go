@@ -40,7 +40,9 @@ func (f *Columns) inOrder() (end func()) {
 
 // advise says how a range will be read. It is advice: without it, all is only slower.
 func (f *Columns) advise(from, to int64, advice int) {
-	_ = unix.Madvise(f.data[from:to], advice)
+	if f.mapped {
+		_ = unix.Madvise(f.data[from:to], advice)
+	}
 }
 
 // Expect says that Load will be called for places. If the file may not fit into memory, the

@@ -7,12 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/leadetl/leadetl/internal/disk"
 )
 
 // TestScattered: a file that does not fit into memory has the same values, and its damage is
 // found.
 func TestScattered(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "x.cols")
+	in := disk.Dir(t.TempDir())
+	name := in.Path("x.cols")
 	out, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +32,7 @@ func TestScattered(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(free int64, scattered bool) (*Columns, Checked[uint64], Checked[uint8]) {
-		f, err := OpenColumns(name)
+		f, err := OpenColumns(in, "x.cols")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,32 +1,29 @@
 package keyed
 
 import (
-	"bufio"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
-// Spool is a temporary file that is first written from front to back and then
-// read as memory. The kernel can write its pages to disk, unlike those of the
-// heap. So an import of any size needs little memory.
+// Spool is a list of values that is first written from front to back and then read as memory.
+// More than some go to a temporary file, whose pages the kernel can write to disk, unlike those
+// of the heap. So what is built in spools may have any size and needs little memory.
 type Spool[T Fixed] struct {
-	f    *os.File
-	w    *bufio.Writer
-	n    int
-	data []byte
+	scratch string
+	pending []T      // not in the file
+	file    *os.File // nil while there are few values
+	end     int64    // of the file
+	n       int
+	mapped  []byte
 }
 
-// NewSpool makes a spool in the folder of path.
-func NewSpool[T Fixed](path string) (*Spool[T], error) {
-	f, err := atomicfile.Nameless(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	return &Spool[T]{f: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
-}
+// spoolBytes is how many bytes of values are written together.
+const spoolBytes = 1 << 16
+
+// NewSpool makes an empty spool, with its temporary file in the folder scratch.
+func NewSpool[T Fixed](scratch string) *Spool[T] { return &Spool[T]{scratch: scratch} }
 
 // Len is the number of values.
 func (s *Spool[T]) Len() int { return s.n }
@@ -34,31 +31,49 @@ func (s *Spool[T]) Len() int { return s.n }
 // Add appends values.
 func (s *Spool[T]) Add(values ...T) error {
 	s.n += len(values)
-	_, err := s.w.Write(bytesOf(values))
+	s.pending = append(s.pending, values...)
+	if len(bytesOf(s.pending)) < spoolBytes {
+		return nil
+	}
+	return s.flush()
+}
+
+// flush moves what is pending to the file.
+func (s *Spool[T]) flush() (err error) {
+	if s.file == nil {
+		if s.file, err = atomicfile.Nameless(s.scratch); err != nil {
+			return err
+		}
+	}
+	n, err := s.file.WriteAt(bytesOf(s.pending), s.end)
+	s.end += int64(n)
+	s.pending = s.pending[:0]
 	return err
 }
 
 // Read ends the writing and returns all values. They are valid until Close.
 func (s *Spool[T]) Read() ([]T, error) {
-	if s.w != nil {
-		if err := s.w.Flush(); err != nil {
+	if s.file == nil {
+		return s.pending, nil
+	}
+	if s.mapped == nil {
+		if err := s.flush(); err != nil {
 			return nil, err
 		}
-		s.w = nil
 		var err error
-		if s.data, err = mapFile(s.f); err != nil {
+		if s.mapped, err = mapFile(s.file); err != nil {
 			return nil, err
 		}
 	}
-	return view[T](s.data), nil
+	return view[T](s.mapped), nil
 }
 
 // Close frees disk and memory. It may be called again.
 func (s *Spool[T]) Close() error {
-	if s.f == nil {
+	if s.file == nil {
 		return nil
 	}
-	err := errors.Join(unmap(s.data), s.f.Close())
+	err := errors.Join(unmap(s.mapped), s.file.Close())
 	*s = Spool[T]{}
 	return err
 }

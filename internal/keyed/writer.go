@@ -4,18 +4,15 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
-	"os"
 	"runtime/debug"
-
-	"github.com/leadetl/leadetl/internal/atomicfile"
 )
 
 // Writer writes a file of records. Its memory is bounded.
 type Writer struct {
 	// Columns takes the other sections of the file, after Records.
 	Columns      *ColumnWriter
-	file         *os.File
 	offsets      *Spool[uint64]
 	keys         *IndexWriter
 	dictionaries []*numbering // by field, nil for one without
@@ -29,30 +26,25 @@ type Writer struct {
 // bufferBytes is how many bytes of records are written together.
 const bufferBytes = 64 << 10
 
-// NewWriter starts a file at path, under its temporary name. repeated has an element for each
-// field: true for a dictionary. The first field is the key, which has none.
-func NewWriter(path string, repeated []bool) (_ *Writer, err error) {
-	w := &Writer{dictionaries: make([]*numbering, len(repeated)), keys: NewIndexWriter(path, Last), ends: []uint64{0}}
+// NewWriter starts a file at the beginning of to, with temporary files in the folder scratch.
+// repeated has an element for each field: true for a dictionary. The first field is the key,
+// which has none.
+func NewWriter(to io.Writer, scratch string, repeated []bool) *Writer {
+	w := &Writer{
+		Columns: NewColumnWriter(to), offsets: NewSpool[uint64](scratch), keys: NewIndexWriter(scratch, Last),
+		dictionaries: make([]*numbering, len(repeated)), ends: []uint64{0},
+	}
 	for i, yes := range repeated {
 		if yes {
 			w.dictionaries[i] = &numbering{}
 		}
 	}
-	if w.offsets, err = NewSpool[uint64](path); err != nil {
-		return nil, err
-	}
-	if w.file, err = os.Create(atomicfile.TempName(path)); err != nil {
-		return nil, errors.Join(err, w.offsets.Close())
-	}
-	w.Columns = NewColumnWriter(w.file)
 	Begin[uint8](w.Columns, "records")
-	return w, nil
+	return w
 }
 
-// Close closes the file without removing it.
-func (w *Writer) Close() error {
-	return errors.Join(w.file.Close(), w.offsets.Close(), w.keys.Close())
-}
+// Close frees the temporary files. It may be called again.
+func (w *Writer) Close() error { return errors.Join(w.offsets.Close(), w.keys.Close()) }
 
 // Add adds a record and returns its row. The last record of a key is kept. It copies the
 // fields.

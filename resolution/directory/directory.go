@@ -92,7 +92,7 @@ func (d *Directory) open() error {
 		if !ok {
 			return fmt.Errorf("the manifest names the unknown kind %q", k)
 		}
-		f, err := of.open(d, path)
+		f, err := of.open(d, e.File)
 		if err != nil {
 			return err
 		}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
 )
@@ -120,7 +120,7 @@ func (r *retiredFiles) open(dir string, kept []retired, name string, leaveOut se
 	if f := r.files[name]; f != nil {
 		return f, nil
 	}
-	f, err := searches.Open(filepath.Join(dir, kept[i].File))
+	f, err := searches.Open(disk.Dir(dir), kept[i].File)
 	if errors.Is(err, fs.ErrNotExist) { // a later import removed it
 		return nil, resolution.ErrNoEdition
 	}

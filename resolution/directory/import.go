@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -135,15 +136,21 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entr
 	path := filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, columnFormat))
 	o := im.options
 	o.Called = calledIn(k, o.Called)
-	result, err := kinds[k].write(ctx, o, r, path)
+	to, err := atomicfile.Create(path, 0o666)
+	if err != nil {
+		return entry{}, err
+	}
+	result, err := kinds[k].write(ctx, o, r, imports.File{Writer: to, Scratch: im.dir})
 	if errors.Is(err, keyed.ErrDamaged) { // an import maps no other files
 		err = fmt.Errorf("a temporary file in %s cannot be read: %w", im.dir, err)
 	}
 	if errors.Is(err, keyed.ErrFull) {
 		err = fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
 	}
-	if err == nil {
-		e, err = seal(path)
+	if err != nil {
+		err = errors.Join(err, to.Abort())
+	} else {
+		e, err = seal(to, filepath.Base(path))
 	}
 	e.Rows, e.Keys, e.Content, e.UnknownWords = r.Rows, result.Keys, result.Content, result.UnknownWords
 	if k == IPRanges {
@@ -152,27 +159,15 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entr
 	return e, err
 }
 
-// seal makes a finished temporary file durable under its name, and returns its entry.
-func seal(path string) (entry, error) {
-	temp := atomicfile.TempName(path)
-	f, err := os.OpenFile(temp, os.O_RDWR, 0)
-	if err != nil {
-		return entry{}, err
-	}
-	defer f.Close()
+// seal makes a written file durable under its name, and returns its entry.
+func seal(f *atomicfile.File, name string) (entry, error) {
 	h := sha256.New()
-	size, err := io.Copy(h, f)
+	size, err := io.Copy(h, io.NewSectionReader(f, 0, math.MaxInt64))
 	if err != nil {
+		return entry{}, errors.Join(err, f.Abort())
+	}
+	if err := f.Commit(); err != nil {
 		return entry{}, err
 	}
-	if err := f.Sync(); err != nil {
-		return entry{}, err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return entry{}, err
-	}
-	if err := disk.Dir(filepath.Dir(path)).Sync(); err != nil {
-		return entry{}, err
-	}
-	return entry{File: filepath.Base(path), Bytes: size, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+	return entry{File: name, Bytes: size, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }

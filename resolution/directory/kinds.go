@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/directory/people"
@@ -30,32 +31,32 @@ var Kinds = []Kind{People, Companies, IPRanges, Searches, Visits}
 var kinds = map[Kind]struct {
 	columns imports.Columns
 	given   func(*Files) *string
-	write   func(context.Context, imports.Options, *imports.Report, string) (imports.Result, error)
-	open    func(d *Directory, path string) (file, error)
+	write   func(context.Context, imports.Options, *imports.Report, imports.File) (imports.Result, error)
+	open    func(d *Directory, name string) (file, error)
 }{
 	People: {people.Columns, func(f *Files) *string { return &f.People }, people.Import,
-		func(d *Directory, path string) (_ file, err error) {
-			d.people, err = people.Open(path)
+		func(d *Directory, name string) (_ file, err error) {
+			d.people, err = people.Open(disk.Dir(d.dir), name)
 			return d.people, err
 		}},
 	Companies: {companies.Columns, func(f *Files) *string { return &f.Companies }, companies.Import,
-		func(d *Directory, path string) (_ file, err error) {
-			d.companies, err = companies.Open(path)
+		func(d *Directory, name string) (_ file, err error) {
+			d.companies, err = companies.Open(disk.Dir(d.dir), name)
 			return d.companies, err
 		}},
 	IPRanges: {ranges.Columns, func(f *Files) *string { return &f.IPRanges }, ranges.Import,
-		func(d *Directory, path string) (_ file, err error) {
-			d.ranges, err = ranges.Open(path)
+		func(d *Directory, name string) (_ file, err error) {
+			d.ranges, err = ranges.Open(disk.Dir(d.dir), name)
 			return d.ranges, err
 		}},
 	Searches: {searches.Columns, func(f *Files) *string { return &f.Searches }, searches.Import,
-		func(d *Directory, path string) (_ file, err error) {
-			d.searches, err = searches.Open(path)
+		func(d *Directory, name string) (_ file, err error) {
+			d.searches, err = searches.Open(disk.Dir(d.dir), name)
 			return d.searches, err
 		}},
 	Visits: {visits.Columns, func(f *Files) *string { return &f.Visits }, visits.Import,
-		func(d *Directory, path string) (_ file, err error) {
-			d.visits, err = visits.Open(path)
+		func(d *Directory, name string) (_ file, err error) {
+			d.visits, err = visits.Open(disk.Dir(d.dir), name)
 			return d.visits, err
 		}},
 }

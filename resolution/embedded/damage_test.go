@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
@@ -153,7 +154,7 @@ func TestDamage(t *testing.T) {
 	dir := damageSample(t)
 	right := rightAnswers(t, dir)
 	eachFile(t, dir, func(kind directory.Kind, path string) {
-		c, err := keyed.OpenColumns(path)
+		c, err := keyed.OpenColumns(disk.Dir(dir), filepath.Base(path))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ package companies
 import (
 	"unsafe"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -15,8 +16,8 @@ type File struct{ *keyed.File }
 var None = &File{keyed.Empty(resolution.CompanyFields)}
 
 // Open opens a file of Import.
-func Open(path string) (*File, error) {
-	f, err := keyed.Open(path, resolution.CompanyFields)
+func Open(in disk.Folder, name string) (*File, error) {
+	f, err := keyed.Open(in, name, resolution.CompanyFields)
 	if err != nil {
 		return nil, err
 	}

@@ -24,13 +24,9 @@ var repeated = []bool{
 	resolution.CompanyZipCode: true, resolution.CompanyCity: true, resolution.CompanyState: true, resolution.CompanyAbout: false,
 }
 
-// Import reads r.Source and writes the file at path under its temporary name. The last line
-// of a domain is kept.
-func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
-	w, err := keyed.NewWriter(path, repeated)
-	if err != nil {
-		return imports.Result{}, err
-	}
+// Import reads r.Source and writes a file. The last line of a domain is kept.
+func Import(ctx context.Context, options imports.Options, r *imports.Report, to imports.File) (_ imports.Result, err error) {
+	w := keyed.NewWriter(to, to.Scratch, repeated)
 	defer func() { err = errors.Join(err, w.Close()) }()
 	sum := imports.NewContent()
 	if err := imports.Read(ctx, options, r, Columns, parse, func(c [resolution.CompanyFields]string) error {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+	"io"
 
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -55,4 +56,10 @@ type Result struct {
 	Content string // hash of the normalised rows
 	// UnknownWords are the words of org_type that are no known kind, most rows first.
 	UnknownWords []orgtype.Count
+}
+
+// File is where the import of a kind writes its file, from front to back.
+type File struct {
+	io.Writer
+	Scratch string // the folder of temporary files
 }

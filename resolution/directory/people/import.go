@@ -22,16 +22,13 @@ var Columns = imports.Columns{
 var repeated = []bool{firstName: true, lastName: true, headline: true, jobTitle: true, seniority: true, department: true,
 	phones: true, phoneRaw: false, street: true, zipCode: true, city: true, state: true, companyDomain: true, lastSeen: false}
 
-// Import reads r.Source and writes the file at path under its temporary name.
+// Import reads r.Source and writes a file.
 // Of lines with the same profile address, it keeps the last. Of people with the same email,
 // the first is found by it, and people who have it as it is come before those who have it
 // in the uid2 or google form.
-func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
-	w, err := keyed.NewWriter(path, repeated)
-	if err != nil {
-		return imports.Result{}, err
-	}
-	digests := keyed.NewIndexWriter(path, keyed.First)
+func Import(ctx context.Context, options imports.Options, r *imports.Report, to imports.File) (_ imports.Result, err error) {
+	w := keyed.NewWriter(to, to.Scratch, repeated)
+	digests := keyed.NewIndexWriter(to.Scratch, keyed.First)
 	defer func() { err = errors.Join(err, w.Close(), digests.Close()) }()
 	sum := imports.NewContent()
 	if err := imports.ReadBatches(ctx, options, r, Columns, imports.Steps[lines]{

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -116,8 +117,8 @@ func newFile(r *keyed.File) *File {
 }
 
 // Open opens a file of Import.
-func Open(path string) (*File, error) {
-	r, err := keyed.Open(path, fields)
+func Open(in disk.Folder, name string) (*File, error) {
+	r, err := keyed.Open(in, name, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func Open(path string) (*File, error) {
 	f := newFile(r)
 	f.digests = keyed.ReadIndex(sections, "digests")
 	if sections.Err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, sections.Err), r.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", in.Path(name), sections.Err), r.Close())
 	}
 	return f, nil
 }

@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -30,7 +31,7 @@ func TestFileIsScan(t *testing.T) {
 			return number{low: low}
 		})
 		ranges := someRanges(t, place)
-		f := written(t, filepath.Join(dir, "ranges.cols"), ranges)
+		f := written(t, dir, ranges)
 		defer func() {
 			if err := f.Close(); err != nil {
 				t.Error(err)
@@ -51,11 +52,12 @@ func TestFileIsScan(t *testing.T) {
 }
 
 // written writes a file and opens it.
-func written(t *rapid.T, path string, ranges []numberRange) *File {
-	made, err := newTable(path)
+func written(t *rapid.T, dir string, ranges []numberRange) *File {
+	to, err := atomicfile.Create(filepath.Join(dir, "ranges.cols"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
+	made := newTable(imports.File{Writer: to, Scratch: dir})
 	for _, domain := range []string{"a.example", "b.example", "c.example"} {
 		_, failed := made.number(owner{domain: domain, orgType: orgtype.Unknown})
 		err = errors.Join(err, failed)
@@ -64,10 +66,10 @@ func written(t *rapid.T, path string, ranges []numberRange) *File {
 		err = errors.Join(err, made.ranges.Add(r))
 	}
 	keys, writing := made.write(t.Context())
-	if err := errors.Join(err, writing, made.close(), os.Rename(atomicfile.TempName(path), path)); err != nil {
+	if err := errors.Join(err, writing, made.close(), to.Commit()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(path)
+	f, err := Open(disk.Dir(dir), "ranges.cols")
 	if err != nil {
 		t.Fatal(err)
 	}

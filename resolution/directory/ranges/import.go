@@ -9,7 +9,6 @@ import (
 	"math"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"unsafe"
 
@@ -32,17 +31,13 @@ var Columns = imports.Columns{
 
 var errTooMany = fmt.Errorf("%w: more than 2,147,483,647 ranges", resolution.ErrInvalid)
 
-// Import reads r.Source, a table of ranges or an MMDB, and writes the file at path under its
-// temporary name. Keys counts the ranges after flattening.
-func Import(ctx context.Context, o imports.Options, r *imports.Report, path string) (result imports.Result, err error) {
+// Import reads r.Source, a table of ranges or an MMDB, and writes a file. Keys counts the ranges after flattening.
+func Import(ctx context.Context, o imports.Options, r *imports.Report, to imports.File) (result imports.Result, err error) {
 	f, err := openMMDB(r.Source)
 	if err != nil {
 		return result, err
 	}
-	t, err := newTable(path)
-	if err != nil {
-		return result, errors.Join(err, closeFile(f))
-	}
+	t := newTable(to)
 	defer func() { err = errors.Join(err, t.close(), closeFile(f)) }()
 	t.orgTypes = orgtype.NewVocabulary(o.OrgTypes)
 	if f != nil {
@@ -68,7 +63,7 @@ func closeFile(f *os.File) error {
 // table collects ranges and their distinct owners. The ranges, and the texts of the owners,
 // are in temporary files.
 type table struct {
-	path   string
+	to     imports.File
 	ranges *spill.Sorter[numberRange]
 	owners *keyed.Lexicon // their numbers are from 1
 	owner  []byte         // memory for its text
@@ -77,9 +72,8 @@ type table struct {
 	words    orgtype.Counts // of rows
 }
 
-func newTable(path string) (*table, error) {
-	owners, err := keyed.NewLexicon(path)
-	return &table{path: path, ranges: spill.New(filepath.Dir(path), numberRange.prefix), owners: owners, words: orgtype.Counts{}}, err
+func newTable(to imports.File) *table {
+	return &table{to: to, ranges: spill.New(to.Scratch, numberRange.prefix), owners: keyed.NewLexicon(to.Scratch), words: orgtype.Counts{}}
 }
 
 // close frees disk and memory.

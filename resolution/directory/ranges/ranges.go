@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -37,8 +38,8 @@ type File struct {
 }
 
 // Open opens a file of Import.
-func Open(path string) (*File, error) {
-	c, err := keyed.OpenColumns(path)
+func Open(in disk.Folder, name string) (*File, error) {
+	c, err := keyed.OpenColumns(in, name)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func Open(path string) (*File, error) {
 		err = f.readWords(&r)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), c.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", in.Path(name), err), c.Close())
 	}
 	return f, nil
 }

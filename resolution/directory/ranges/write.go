@@ -3,11 +3,9 @@ package ranges
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime/debug"
 	"slices"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
@@ -30,30 +28,17 @@ type segments struct {
 	owner uint32
 }
 
-func newSegments(path string) (s *segments, err error) {
-	s = &segments{}
-	for _, to := range []**keyed.Spool[uint64]{&s.v4, &s.v6High, &s.v6Low} {
-		if *to, err = keyed.NewSpool[uint64](path); err != nil {
-			return nil, errors.Join(err, s.close())
-		}
+func newSegments(scratch string) *segments {
+	return &segments{
+		v4:     keyed.NewSpool[uint64](scratch),
+		v6High: keyed.NewSpool[uint64](scratch), v6Low: keyed.NewSpool[uint64](scratch),
+		v6: keyed.NewSpool[uint32](scratch),
 	}
-	if s.v6, err = keyed.NewSpool[uint32](path); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
 }
 
 // close frees disk and memory.
-func (s *segments) close() (err error) {
-	for _, spool := range []*keyed.Spool[uint64]{s.v4, s.v6High, s.v6Low} {
-		if spool != nil {
-			err = errors.Join(err, spool.Close())
-		}
-	}
-	if s.v6 != nil {
-		err = errors.Join(err, s.v6.Close())
-	}
-	return err
+func (s *segments) close() error {
+	return errors.Join(s.v4.Close(), s.v6High.Close(), s.v6Low.Close(), s.v6.Close())
 }
 
 // add adds the next segment.
@@ -104,15 +89,7 @@ func (s *segments) finish() error { return s.finish4(number{}) }
 // write flattens the ranges and writes the file. It returns the number of ranges with an
 // owner.
 func (t *table) write(ctx context.Context) (keys int64, err error) {
-	f, err := os.Create(atomicfile.TempName(t.path))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	s, err := newSegments(t.path)
-	if err != nil {
-		return 0, err
-	}
+	s := newSegments(t.to.Scratch)
 	defer func() { err = errors.Join(err, s.close()) }()
 	flat := flattener{emit: s.add}
 	if err := t.ranges.Each(ctx, spill.Sorted(compareRanges), flat.addAll); err != nil {
@@ -122,7 +99,7 @@ func (t *table) write(ctx context.Context) (keys int64, err error) {
 		return 0, err
 	}
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the segments and owners are mapped files
-	w := keyed.NewColumnWriter(f)
+	w := keyed.NewColumnWriter(t.to)
 	if err := errors.Join(s.write(w), t.writeOwners(w)); err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/transforms/profile"
@@ -36,19 +37,24 @@ func BenchmarkSearches(b *testing.B) {
 	if dir == "" {
 		dir = b.TempDir()
 	}
-	file := filepath.Join(dir, "searches-000001.columns")
+	file := filepath.Join(dir, searchesName)
 	if _, err := os.Stat(file); err != nil {
 		report := imports.Report{Source: manySearches(b, b.TempDir(), n)}
 		start := time.Now()
-		if _, err := Import(b.Context(), imports.Options{NetworkHosts: profile.DefaultRules().Hosts, DefaultRegion: "US"}, &report, file); err != nil {
+		to, err := atomicfile.Create(file, 0o600)
+		if err != nil {
 			b.Fatal(err)
 		}
-		if err := os.Rename(atomicfile.TempName(file), file); err != nil {
+		o := imports.Options{NetworkHosts: profile.DefaultRules().Hosts, DefaultRegion: "US"}
+		if _, err := Import(b.Context(), o, &report, imports.File{Writer: to, Scratch: dir}); err != nil {
+			b.Fatal(err)
+		}
+		if err := to.Commit(); err != nil {
 			b.Fatal(err)
 		}
 		b.Logf("import: %.0f searches/s", float64(n)/time.Since(start).Seconds())
 	}
-	d, err := Open(file)
+	d, err := Open(disk.Dir(dir), searchesName)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,16 +8,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
 
 // The kinds of keys of leads: a byte in front of the key.
@@ -47,7 +45,7 @@ func leadIDOf(key string) (id [16]byte) {
 // builder makes a file of searches in any order. It needs about 30 bytes of memory for each
 // distinct text and, at the end, 16 for each search.
 type builder struct {
-	path                                      string
+	to                                        imports.File
 	at                                        *keyed.Spool[int64]
 	lead, keyword, email, city, zip, jobTitle *keyed.Spool[uint32]
 	state                                     *keyed.Spool[uint16]
@@ -55,51 +53,27 @@ type builder struct {
 
 	leadIDs                                              *keyed.Spool[[16]byte]
 	leads, emails, keywords, cities, zipCodes, jobTitles *keyed.Lexicon
-
-	open []io.Closer
 }
 
-func newBuilder(path string) (*builder, error) {
-	b := &builder{path: path}
-	err := errors.Join(
-		addSpool(b, &b.at), addSpool(b, &b.lead), addSpool(b, &b.keyword), addSpool(b, &b.email), addSpool(b, &b.city),
-		addSpool(b, &b.zip), addSpool(b, &b.jobTitle), addSpool(b, &b.state), addSpool(b, &b.leadType), addSpool(b, &b.leadIDs),
-		b.addLexicon(&b.leads), b.addLexicon(&b.emails), b.addLexicon(&b.keywords), b.addLexicon(&b.cities), b.addLexicon(&b.zipCodes), b.addLexicon(&b.jobTitles))
-	if err == nil {
-		_, _, err = b.emails.Code("") // 0
+func newBuilder(to imports.File) *builder {
+	dir := to.Scratch
+	b := &builder{
+		to: to,
+		at: keyed.NewSpool[int64](dir), lead: keyed.NewSpool[uint32](dir), keyword: keyed.NewSpool[uint32](dir),
+		email: keyed.NewSpool[uint32](dir), city: keyed.NewSpool[uint32](dir), zip: keyed.NewSpool[uint32](dir),
+		jobTitle: keyed.NewSpool[uint32](dir), state: keyed.NewSpool[uint16](dir), leadType: keyed.NewSpool[uint8](dir),
+		leadIDs: keyed.NewSpool[[16]byte](dir), leads: keyed.NewLexicon(dir), emails: keyed.NewLexicon(dir),
+		keywords: keyed.NewLexicon(dir), cities: keyed.NewLexicon(dir), zipCodes: keyed.NewLexicon(dir), jobTitles: keyed.NewLexicon(dir),
 	}
-	if err != nil {
-		return nil, errors.Join(err, b.close())
-	}
-	return b, nil
-}
-
-func addSpool[T keyed.Fixed](b *builder, into **keyed.Spool[T]) error {
-	s, err := keyed.NewSpool[T](b.path)
-	if err == nil {
-		*into = s
-		b.open = append(b.open, s)
-	}
-	return err
-}
-
-func (b *builder) addLexicon(into **keyed.Lexicon) error {
-	l, err := keyed.NewLexicon(b.path)
-	if err == nil {
-		*into = l
-		b.open = append(b.open, l)
-	}
-	return err
+	_, _, _ = b.emails.Code("") // 0; one text stays in memory
+	return b
 }
 
 // close frees the spools.
 func (b *builder) close() error {
-	var errs []error
-	for _, c := range b.open {
-		errs = append(errs, c.Close())
-	}
-	b.open = nil
-	return errors.Join(errs...)
+	return errors.Join(b.at.Close(), b.lead.Close(), b.keyword.Close(), b.email.Close(), b.city.Close(), b.zip.Close(), b.jobTitle.Close(),
+		b.state.Close(), b.leadType.Close(), b.leadIDs.Close(), b.leads.Close(), b.emails.Close(), b.keywords.Close(), b.cities.Close(),
+		b.zipCodes.Close(), b.jobTitles.Close())
 }
 
 // addSearch adds a search.
@@ -143,15 +117,10 @@ func (b *builder) addSearch(s cells) error {
 	return errors.Join(b.state.Add(stateCode(s.state)), b.leadType.Add(uint8(slices.Index(leadTypes, s.leadType))))
 }
 
-// write writes the file under its temporary name.
+// write writes the file.
 func (b *builder) write(ctx context.Context) (err error) {
-	f, err := os.Create(atomicfile.TempName(b.path))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the spools are mapped files
-	w := keyed.NewColumnWriter(f)
+	w := keyed.NewColumnWriter(b.to)
 	for _, step := range []func(*keyed.ColumnWriter) error{b.writeRows, b.writeKeywords} {
 		if err := step(w); err != nil {
 			return err

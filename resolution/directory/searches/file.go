@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
 )
 
@@ -63,14 +64,14 @@ func stateText(code uint16) string {
 func dayStart(t time.Time) int64 { return t.UTC().Truncate(24 * time.Hour).UnixMicro() }
 
 // Open opens a file of Import.
-func Open(path string) (*File, error) {
-	s, err := keyed.OpenColumns(path)
+func Open(in disk.Folder, name string) (*File, error) {
+	s, err := keyed.OpenColumns(in, name)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{file: s}
 	if err := f.read(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", in.Path(name), err), s.Close())
 	}
 	return f, nil
 }

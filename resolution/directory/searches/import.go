@@ -17,12 +17,9 @@ var Columns = imports.Columns{
 	Either:   [][]string{{"network_url", "email"}},
 }
 
-// Import reads r.Source and writes the file at path under its temporary name.
-func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
-	b, err := newBuilder(path)
-	if err != nil {
-		return imports.Result{}, err
-	}
+// Import reads r.Source and writes a file.
+func Import(ctx context.Context, options imports.Options, r *imports.Report, to imports.File) (_ imports.Result, err error) {
+	b := newBuilder(to)
 	defer func() { err = errors.Join(err, b.close()) }()
 	sum := imports.NewContent()
 	if err := imports.Read(ctx, options, r, Columns, parser(options), func(s cells) error {

@@ -16,27 +16,31 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/directory/imports"
 )
+
+const searchesName = "searches-000001.cols"
 
 // searched is a file of these searches.
 func searched(tb testing.TB, dir string, all []cells) *File {
 	tb.Helper()
-	path := filepath.Join(dir, "searches-000001.columns")
-	b, err := newBuilder(path)
+	to, err := atomicfile.Create(filepath.Join(dir, searchesName), 0o600)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	b := newBuilder(imports.File{Writer: to, Scratch: dir})
 	for _, s := range all {
 		if err := b.addSearch(s); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	if err := errors.Join(b.write(tb.Context()), b.close()); err != nil {
+	if err := errors.Join(b.write(tb.Context()), b.close(), to.Commit()); err != nil {
 		tb.Fatal(err)
 	}
-	f, err := Open(atomicfile.TempName(path))
+	f, err := Open(disk.Dir(dir), searchesName)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -289,7 +293,7 @@ func TestDamagedSearches(t *testing.T) {
 		everything.Keywords = []string{"tea 3", "tea 0"}
 		dir := t.TempDir()
 		d := searched(t, dir, all)
-		if err := f.change(filepath.Join(dir, ".searches-000001.columns.tmp"), d.file); err != nil {
+		if err := f.change(filepath.Join(dir, searchesName), d.file); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := d.Find(t.Context(), everything, 0, 100); !errors.Is(err, resolution.ErrUnavailable) {
@@ -339,7 +343,7 @@ func TestOpenNoColumns(t *testing.T) {
 	const magic, trailer = "LEADCOL2", 48
 	dir := t.TempDir()
 	d := searched(t, dir, manyOf(3))
-	path := filepath.Join(dir, ".searches-000001.columns.tmp")
+	path := filepath.Join(dir, searchesName)
 	whole, err := os.ReadFile(path)
 	if err := errors.Join(err, d.Close()); err != nil {
 		t.Fatal(err)
@@ -359,7 +363,7 @@ func TestOpenNoColumns(t *testing.T) {
 		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := Open(path); err == nil || !strings.Contains(err.Error(), f.says) {
+		if s, err := Open(disk.Dir(dir), searchesName); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("%s: %v, %v; want an error that says %q", f.name, s, err, f.says)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 
@@ -43,14 +42,9 @@ type unsorted struct {
 	known      bool
 }
 
-// Import reads r.Source and writes the file at path under its temporary name. It keeps the
-// first 16 visits of an address.
-func Import(ctx context.Context, options imports.Options, r *imports.Report, path string) (_ imports.Result, err error) {
-	profiles, err := keyed.NewSpool[uint8](path)
-	if err != nil {
-		return imports.Result{}, err
-	}
-	lines := newLines(path)
+// Import reads r.Source and writes a file. It keeps the first 16 visits of an address.
+func Import(ctx context.Context, options imports.Options, r *imports.Report, to imports.File) (_ imports.Result, err error) {
+	profiles, lines := keyed.NewSpool[uint8](to.Scratch), newLines(to.Scratch)
 	defer func() { err = errors.Join(err, profiles.Close(), lines.Close()) }()
 	sum := imports.NewContent()
 	if err := imports.Read(ctx, options, r, Columns, parser(options), func(l line) error {
@@ -66,10 +60,7 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, pat
 	}); err != nil {
 		return imports.Result{}, err
 	}
-	w, err := keyed.NewWriter(path, make([]bool, fields))
-	if err != nil {
-		return imports.Result{}, err
-	}
+	w := keyed.NewWriter(to, to.Scratch, make([]bool, fields))
 	defer func() { err = errors.Join(err, w.Close()) }()
 	texts, err := profiles.Read()
 	if err != nil {
@@ -86,8 +77,8 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, pat
 }
 
 // newLines sorts lines by the hash of their address.
-func newLines(path string) *spill.Sorter[unsorted] {
-	return spill.New(filepath.Dir(path), func(u unsorted) spill.Prefix { return spill.Prefix{High: u.hash.High} })
+func newLines(scratch string) *spill.Sorter[unsorted] {
+	return spill.New(scratch, func(u unsorted) spill.Prefix { return spill.Prefix{High: u.hash.High} })
 }
 
 // write writes a record for each address.

@@ -2,6 +2,7 @@ package visits
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,12 +21,8 @@ func TestUnreadableProfiles(t *testing.T) {
 		{"when they are written", 1},
 		{"when they are sorted", 2},
 	} {
-		path := filepath.Join(t.TempDir(), "visits.cols")
-		w, err := keyed.NewWriter(path, make([]bool, fields))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := newLines(path)
+		scratch := t.TempDir()
+		w, lines := keyed.NewWriter(io.Discard, scratch, make([]bool, fields)), newLines(scratch)
 		for i := range uint64(f.lines) {
 			if err := lines.Add(unsorted{from: i, to: i + 1}); err != nil {
 				t.Fatal(err)

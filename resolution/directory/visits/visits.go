@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
 )
 
@@ -40,8 +41,8 @@ type File struct{ *keyed.File }
 var None = &File{keyed.Empty(fields)}
 
 // Open opens a file of Import.
-func Open(path string) (*File, error) {
-	f, err := keyed.Open(path, fields)
+func Open(in disk.Folder, name string) (*File, error) {
+	f, err := keyed.Open(in, name, fields)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/internal/store/folder"
 	"github.com/leadetl/leadetl/internal/store/memory"
 	"github.com/leadetl/leadetl/internal/store/storetest"
@@ -30,6 +33,24 @@ var kinds = []struct {
 		m := memory.New()
 		return func() store.Store { return m }
 	}},
+	{"S3", func(t *testing.T) func() store.Store {
+		server := s3test.Start(t, "leads")
+		s3test.Setenv(t)
+		proxy := s3test.NewProxy(t, server) // at its end no connection is left
+		return buckets(t, objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true}), false)
+	}},
+}
+
+// buckets opens the store in a bucket.
+func buckets(t *testing.T, client *objects.Store, alone bool) func() store.Store {
+	state := disk.Dir(t.TempDir())
+	return func() store.Store {
+		b, err := bucket.Open(client, "s3://leads/a/store", bucket.Options{State: state, Alone: alone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
 }
 
 func TestStores(t *testing.T) {
@@ -43,14 +64,20 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// TestSimulatedStores: so do stores on the disk of a world.
+// TestSimulatedStores: so do stores on the disk and in the bucket of a world, over a network that loses
+// and delays.
 func TestSimulatedStores(t *testing.T) {
+	s3test.Setenv(t)
+	t.Setenv("AWS_CA_BUNDLE", "")
 	for name, simulated := range map[string]func(t *testing.T, w *worldtest.World) func() store.Store{
 		"disk": func(t *testing.T, w *worldtest.World) func() store.Store {
 			d := worldtest.NewDisk(w)
 			d.Slow = time.Second
 			return func() store.Store { return folder.Private(d.In("state")) }
 		},
+		"bucket":               func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0, false) },
+		"bucket that is alone": func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0, true) },
+		"bucket with faults":   func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0.2, false) },
 	} {
 		for _, fact := range storetest.Facts {
 			t.Run(name+"/"+fact.Name, func(t *testing.T) {
@@ -63,4 +90,12 @@ func TestSimulatedStores(t *testing.T) {
 			})
 		}
 	}
+}
+
+func simulatedBucket(t *testing.T, w *worldtest.World, failing float64, alone bool) func() store.Store {
+	b := worldtest.NewBucket(w, s3test.NewMemory(nil))
+	b.Failing = failing
+	return buckets(t, objects.New(t.Context(), objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
+		Host: "host", HTTP: b.From(w), Random: func() float64 { return 0.5 },
+	}}), alone)
 }

@@ -24,7 +24,7 @@ import (
 
 // File is an open file of records. It is safe from many goroutines.
 type File struct {
-	file         *Columns
+	columns      *Columns
 	fields       int
 	heap         Checked[uint8]
 	offsets      Checked[uint64] // of the records in heap, and the end of the last
@@ -41,7 +41,7 @@ func Open(in disk.Folder, name string, fields int) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{file: c, fields: fields}
+	f := &File{columns: c, fields: fields}
 	if err := f.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", c.path, err), c.Close())
 	}
@@ -50,7 +50,7 @@ func Open(in disk.Folder, name string, fields int) (*File, error) {
 
 func (f *File) open() (err error) {
 	defer Guard(&err, debug.SetPanicOnFault(true))
-	r := ColumnReader{Columns: f.file}
+	r := ColumnReader{Columns: f.columns}
 	f.heap = ReadChecked[uint8](&r, "records", -1)
 	f.offsets = ReadChecked[uint64](&r, "record_offsets", -1)
 	sizes := ReadChecked[uint32](&r, "dictionary_sizes", f.fields)
@@ -91,10 +91,10 @@ func (f *File) Dictionary(field int) *Dictionary { return &f.dictionaries[field]
 func (f *File) Memory() []byte { return f.heap.All() }
 
 // Close closes the file.
-func (f *File) Close() error { return f.file.Close() }
+func (f *File) Close() error { return f.columns.Close() }
 
 // Sections returns a reader of the sections beside those of the records.
-func (f *File) Sections() *ColumnReader { return &ColumnReader{Columns: f.file} }
+func (f *File) Sections() *ColumnReader { return &ColumnReader{Columns: f.columns} }
 
 // Rows is the number of records, with replaced ones.
 func (f *File) Rows() int { return f.offsets.Len() - 1 }
@@ -204,12 +204,12 @@ func (recordError) Error() string { return "a record is cut short" }
 func (recordError) RuntimeError() {}
 
 // CheckAll checks the checksums that were not checked yet.
-func (f *File) CheckAll() error { return f.file.CheckAll() }
+func (f *File) CheckAll() error { return f.columns.CheckAll() }
 
 // Verify checks all checksums, that every key is found, and that every record can be read. It
 // returns the numbers of keys and rows.
 func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
-	if err := f.file.Verify(); err != nil {
+	if err := f.columns.Verify(); err != nil {
 		return 0, 0, err
 	}
 	defer Guard(&err, debug.SetPanicOnFault(true))

@@ -13,16 +13,21 @@ func (f *File) FindAll(keys []string, rows []uint32) {
 		for i, key := range part {
 			hashes[i] = HashOf(key)
 		}
-		found := rows[from : from+len(part)]
-		f.keys.FirstRows(hashes[:len(part)], found)
-		f.Touch(found, 0, keyLines)
-		for i, key := range part {
-			switch row := found[i]; {
-			case key == "":
-				found[i] = None
-			case row != None && !f.hasKey(row, key):
-				found[i] = f.Find(key) // another key with the same 32 bits of hash
-			}
+		f.findAll(part, hashes[:len(part)], rows[from:])
+	}
+}
+
+// findAll is FindAll of at most together keys with their hashes.
+func (f *File) findAll(keys []string, hashes []Hash, rows []uint32) {
+	rows = rows[:len(keys)]
+	f.keys.FirstRows(hashes, rows)
+	f.Touch(rows, 0, keyLines)
+	for i, key := range keys {
+		switch row := rows[i]; {
+		case key == "":
+			rows[i] = None
+		case row != None && !f.hasKey(row, key):
+			rows[i] = f.Find(key) // another key with the same 32 bits of hash
 		}
 	}
 }

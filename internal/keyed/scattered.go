@@ -31,7 +31,7 @@ func (f *Columns) scatter(free int64) {
 
 // inOrder makes the system read ahead, until the function that it returns is called.
 func (f *Columns) inOrder() (end func()) {
-	if !f.scattered {
+	if f == nil || !f.scattered {
 		return func() {}
 	}
 	f.advise(0, int64(len(f.data)), unix.MADV_SEQUENTIAL)

@@ -99,7 +99,7 @@ func TestBatchMembersEndApart(t *testing.T) {
 		{"refused", []resolution.Result{failing(resolution.Invalid, 400), hit()}, outcome.Failed, outcome.ReasonRefused, "abc", 3, 3, 0},
 		{"to be asked alone", []resolution.Result{alone, hit()}, outcome.Matched, "", "abc b", 3, 6, 0},
 		{"to be asked alone, and refused then", []resolution.Result{alone, failing(resolution.Invalid, 400)}, outcome.Failed, outcome.ReasonRefused, "abc b", 3, 3, 0},
-		{"always refused for too many", slices.Repeat([]resolution.Result{failing(resolution.Limited, 429)}, maxAttempts+1), outcome.Failed, outcome.ReasonUnavailable, "abc" + strings.Repeat(" b", maxAttempts), 2, 3, 0},
+		{"always refused for too many", []resolution.Result{failing(resolution.Limited, 429)}, outcome.Failed, outcome.ReasonUnavailable, "abc" + strings.Repeat(" b", 10), 2, 3, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store, _ := openIn(t)
@@ -110,9 +110,11 @@ func TestBatchMembersEndApart(t *testing.T) {
 				case 'c':
 					return miss()
 				}
-				return f.b[before]
+				return f.b[min(before, len(f.b)-1)]
 			}}
-			b := buyerFrom(t, resolution.NetworkToPhone, store, s, nil)
+			options := pace.DefaultOptions()
+			options.GiveUp = time.Minute
+			b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) { r.Pace = pace.New(options) })
 			began := time.Now()
 			got, err := askAll(t, b, people("a b c")...)
 			if waited := s.left[0].Sub(began); waited >= linger {

@@ -290,15 +290,17 @@ func (b *Buyer) bookDelivered(key string, a answers.Answer) {
 // start starts calls, those that have to be sent as soon as there are slots.
 // Each is finished at some time, whatever happens.
 func (b *Buyer) start(ctx context.Context, calls []*call) {
+	b.outage.expect(b, len(calls))
 	for _, c := range calls {
 		if c.state == parked {
+			b.outage.expect(b, -1)
 			b.working.Go(func() {
 				c.afterWait(c.resume())
 			})
 			continue
 		}
 		if ctx.Err() != nil || b.ctx.Err() != nil {
-			b.finish(c.entry, Answer{}, cmp.Or(context.Cause(ctx), context.Cause(b.ctx)))
+			c.finish(Answer{}, cmp.Or(context.Cause(ctx), context.Cause(b.ctx)))
 			continue
 		}
 		select {
@@ -311,23 +313,28 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 		case b.slots <- struct{}{}:
 			b.working.Go(func() { b.work(c) })
 		case <-ctx.Done():
-			b.finish(c.entry, Answer{}, context.Cause(ctx))
+			c.finish(Answer{}, context.Cause(ctx))
 		case <-b.ctx.Done():
-			b.finish(c.entry, Answer{}, context.Cause(b.ctx))
+			c.finish(Answer{}, context.Cause(b.ctx))
 		}
 	}
 }
 
-// work settles one call after the other, and frees their slot in the end, or to wait
-// for an answer that is promised. With a goroutine for each call, each would grow its
+// work settles one call after the other, and frees their slot in the end, or while a call waits for
+// its time, or for an answer that is promised. With a goroutine for each call, each would grow its
 // stack: 8 % of the processor time of a run, and now 2 %.
 func (b *Buyer) work(c *call) {
 	for {
 		a, err := c.retryUntilSettled()
-		waits := err == nil && c.state == parked
+		b.outage.expect(b, -1)
+		waits := err == nil && (c.state == parked || c.again)
 		if waits {
 			<-b.slots
-			a, err = c.await()
+			if c.again {
+				a, err = c.rest()
+			} else {
+				a, err = c.await()
+			}
 		}
 		if c.again {
 			c.afterWait(a, err)

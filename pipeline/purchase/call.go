@@ -57,10 +57,11 @@ type call struct {
 	left     error                 // why the request left without it; nil if it did not
 	result   resolution.Result     // of the request
 	failure  *resolution.CallError // of the result, if that is what its error is
+	failures failures              // that it is sent again after
 	limits   limits                // refusals for now
 	apart    bool                  // it failed, and others of its batch were answered
 	alone    bool                  // it shares no request any more
-	again    bool                  // its task ended without a bill: it is sent once more
+	again    bool                  // it is sent once more: a request or a task brought no answer
 	placed   bool                  // it has one of the service's places for pages
 	// resolution is the id under which its answer is promised, "" without one.
 	resolution string

@@ -24,10 +24,10 @@ type outage struct {
 	down     bool                  // as last logged
 	answered bool                  // an answer of this process is there
 	failing  answers.Hash          // the only question that failed since the last answer
-	limited  answers.Hash          // the question of the last 429
-	alone    int                   // how many 429 in a row were to that question
+	limited  map[answers.Hash]bool // questions refused for now since the last answer, but for many
 	answers  int64                 // of this process
 	out      int                   // requests under way
+	coming   int                   // calls that are about to be sent, or are under way
 	since    time.Time             // the first failure since the last answer
 	long     *longWait             // that the service asks for; nil without one
 	news     chan struct{}         // closed at the next answer, for calls that wait for it
@@ -63,9 +63,7 @@ func (o *outage) done(r *request) {
 		o.waits(r, &came, giveUp)
 	case came.Kind == pace.Limited:
 		o.last = failure // before the pace gives up
-		if o.alone++; o.limited != of || shared {
-			o.limited, o.alone = of, 1
-		}
+		o.refuses(r)
 		if o.isOwn(r, giveUp) {
 			came.Kind = pace.NotCounted
 		} else {
@@ -77,16 +75,10 @@ func (o *outage) done(r *request) {
 	o.mu.Unlock()
 	r.permit.Done(came)
 	o.mu.Lock()
-	s := o.remote.Pace.Snapshot()
-	closes := o.closes(s)
-	o.logLife(failed, s)
+	closes := o.closes()
+	o.logLife(failed, o.remote.Pace.Snapshot())
 	o.mu.Unlock()
-	if closes != nil {
-		if r.buyer.remote.PassOver { // the next resolver is asked, and the run says no more of it
-			o.log.Warn(closes.Error(), o.service()...)
-		}
-		_ = r.buyer.stopFor(closes)
-	}
+	o.close(r.buyer, closes)
 }
 
 // logLife logs when the service goes down and comes back. The caller holds the lock.
@@ -102,14 +94,6 @@ func (o *outage) logLife(failed bool, s pace.Snapshot) {
 		o.down = false
 		o.log.Info("the service is back", o.service()...)
 	}
-}
-
-// isLimitedAlone reports whether the service refuses a question alone for too many
-// calls, again and again, and has answered others.
-func (o *outage) isLimitedAlone(of answers.Hash) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.answered && o.limited == of && o.alone >= o.remote.attempts()
 }
 
 // isDown reports whether the service is down.

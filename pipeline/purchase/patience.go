@@ -24,8 +24,7 @@ type limits struct {
 // since.
 type longWait struct {
 	until time.Time
-	first answers.Hash // the question that was told first
-	all   bool         // another one was, too
+	all   bool // more than a few questions were told
 }
 
 // isForNow reports whether a failure asks for another try later.
@@ -47,10 +46,26 @@ func (o *outage) limit(c *call, f *resolution.CallError) {
 	c.limits.times++
 }
 
+// fewQuestions is how many questions may be the only ones that are refused, in place of the service, while
+// no other is asked: the last ones of a list.
+const fewQuestions = 4
+
+// refuses notes that the service refuses the calls of a request for now. The caller holds the lock.
+func (o *outage) refuses(r *request) {
+	if o.limited == nil {
+		o.limited = map[answers.Hash]bool{}
+	}
+	for _, c := range r.calls {
+		if len(o.limited) <= fewQuestions {
+			o.limited[c.question.Hash()] = true
+		}
+	}
+}
+
 // isAlone reports whether the service refuses a call for now, and answers others: since its first
-// refusal, or before if it is the only one that is refused since. The caller holds the lock.
+// refusal, or before if few others are refused since. The caller holds the lock.
 func (o *outage) isAlone(c *call) bool {
-	return c.limits.times > 0 && o.answered && (o.answers > c.limits.answers || o.limited == c.question.Hash() && o.alone >= c.limits.times)
+	return c.limits.times > 0 && o.answered && (o.answers > c.limits.answers || len(o.limited) <= fewQuestions)
 }
 
 // ownRefusals is how many refusals in a row are surely those of one question, if others are answered.
@@ -60,13 +75,13 @@ const ownRefusals = 5
 // the lock.
 func (o *outage) isOwn(r *request, giveUp time.Duration) bool {
 	c := r.calls[0]
-	return len(r.calls) == 1 && giveUp > 0 && o.isAlone(c) && (c.limits.times >= ownRefusals || time.Since(c.limits.since) >= giveUp)
+	return len(r.calls) == 1 && o.isAlone(c) && (c.limits.times >= ownRefusals || giveUp > 0 && time.Since(c.limits.since) >= giveUp)
 }
 
 // waits notes a failure that asks for a wait. One that is longer than what is left of the patience
-// stops no other call: whether the next one is answered decides whose it is. The caller holds the lock.
+// stops no other call: whether the next ones are answered decides whose it is. The caller holds the lock.
 func (o *outage) waits(r *request, came *pace.Outcome, giveUp time.Duration) {
-	now, of := time.Now(), r.calls[0].question.Hash()
+	now := time.Now()
 	if o.since.IsZero() {
 		o.since = now
 	}
@@ -75,18 +90,22 @@ func (o *outage) waits(r *request, came *pace.Outcome, giveUp time.Duration) {
 		return
 	}
 	if o.long == nil {
-		o.long = &longWait{first: of}
+		o.long = &longWait{}
 	}
-	o.long.all = o.long.all || o.long.first != of
+	o.refuses(r)
+	o.long.all = len(o.limited) > fewQuestions
 	if until := now.Add(ask); until.After(o.long.until) {
 		o.long.until = until
 	}
-	came.RetryAfter, came.LookAhead = 0, pace.LookAhead{}
+	if came.RetryAfter, came.LookAhead = 0, (pace.LookAhead{}); came.Kind == pace.Limited {
+		came.Kind = pace.NotCounted
+	}
 }
 
 // hears notes that the service has answered a call. The caller holds the lock.
 func (o *outage) hears() {
 	o.answered, o.failing, o.since, o.long = true, answers.Hash{}, time.Time{}, nil
+	clear(o.limited)
 	o.answers++
 	if o.news != nil {
 		close(o.news)
@@ -94,14 +113,35 @@ func (o *outage) hears() {
 	}
 }
 
+// expect notes that more calls, or fewer, are about to be sent. One that waits is not.
+func (o *outage) expect(b *Buyer, more int) {
+	o.mu.Lock()
+	o.coming += more
+	closes := o.closes()
+	o.mu.Unlock()
+	o.close(b, closes)
+}
+
 // closes returns why no call leaves any more in this run, nil if they do: the service asks for a longer
-// wait than the run has patience, and has answered none of the calls that were out, nor the next one.
+// wait than the run has patience, and has answered none of the calls that were out, nor the next ones.
 // The caller holds the lock.
-func (o *outage) closes(s pace.Snapshot) error {
-	if o.long == nil || o.out > 0 || !o.long.all && s.Waiting+s.InFlight > 0 {
+func (o *outage) closes() error {
+	if o.long == nil || o.out > 0 || !o.long.all && o.coming > 0 {
 		return nil
 	}
 	return &waitError{service: o.remote.Name, until: o.long.until, giveUp: o.remote.Pace.GiveUp()}
+}
+
+// close stops the calls of a run, if there is a reason. Where the next resolver is asked, the run says
+// no more of it.
+func (o *outage) close(b *Buyer, why error) {
+	if why == nil {
+		return
+	}
+	if o.remote.PassOver && b.looks.Err() == nil {
+		o.log.Warn(why.Error(), o.service()...)
+	}
+	_ = b.stopFor(why)
 }
 
 // waitError is ErrUnreachable with the time until which the service wants no call.
@@ -119,14 +159,18 @@ func (e *waitError) Unwrap() error { return ErrUnreachable }
 
 // outlast reports whether a call that the service refuses for now is given up: it was refused for as
 // long as the run has patience, or is to wait for longer, and others were answered meanwhile. It
-// waits until that is known. left is what is left of the patience.
+// waits until that is known. left is what is left of the patience. A run that waits for ever has as much
+// for one question as any other, and asks it as often as one that fails.
 func (c *call) outlast(f *resolution.CallError) (gone bool, left time.Duration, err error) {
 	o, giveUp := &c.buyer.outage, c.buyer.remote.Pace.GiveUp()
-	if giveUp == 0 || !isForNow(f) {
+	if !isForNow(f) {
 		return false, 0, nil
 	}
-	left = giveUp - time.Since(c.limits.since)
 	alone, others, news := o.meanwhile(c)
+	if giveUp == 0 {
+		return alone && c.limits.times >= c.buyer.remote.attempts() && time.Since(c.limits.since) >= pace.LongestPause, 0, nil
+	}
+	left = giveUp - time.Since(c.limits.since)
 	switch {
 	case left <= 0 && alone, f.Pace.RetryAfter > left && others:
 		return true, 0, nil

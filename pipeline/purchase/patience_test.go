@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -90,6 +92,85 @@ func TestPatience(t *testing.T) {
 				}
 				if want := "wants no call before " + began.Add(time.Hour).UTC().Format("2006-01-02T15:0"); c.closed && c.says["*"] == "1h" && !strings.Contains(fmt.Sprint(errs), want) {
 					t.Errorf("%v lacks %q", errs, want)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedForEver: keys that a service refuses for ever leave their slots to the others, and their
+// rows alone fail. If no other was answered since, and they are many, it is the service that refuses.
+func TestRefusedForEver(t *testing.T) {
+	for _, f := range []struct {
+		name        string
+		concurrency int
+		giveUp      time.Duration
+		refuse, of  string // indexes of the refused ones among so many keys
+		wait        time.Duration
+		passOver    bool
+		ends        error
+	}{
+		{name: "one, first", concurrency: 1, giveUp: time.Minute, refuse: "0", of: "10"},
+		{name: "two, first", concurrency: 1, giveUp: time.Minute, refuse: "0 1", of: "10"},
+		{name: "two, first, that are told to wait", concurrency: 1, giveUp: time.Minute, refuse: "0 1", of: "10", wait: 5 * time.Second},
+		{name: "two, first, that are told to wait for longer", concurrency: 1, giveUp: time.Minute, refuse: "0 1", of: "10", wait: time.Hour},
+		{name: "two between others", concurrency: 1, giveUp: time.Minute, refuse: "3 7", of: "10"},
+		{name: "two, last", concurrency: 1, giveUp: time.Minute, refuse: "8 9", of: "10"},
+		{name: "six, first", concurrency: 1, giveUp: 15 * time.Minute, refuse: "0 1 2 3 4 5", of: "10"},
+		{name: "as many as requests in flight", concurrency: 4, giveUp: time.Minute, refuse: "0 1 2 3", of: "20"},
+		{name: "as many as slots", concurrency: 4, giveUp: 15 * time.Minute, refuse: "0 1 2 3 4 5 6 7 8", of: "20"},
+		{name: "without an end of patience", concurrency: 1, refuse: "0 1", of: "10"},
+		{name: "with a next resolver", concurrency: 1, giveUp: time.Minute, refuse: "0 1", of: "10", passOver: true},
+		{name: "many, last", concurrency: 1, giveUp: time.Minute, refuse: "4 5 6 7 8 9", of: "10", ends: ErrUnreachable},
+		{name: "all", concurrency: 1, giveUp: time.Minute, refuse: "0 1", of: "2", ends: ErrUnreachable},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, store := laterOf(t)
+				var keys []string
+				refused, most := map[string]bool{}, 0
+				_, _ = fmt.Sscan(f.of, &most)
+				for i := range most {
+					keys = append(keys, fmt.Sprint("network.example/in/", i))
+				}
+				for _, i := range strings.Fields(f.refuse) {
+					refused["network.example/in/"+i] = true
+				}
+				byRef, underWay, together := map[string]string{}, atomic.Int64{}, atomic.Int64{}
+				options := pace.DefaultOptions()
+				options.GiveUp, options.Concurrency = f.giveUp, f.concurrency
+				b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(ref string) (int, string, error) {
+					if n := underWay.Add(1); n > together.Load() {
+						together.Store(n)
+					}
+					defer underWay.Add(-1)
+					time.Sleep(10 * time.Millisecond)
+					if refused[byRef[ref]] {
+						return 0, "", &resolution.CallError{Class: resolution.Limited, Status: 429, Sent: true, Pace: resolution.Pace{RetryAfter: f.wait}}
+					}
+					return 200, `{"lead":{"phone":"+12025550100"}}`, nil
+				}), func(r *Remote) {
+					r.Pace, r.Concurrency, r.PassOver = pace.New(options), f.concurrency, f.passOver
+				})
+				for _, key := range keys {
+					byRef[answers.Question{Scope: b.scope, Key: key}.Hash().String()] = key
+				}
+				began := time.Now()
+				got, err := askAll(t, b, keys...)
+				if !errors.Is(err, f.ends) || together.Load() > int64(f.concurrency) || f.giveUp > 0 && time.Since(began) > 2*f.giveUp {
+					t.Fatalf("%v after %v, %d requests together; want %v", err, time.Since(began), together.Load(), f.ends)
+				}
+				for i, a := range got {
+					want := "matched "
+					if refused[keys[i]] {
+						want = "failed unavailable"
+					}
+					if f.passOver && a.Outcome == outcome.Skipped { // others may be passed over, too
+						continue
+					}
+					if text := a.Outcome.String() + " " + a.Reason; text != want {
+						t.Errorf("%s: %q, want %q", keys[i], text, want)
+					}
 				}
 			})
 		})

@@ -25,8 +25,16 @@ const (
 	maxUnbilled = 5
 )
 
+// failures are those of a call that is sent again after them.
+type failures struct {
+	last   *resolution.CallError
+	count  int // of maxAttempts
+	denied int // the status of the last refusal
+	same   int // how often in a row
+}
+
 // retryUntilSettled sends until the call is closed or parked, or must not be sent again. Then
-// the answer says why the row has none.
+// the answer says why the row has none. A call that has to wait first is one to send again.
 func (c *call) retryUntilSettled() (Answer, error) {
 	send := c.send
 	if c.buyer.places != nil {
@@ -42,8 +50,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 	if probes {
 		defer c.buyer.probing.Store(false)
 	}
-	denied, same := 0, 0 // the status of the last refusal, and how often in a row
-	for failures := 0; ; {
+	for {
 		a, err := send()
 		var failure *resolution.CallError
 		switch {
@@ -52,16 +59,9 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		case errors.Is(err, answers.ErrNoCall):
 			return c.takeDelivered(nil)
 		case errors.As(err, &failure) && failure.Class == resolution.Denied:
-			if failure.Status != denied {
-				denied, same = failure.Status, 0
-			}
-			if same++; c.buyer.remote.RetryBills {
-				same = maxDenials
-			}
-			if a, done, err := c.deny(failure, same); done {
+			if a, done, err := c.deny(failure, c.failures.deny(failure, c.buyer.remote.RetryBills)); done {
 				return a, err
 			}
-			failures = max(failures, same) // for the wait
 		case errors.Is(err, errKeyTooOld):
 			c.buyer.warnTooOld()
 			return failed(outcome.ReasonUnknownCall), nil
@@ -79,38 +79,64 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		if c.buyer.remote.PassOver && !c.maybeBilled() && failure.Class != resolution.Denied { // a wrong key is one for all
 			return passedOver, nil
 		}
-		gone, left, err := c.outlast(failure)
-		if err != nil {
-			return Answer{}, err
-		}
-		if failures += c.weight(failure); gone || failures >= c.buyer.remote.attempts() {
+		if c.failures.count += c.weight(failure); c.failures.count >= c.buyer.remote.attempts() {
 			return c.giveUp(), nil
 		}
-		c.buyer.counters.Retried(string(failure.Class))
-		if !failure.Sent {
-			continue // the pace waits
+		if failure.Sent {
+			c.failures.last, c.again = failure, true
+			return Answer{}, nil
 		}
-		wait := c.backoff(failures, maxWait, failure.Pace.RetryAfter)
-		if left > 0 && failure.Pace.RetryAfter == 0 {
-			wait = min(wait, left)
-		}
-		if failure.Class == resolution.Limited { // all other calls may not wait, see pace
-			wait = max(wait, min(failure.Pace.RetryAfter, pace.LongestPause))
-		}
-		if err := sleep(c.buyer.ctx, wait, nil); err != nil {
-			return Answer{}, err
-		}
+		c.buyer.counters.Retried(string(failure.Class)) // the pace waits
 	}
+}
+
+// deny notes a refusal, and returns how often it came in a row, with one for all that may be billed.
+func (f *failures) deny(c *resolution.CallError, bills bool) (same int) {
+	if c.Status != f.denied {
+		f.denied, f.same = c.Status, 0
+	}
+	if f.same++; bills {
+		f.same = maxDenials
+	}
+	f.count = max(f.count, f.same) // for the wait
+	return f.same
+}
+
+// rest waits until a call may be sent again that has failed, without a slot, or gives it up.
+func (c *call) rest() (Answer, error) {
+	failure := c.failures.last
+	c.again, c.failures.last = false, nil
+	if failure.Class == resolution.Limited { // the service makes no page of it
+		c.leavePlace(false)
+	}
+	gone, left, err := c.outlast(failure)
+	if err != nil {
+		return Answer{}, err
+	}
+	if gone {
+		return c.giveUp(), nil
+	}
+	c.buyer.counters.Retried(string(failure.Class))
+	wait := c.backoff(max(c.failures.count, c.limits.times), maxWait, failure.Pace.RetryAfter)
+	if left > 0 && failure.Pace.RetryAfter == 0 {
+		wait = min(wait, left)
+	}
+	if failure.Class == resolution.Limited { // all other calls may not wait, see pace
+		wait = max(wait, min(failure.Pace.RetryAfter, pace.LongestPause))
+	}
+	if err := sleep(c.buyer.ctx, wait, nil); err != nil {
+		return Answer{}, err
+	}
+	c.again = true
+	return Answer{}, nil
 }
 
 // weight is how many of maxAttempts a failure counts for.
 func (c *call) weight(f *resolution.CallError) int {
-	limited, waits := f.Class == resolution.Limited, c.buyer.remote.Pace.GiveUp() > 0
 	switch {
-	case f.Unbilled && c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 1) >= maxUnbilled,
-		limited && !waits && c.buyer.outage.isLimitedAlone(c.question.Hash()):
+	case f.Unbilled && c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 1) >= maxUnbilled:
 		return c.buyer.remote.attempts()
-	case limited && waits: // see outlast
+	case f.Class == resolution.Limited: // see outlast
 		return 0
 	case c.rowSpecific(f):
 		return 1

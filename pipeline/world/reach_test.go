@@ -18,7 +18,7 @@ var reach = worldtest.Reach{
 		{"an answer arrives twice", "pipeline/purchase/deliveries.go", "case errors.Is(err, answers.ErrNoCall):\n\t\treturn l.unknown(ctx, d)"},
 		{"a failure comes while a request is out", "pipeline/purchase/deliveries.go", "return errTooEarly"},
 		{"an idempotency key is too old to be sent", "pipeline/purchase/retry.go", "case errors.Is(err, errKeyTooOld):\n\t\t\tc.buyer.warnTooOld()"},
-		{"a call is given up after many failures", "pipeline/purchase/retry.go", "gone || failures >= c.buyer.remote.attempts() {\n\t\t\treturn c.giveUp()"},
+		{"a call is given up after many failures", "pipeline/purchase/retry.go", "c.failures.count >= c.buyer.remote.attempts() {\n\t\t\treturn c.giveUp()"},
 		{"an answer that comes later is late", "pipeline/purchase/await.go", "!b.outage.isDown():\n\t\t\treturn failed(b.codec.late)"},
 		{"a page cannot be read again and again", "pipeline/purchase/await.go", "return c.orStop(failed(outcome.ReasonUnavailable)"},
 		{"a page is gone", "pipeline/purchase/await.go", "isGone(failure):\n\t\t\ta, err := c.endPoll"},

@@ -148,6 +148,9 @@ func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
 	if len(o.Want) == 0 && (s.For != nil || s.Accept != nil) {
 		fail("for and accept need want: the columns that the job is about")
 	}
+	if s.Verifies != "" && s.MinMatch > 0 {
+		fail("it verifies %s: min_match is for resolvers that find values", s.Verifies)
+	}
 	if s.MinMatch < 0 || s.MinMatch > 1 {
 		fail("min_match is %g; it is a share such as 10%%", s.MinMatch)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -371,6 +372,34 @@ func TestMinMatch(t *testing.T) {
 	clitest.RequireSameFiles(t, x.path("again"), x.path("out"))
 	if len(first.Ledger()) != 1000 || len(second.Ledger()) > 1500 {
 		t.Errorf("%d and %d keys are asked about", len(first.Ledger()), len(second.Ledger()))
+	}
+}
+
+// TestMinMatchOfFewKeys: a dataset with fewer keys than decide is finished without a verdict. The same command
+// changes nothing and calls nobody, and a part that is made again is the same, however few matched.
+func TestMinMatchOfFewKeys(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, profiles(60))
+	poor, good := badservice.DefaultProvider("poor"), badservice.DefaultProvider("good")
+	poor.Matched, good.Matched, good.Email, good.Phone = 0.05, 1, 1, 1
+	first, second := x.starts(poor), x.starts(good)
+	x.resolvers = []string{"poor", "good"}
+	x.set("poor", "min_match: 90%")
+	flags := []string{"--rows-per-part", "20"}
+	x.run(cli.ExitDone, flags...)
+	before := filepath.Join(t.TempDir(), "before")
+	if err := os.CopyFS(before, os.DirFS(x.path("out"))); err != nil {
+		t.Fatal(err)
+	}
+	calls := len(first.Ledger()) + len(second.Ledger())
+	x.run(cli.ExitDone, flags...)
+	if err := os.Remove(filepath.Join(x.path("out"), "part-00001.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	x.run(cli.ExitDone, flags...)
+	clitest.RequireSameFiles(t, x.path("out"), before)
+	if asked := len(first.Ledger()) + len(second.Ledger()); asked != calls || len(first.Ledger()) != 60 {
+		t.Errorf("%d keys are asked about, then %d, want as many; %d by the first, want 60", calls, asked, len(first.Ledger()))
 	}
 }
 

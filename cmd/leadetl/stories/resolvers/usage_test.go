@@ -49,6 +49,7 @@ func TestWrongOrders(t *testing.T) {
 		{"accept of neither", want, "  - acme: {key_file: ./key, accept: {job: [x]}}", nil, []string{`resolver acme: accept names "job"; it takes columns with one value, and helpers`}},
 		{"accept of nothing", want, "  - acme: {key_file: ./key, accept: {email: []}}", nil, []string{"resolver acme: accept of email has no value"}},
 		{"a verifier that takes all", want, "  - acme: {key_file: ./key}\n  - checker: {key_file: ./key}", nil, []string{"resolver checker: it verifies email; say with accept which results are taken"}},
+		{"a verifier with a share of matches", want, "  - acme: {key_file: ./key}\n  - checker: {key_file: ./key, min_match: 10%, accept: {email_status: [valid]}}", nil, []string{"resolver checker: it verifies email: min_match is for resolvers that find values"}},
 		{"no entry", want, "  - acne: {key_file: ./key}", nil, []string{`job.yaml:8: there is no provider acne; did you mean "acme"?`}},
 		{"no file of entries", want + "providers: ./none.yaml\n", "  - acme: {key_file: ./key}", nil, []string{"none.yaml does not exist; check its name"}},
 		{"another identifier", want, "  - mail: {key_file: ./key}", nil, []string{"job.yaml:8: provider mail cannot be asked about network_url, as enrichment needs; it can be asked about email"}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,8 +32,8 @@ take, and which files it writes.
 
 plan takes the same flags as run. It reads the whole input, and the files of
 --directory that the run would look into, makes no calls that cost anything and
-changes nothing. If the API key is given, it asks the service for the balance of
-the account.
+changes nothing. If the API key is given, it asks each service for the balance of
+the account, and for its limit.
 Of several resolvers, by the keys want, providers and resolvers of the job file
 (docs/resolvers.md), it shows what each would be asked.
 With --on it reads the input itself too, and needs no worker.
@@ -107,23 +108,37 @@ type plannedJSON struct {
 	NoCallback bool `json:"no_callback,omitempty"`
 }
 
-// balance asks the service for the credits of the account and how often it may call, if it is one,
-// a plan has calls and the key can be read. A plan is one without it too.
+// balance asks each service how often it may call, if a plan has calls to it and its key can be read, and
+// returns the credits of the account of a single one. A plan is one without it too.
 func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
-	if plan.Calls == nil || plan.Calls.Credits == 0 || f.remote.several {
-		return nil
-	}
 	timed, done := context.WithTimeout(ctx, planPatience)
 	defer done()
-	account, err := f.remote.account(timed)
+	if !f.remote.several {
+		return f.remote.allow(timed, plan.Operation, plan.Calls)
+	}
+	for _, r := range plan.Resolvers {
+		if s := f.items[slices.IndexFunc(f.items, func(s *resolverSettings) bool { return s.name == r.Name })]; s.address != "" {
+			s.forService(f.remote).allow(timed, plan.Operation, r.Calls)
+		}
+	}
+	return nil
+}
+
+// allow asks the service for the limit of calls that are planned, and for the credits of the account; nil if it
+// does not tell.
+func (f *remoteFlags) allow(ctx context.Context, op resolution.Operation, calls *pipeline.PlannedCalls) *int64 {
+	if calls == nil || calls.Credits == 0 {
+		return nil
+	}
+	account, err := f.account(ctx)
 	if err != nil || !account.Told {
 		return nil
 	}
-	allowed := account.Single
-	if plan.Operation.IsKeyword() {
-		allowed = account.Create
+	if op.IsKeyword() {
+		calls.Allow(account.Create)
+	} else {
+		calls.Allow(account.Single)
 	}
-	plan.Calls.Allow(allowed)
 	return &account.Credits
 }
 

@@ -133,7 +133,13 @@ func planTime(p *pipeline.Plan, rate string) string {
 		if slowest.Calls.Later {
 			most = "or more"
 		}
-		return fmt.Sprintf("about %s %s, at the rate of %s, the slowest, unless one allows less", took(slowest.Calls), most, slowest.Name)
+		unless := ""
+		if slices.ContainsFunc(p.Resolvers, func(r pipeline.PlannedResolver) bool {
+			return r.Calls != nil && r.Calls.Calls > 0 && r.Calls.Allowed == 0
+		}) {
+			unless = ", unless one allows less"
+		}
+		return fmt.Sprintf("about %s %s, at the rate of %s, the slowest%s", took(slowest.Calls), most, slowest.Name, unless)
 	}
 	rate, _, _ = strings.Cut(rate, " ") // without the burst
 	c := p.Calls

@@ -3,7 +3,10 @@
 package resolvers
 
 import (
+	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -74,6 +77,42 @@ func TestPlannedTime(t *testing.T) {
 		x.resolvers = []string{"one: {key_file: ./key, rate: " + f.rate + "}"}
 		if c := x.plan().Resolvers[0].Calls; math.Abs(c.Seconds/f.seconds-1) > 0.01 || c.Later != (f.polls > 0) {
 			t.Errorf("%+v: %g s, later %t", f, c.Seconds, c.Later)
+		}
+	}
+}
+
+// TestPlannedLimits: a plan asks each service of an order for its limit, and the slowest decides.
+func TestPlannedLimits(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, profiles(40))
+	x.starts(badservice.DefaultProvider("acme"))
+	limited := func(requests int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/account/balance" {
+				t.Errorf("a plan asks for %s", r.URL.Path)
+			}
+			w.Header().Set("Api-Version", "1")
+			fmt.Fprintf(w, `{"available":1000,"rate_limits":{"single":{"requests":%d,"seconds":1}}}`, requests)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	for _, f := range []struct {
+		first, second int
+		rate, want    string
+	}{
+		{5, 2, "", "about 20s at most, at the rate of second, the slowest\n"},
+		{2, 5, "", "about 20s at most, at the rate of first, the slowest\n"},
+		{2, 5, "1/s", "about 40s at most, at the rate of second, the slowest\n"},
+		{2, 0, "1/s", "about 40s at most, at the rate of second, the slowest, unless one allows less\n"},
+	} {
+		second := limited(f.second) + ": {key_file: ./key, name: second"
+		if f.rate != "" {
+			second += ", rate: " + f.rate
+		}
+		x.resolvers = []string{limited(f.first) + ": {key_file: ./key, name: first}", second + "}"}
+		if plan := x.executes(cli.ExitDone, x.args("plan")...); !strings.Contains(plan, f.want) {
+			t.Errorf("%d and %d a second, rate %q: %s lacks %q", f.first, f.second, f.rate, plan, f.want)
 		}
 	}
 }

@@ -346,6 +346,8 @@ func (in *input) blame(f stored, err error) error {
 		return &FormatError{File: in.URI, Problem: "was compressed with a zstd window of more than 128 MiB", Advice: "Decompress it first: zstd -d --long=31 FILE", Err: err}
 	case errors.Is(err, unpack.ErrTrailing):
 		return &FormatError{File: in.URI, Problem: "has extra data after its " + how + "-compressed data", Advice: "Copy or compress it again", Err: err}
+	case errors.Is(err, unpack.ErrDamaged) && in.packing == unpack.Zstd: // a raw dictionary has no number in the header
+		return &FormatError{File: in.URI, Problem: "holds damaged zstd data, or was compressed with a zstd dictionary, which is not read", Advice: "Copy or compress it again, or decompress it first: zstd -d -D DICTIONARY FILE", Err: err}
 	case errors.Is(err, unpack.ErrDamaged):
 		return &FormatError{File: in.URI, Problem: strings.TrimSpace("holds damaged " + how + " data"), Advice: "Copy or compress it again", Err: err}
 	}

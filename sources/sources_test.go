@@ -56,6 +56,13 @@ func zst(texts ...string) string {
 	return b.String()
 }
 
+// rawZst compresses a text with a dictionary that has it, and no number.
+func rawZst(text string) string {
+	w, _ := zstd.NewWriter(nil, zstd.WithEncoderDictRaw(0, []byte(text)))
+	defer w.Close()
+	return string(w.EncodeAll([]byte(text), nil))
+}
+
 // rowsOf reads the columns of the inputs, a line per row: source:row values.
 func rowsOf(uris, columns []string, o Options) (lines []string, err error) {
 	l, err := Open(context.Background(), uris, o)
@@ -199,6 +206,8 @@ func TestRefused(t *testing.T) {
 		"bad.csv.gz":    whole[:20] + "xxxx" + whole[24:],
 		"tail.csv.gz":   whole + "tail of something else",
 		"dict.csv.zst":  "\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00a",
+		"raw.csv.zst":   rawZst("id,email\n1,ada@example.com\n"),
+		"bad.csv.zst":   zst("id,email\n")[:6] + "\xff\xff\xff\xff\xff",
 		"wide.csv.zst":  "\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00",
 		"utf16.csv.gz":  gz("\xff\xfei\x00d\x00\n\x00"),
 		"book.xlsx":     "PK\x03\x04\x14\x00\x06\x00",
@@ -244,6 +253,8 @@ func TestRefused(t *testing.T) {
 		{[]string{"cut.csv.zst"}, nil, `cut.csv.zst is truncated: its compressed data ends too early. Copy or compress it again`},
 		{[]string{"bad.csv.gz"}, nil, `bad.csv.gz holds damaged gzip data. Copy or compress it again`},
 		{[]string{"dict.csv.zst"}, nil, `dict.csv.zst was compressed with a zstd dictionary, which is not read. Decompress it first: zstd -d -D DICTIONARY FILE`},
+		{[]string{"raw.csv.zst"}, nil, `raw.csv.zst holds damaged zstd data, or was compressed with a zstd dictionary, which is not read. Copy or compress it again, or decompress it first: zstd -d -D DICTIONARY FILE`},
+		{[]string{"bad.csv.zst"}, nil, `bad.csv.zst holds damaged zstd data, or was compressed with a zstd dictionary, which is not read. Copy or compress it again, or decompress it first: zstd -d -D DICTIONARY FILE`},
 		{[]string{"wide.csv.zst"}, nil, `wide.csv.zst was compressed with a zstd window of more than 128 MiB. Decompress it first: zstd -d --long=31 FILE`},
 		{[]string{"tail.csv.gz"}, nil, `tail.csv.gz has extra data after its gzip-compressed data. Copy or compress it again`},
 		{[]string{"utf16.csv.gz"}, nil, `utf16.csv.gz is UTF-16 text, not UTF-8. Convert it: gzip -dc utf16.csv.gz | iconv -f UTF-16 -t UTF-8 > utf16.utf8.csv`},

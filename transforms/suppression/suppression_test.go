@@ -154,6 +154,7 @@ func TestPlainIdentifiers(t *testing.T) {
 		{sum("551511987654321"), Phone, "+55 15 11 98765 4321", true},
 		{sum("5511987654321"), Phone, "+55 15 11 98765 4321", true},
 		{"+55 15 11 98765 4321", Phone, "+5511987654321", true},
+		{sum("551511987654321"), Phone, "+5511987654321", false}, // a digest does not say which carrier's code it has
 		{"+54 9 11 3456 7890", Phone, "+54 11 3456 7890", false},
 		// California DROP, the digests it publishes.
 		{"vGM7y5n+hBXRSEAklhHDPCbysyNgYTmXdMcagGUOY8E=", Phone, "+1(415)555-9317", true},

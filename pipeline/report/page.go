@@ -17,7 +17,7 @@ var pageCSS string
 // Render makes the page of a run from its _report.json: one file of HTML and
 // SVG without scripts and external resources. It contains counts, reasons and
 // file names, but no data of any row. It counts unknown calls and does not
-// identify them. A report of a newer version is an error.
+// identify them. A report of another version is an error.
 func Render(report []byte) ([]byte, error) {
 	r, err := parse(report)
 	if err != nil {

@@ -8,33 +8,16 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// parse reads _report.json. Members that an older version did not write are
-// zero.
+// parse reads _report.json.
 func parse(data []byte) (*Report, error) {
 	r := new(Report)
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(r.Format, Format); err != nil {
-		return nil, err
-	}
 	if r.Format < 1 || r.Operation == "" {
 		return nil, errors.New("it is not the report of a run")
 	}
-	if r.Format == 1 && r.Service != nil {
-		var older struct {
-			Service struct {
-				Calls struct {
-					Twins int64 `json:"twins"`
-				} `json:"calls"`
-			} `json:"service"`
-		}
-		if err := json.Unmarshal(data, &older); err != nil {
-			return nil, err
-		}
-		r.Service.Calls.Duplicates = older.Service.Calls.Twins
-	}
-	return r, nil
+	return r, checkFormat(r.Format, Format)
 }
 
 // parseManifest makes a report from _manifest.json, for a dataset without
@@ -44,11 +27,11 @@ func parseManifest(data []byte) (*Report, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(m.Format, sinks.ManifestFormat); err != nil {
-		return nil, err
-	}
 	if m.Format < 1 || m.Operation == "" {
 		return nil, errors.New("it is not the manifest of a dataset")
+	}
+	if err := checkFormat(m.Format, sinks.ManifestFormat); err != nil {
+		return nil, err
 	}
 	r := &Report{
 		Format: Format, Program: m.Program, Operation: m.Operation, JobID: m.JobID, Inputs: m.Inputs,
@@ -61,8 +44,8 @@ func parseManifest(data []byte) (*Report, error) {
 }
 
 func checkFormat(found, known int) error {
-	if found > known {
-		return fmt.Errorf("format %d is of a newer version of leadetl; this one reads %d", found, known)
+	if found != known {
+		return fmt.Errorf("format %d is of another version of leadetl; this one reads %d", found, known)
 	}
 	return nil
 }

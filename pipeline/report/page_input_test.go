@@ -17,9 +17,10 @@ func TestRefused(t *testing.T) {
 		{"no JSON", `{"format"`, "read the report: unexpected end of JSON input", Render},
 		{"another type", `{"format": "one"}`, "cannot unmarshal string", Render},
 		{"nothing", `{}`, "it is not the report of a run", Render},
-		{"newer", `{"format": 3, "operation": "enrichment"}`, "format 3 is of a newer version of leadetl; this one reads 2", Render},
+		{"newer", `{"format": 3, "operation": "enrichment"}`, "format 3 is of another version of leadetl; this one reads 2", Render},
+		{"older", `{"format": 1, "operation": "enrichment", "service": {"calls": {"twins": 3}}}`, "format 1 is of another version of leadetl; this one reads 2", Render},
 		{"no manifest", `{"format": 1}`, "it is not the manifest of a dataset", RenderManifest},
-		{"newer manifest", `{"format": 3, "operation": "enrichment"}`, "format 3 is of a newer version", RenderManifest},
+		{"newer manifest", `{"format": 3, "operation": "enrichment"}`, "format 3 is of another version", RenderManifest},
 	} {
 		if page, err := c.render([]byte(c.text)); page != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
@@ -27,10 +28,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOfAnOlderVersion: what is not there is not shown, and a reason that is
+// TestWithoutMembers: what is not there is not shown, and a reason that is
 // not known is.
-func TestOfAnOlderVersion(t *testing.T) {
-	page, err := Render([]byte(`{"format": 1, "operation": "enrichment", "stop": {"reason": "moon_phase"}, "totals": {"rows": 2, "matched": 2}}`))
+func TestWithoutMembers(t *testing.T) {
+	page, err := Render([]byte(`{"format": 2, "operation": "enrichment", "stop": {"reason": "moon_phase"}, "totals": {"rows": 2, "matched": 2}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestCanary(t *testing.T) {
 // TestNothingIsLoaded and nothing is HTML that came from a report.
 func TestNothingIsLoaded(t *testing.T) {
 	evil := `"><script src=http://evil.example/x.js></script><img src=http://evil.example/x>`
-	page, err := Render(fmt.Appendf(nil, `{"format": 1, "operation": %[1]q, "output": %[1]q, "program": %[1]q, "job_id": %[1]q, "stop": {"reason": %[1]q, "detail": %[1]q},
+	page, err := Render(fmt.Appendf(nil, `{"format": 2, "operation": %[1]q, "output": %[1]q, "program": %[1]q, "job_id": %[1]q, "stop": {"reason": %[1]q, "detail": %[1]q},
 		"inputs": [{"uri": %[1]q, "bytes": 1}], "files": [{"name": %[1]q, "sha256": %[1]q}], "totals": {"rows": 3, "matched": 1, "no_match": 1, "rejected": 1, "reasons": {"no_match": {%[1]q: 1}, "rejected": {%[1]q: 1}}},
 		"service": {"name": %[1]q, "calls": {"asked": 2, "by_class": {%[1]q: 2}, "retries": {%[1]q: 1}}, "waits_seconds": {%[1]q: 1}}}`, evil))
 	if err != nil {

@@ -141,9 +141,9 @@ func FuzzRender(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	f.Add(fmt.Appendf(nil, `{"format": 1, "operation": "enrichment", "seconds": %g, "totals": {"rows": %d, "matched": -1, "failed": %[2]d}, "service": {"calls": {"asked": -3}},
+	f.Add(fmt.Appendf(nil, `{"format": 2, "operation": "enrichment", "seconds": %g, "totals": {"rows": %d, "matched": -1, "failed": %[2]d}, "service": {"calls": {"asked": -3}},
 		"series": {"step_seconds": 1e-300, "rows_per_second": [1e300, 2, -3, 4], "calls_per_second": [1], "waiting": {"rate": [2, -1, 0, 1e9], "dead": [1]}}}`, 1e300, int64(math.MaxInt64)))
-	f.Add([]byte(`{"format": 1, "operation": "x", "seconds": 5, "series": {"step_seconds": 1e308, "rows_per_second": [1, 2, 3, 4]}}`))
+	f.Add([]byte(`{"format": 2, "operation": "x", "seconds": 5, "series": {"step_seconds": 1e308, "rows_per_second": [1, 2, 3, 4]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, render := range []func([]byte) ([]byte, error){report.Render, report.RenderManifest} {
 			page, err := render(data)

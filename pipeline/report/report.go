@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the version of the report format. It increases when a member
-// changes its meaning or name, not when a member is added. 2: service.calls.duplicates was twins.
+// changes its meaning or name, not when a member is added.
 const Format = 2
 
 // Report says how the last run on a dataset went. It contains the same numbers

@@ -115,7 +115,7 @@ var (
 	times  = regexp.MustCompile(` +[0-9.]+(ms|s) +from`)
 	waits  = regexp.MustCompile(`(?m)^  (latency|waited) .*\n`)
 	sizes  = regexp.MustCompile(`(?m)[0-9.]+ [kMGTP]?B$`)
-	ids    = regexp.MustCompile(`\b(org|key|msg|res|req)_[0-9a-f]{16,32}|\bwhsec_[0-9A-Za-z+/=]+|…[0-9A-Za-z]{4}\b`)
+	ids    = regexp.MustCompile(`\b(org|key|msg|res|req)_[0-9a-f]{16,32}|\bwhsec_[0-9A-Za-z+/]{43}=|…[0-9A-Za-z]{4}\b`)
 	ends   = regexp.MustCompile(`(?m) +$`)
 	dates  = regexp.MustCompile(`\b20[0-9-]{6,8}T[0-9:.]+Z\b`)
 )

@@ -64,6 +64,9 @@ It works beside a run, and changes nothing.`,
 }
 
 func (f *costFlags) run(ctx context.Context, from string, std cli.Streams) error {
+	if f.since.Midnight().After(time.Now()) {
+		return cli.UsageError(fmt.Errorf("--since %s is after today (UTC)", f.since.String()))
+	}
 	log, err := cli.NewLogger(std.Err, "text", "warn")
 	if err != nil {
 		return err

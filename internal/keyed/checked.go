@@ -59,10 +59,10 @@ func (c *Checked[T]) Load(places []uint64, to []T) {
 	}
 }
 
-// Touch loads a byte at every step of the distances [from, to) behind each place, or the last
+// touch loads a byte at every step of the distances [from, to) behind each place, or the last
 // byte without one. Like Load, it verifies all pages first. It also does what Expect
 // does.
-func Touch(c *Checked[uint8], places []uint64, from, to, step uint64) {
+func touch(c *Checked[uint8], places []uint64, from, to, step uint64) {
 	if c.file.scattered {
 		c.file.expect(c.offset+int64(from), 1, places)
 		c.file.expect(c.offset+int64(to)-1, 1, places)
@@ -112,5 +112,5 @@ func (t *CheckedTexts) Touch(some []uint32) {
 		places[k] = uint64(i)
 	}
 	t.offsets.Load(places, starts)
-	Touch(&t.bytes, starts, 0, 1, 1)
+	touch(&t.bytes, starts, 0, 1, 1)
 }

@@ -1,8 +1,3 @@
-// Package keyed reads and writes files of named columns. They are written once, replaced
-// as a whole, and read by mapping them into memory.
-//
-// The one thing to know before using it: the file may be damaged or cut while it is open.
-// Read it in functions that defer Guard.
 package keyed
 
 import (
@@ -15,8 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/checksum"
 )
 
-// A column file has named sections of numbers or bytes in the form that they have in
-// memory:
+// A file has named sections of numbers or bytes in the form that they have in memory:
 //
 //	offset 0   magic, 8 bytes
 //	           sections, each at a multiple of sectionAlign
@@ -91,8 +85,8 @@ func (w *ColumnWriter) endPage() {
 	w.page = 0
 }
 
-// Begin starts a section, for the next values of Put.
-func Begin[T Fixed](w *ColumnWriter, name string) {
+// begin starts a section, for the next values of put.
+func begin[T Fixed](w *ColumnWriter, name string) {
 	w.align()
 	var one T
 	w.table = append(w.table, section{Name: name, Width: int(unsafe.Sizeof(one)), Offset: w.at})
@@ -103,28 +97,28 @@ func (w *ColumnWriter) align() {
 	w.bytes(padding[:(sectionAlign-w.at%sectionAlign)%sectionAlign])
 }
 
-// Put writes values.
-func Put[T Fixed](w *ColumnWriter, values ...T) {
+// put writes values.
+func put[T Fixed](w *ColumnWriter, values ...T) {
 	w.bytes(bytesOf(values))
 	w.table[len(w.table)-1].Count += int64(len(values))
 }
 
 // Column writes a whole section.
 func Column[T Fixed](w *ColumnWriter, name string, values []T) {
-	Begin[T](w, name)
-	Put(w, values...)
+	begin[T](w, name)
+	put(w, values...)
 }
 
 // PutEach writes a section of n values, which are made in order.
 func PutEach[T Fixed](w *ColumnWriter, name string, n int, value func(i int) T) {
-	Begin[T](w, name)
+	begin[T](w, name)
 	var some [256]T
 	for at := 0; at < n; at += len(some) {
 		k := min(len(some), n-at)
 		for i := range k {
 			some[i] = value(at + i)
 		}
-		Put(w, some[:k]...)
+		put(w, some[:k]...)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -74,17 +73,6 @@ func (f *Columns) contents() (err error) {
 	f.sums = view[uint32](f.data[body:offset])
 	f.checked = make([]atomic.Uint64, (pages+63)/64)
 	return nil
-}
-
-// Get returns a column, which is valid until f is closed. It must have count values, or any
-// number if count is negative. The values are not checked: see CheckAll.
-func Get[T Fixed](f *Columns, name string, count int) ([]T, error) {
-	e, ok := f.section(name)
-	var one T
-	if !ok || e.Width != int(unsafe.Sizeof(one)) || (count >= 0 && e.Count != int64(count)) {
-		return nil, fmt.Errorf("%w: section %s is not what it should be", ErrDamaged, name)
-	}
-	return view[T](f.data[e.Offset:e.end()]), nil
 }
 
 func (f *Columns) section(name string) (section, bool) {
@@ -167,6 +155,9 @@ func (f *Columns) Verify() error {
 			f.checkPage(page)
 			return nil
 		}()
+		if _, sum := errors.AsType[damage](err); err != nil && !sum { // the disk cannot read it
+			err = fmt.Errorf("bytes %d to %d of %s: %w", page*pageBytes, min((page+1)*pageBytes, f.body), f.path, err)
+		}
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -178,3 +169,33 @@ func (f *Columns) Verify() error {
 }
 
 const maxDamages = 10
+
+// Place is a byte of a file, with what it belongs to.
+type Place struct {
+	Of     string
+	Offset int64
+}
+
+// Places lists bytes of all parts of a file, for tests that damage it: start, middle and
+// end of every section, both ends of the table of contents, the checksum of every page, and the
+// words of the trailer.
+func (f *Columns) Places() (all []Place) {
+	add := func(of string, offset int64) { all = append(all, Place{of, offset}) }
+	for _, e := range f.table {
+		if e.Count > 0 {
+			add("the start of "+e.Name, e.Offset)
+			add("the middle of "+e.Name, (e.Offset+e.end())/2)
+			add("the end of "+e.Name, e.end()-1)
+		}
+	}
+	for page := range f.sums {
+		add(fmt.Sprint("the checksum of page ", page), f.body+4*int64(page))
+	}
+	trailer := int64(len(f.data)) - trailerBytes
+	add("the start of the table of contents", f.body+4*int64(len(f.sums)))
+	add("the end of the table of contents", trailer-1)
+	for at := trailer; at < int64(len(f.data)); at += 8 {
+		add(fmt.Sprint("word ", (at-trailer)/8, " of the trailer"), at)
+	}
+	return all
+}

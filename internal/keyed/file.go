@@ -1,12 +1,3 @@
-// Package keyed keeps records of text fields, which are found by a key, in a column file,
-// in the order in which they were added.
-//
-// The fields of a record are side by side, because a look-up needs all of them: it then
-// reads one place of the disk instead of one for each field. Texts that many records share
-// are in a dictionary of the field.
-//
-// The one thing to know before using it: Read copies the texts, so they stay valid after
-// Close.
 package keyed
 
 import (
@@ -93,8 +84,8 @@ func (f *File) Memory() []byte { return f.heap.All() }
 // Close closes the file.
 func (f *File) Close() error { return f.columns.Close() }
 
-// Sections returns a reader of the sections beside those of the records.
-func (f *File) Sections() *ColumnReader { return &ColumnReader{Columns: f.columns} }
+// Columns returns a reader of the columns beside those of the records.
+func (f *File) Columns() *ColumnReader { return &ColumnReader{Columns: f.columns} }
 
 // Rows is the number of records, with replaced ones.
 func (f *File) Rows() int { return f.offsets.Len() - 1 }
@@ -212,6 +203,11 @@ func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
 	if err := f.columns.Verify(); err != nil {
 		return 0, 0, err
 	}
+	defer func() {
+		if errors.Is(err, ErrDamaged) {
+			err = fmt.Errorf("%s: %w", f.columns.path, err)
+		}
+	}()
 	defer Guard(&err, debug.SetPanicOnFault(true))
 	found := 0
 	var arena Arena
@@ -233,4 +229,64 @@ func (f *File) Verify(ctx context.Context) (keys, rows int64, err error) {
 		return 0, 0, fmt.Errorf("%w: %d keys, the index has %d", ErrDamaged, found, f.Keys())
 	}
 	return int64(found), int64(f.Rows()), nil
+}
+
+// together is how many keys are looked up at a time. Each step of a look-up is done for all of
+// them before the next, so that the processor loads the memory of many at once.
+const together = 64
+
+// FindAll sets rows to the row of each key, None without one. It skips empty keys. Call it
+// under Guard.
+func (f *File) FindAll(keys []string, rows []uint32) {
+	var hashes [together]Hash
+	for from := 0; from < len(keys); from += together {
+		part := keys[from:min(from+together, len(keys))]
+		for i, key := range part {
+			hashes[i] = HashOf(key)
+		}
+		f.findAll(part, hashes[:len(part)], rows[from:])
+	}
+}
+
+// findAll is FindAll of at most together keys with their hashes.
+func (f *File) findAll(keys []string, hashes []Hash, rows []uint32) {
+	rows = rows[:len(keys)]
+	f.keys.FirstRows(hashes, rows)
+	f.Touch(rows, 0, keyLines)
+	for i, key := range keys {
+		switch row := rows[i]; {
+		case key == "":
+			rows[i] = None
+		case row != None && !f.hasKey(row, key):
+			rows[i] = f.Find(key) // another key with the same 32 bits of hash
+		}
+	}
+}
+
+const cacheLine = 64
+
+// keyLines is how many lines of cache a key takes, wherever its record begins.
+const keyLines = 2
+
+// Touch loads some lines of cache of the records of rows: from line first, which is 0 for the
+// one in which a record begins, to before line end. Call it under Guard.
+func (f *File) Touch(rows []uint32, first, end uint64) {
+	var places, starts [together]uint64
+	for len(rows) > 0 {
+		some := rows[:min(together, len(rows))]
+		rows = rows[len(some):]
+		n := 0
+		for _, row := range some {
+			if row != None {
+				places[n] = uint64(row)
+				n++
+			}
+		}
+		if n == 0 {
+			continue // an empty file has no memory
+		}
+		f.offsets.Expect(places[:n])
+		f.offsets.Load(places[:n], starts[:])
+		touch(&f.heap, starts[:n], first*cacheLine, end*cacheLine, cacheLine)
+	}
 }

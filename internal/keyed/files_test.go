@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -229,6 +230,28 @@ func TestDamaged(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCutWhileOpen: what the disk cannot read any more is an error, and not the end of the process.
+func TestCutWhileOpen(t *testing.T) {
+	var records [][]string
+	for i := range 3000 {
+		records = append(records, record(fmt.Sprintf("key %06d", i), byte(i), 100))
+	}
+	in := disk.Dir(t.TempDir())
+	f := commit(t, in, "cut", records)
+	if err := os.Truncate(in.Path("cut"), 1<<16); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := f.Verify(t.Context())
+	wantDamage(t, "verify", err, "bytes 65536 to 131072 of "+in.Path("cut")+": the file is damaged")
+	wantDamage(t, "look up", guarded(func() {
+		keyed.Files{f}.FindAll([]string{"key 000001"}, make([]keyed.Found, 1))
+	}), "")
+	for _, failed := range (keyed.Files{f}).InOrder(t.Context()) {
+		err = failed
+	}
+	wantDamage(t, "in order", err, in.Path("cut"))
 }
 
 func wantDamage(t *testing.T, what string, err error, says string) {

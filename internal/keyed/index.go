@@ -90,3 +90,56 @@ func (x *Index) Rows(h Hash) iter.Seq[uint32] {
 		}
 	}
 }
+
+// FirstRows sets rows to the first row that may have each hash, None without
+// one. Call it under Guard.
+func (x *Index) FirstRows(hashes []Hash, rows []uint32) {
+	if x.Len() == 0 {
+		for i := range rows {
+			rows[i] = None
+		}
+		return
+	}
+	for len(hashes) > 0 {
+		n := min(together, len(hashes))
+		x.firstRows(hashes[:n], rows[:n])
+		hashes, rows = hashes[n:], rows[n:]
+	}
+}
+
+// firstRows does the same for at most together hashes. In each pass it loads a line for every
+// hash whose lines before were full: a quarter of the hashes take a second one. With those
+// loaded one by one, email_to_hem with --directory took 5% longer.
+func (x *Index) firstRows(hashes []Hash, rows []uint32) {
+	var places [together]uint64
+	var open [together]int // which hash each of places is for
+	var lines [together]line
+	for i, h := range hashes {
+		places[i], open[i] = lineOf(h.High, x.named), i
+	}
+	for n := len(hashes); n > 0; {
+		x.lines.Expect(places[:n])
+		x.lines.Load(places[:n], lines[:])
+		full := 0
+		for k, i := range open[:n] {
+			rows[i] = firstRow(&lines[k], uint32(hashes[i].High))
+			places[full], open[full] = places[k]+1, i
+			if rows[i] == None && lines[k][lineEntries-1] != noEntry {
+				full++
+			}
+		}
+		n = full
+	}
+}
+
+// firstRow returns the first row with the bits of a hash in a line, None without one. Which
+// entry it is cannot be predicted, so all are compared: the compiler then needs no branch.
+func firstRow(l *line, bits uint32) uint32 {
+	row := None
+	for k := lineEntries - 1; k >= 0; k-- {
+		if e := l[k]; uint32(e>>32) == bits {
+			row = uint32(e)
+		}
+	}
+	return row
+}

@@ -72,7 +72,7 @@ func (w *IndexWriter) row(order uint32) uint32 {
 // for each replaced row. n is the number of entries.
 func (w *IndexWriter) Write(ctx context.Context, to *ColumnWriter, name string, keep func(row uint32) bool, lost func(row uint32)) (n int, err error) {
 	lines := lineWriter{to: to, named: uint64(w.pairs.Len()/perLine + 1)}
-	Begin[line](to, name+"_index")
+	begin[line](to, name+"_index")
 	err = w.pairs.Each(ctx, sortPairs, func(pairs []pair) error {
 		for i := 0; i < len(pairs); {
 			first, kept := pairs[i], false
@@ -138,7 +138,7 @@ func (w *lineWriter) endLines(before uint64) {
 
 // flush writes the full lines.
 func (w *lineWriter) flush() {
-	Put(w.to, w.full...)
+	put(w.to, w.full...)
 	w.full = w.full[:0]
 }
 

@@ -71,7 +71,7 @@ func TestScattered(t *testing.T) {
 	}
 	for range 50 {
 		n := uint64(bytes.Len())
-		Touch(&bytes, []uint64{random.Uint64N(n), n - 1, n - 200}, random.Uint64N(200), 200+random.Uint64N(200), 64)
+		touch(&bytes, []uint64{random.Uint64N(n), n - 1, n - 200}, random.Uint64N(200), 200+random.Uint64N(200), 64)
 	}
 	if err := errors.Join(f.CheckAll(), f.Verify(), f.Close()); err != nil {
 		t.Error(err)
@@ -95,7 +95,7 @@ func TestScattered(t *testing.T) {
 	if err := damage(func() { column.Expect(half); column.Load(half, make([]uint64, 1)) }); !errors.Is(err, ErrDamaged) {
 		t.Errorf("Load: %v", err)
 	}
-	if err := damage(func() { Touch(&bytes, []uint64{0}, 0, 3*pageBytes, pageBytes) }); !errors.Is(err, ErrDamaged) {
+	if err := damage(func() { touch(&bytes, []uint64{0}, 0, 3*pageBytes, pageBytes) }); !errors.Is(err, ErrDamaged) {
 		t.Errorf("Touch: %v", err)
 	}
 	if whole, again := f.CheckAll(), f.Verify(); !errors.Is(whole, ErrDamaged) || !errors.Is(again, ErrDamaged) {

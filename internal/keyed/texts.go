@@ -3,6 +3,7 @@ package keyed
 import (
 	"cmp"
 	"fmt"
+	"unsafe"
 )
 
 // Texts are strings stored one after another. Offsets has one more element than
@@ -45,9 +46,9 @@ func PutEachText(w *ColumnWriter, name string, n int, text func(i int) []byte) {
 		}
 		return end
 	})
-	Begin[uint8](w, name)
+	begin[uint8](w, name)
 	for i := range n {
-		Put(w, text(i)...)
+		put(w, text(i)...)
 	}
 }
 
@@ -63,11 +64,16 @@ type ColumnReader struct {
 	Err     error
 }
 
-// Read is Get.
+// Read returns a column, which is valid until the file is closed. It must have count values, or
+// any number if count is negative. The values are not verified: see CheckAll.
 func Read[T Fixed](r *ColumnReader, name string, count int) []T {
-	column, err := Get[T](r.Columns, name, count)
-	r.Err = cmp.Or(r.Err, err)
-	return column
+	e, ok := r.Columns.section(name)
+	var one T
+	if !ok || e.Width != int(unsafe.Sizeof(one)) || (count >= 0 && e.Count != int64(count)) {
+		r.Err = cmp.Or(r.Err, fmt.Errorf("%w: section %s is not what it should be", ErrDamaged, name))
+		return nil
+	}
+	return view[T](r.Columns.data[e.Offset:e.end()])
 }
 
 // offsets returns the offsets of count lists, or of any number if count is

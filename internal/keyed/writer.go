@@ -39,7 +39,7 @@ func NewWriter(to io.Writer, scratch string, repeated []bool) *Writer {
 			w.dictionaries[i] = &numbering{}
 		}
 	}
-	Begin[uint8](w.Columns, "records")
+	begin[uint8](w.Columns, "records")
 	return w
 }
 
@@ -77,7 +77,7 @@ func (w *Writer) Add(fields ...string) (row uint32, err error) {
 
 // flush writes the records in the buffer.
 func (w *Writer) flush() error {
-	Put(w.Columns, w.records...)
+	put(w.Columns, w.records...)
 	err := w.offsets.Add(w.ends...)
 	w.records, w.ends = w.records[:0], w.ends[:0]
 	return err

@@ -122,11 +122,11 @@ func Open(in disk.Folder, name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	sections := r.Sections()
+	columns := r.Columns()
 	f := newFile(r)
-	f.digests = keyed.ReadIndex(sections, "digests")
-	if sections.Err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", in.Path(name), sections.Err), r.Close())
+	f.digests = keyed.ReadIndex(columns, "digests")
+	if columns.Err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", in.Path(name), columns.Err), r.Close())
 	}
 	return f, nil
 }

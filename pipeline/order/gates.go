@@ -156,7 +156,7 @@ func (t *tally) count(w *batchWalk, step, from, to int) *wait {
 			continue
 		}
 		t.keys[key] = true
-		if k.answers[step].answer.Outcome == outcome.Matched {
+		if answer := &k.answers[step]; answer.state == answered && answer.answer.Outcome == outcome.Matched {
 			t.matched++
 		}
 	}
@@ -191,7 +191,8 @@ func (r *result) waitsBefore(o *Order, k *key, step int) *wait {
 }
 
 // reached reports whether a row that does not wait has come to a step. A call without an answer that
-// may be billed counts as no match, one that was passed over by else: next in an outage does not count.
+// may be billed counts as no match, one that was passed over by else: next in an outage does not count. What an
+// earlier process was refused counts, also where answers that it bought after that leave nothing to ask for.
 func (r *result) reached(o *Order, k *key, step int) bool {
 	answer, name := &k.answers[step], o.Steps[step].Name+":"
 	switch {
@@ -199,6 +200,8 @@ func (r *result) reached(o *Order, k *key, step int) bool {
 		return answer.answer.Reason != outcome.ReasonNotAskable
 	case r.stop == step:
 		return true
+	case slices.Contains(r.needless, step):
+		return answer.looked.Stored && !answer.looked.Stale
 	case slices.ContainsFunc(r.skipped, func(s string) bool { return strings.HasPrefix(s, name) }):
 		return answer.answer.Outcome != outcome.Skipped || answer.skip == outcome.ReasonNotStored
 	}

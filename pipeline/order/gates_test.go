@@ -16,7 +16,8 @@ import (
 
 // lettered is a resolver that says a letter about each key, by its place: m a match, . none, u an
 // unknown call, b that its budget is used up, o that it is out, r that the row is bad, c that an
-// answer does not come in time, d that it refuses the key. A capital M or N is stored.
+// answer does not come in time, d that it refuses the key. A capital M or N is stored, and R is
+// a bad row that it has refused before.
 type lettered struct {
 	scripted
 	says  string
@@ -27,7 +28,7 @@ type lettered struct {
 func (l *lettered) letter(key string) (place int, words string) {
 	_, _ = fmt.Sscanf(key, "key%d", &place)
 	return place, map[byte]string{
-		'm': "email=1 credits=1", 'M': "email=1 credits=1 stored", '.': "none", 'N': "none stored", 'u': "unknown", 'b': "budget", 'o': "outage", 'r': "refused", 'c': "parked", 'd': "denied",
+		'm': "email=1 credits=1", 'M': "email=1 credits=1 stored", '.': "none", 'N': "none stored", 'u': "unknown", 'b': "budget", 'o': "outage", 'r': "refused", 'c': "parked", 'd': "denied", 'R': "refused before",
 	}[l.says[place]]
 }
 
@@ -36,6 +37,8 @@ func (l *lettered) look(_ context.Context, keys []string, says func(int, purchas
 		_, words := l.letter(key)
 		looked := purchase.Looked{Decision: purchase.Ask}
 		switch has := strings.Contains(words, "stored"); {
+		case strings.Contains(words, "before"): // it is asked again
+			looked.Stored = true
 		case has:
 			looked = purchase.Looked{Answer: l.answer(strings.Fields(words), key), Decision: purchase.UseStored, Stored: true}
 		case l.offline:
@@ -87,6 +90,8 @@ func TestGates(t *testing.T) {
 		{"what passes it in an outage does not count", "b", "........", "om......", "0 1 2 3 4", "b closed", ""},
 		{"an unknown call that is passed does", "b", "........", "um......", "0 1 2 3", "b closed", ""},
 		{"a key behind one that waits does not pass", "b", "..oNNNNN", "mm......", "0 1", "", "2-7 unavailable:a"},
+		{"what it has refused before counts, where a later one has answered since", "later", "NNNNNNNN", "RRRR....", "", "b closed", ""},
+		{"what it was not asked does not", "later", "NNNNNNNN", "RRR.....", "", "", ""},
 		{"without calls, what is not stored is no match, and no verdict is kept", "offline", "NNNNNNNN", "M.......", "", "", "1-3 not_stored:b"},
 		{"with all stored it is", "offline", "NNNNNNNN", "MNNN....", "", "b closed", ""},
 	} {
@@ -102,6 +107,9 @@ func TestGates(t *testing.T) {
 			kept := map[string]bool{}
 			chain := &Chain{order: o, run: "run", gates: newGates(o, Options{Judge: 4, KeepJudged: func(judged map[string]bool) error { maps.Copy(kept, judged); return nil }})}
 			all := "NNNNNNNN" // of the last
+			if c.settings == "later" {
+				all = "MMMMMMMM"
+			}
 			for i, says := range []string{c.a, c.b, all} {
 				to := &ignored
 				if i == 1 {

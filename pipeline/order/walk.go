@@ -76,6 +76,7 @@ type result struct {
 	stop       int    // the step that the key waits for; -1 without one
 	stopped    stepAnswer
 	skipped    []string // NAME:reason
+	needless   []int    // steps that stored answers of later ones leave nothing to ask for
 	checked    []verdict
 }
 
@@ -162,6 +163,7 @@ func (w *walk) through() (a action, again bool) {
 			case passes && k.state == absent && !k.again: // the later answers may be newer than the look
 				return action{kind: look, step: i}, false
 			case passes:
+				w.needless = append(w.needless, i)
 			case k.state == absent:
 				return action{kind: ask, step: i}, false
 			case s.ElseNext && k.skip == outcome.ReasonNotStored:

@@ -67,6 +67,37 @@ func (f *Fake) Objects() map[string]string {
 	return all
 }
 
+// Keep keeps all objects. back brings them back.
+func (f *Fake) Keep() (back func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kept := maps.Clone(f.objects)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.objects = maps.Clone(kept)
+	}
+}
+
+// Change changes what an object holds, and neither its ETag nor its metadata; nil removes the object.
+func (f *Fake) Change(name string, data []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.objects[name]
+	o.data = data
+	if f.objects[name] = o; data == nil {
+		delete(f.objects, name)
+	}
+}
+
+// Replace puts a copy of an object in the place of another one.
+func (f *Fake) Replace(name, by string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.objects[by]
+	f.put(name, o.data, o.metadata)
+}
+
 // Do makes answer answer the later requests to read an object; what it returns
 // false for, the store answers itself. nil answers nothing.
 func (f *Fake) Do(answer func(w http.ResponseWriter, r *http.Request, data []byte) bool) {

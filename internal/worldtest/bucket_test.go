@@ -108,3 +108,30 @@ func TestAsleep(t *testing.T) {
 		}
 	})
 }
+
+// TestDamageObject: each kind of damage comes, and changes one object, whose ETag says nothing.
+func TestDamageObject(t *testing.T) {
+	came := map[string]int{}
+	objects := map[string]string{"bucket/a": "text of a", "bucket/b": "text of b"}
+	for seed := range uint64(100) {
+		store := s3test.NewMemory(objects)
+		back := store.Keep()
+		did := DamageObject(New(seed, nil), store, "bucket/a", "bucket/b")
+		kind, _, _ := strings.Cut(did, " ")
+		came[kind]++
+		text, found := store.Objects()["bucket/a"]
+		right := map[string]bool{"gone": !found, "cut": found && text != objects["bucket/a"] && strings.HasPrefix(objects["bucket/a"], text), "replaced": text == "text of b", "flipped": len(text) == 9 && text != objects["bucket/a"]}
+		if !right[kind] || store.Objects()["bucket/b"] != "text of b" {
+			t.Errorf("seed %d: %q: %q", seed, did, store.Objects())
+		}
+		if back(); !maps.Equal(store.Objects(), objects) {
+			t.Errorf("seed %d: %q, and %q come back", seed, did, store.Objects())
+		}
+	}
+	if len(came) != 4 {
+		t.Errorf("of 100 %v", came)
+	}
+	if did := DamageObject(New(1, nil), s3test.NewMemory(nil), "bucket/a", ""); did != "" {
+		t.Errorf("an object that is not there is %s", did)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"strings"
 	"syscall"
 	"testing"
@@ -115,7 +116,8 @@ func TestDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		did := d.Damage("a")
+		back := d.Keep()
+		did := d.Damage("a", "c")
 		d.Restart(true)
 		got, err := d.ReadFile("a")
 		differ := 0
@@ -131,15 +133,20 @@ func TestDamage(t *testing.T) {
 			"zeroed":  len(got) == len(text) && differ%blockSize == 0,
 			"old":     len(got) == len(text) && differ%blockSize == 0 && bytes.Count(got, []byte("o")) == differ,
 			"flipped": len(got) == len(text) && differ <= 1,
+			"doubled": differ == 0 && d.Files()["c"] == string(text),
 		}
 		if !right[kind] {
 			t.Errorf("seed %d: %q, %d bytes of which %d differ, %v", seed, did, len(got), differ, err)
 		}
-		if d.Damage("b") != "" {
+		if d.Damage("b", "c") != "" {
 			t.Error("a file that is not there is damaged")
 		}
+		back()
+		if d.Restart(true); !maps.Equal(d.Files(), map[string]string{"a": string(text)}) {
+			t.Errorf("seed %d: %q, and %d files come back", seed, did, len(d.Files()))
+		}
 	}
-	if len(came) != 5 {
+	if len(came) != 6 {
 		t.Errorf("of 300 %v", came)
 	}
 }

@@ -51,7 +51,7 @@ func (h *history) damage(ctx context.Context) {
 	if h.world.Below(4, "damaged file") == 0 {
 		name += "-wal"
 	}
-	did := h.disk.Damage(name)
+	did := h.disk.Damage(name, "")
 	if did == "" {
 		return
 	}

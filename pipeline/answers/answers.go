@@ -87,6 +87,14 @@ type Options struct {
 	repair bool // an empty database beside a log is filled from it
 }
 
+// logs is where the log of the answers in a folder is kept.
+func (o Options) logs(dir string) disk.Folder {
+	if o.Logs != nil {
+		return o.Logs
+	}
+	return disk.Dir(dir)
+}
+
 // errNoWAL means that the end of the database is missing, which has what the log refers to.
 var errNoWAL = fmt.Errorf("%s is %w: it is empty, and a log is beside it: is %s-wal missing?", databaseName, appendlog.ErrDamaged, databaseName)
 
@@ -147,10 +155,7 @@ func Open(dir string, o Options) (*Store, error) {
 
 // openDatabase locks the folder and opens the database. The log is as it was left.
 func openDatabase(dir, path string, o Options) (_ *Store, err error) {
-	s := &Store{names: newRowNames(), logMu: longlock.New(), logs: o.Logs, maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes), maxBatch: o.MaxBatch}
-	if s.logs == nil {
-		s.logs = disk.Dir(filepath.Dir(path))
-	}
+	s := &Store{names: newRowNames(), logMu: longlock.New(), logs: o.logs(filepath.Dir(path)), maxLogBytes: cmp.Or(o.LogBytes, maxLogBytes), maxBatch: o.MaxBatch}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close()) // what is open so far

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/groupcommit"
@@ -43,13 +44,14 @@ const (
 // Whole reports whether nothing is damaged.
 func (i Inspection) Whole() bool { return len(i.Damages) == 0 }
 
-// Inspect reads all answers in dir, and changes nothing.
-func Inspect(ctx context.Context, dir string) (found Inspection, err error) {
+// Inspect reads all answers in dir, and changes nothing. Of options only Logs counts.
+func Inspect(ctx context.Context, dir string, o Options) (found Inspection, err error) {
+	in := o.logs(dir)
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
 		return found, err
 	}
-	logs, err := logsIn(disk.Dir(dir))
+	logs, err := logsIn(in)
 	if err != nil {
 		return found, err
 	}
@@ -66,7 +68,10 @@ func Inspect(ctx context.Context, dir string) (found Inspection, err error) {
 	if err != nil {
 		return found, err
 	}
-	if damage := checkDatabase(ctx, path); damage != nil {
+	switch damage, err := checkDatabase(ctx, path); {
+	case err != nil:
+		return found, err
+	case damage != nil:
 		return Inspection{Damages: []error{damage}}, nil
 	}
 	db, err := sql.Open("sqlite", groupcommit.URI(path, "query_only(1)"))
@@ -74,7 +79,7 @@ func Inspect(ctx context.Context, dir string) (found Inspection, err error) {
 		return found, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	s, err := salvageLogs(ctx, db, disk.Dir(dir))
+	s, err := salvageLogs(ctx, db, in)
 	if err != nil {
 		return found, err
 	}
@@ -93,21 +98,23 @@ func Inspect(ctx context.Context, dir string) (found Inspection, err error) {
 	return found, nil
 }
 
-// checkDatabase has SQLite check its database.
-func checkDatabase(ctx context.Context, path string) error {
+// checkDatabase has SQLite check its database, and returns what is damaged. It may be interrupted.
+func checkDatabase(ctx context.Context, path string) (damage, err error) {
 	db, err := sql.Open("sqlite", groupcommit.URI(path, "query_only(1)"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var said string
 	err = errors.Join(db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&said), db.Close())
-	if err != nil {
-		return fmt.Errorf("%s is %w: %w", path, appendlog.ErrDamaged, err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("%s is %w: %w", path, appendlog.ErrDamaged, err), nil
+	case said != "ok":
+		return fmt.Errorf("%s is %w: %s", path, appendlog.ErrDamaged, said), nil
 	}
-	if said != "ok" {
-		return fmt.Errorf("%s is %w: %s", path, appendlog.ErrDamaged, said)
-	}
-	return nil
+	return nil, nil
 }
 
 // isBegun reports whether a database has its tables.
@@ -344,7 +351,7 @@ const damagedSuffix = ".damaged"
 // Repair keeps all that can be read of a folder of answers. It sets damaged files of the log aside, whose
 // names it returns, and counts what they had as spent by their runs. A damaged database cannot be
 // repaired.
-func Repair(ctx context.Context, dir string) (setAside []string, err error) {
+func Repair(ctx context.Context, dir string, o Options) (setAside []string, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, databaseName))
 	if err != nil {
 		return nil, err
@@ -355,10 +362,13 @@ func Repair(ctx context.Context, dir string) (setAside []string, err error) {
 	if !Exist(dir) {
 		return nil, cannot(appendlog.Missing(path))
 	}
-	if damage := checkDatabase(ctx, path); damage != nil {
+	switch damage, err := checkDatabase(ctx, path); {
+	case err != nil:
+		return nil, err
+	case damage != nil:
 		return nil, cannot(damage)
 	}
-	s, err := openDatabase(dir, path, Options{repair: true})
+	s, err := openDatabase(dir, path, Options{Logs: o.Logs, repair: true})
 	if err != nil {
 		return nil, err
 	}
@@ -367,16 +377,20 @@ func Repair(ctx context.Context, dir string) (setAside []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writer.Write(ctx, func(tx *sqliteTx) error { return tx.applySalvage(found) }); err != nil {
-		return nil, err
-	}
-	for _, name := range found.damaged {
-		if err := s.logs.Rename(name, name+damagedSuffix); err != nil {
+	for _, name := range found.damaged { // before the logs are: the next Open removes what is in the database
+		text, err := s.logs.ReadFile(name)
+		if err == nil {
+			err = atomicfile.WriteIn(s.logs, name+damagedSuffix, text)
+		}
+		if err != nil {
 			return setAside, err
 		}
 		setAside = append(setAside, s.logs.Path(name+damagedSuffix))
 	}
-	return setAside, errors.Join(s.logs.Sync(), s.removeLogs(), disk.Dir(dir).Sync())
+	if err := s.writer.Write(ctx, func(tx *sqliteTx) error { return tx.applySalvage(found) }); err != nil {
+		return setAside, err
+	}
+	return setAside, errors.Join(s.removeLogs(), disk.Dir(dir).Sync())
 }
 
 // applySalvage writes what was read of damaged logs, and what they had.

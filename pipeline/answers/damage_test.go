@@ -2,6 +2,7 @@ package answers
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -124,7 +125,7 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 	if !errors.Is(err, appendlog.ErrDamaged) || !errors.Is(other, appendlog.ErrDamaged) || !strings.Contains(err.Error(), "answers") {
 		t.Fatalf("opened: %v; read: %v; want damage", err, other)
 	}
-	found, err := Inspect(t.Context(), dir)
+	found, err := Inspect(t.Context(), dir, Options{})
 	if err != nil || found.Whole() {
 		t.Fatalf("inspected: %+v, %v", found, err)
 	}
@@ -133,7 +134,7 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 			t.Errorf("%s has changed", name)
 		}
 	}
-	aside, err := Repair(t.Context(), dir)
+	aside, err := Repair(t.Context(), dir, Options{})
 	if kind == "no database" {
 		if !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), "from a backup") {
 			t.Errorf("a database was repaired: %v", err)
@@ -148,7 +149,7 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 			t.Error(err)
 		}
 	}
-	if again, err := Inspect(t.Context(), dir); err != nil || !again.Whole() || again.Answers != found.Answers {
+	if again, err := Inspect(t.Context(), dir, Options{}); err != nil || !again.Whole() || again.Answers != found.Answers {
 		t.Errorf("after the repair: %+v, %v; before it %+v", again, err, found)
 	}
 	s, err = Open(dir, Options{})
@@ -265,11 +266,11 @@ func TestDamageOfTwoLogs(t *testing.T) {
 					must(t, damage(logs[i]))
 				}
 			}
-			found, err := Inspect(t.Context(), damaged)
+			found, err := Inspect(t.Context(), damaged, Options{})
 			if must(t, err); found.Whole() {
 				t.Error("the damage is not found")
 			}
-			aside, err := Repair(t.Context(), damaged)
+			aside, err := Repair(t.Context(), damaged, Options{})
 			must(t, err)
 			if len(aside) != c.aside {
 				t.Errorf("set aside %q", aside)
@@ -326,6 +327,27 @@ func TestAllowanceThatIsNotStored(t *testing.T) {
 		}
 		if begun > most {
 			t.Fatalf("%d calls have begun, and %d are allowed", begun, most)
+		}
+	}
+}
+
+// TestInterruptedInspection: who interrupts an inspection or a repair is not told of damage.
+func TestInterruptedInspection(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	_, inspected := Inspect(ctx, dir, Options{})
+	_, repaired := Repair(ctx, dir, Options{})
+	for what, err := range map[string]error{"inspection": inspected, "repair": repaired} {
+		if !errors.Is(err, context.Canceled) || errors.Is(err, appendlog.ErrDamaged) {
+			t.Errorf("an interrupted %s says %v", what, err)
 		}
 	}
 }

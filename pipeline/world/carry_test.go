@@ -154,7 +154,7 @@ func (h *history) copyTo(dir string) error {
 // inspect compares what an inspection of a copy finds with what a run finds: nothing is damaged. A
 // repair changes nothing.
 func (h *history) inspect(ctx context.Context, dir string, found []answers.Found) {
-	i, err := answers.Inspect(ctx, dir)
+	i, err := answers.Inspect(ctx, dir, answers.Options{})
 	h.unexpected("inspect", err)
 	stored, open := int64(0), int64(0)
 	for _, f := range found {
@@ -168,7 +168,7 @@ func (h *history) inspect(ctx context.Context, dir string, found []answers.Found
 	if !i.Whole() || i.Lost != (answers.Lost{}) || i.Answers < stored || i.Calls != open {
 		h.wrongly("of %d answers and %d calls an inspection finds %+v", stored, open, i)
 	}
-	aside, err := answers.Repair(ctx, dir)
+	aside, err := answers.Repair(ctx, dir, answers.Options{})
 	if h.unexpected("repair", err); len(aside) > 0 {
 		h.wrongly("a repair sets %v aside", aside)
 	}
@@ -178,92 +178,6 @@ func (h *history) inspect(ctx context.Context, dir string, found []answers.Found
 	}
 	h.compareFound(ctx, s, found)
 	h.unexpected("close", s.Close())
-}
-
-// inspectDamaged damages a file of the log in another copy. An inspection and a run say so, or the log
-// has lost no more than its end. A repair keeps what is spent, says at least what is lost, and makes no
-// answer another.
-func (h *history) inspectDamaged(ctx context.Context, from string, s *answers.Store, found []answers.Found) {
-	dir := h.dir + "-damaged"
-	defer os.RemoveAll(dir)
-	logs, err := filepath.Glob(filepath.Join(from, "answers-*.log"))
-	if h.unexpected("copy", errors.Join(err, os.CopyFS(dir, os.DirFS(from)))); len(logs) == 0 {
-		return
-	}
-	h.damage(filepath.Join(dir, filepath.Base(logs[h.world.Below(len(logs), "damaged log")])))
-	i, err := answers.Inspect(ctx, dir)
-	if h.unexpected("inspect what is damaged", err); err != nil {
-		return
-	}
-	opened, err := answers.Open(dir, answers.Options{Readers: 1})
-	switch {
-	case err == nil && !i.Whole():
-		h.wrongly("a run uses what an inspection finds damaged: %v", i.Damages)
-	case err != nil && i.Whole():
-		h.wrongly("an inspection finds no damage, and a run does: %v", err)
-	case err == nil:
-		h.compareRepaired(ctx, opened, s, found, answers.Lost{AtMost: "the last group"})
-	default:
-		if _, err := answers.Repair(ctx, dir); err != nil {
-			h.wrongly("repair what is damaged: %v", err)
-		} else if opened, err = answers.Open(dir, answers.Options{Readers: 1}); err != nil {
-			h.wrongly("open what was damaged and is repaired: %v", err)
-		} else {
-			h.compareRepaired(ctx, opened, s, found, i.Lost)
-		}
-	}
-	if opened != nil {
-		h.unexpected("close", opened.Close())
-	}
-}
-
-// damage changes a file: a sector is zeroed, a bit flipped, or the file is cut, or gone.
-func (h *history) damage(path string) {
-	text, err := os.ReadFile(path)
-	at := h.world.Below(len(text)+1, "damaged at")
-	switch h.world.Below(4, "damage") {
-	case 0:
-		clear(text[at/512*512 : min(len(text), at/512*512+512)])
-	case 1:
-		if at < len(text) {
-			text[at] ^= 1 << h.world.Below(8, "damaged bit")
-		}
-	case 2:
-		text = text[:at]
-	case 3:
-		h.unexpected("damage", errors.Join(err, os.Remove(path)))
-		return
-	}
-	h.unexpected("damage", errors.Join(err, os.WriteFile(path, text, 0o600)))
-}
-
-// compareRepaired compares what is left with what was there.
-func (h *history) compareRepaired(ctx context.Context, left, was *answers.Store, found []answers.Found, lost answers.Lost) {
-	now, err := left.Lookup(ctx, h.scope, h.plan.keys, answers.Freshness{}, true, nil)
-	h.unexpected("look up what is left", err)
-	gone := int64(0)
-	for i, f := range now {
-		switch before := found[i]; {
-		case f.Stored && before.Stored && (f.Answer.Outcome != before.Answer.Outcome || !bytes.Equal(f.Answer.Body, before.Answer.Body)):
-			h.wrongly("key %d has another answer after a repair", i)
-		case (before.Stored || before.Open != "") && !f.Stored && f.Open == "":
-			gone++
-		}
-	}
-	if lost.AtMost != "" && lost.Intents == 0 { // an end that a crash could have left
-		return
-	}
-	if gone > lost.Answers+lost.Intents {
-		h.wrongly("%d questions are lost, and a repair says %+v", gone, lost)
-	}
-	for run := range h.plan.runs {
-		name := h.payer(runName(run))
-		before, _, err := was.SumSpent(ctx, name)
-		after, _, other := left.SumSpent(ctx, name)
-		if h.unexpected("sum what is spent", errors.Join(err, other)); after.Answers < before.Answers {
-			h.wrongly("%s has paid for %d answers after a repair, and for %d before: %+v", name, after.Answers, before.Answers, lost)
-		}
-	}
 }
 
 // impatient is a context that ends when it has been asked for some times whether it has ended: a user
@@ -306,7 +220,7 @@ func (h *history) interrupt(ctx context.Context, dir string) {
 		command func(ctx context.Context) error
 	}{
 		{"inspect", func(ctx context.Context) error {
-			_, err := answers.Inspect(ctx, dir)
+			_, err := answers.Inspect(ctx, dir, answers.Options{})
 			return err
 		}},
 		{"list", func(ctx context.Context) error {
@@ -326,7 +240,7 @@ func (h *history) interrupt(ctx context.Context, dir string) {
 			return errors.Join(failed, err, other)
 		}},
 		{"repair", func(ctx context.Context) error {
-			_, err := answers.Repair(ctx, dir)
+			_, err := answers.Repair(ctx, dir, answers.Options{})
 			return err
 		}},
 	} {

@@ -72,6 +72,7 @@ type knowledge struct {
 	calm      bool              // the last lives: the service has no faults, and the user waits for all answers
 	disturbed bool              // a crash or a bad disk may have left more open calls than were sent
 	poor      bool              // a life ended with its budget
+	lost      bool              // damage has taken what was paid
 	wrong     []string
 }
 
@@ -98,6 +99,9 @@ func (h *history) live(ctx context.Context) {
 	for range h.plan.crashes {
 		last := 1 + h.world.Below(h.plan.span, "last step", h.lives+1)
 		h.life(ctx, last, h.plan.retry && h.world.Below(6, "retry", h.lives+1) == 0)
+		if !h.isWrong() && h.plan.damaged > 0 && h.lives >= h.plan.damaged {
+			h.suffer(ctx, h)
+		}
 		if h.isWrong() {
 			return
 		}

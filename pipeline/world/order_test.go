@@ -193,6 +193,7 @@ func (o *several) addVerifier(disk *worldtest.Disk, dir string, l worldtest.Limi
 func (p plan) inOrder(of plan, kind, first int) plan {
 	p.several, p.first, p.operation, p.keys = true, first, of.operation, of.keys
 	p.runs, p.allowance, p.misses, p.dear, p.fails, p.spoils = 1, -1, false, false, 0, 0
+	p.damaged = of.damaged
 	p.retry, p.newKey, p.concurrency, p.logBytes, p.maxBatch, p.storeSlow = of.retry, of.newKey, of.concurrency, of.logBytes, of.maxBatch, of.storeSlow
 	batch, later := max(p.batch, 2), max(p.later, 0.3)
 	if p.batch, p.later = 0, 0; kind > 0 {
@@ -248,6 +249,9 @@ func (o *several) live(ctx context.Context) {
 	for range o.plan.crashes {
 		last := 1 + o.world.Below(3*o.plan.span, "last step", first.lives+1)
 		o.life(ctx, last, o.plan.retry && o.world.Below(6, "retry", first.lives+1) == 0)
+		if !o.isWrong() && first.plan.damaged > 0 && first.lives >= first.plan.damaged {
+			first.suffer(ctx, o.of...)
+		}
 		if o.isWrong() {
 			return
 		}

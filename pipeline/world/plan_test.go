@@ -20,6 +20,7 @@ type plan struct {
 	crashes     int  // lives that crash, unless they end before
 	span        int  // steps of a life before its crash, at most
 	migrated    bool // the database has its schema
+	damaged     int  // the first life after which a file of the state is damaged, if there is one; 0 if none is
 
 	honours bool          // the service knows idempotency keys
 	window  time.Duration // for how long; 0 is for ever
@@ -185,6 +186,9 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 		if !p.billsRetries && often("short window", 2) { // shorter than many a nap
 			p.honours, p.window, p.said = true, 20*time.Minute, 0
 		}
+	}
+	if p.crashes > 0 && often("damaged", 2) {
+		p.damaged = in("damaged after", 1, p.crashes)
 	}
 	p.several = !p.onS3 && often("several", 2)
 	p.dear = !p.several && p.batch == 0 && p.later == 0 && p.prices && p.credits < 0 && p.allowance < 0 && often("dear", 4)

@@ -28,9 +28,10 @@ type service struct {
 
 	mu      sync.Mutex
 	records map[string]*record
-	later   []*delivery          // that are under way, in the order of their calls
-	pages   map[string]*delivery // that are made for searches, by their ids
-	wrong   []string             // what broke a promise
+	later   []*delivery                    // that are under way, in the order of their calls
+	pages   map[string]*delivery           // that are made for searches, by their ids
+	wrong   []string                       // what broke a promise
+	lost    struct{ credits, calls int64 } // what is billed again, because damage has taken its answers
 	quota   *quota
 	// departures are the requests that left, if the user has limited them.
 	departures []departure
@@ -396,8 +397,23 @@ func (s *service) checkBudgets() {
 	}
 }
 
+// lose notes that nobody but the service knows of a key any more. What was promised of it is not posted.
+func (s *service) lose(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[key]
+	if r.billed > 0 {
+		s.lost.credits, s.lost.calls = s.lost.credits+s.costs(r.number), s.lost.calls+1
+	}
+	r.billed, r.givenUp = 0, nil
+	for _, d := range s.later {
+		d.done = d.done || d.number == r.number
+	}
+}
+
 // billed is how many keys are billed, and the credits of all: of each key once.
 func (s *service) billed() (credits, calls int64) {
+	credits, calls = s.lost.credits, s.lost.calls
 	for _, r := range s.records {
 		if r.billed > 0 {
 			calls++

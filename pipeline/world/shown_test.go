@@ -43,7 +43,6 @@ func (h *history) show(ctx context.Context, rested bool) {
 		return
 	}
 	if copied != "" {
-		h.inspectDamaged(ctx, copied, s, found)
 		h.interrupt(ctx, copied)
 		h.inspect(ctx, copied, found)
 	}

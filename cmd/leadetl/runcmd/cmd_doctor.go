@@ -520,7 +520,7 @@ func (d *checkup) note(format string, args ...any) {
 
 // examineFolder checks a state in a folder.
 func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err error) {
-	found, err := answers.Inspect(ctx, filepath.Join(d.flags.state, wire.AnswersFolder))
+	found, err := answers.Inspect(ctx, filepath.Join(d.flags.state, wire.AnswersFolder), answers.Options{})
 	switch {
 	case errors.Is(err, answers.ErrNone):
 		d.skip("answers", "none are stored")
@@ -554,7 +554,7 @@ func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err err
 func (d *checkup) repairFolder(ctx context.Context) error {
 	aside, err := []string(nil), error(nil)
 	if answers.Exist(filepath.Join(d.flags.state, wire.AnswersFolder)) {
-		aside, err = answers.Repair(ctx, filepath.Join(d.flags.state, wire.AnswersFolder))
+		aside, err = answers.Repair(ctx, filepath.Join(d.flags.state, wire.AnswersFolder), answers.Options{})
 	}
 	runs, other := foldersOf(d.flags.state, "runs")
 	errs := []error{err, other}

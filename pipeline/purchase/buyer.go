@@ -291,6 +291,13 @@ func (b *Buyer) bookDelivered(key string, a answers.Answer) {
 // Each is finished at some time, whatever happens.
 func (b *Buyer) start(ctx context.Context, calls []*call) {
 	b.outage.expect(b, len(calls))
+	if expect := b.remote.Expect; expect != nil && len(calls) > 1 {
+		keys := make([]string, len(calls))
+		for i, c := range calls {
+			keys[i] = c.question.Key
+		}
+		expect(keys)
+	}
 	for _, c := range calls {
 		if c.state == parked {
 			b.outage.expect(b, -1)

@@ -100,6 +100,8 @@ type Remote struct {
 	// one. A Remote among several that may not be asked any more ends no run: the rest of its
 	// questions are skipped.
 	Total *Total
+	// Expect is told of questions before the first of them is asked; may be nil.
+	Expect func(keys []string)
 	// PassOver answers no question that would wait until the service answers again: the next
 	// resolver of an order is asked.
 	PassOver bool

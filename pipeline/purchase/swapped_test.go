@@ -11,10 +11,12 @@ import (
 
 	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
+	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/resolution/provider"
 )
 
@@ -211,5 +213,30 @@ func TestTurnedContents(t *testing.T) {
 		if unknown != f.unknown {
 			t.Errorf("%s: %d calls are unknown, want %d", f.name, unknown, f.unknown)
 		}
+	}
+}
+
+// TestNextQuestionsAreExpected: what is asked next is known before the first request leaves, so that an
+// answer which has the key of a later question is not taken.
+func TestNextQuestionsAreExpected(t *testing.T) {
+	_, store := laterOf(t)
+	known := exchange.NewAsked([]string{"network.example"})
+	asked := people("a b c d e")
+	var b *Buyer
+	b = buyerFrom(t, resolution.NetworkToPhone, store, answering(func(ref string) (int, string, error) {
+		for i, key := range asked {
+			if (answers.Question{Scope: b.scope, Key: key}).Hash().String() != ref {
+				continue
+			}
+			next := asked[(i+1)%len(asked)]
+			q := known.Question(resolution.NetworkURL, key, "")
+			if swapped, _ := q.Profile("https://"+next, false); !swapped {
+				t.Errorf("an answer to %s may have the data of %s", key, next)
+			}
+		}
+		return 200, `{"lead":null}`, nil
+	}), func(r *Remote) { r.Expect = func(keys []string) { known.Expect(resolution.NetworkURL, keys) } })
+	if _, err := askAll(t, b, asked...); err != nil {
+		t.Error(err)
 	}
 }

@@ -58,6 +58,14 @@ func (k *Asked) Question(kind resolution.Identifier, key, ref string) Question {
 	return Question{asked: k, kind: kind, key: key, ref: ref}
 }
 
+// Expect makes known what is going to be asked: answers to the first questions may name the next.
+func (k *Asked) Expect(kind resolution.Identifier, keys []string) {
+	for _, key := range keys {
+		q := k.Question(kind, key, "")
+		q.Register()
+	}
+}
+
 // Key is what is asked about, "" if that is not known.
 func (q *Question) Key() string { return q.key }
 

@@ -277,6 +277,9 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 		Counters: &stats.CallCounters{},
 		Read:     e.Read, ReadMiss: e.ReadMiss,
 	}
+	if e.Check == "" { // of a person a verifier may be asked about several values
+		r.Expect = func(keys []string) { remote.asked.Expect(kind, keys) }
+	}
 	if e.Later != nil {
 		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}
 	}

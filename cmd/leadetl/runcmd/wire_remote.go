@@ -220,6 +220,9 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, pla
 		Price:    f.price(op), Strict: f.strict,
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
 	}
+	if !op.IsKeyword() {
+		r.Expect = func(keys []string) { asked.Expect(op.Identifier(), keys) }
+	}
 	if !f.offline {
 		r.Keys = purchase.NewKeyWindow(f.idempotent.Length())
 	}

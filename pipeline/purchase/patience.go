@@ -24,7 +24,7 @@ type limits struct {
 // since.
 type longWait struct {
 	until time.Time
-	all   bool // more than a few questions were told
+	all   bool // more than a few questions were told, or two whose calls may have been billed
 }
 
 // isForNow reports whether a failure asks for another try later.
@@ -92,8 +92,12 @@ func (o *outage) waits(r *request, came *pace.Outcome, giveUp time.Duration) {
 	if o.long == nil {
 		o.long = &longWait{}
 	}
+	few := fewQuestions
+	if came.Kind != pace.Limited { // each may have been billed
+		few = 1
+	}
 	o.refuses(r)
-	o.long.all = len(o.limited) > fewQuestions
+	o.long.all = o.long.all || len(o.limited) > few
 	if until := now.Add(ask); until.After(o.long.until) {
 		o.long.until = until
 	}

@@ -86,10 +86,12 @@ func (o *several) passThrough(key string, r *ideal, asks func(key string, step i
 			}
 		case !r.needs(o.want, s.For):
 		case s.Directory != nil:
-			n := o.reference.number(key)
-			if email, phone := o.reference.finds(n); o.reference.has(n) {
-				r.add(o, i, match, title(n), email, phone, 0)
+			n, is := o.reference.number(key), miss
+			if o.reference.has(n) {
+				is = match
 			}
+			email, phone := o.reference.finds(n)
+			r.add(o, i, is, title(n), email, phone, 0)
 		case asks(key, i):
 			service := o.of[i].service
 			n := service.records[key].number

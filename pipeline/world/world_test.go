@@ -21,6 +21,7 @@ var suite = worldtest.Suite{Live: live, Again: again, Prepare: func() { template
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
+	656,   // all resolvers refuse a key, and reference data does not have it: that is a miss
 	1330,  // a machine that was replaced hears that a call failed, and then its answer
 	3793,  // the removal of a file of open calls arrives when the same calls are open again
 	4577,  // the user interrupts the last life, before an unknown call is sent again

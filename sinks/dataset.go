@@ -70,7 +70,7 @@ func ParseCompression(name string) (Compression, error) { return parquet.ParseCo
 // Dataset is an output folder, local or a prefix of keys on S3. This process holds it
 // alone until Close.
 type Dataset struct {
-	place place.Place
+	place *place.Place
 	pages parquet.PagePool
 }
 
@@ -98,11 +98,7 @@ func (d *Dataset) Close() error { return d.place.Close() }
 
 // Refresh makes the next Check see what other processes have written to a shared
 // dataset.
-func (d *Dataset) Refresh() {
-	if p, shared := d.place.(interface{ Refresh() }); shared {
-		p.Refresh()
-	}
-}
+func (d *Dataset) Refresh() { d.place.Refresh() }
 
 // Dir is the folder as it was given to Open; on S3 its URI in one spelling.
 func (d *Dataset) Dir() string { return d.place.URI() }

@@ -66,7 +66,7 @@ func CheckFinished(dataset interface {
 
 // Reader reads a dataset that another process may be writing. It locks and changes
 // nothing.
-type Reader struct{ place place.Place }
+type Reader struct{ place *place.Place }
 
 // OpenReader opens the dataset in a local folder or on S3. A missing local folder is an
 // error of the first read.

@@ -19,7 +19,7 @@ type Writer struct {
 	finished bool
 }
 
-func newWriter(in place.Place, name string, t Table, pages *parquet.PagePool) (*Writer, error) {
+func newWriter(in *place.Place, name string, t Table, pages *parquet.PagePool) (*Writer, error) {
 	f, err := in.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, err)
@@ -86,8 +86,7 @@ func (w *Writer) Commit() (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("publish %s: %w", w.name, err)
 	}
-	published.Name, published.Rows, published.Bytes = w.name, w.rows, w.encoder.Written()
-	return published, nil
+	return place.FileOf(published, w.rows), nil
 }
 
 // Abort drops the file; after Commit it does nothing.

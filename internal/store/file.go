@@ -35,6 +35,8 @@ func (f File) CheckObject(o *Object) error {
 		return nil
 	case o.Size != f.Bytes:
 		return fmt.Errorf("%s has %d bytes, not %d: %w", f.Name, o.Size, f.Bytes, ErrChanged)
+	case f.SHA256 == "":
+		return fmt.Errorf("%s was changed before its checksum was taken: %w", f.Name, ErrChanged)
 	}
 	content := o.Reader()
 	defer content.Close()

@@ -41,7 +41,8 @@ type Store interface {
 	Open(ctx context.Context, name string) (*Object, error)
 	// Check compares a file with its record: its size, and its time or ETag. Where these are not
 	// enough it compares the checksum. A file that differs is ErrChanged; fs.ErrNotExist without it.
-	Check(ctx context.Context, f File) error
+	// listed is what a list says of the file, which saves a request; zero without one.
+	Check(ctx context.Context, f File, listed Info) error
 	// List yields the files whose names begin with prefix, in the order of their names, also
 	// unfinished ones (IsUnfinished). In a folder on a disk, the error is fs.ErrNotExist if the
 	// store itself is not there.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -40,7 +41,7 @@ func (m inMemory) Open(name string) (*sinks.OpenFile, error) {
 }
 
 func inMemoryFile(data []byte) *sinks.OpenFile {
-	return &sinks.OpenFile{ReaderAt: bytes.NewReader(data), Closer: io.NopCloser(nil), Size: int64(len(data))}
+	return &sinks.OpenFile{ReaderAt: bytes.NewReader(data), Closer: io.NopCloser(nil), Info: store.Info{Size: int64(len(data))}}
 }
 
 // forged is the dataset in dir with another part 0, whose checksum fits.

@@ -48,10 +48,10 @@ func TestCheckListedOtherwise(t *testing.T) {
 
 // TestLateFiles: what a manifest names is awaited, and so is the manifest of a finished dataset.
 func TestLateFiles(t *testing.T) {
-	for name, read := range map[string]func(Place) error{
-		"part-00000.parquet": func(p Place) error { return p.Check(File{Name: "part-00000.parquet", Bytes: 4, SHA256: "00"}) },
-		"part-00001.parquet": func(p Place) error { _, err := p.Open("part-00001.parquet"); return err },
-		ManifestName:         func(p Place) error { _, err := p.Read(ManifestName); return err },
+	for name, read := range map[string]func(*Place) error{
+		"part-00000.parquet": func(p *Place) error { return p.Check(File{Name: "part-00000.parquet", Bytes: 4, SHA256: "00"}) },
+		"part-00001.parquet": func(p *Place) error { _, err := p.Open("part-00001.parquet"); return err },
+		ManifestName:         func(p *Place) error { _, err := p.Read(ManifestName); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := s3test.NewLate(t)

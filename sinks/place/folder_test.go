@@ -22,8 +22,8 @@ func TestFolderFile(t *testing.T) {
 }
 
 func testFolderFile(t *testing.T, o Options) {
-	defer func(was bool) { sumTogether = was }(sumTogether)
-	for _, sumTogether = range []bool{false, true} {
+	defer func(was bool) { sumLater = was }(sumLater)
+	for _, sumLater = range []bool{false, true} {
 		for _, name := range []string{"part-00001.parquet", "k=v/part-00001.parquet"} {
 			for _, size := range []int{0, 1, 3_000_000} {
 				p, err := Open(t.Context(), t.TempDir(), o)
@@ -46,17 +46,17 @@ func testFolderFile(t *testing.T, o Options) {
 				if err := u.Flush(); err != nil {
 					t.Fatal(err)
 				}
-				f, err := u.Commit()
+				committed, err := u.Commit()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if known := f.SHA256 != ""; known == sumTogether {
-					t.Errorf("%s of %d bytes: the checksum is %q, and Sum together is %v", name, size, f.SHA256, sumTogether)
+				f := FileOf(committed, 0)
+				if known := f.SHA256 != ""; known == sumLater {
+					t.Errorf("%s of %d bytes: the checksum is %q, and Sum together is %v", name, size, f.SHA256, sumLater)
 				}
 				if f.SHA256 != "" && f.SHA256 != sum {
 					t.Errorf("%s of %d bytes: checksum %s, want %s", name, size, f.SHA256, sum)
 				}
-				f.Name, f.Bytes = name, int64(size)
 				if err := p.Sum(t.Context(), []*File{&f}); err != nil || f.SHA256 != sum {
 					t.Errorf("%s of %d bytes: Sum says %s, want %s, %v", name, size, f.SHA256, sum, err)
 				}
@@ -79,8 +79,8 @@ func testFolderFile(t *testing.T, o Options) {
 
 // TestFolderSumOfChangedFile: a checksum is never that of other bytes than were written.
 func TestFolderSumOfChangedFile(t *testing.T) {
-	defer func(was bool) { sumTogether = was }(sumTogether)
-	sumTogether = true
+	defer func(was bool) { sumLater = was }(sumLater)
+	sumLater = true
 	for name, change := range map[string]func(path string) error{
 		"removed": os.Remove,
 		"cut":     func(path string) error { return os.Truncate(path, 3) },
@@ -96,11 +96,11 @@ func TestFolderSumOfChangedFile(t *testing.T) {
 		if err := u.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := u.Commit()
+		committed, err := u.Commit()
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Name, f.Bytes = "part-00000.parquet", 5
+		f := FileOf(committed, 0)
 		if err := change(p.Path(f.Name)); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestFolderSumOfChangedFile(t *testing.T) {
 }
 
 // begin starts a file with some content.
-func begin(t *testing.T, p Place, name, content string) Unfinished {
+func begin(t *testing.T, p *Place, name, content string) Unfinished {
 	t.Helper()
 	u, err := p.Create(name)
 	if err != nil {

@@ -4,109 +4,71 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
-	"strings"
 
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/store"
 )
 
-// Enclosing returns the closest folder above this one with a dataset, finished or not;
-// "" without one. A folder that may not be read counts as without one.
-func (f *folder) Enclosing() (string, error) {
-	above, err := f.in.Above()
-	for ; above != nil && err == nil; above, err = above.Above() {
-		if _, err := above.Stat(ManifestName); err == nil {
-			return above.Path("."), nil
+// Enclosing returns the closest folder above the place with a dataset, finished
+// or not; "" without one. A folder that may not be read counts as without one.
+func (p *Place) Enclosing() (string, error) {
+	type lower interface{ Above() (store.Store, error) }
+	for files := p.files; ; {
+		below, is := files.(lower)
+		if !is {
+			return "", nil
 		}
-		names, _ := disk.Names(above)
-		if slices.ContainsFunc(names, partName.MatchString) {
-			return above.Path("."), nil
+		above, err := below.Above()
+		if err != nil || above == nil {
+			return "", err
 		}
+		if found, err := p.isDataset(above); err != nil && !isUnreadable(err) {
+			return "", err
+		} else if found {
+			return above.String(), nil
+		}
+		files = above
 	}
-	return "", err
+}
+
+// isDataset reports whether a manifest or a part is directly in a folder.
+func (p *Place) isDataset(files store.Store) (bool, error) {
+	if o, err := files.Open(p.ctx, ManifestName); !store.IsMissing(err) {
+		if err == nil {
+			err = o.Close()
+		}
+		return err == nil, err
+	}
+	for info, err := range files.List(p.ctx, "part-") {
+		return err == nil && partName.MatchString(info.Name), err // the names of our parts come first: part-00000
+	}
+	return false, nil
+}
+
+// isUnreadable reports whether an error says that a folder may not be read.
+func isUnreadable(err error) bool {
+	_, refused := errors.AsType[*objects.RefusedError](err)
+	return refused || errors.Is(err, fs.ErrPermission)
 }
 
 // insideAtMost bounds how much Inside reads of each folder, so that a wrong folder, such
 // as a home folder, is refused at once.
 const insideAtMost = 1000
 
-// Inside returns the path of a dataset in a folder below this one; "" without one. names
-// are the files and folders to look at.
-func (f *folder) Inside(names []string) (string, error) {
-	for _, name := range names {
-		found, looked := "", 0
-		err := disk.Walk(f.in, name, func(file string, d fs.DirEntry, err error) error {
-			if err == nil && path.Base(file) == ManifestName && file != ManifestName {
-				found = f.Path(path.Dir(file))
-				return fs.SkipAll
-			}
-			if looked++; looked == insideAtMost {
-				return fs.SkipAll
-			}
-			return nil // what cannot be read is refused later, as a foreign file
-		})
-		if err != nil || found != "" {
-			return found, err
-		}
-	}
-	return "", nil
-}
-
-// Enclosing is like that of folder. A prefix that may not be read counts as without
-// one.
-func (b *bucket) Enclosing() (string, error) {
-	key := strings.TrimSuffix(b.at.Key, "/")
-	for key != "" {
-		key = path.Dir(key)
-		parent := objects.Location{Bucket: b.at.Bucket, Key: key + "/"}
-		if key == "." {
-			parent.Key, key = "", ""
-		}
-		found, err := b.holdsDataset(parent)
-		var refused *objects.RefusedError
-		switch {
-		case errors.As(err, &refused):
-			continue
-		case err != nil:
-			return "", err
-		case found:
-			return parent.String(), nil
-		}
-	}
-	return "", nil
-}
-
-// holdsDataset reports whether a manifest or a part is directly in a prefix.
-func (b *bucket) holdsDataset(at objects.Location) (bool, error) {
-	if _, err := b.store.Stat(b.ctx, at.Below(ManifestName)); !errors.Is(err, fs.ErrNotExist) {
-		return err == nil, err
-	}
-	for info, err := range b.store.List(b.ctx, at.Below("part-")) {
-		if err != nil {
-			return false, err
-		}
-		if partName.MatchString(strings.TrimPrefix(info.Key, at.Key)) {
-			return true, nil
-		}
-		break // the keys of our parts come first: part-00000
-	}
-	return false, nil
-}
-
-// Inside is like that of folder. It looks at the first keys of each folder.
-func (b *bucket) Inside(names []string) (string, error) {
+// Inside returns a finished dataset in a folder below the place; "" without one. names are the files and
+// folders to look at. What cannot be read is refused later, as a foreign file.
+func (p *Place) Inside(names []string) (string, error) {
 	for _, name := range names {
 		looked := 0
-		for info, err := range b.store.List(b.ctx, b.at.Below(name)) {
+		for info, err := range p.files.List(p.ctx, name) {
+			if looked++; looked == insideAtMost || isUnreadable(err) {
+				break
+			}
 			if err != nil {
 				return "", err
 			}
-			if below := strings.TrimPrefix(info.Key, b.at.Key); path.Base(below) == ManifestName && below != ManifestName {
-				return objects.Location{Bucket: b.at.Bucket, Key: strings.TrimSuffix(info.Key, ManifestName)}.String(), nil
-			}
-			if looked++; looked == insideAtMost {
-				break
+			if path.Base(info.Name) == ManifestName && info.Name != ManifestName {
+				return p.Path(info.Name[:len(info.Name)-len(ManifestName)]), nil
 			}
 		}
 	}

@@ -27,13 +27,13 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/sinks/place"
 )
 
 // NewDoctorCommand returns the command doctor.
@@ -545,7 +545,7 @@ func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err err
 		return lost, err
 	}
 	d.damages("finished datasets", figures.Plural(nights.Files, "list"), nights.Damages)
-	damages, err := place.InspectWork(disk.Dir(d.flags.state))
+	damages, err := bucket.InspectWork(disk.Dir(d.flags.state))
 	d.damages("uploads", "their records are whole", damages)
 	return found.Lost, err
 }
@@ -564,7 +564,7 @@ func (d *checkup) repairFolder(ctx context.Context) error {
 	}
 	nights, err := journal.RepairNights(disk.Dir(d.flags.state))
 	aside, errs = append(aside, nights...), append(errs, err)
-	uploads, err := place.RepairWork(disk.Dir(d.flags.state))
+	uploads, err := bucket.RepairWork(disk.Dir(d.flags.state))
 	aside, errs = append(aside, uploads...), append(errs, err)
 	d.setAside(aside, errs...)
 	return nil

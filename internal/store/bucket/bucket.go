@@ -10,11 +10,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/internal/disk"
-	"github.com/leadetl/leadetl/internal/longlock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/store"
 )
@@ -29,9 +29,8 @@ type Bucket struct {
 	at      objects.Location
 	options Options
 
-	mu      longlock.Lock
-	entries map[string]*listing // of folders, if Alone
-	leased  *leased             // the lease of the store itself, if it is held here
+	mu     sync.Mutex
+	leased *leased // the lease of the store itself, if it is held here
 }
 
 var _ store.Store = (*Bucket)(nil)
@@ -43,8 +42,6 @@ type Options struct {
 	State disk.Folder
 	// Ours tells names of files of this store from those that others send. Nil is all.
 	Ours func(name string) bool
-	// Alone says that nobody else writes, so what was listed stays as it is until a change or Refresh.
-	Alone bool
 }
 
 // Open is the store at a URI, s3://bucket/prefix/. It asks for nothing yet.
@@ -59,7 +56,7 @@ func Open(s *objects.Store, uri string, o Options) (*Bucket, error) {
 	if o.Ours == nil {
 		o.Ours = func(string) bool { return true }
 	}
-	return &Bucket{objects: s, at: at, options: o, mu: longlock.New(), entries: map[string]*listing{}}, nil
+	return &Bucket{objects: s, at: at, options: o}, nil
 }
 
 // String is that of store.Store.
@@ -68,8 +65,14 @@ func (b *Bucket) String() string { return b.at.String() }
 // Path is that of store.Store.
 func (b *Bucket) Path(name string) string { return b.at.Below(name).String() }
 
-// At is the location of a file.
-func (b *Bucket) At(name string) objects.Location { return b.at.Below(name) }
+// Above is the store of the prefix that has this one; nil for the bucket itself.
+func (b *Bucket) Above() (store.Store, error) {
+	if b.at.Key == "" {
+		return nil, nil
+	}
+	in := path.Dir(strings.TrimSuffix(b.at.Key, "/"))
+	return Open(b.objects, objects.Location{Bucket: b.at.Bucket, Key: strings.TrimPrefix(in, ".")}.String(), Options{})
+}
 
 // change renews the lease of the store, if it is held here, before what changes a file.
 func (b *Bucket) change(ctx context.Context, do func(ctx context.Context) error) error {
@@ -82,7 +85,6 @@ func (b *Bucket) change(ctx context.Context, do func(ctx context.Context) error)
 			return err
 		}
 	}
-	defer b.Refresh()
 	return do(ctx)
 }
 
@@ -152,21 +154,12 @@ func infoOf(name string, info objects.Info) store.Info {
 	return store.Info{Name: name, Size: info.Size, ModTime: info.ModTime, ETag: info.ETag}
 }
 
-// Check is that of store.Store. It uses what is listed, so that one request checks a thousand files. It
-// asks for a file that is not listed, because listings may be late.
-func (b *Bucket) Check(ctx context.Context, f store.File) error {
-	entries, err := b.Entries(ctx, strings.TrimPrefix(path.Dir(f.Name), "."))
-	if err != nil {
-		return err
+// Check is that of store.Store.
+func (b *Bucket) Check(ctx context.Context, f store.File, listed store.Info) error {
+	if f.ETag != "" && f.Same(listed) {
+		return nil
 	}
-	i := slices.IndexFunc(entries, func(e store.Info) bool { return e.Name == f.Name })
-	info := objects.Info{Location: b.at.Below(f.Name)}
-	if i >= 0 {
-		if listed := entries[i]; f.ETag != "" && f.Same(listed) {
-			return nil
-		}
-		info.Size, info.ModTime, info.ETag = entries[i].Size, entries[i].ModTime, entries[i].ETag
-	}
+	info := objects.Info{Location: b.at.Below(f.Name), Size: listed.Size, ModTime: listed.ModTime, ETag: listed.ETag}
 	o, err := b.open(ctx, f.Name, info) // the listed size may be another than that of the bytes
 	if err != nil {
 		return err
@@ -185,38 +178,11 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[store.Info, 
 	}
 }
 
-// listing is what is directly in a folder, asked for once.
-type listing struct {
-	ask   func() error
-	infos []store.Info
-}
-
 // Entries is that of store.Store.
-func (b *Bucket) Entries(ctx context.Context, folder string) ([]store.Info, error) {
+func (b *Bucket) Entries(ctx context.Context, folder string) (infos []store.Info, err error) {
 	if folder != "" {
 		folder = strings.TrimSuffix(folder, "/") + "/"
 	}
-	b.mu.Lock()
-	l := b.entries[folder]
-	if l == nil {
-		l = &listing{}
-		l.ask = longlock.Once(func() (err error) {
-			l.infos, err = b.list(context.WithoutCancel(ctx), folder)
-			return err
-		})
-		if b.options.Alone {
-			b.entries[folder] = l
-		}
-	}
-	b.mu.Unlock()
-	err := l.ask()
-	if err != nil {
-		b.Refresh()
-	}
-	return l.infos, err
-}
-
-func (b *Bucket) list(ctx context.Context, folder string) (infos []store.Info, err error) {
 	files, folders, err := b.objects.ListFolder(ctx, b.at.Below(folder))
 	for _, name := range folders {
 		infos = append(infos, store.Info{Name: folder + name})
@@ -226,13 +192,6 @@ func (b *Bucket) list(ctx context.Context, folder string) (infos []store.Info, e
 	}
 	slices.SortFunc(infos, func(a, b store.Info) int { return strings.Compare(a.Name, b.Name) })
 	return infos, err
-}
-
-// Refresh forgets what was listed, as others may have written.
-func (b *Bucket) Refresh() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.entries)
 }
 
 // atOnce bounds the requests of one kind that are in flight.

@@ -49,7 +49,6 @@ func (b *Bucket) Lease(ctx context.Context, folder string, holder store.Holder) 
 	b.mu.Lock()
 	b.leased = l
 	b.mu.Unlock()
-	b.Refresh() // the previous holder may have written
 	l.abortUploads()
 	return l, nil
 }

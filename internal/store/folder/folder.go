@@ -55,8 +55,14 @@ func (f *Folder) String() string { return f.in.Path(".") }
 // Path is that of store.Store.
 func (f *Folder) Path(name string) string { return f.in.Path(name) }
 
-// Disk is the folder on its disk.
-func (f *Folder) Disk() disk.Folder { return f.in }
+// Above is the store in the folder that has this one; nil for the root of the disk.
+func (f *Folder) Above() (store.Store, error) {
+	above, err := f.in.Above()
+	if above == nil || err != nil {
+		return nil, err
+	}
+	return open(above, f.file, f.dirs), nil
+}
 
 // Create is that of store.Store. The lease keeps other processes away.
 func (f *Folder) Create(ctx context.Context, name string, data []byte) error {
@@ -160,7 +166,7 @@ func infoOf(name string, info fs.FileInfo) store.Info {
 }
 
 // Check is that of store.Store.
-func (f *Folder) Check(ctx context.Context, file store.File) error {
+func (f *Folder) Check(ctx context.Context, file store.File, _ store.Info) error {
 	info, err := f.in.Stat(file.Name)
 	if err != nil || file.Same(infoOf(file.Name, info)) {
 		return noFolder(err)
@@ -289,6 +295,11 @@ func (f *Folder) Lease(_ context.Context, folder string, _ store.Holder) (lease.
 	l, err := in.Lock()
 	if err != nil {
 		return nil, err
+	}
+	if folder == "" {
+		f.below.Lock()
+		defer f.below.Unlock()
+		f.durable["."] = true
 	}
 	return held{l, made}, nil
 }

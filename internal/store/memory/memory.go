@@ -105,7 +105,7 @@ func (f file) info(name string) store.Info {
 }
 
 // Check is that of store.Store.
-func (m *Memory) Check(ctx context.Context, f store.File) error {
+func (m *Memory) Check(ctx context.Context, f store.File, _ store.Info) error {
 	o, err := m.Open(ctx, f.Name)
 	if err != nil {
 		return err

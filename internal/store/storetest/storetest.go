@@ -214,9 +214,12 @@ func begins(c check) {
 				c.Errorf("the record is %+v", f)
 			}
 			c.reads(name, text)
-			c.did("check", c.again().Check(c.Context(), f), nil)
+			c.did("check", c.again().Check(c.Context(), f, store.Info{}), nil)
+			for listed := range c.s.List(c.Context(), name) {
+				c.did("check what is listed", c.s.Check(c.Context(), f, listed), nil)
+			}
 			f.ModifiedAt, f.ETag = f.ModifiedAt.Add(-time.Hour), cmp.Or(f.ETag, "none")+" of another"
-			c.did("check the checksum", c.s.Check(c.Context(), f), nil)
+			c.did("check the checksum", c.s.Check(c.Context(), f, store.Info{}), nil)
 			c.did("remove", c.s.Remove(c.Context(), name), nil)
 		}
 	}
@@ -261,16 +264,16 @@ func checks(c check) {
 	c.did("write", errors.Join(err, u.Flush()), nil)
 	f, err := u.Commit()
 	c.did("commit", err, nil)
-	c.did("check", c.s.Check(c.Context(), f), nil)
+	c.did("check", c.s.Check(c.Context(), f, store.Info{}), nil)
 	f.ModifiedAt = f.ModifiedAt.Add(-time.Hour) // two changes may have one time on a disk
 	for _, text := range []string{"cut", "more rows", "sort"} {
 		c.did("put", c.s.Put(c.Context(), "part", []byte(text)), nil)
-		c.did("check "+text, c.s.Check(c.Context(), f), store.ErrChanged)
+		c.did("check "+text, c.s.Check(c.Context(), f, store.Info{}), store.ErrChanged)
 	}
 	c.did("put it again", c.s.Put(c.Context(), "part", []byte("rows")), nil)
-	c.did("check it", c.s.Check(c.Context(), f), nil)
+	c.did("check it", c.s.Check(c.Context(), f, store.Info{}), nil)
 	c.did("remove", c.s.Remove(c.Context(), "part"), nil)
-	c.did("check what is missing", c.s.Check(c.Context(), f), fs.ErrNotExist)
+	c.did("check what is missing", c.s.Check(c.Context(), f, store.Info{}), fs.ErrNotExist)
 	c.did("release", held.Release(), nil)
 }
 

@@ -37,15 +37,15 @@ var kinds = []struct {
 		server := s3test.Start(t, "leads")
 		s3test.Setenv(t)
 		proxy := s3test.NewProxy(t, server) // at its end no connection is left
-		return buckets(t, objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true}), false)
+		return buckets(t, objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true}))
 	}},
 }
 
 // buckets opens the store in a bucket.
-func buckets(t *testing.T, client *objects.Store, alone bool) func() store.Store {
+func buckets(t *testing.T, client *objects.Store) func() store.Store {
 	state := disk.Dir(t.TempDir())
 	return func() store.Store {
-		b, err := bucket.Open(client, "s3://leads/a/store", bucket.Options{State: state, Alone: alone})
+		b, err := bucket.Open(client, "s3://leads/a/store", bucket.Options{State: state})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,9 +75,8 @@ func TestSimulatedStores(t *testing.T) {
 			d.Slow = time.Second
 			return func() store.Store { return folder.Private(d.In("state")) }
 		},
-		"bucket":               func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0, false) },
-		"bucket that is alone": func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0, true) },
-		"bucket with faults":   func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0.2, false) },
+		"bucket":             func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0) },
+		"bucket with faults": func(t *testing.T, w *worldtest.World) func() store.Store { return simulatedBucket(t, w, 0.2) },
 	} {
 		for _, fact := range storetest.Facts {
 			t.Run(name+"/"+fact.Name, func(t *testing.T) {
@@ -92,10 +91,10 @@ func TestSimulatedStores(t *testing.T) {
 	}
 }
 
-func simulatedBucket(t *testing.T, w *worldtest.World, failing float64, alone bool) func() store.Store {
+func simulatedBucket(t *testing.T, w *worldtest.World, failing float64) func() store.Store {
 	b := worldtest.NewBucket(w, s3test.NewMemory(nil))
 	b.Failing = failing
 	return buckets(t, objects.New(t.Context(), objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
 		Host: "host", HTTP: b.From(w), Random: func() float64 { return 0.5 },
-	}}), alone)
+	}}))
 }

@@ -219,7 +219,7 @@ func (p *Place) list() (own map[string]store.Info, foreign []string, err error) 
 	var sorting sync.Mutex
 	for _, folder := range below {
 		name := strings.TrimSuffix(folder.Name, "/")
-		lists.Go(func() error {
+		list := func() error {
 			entries, err := p.files.Entries(p.ctx, name)
 			if store.IsMissing(err) {
 				err = nil
@@ -233,7 +233,12 @@ func (p *Place) list() (own map[string]store.Info, foreign []string, err error) 
 				foreign = sortOut(own, foreign, name, e)
 			}
 			return err
-		})
+		}
+		if p.keeps {
+			lists.Go(list)
+		} else if err := list(); err != nil { // a disk answers at once
+			return nil, nil, err
+		}
 	}
 	err = lists.Wait()
 	slices.Sort(foreign)

@@ -113,6 +113,8 @@ func TestRefusedQuestions(t *testing.T) {
 		{"404 after a match of an earlier run", "", "match", always("404", "match"), []string{"no_match no_match", "matched "}, nil},
 		{"404 is a miss", Plain404Miss, "", always("404", "404", "404", "404", "404", "404"),
 			[]string{"no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match", "no_match no_match"}, nil},
+		{"all that is known are misses", Plain404Stop, "", always("miss", "slow", "miss"), []string{"no_match no_match", "failed unknown_call", "no_match no_match"}, ErrRefused},
+		{"one is a match", Plain404Stop, "", always("miss", "slow", "match"), []string{"no_match no_match", "failed unknown_call", "matched "}, nil},
 		{"404 stops", Plain404Stop, "match", always("match", "404", "match"), []string{"matched "}, ErrRefused},
 
 		{"endless 503 of one row", "", "", always("match", "503", "match"), []string{"matched ", "failed unavailable", "matched "}, nil},

@@ -17,7 +17,7 @@ import (
 
 // servePublic answers one request on the public listener.
 func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
-	began := s.now()
+	began := s.clock.now()
 	id := serving.RequestID(r.Header)
 	w = wire.Compressing(w, r)
 	wire.CommonHeader(w.Header(), id)
@@ -54,7 +54,7 @@ func (s *Service) servePublic(w http.ResponseWriter, r *http.Request) {
 		c.Operation, c.Class = route.operation, route.class
 	}
 	defer func() {
-		took := s.now().Sub(began)
+		took := s.clock.now().Sub(began)
 		if isPage && status == http.StatusOK {
 			status = pageStatus // the page may show a refusal
 		}

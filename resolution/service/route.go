@@ -72,7 +72,7 @@ func (s *Service) own(do func(context.Context, account.Asked) (any, error)) admi
 		}
 		wire.WriteJSON(c.Out, answer)
 		if c.Key != nil {
-			_, err = s.state.Settle(ctx, state.Charge{Organization: c.Caller.Account.ID, Reply: c.Key.Reply(c.Out.Bytes()), At: s.now()})
+			_, err = s.state.Settle(ctx, state.Charge{Organization: c.Caller.Account.ID, Reply: c.Key.Reply(c.Out.Bytes()), At: s.clock.now()})
 		}
 		return &wire.Reply{Body: c.Out.Bytes()}, err
 	}

@@ -47,7 +47,7 @@ func (s *Service) Serve(ctx context.Context, on Listeners) error {
 		workers = append(workers, s.answering.RunJobs)
 	}
 	running := &serving.Service{
-		Connections: s.options.Connections, Outgoing: s.options.CallbackConcurrency, Health: s.health, Log: s.log, Now: s.now,
+		Connections: s.options.Connections, Outgoing: s.options.CallbackConcurrency, Health: s.health, Log: s.log, Now: s.clock.now,
 		Begin: s.begin, Tasks: s.tasks(), Workers: workers, Hurry: s.state.Hurry, End: s.desk.StoreRequests,
 		Return: func(ctx context.Context) error {
 			_, err := s.state.RequeueLeased(ctx)
@@ -88,30 +88,11 @@ func (s *Service) takeUp(ctx context.Context) error {
 }
 
 func (s *Service) clampDue(ctx context.Context) error {
-	early, err := s.state.ClampDue(ctx, s.now(), s.options.Lease, s.sender.LongestWaits())
+	early, err := s.state.ClampDue(ctx, s.clock.now(), s.options.Lease, s.sender.LongestWaits())
 	if early > 0 {
 		s.log.Warn("the clock was ahead when callbacks or searches were postponed; they are due now", "count", early)
 	}
 	return err
-}
-
-// clockSteps watches a clock for steps back.
-type clockSteps struct{ last time.Time }
-
-// smallestStep is less than a step of the clock that matters.
-const smallestStep = time.Second
-
-// follow calls do if the clock was set back since the last call that succeeded. A time has the
-// clock of the wall and one that no one sets: where they differ, the first was set.
-func (c *clockSteps) follow(now time.Time, do func() error) error {
-	before := c.last
-	if set := now.Round(0).Sub(before.Round(0)) - now.Sub(before); !before.IsZero() && set < -smallestStep {
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	c.last = now
-	return nil
 }
 
 // noteDamage lets /readyz fail if an error says that the state is damaged. It returns the error.
@@ -130,20 +111,19 @@ func (s *Service) setDamaged(damaged bool) {
 // tasks are what runs beside the requests. A kill loses the counts of requests
 // since they were stored last.
 func (s *Service) tasks() []serving.Task {
-	var clock clockSteps
 	tasks := []serving.Task{
 		{Every: account.RefreshEvery, Name: "read credentials", Do: s.roster.Refresh},
 		{Every: time.Second, Name: "read balances", Do: s.roster.RefreshBalances},
 		{Every: 5 * time.Second, Name: "count requests", Do: s.desk.StoreRequests},
 		{Every: 5 * time.Second, AtStart: true, Name: "make due what a clock put off that was set back", Do: func(ctx context.Context) error {
-			return clock.follow(s.now(), func() error { return s.clampDue(ctx) })
+			return s.clock.follow(func() error { return s.clampDue(ctx) })
 		}},
 		{Every: 24 * time.Hour, AtStart: true, Name: "find the state undamaged", Do: s.findDamage},
 		{Every: 5 * time.Minute, Name: "remove data past its retention", Do: s.retain},
 	}
 	if s.options.Tokens != nil {
 		tasks = append(tasks, serving.Task{Every: time.Second, Name: "read the keys of tokens", Do: func(ctx context.Context) error {
-			return s.options.Tokens.Reload(ctx, s.now())
+			return s.options.Tokens.Reload(ctx, s.clock.now())
 		}})
 	}
 	return tasks
@@ -162,7 +142,7 @@ func (s *Service) findDamage(ctx context.Context) error {
 
 // retain removes data past its retention, from the state and from memory.
 func (s *Service) retain(ctx context.Context) error {
-	now := s.now()
+	now := s.clock.now()
 	s.gate.Sweep(now)
 	purged, err := s.state.Purge(ctx, now, s.options.Retention)
 	if err == nil {

@@ -37,7 +37,7 @@ type Service struct {
 	options Options
 	state   *sqlite.Store
 	log     *slog.Logger
-	now     func() time.Time
+	clock   *clock
 	metrics *metrics.Metrics
 
 	roster    *account.Roster
@@ -66,19 +66,20 @@ func New(o Options) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{
-		options: o, state: o.State, log: o.Log, now: o.Now,
+		options: o, state: o.State, log: o.Log,
 		metrics: metrics.New(o.State),
 		window:  []string{strconv.Itoa(int(o.Retention.KeyWindow().Seconds()))},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.now == nil {
-		s.now = time.Now
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	s.health = &serving.Health{Check: func(ctx context.Context) error { return s.noteDamage(o.State.Check(ctx)) }, Now: s.now}
+	s.clock = newClock(o.Now)
+	s.health = &serving.Health{Check: func(ctx context.Context) error { return s.noteDamage(o.State.Check(ctx)) }, Now: s.clock.now}
 	s.guard = serving.Guard{Log: s.log, Complaints: rate.NewLimiter(10, 20)}
-	s.roster = account.NewRoster(o.State, o.Pepper, s.now, s.log)
+	s.roster = account.NewRoster(o.State, o.Pepper, s.clock.now, s.log)
 	s.sender = callback.NewSender(callback.Options{
 		Outbox:      o.State,
 		Secrets:     s.roster.CallbackSecrets,
@@ -89,19 +90,19 @@ func New(o Options) (*Service, error) {
 		Roots:       o.CallbackRoots,
 		Log:         s.log,
 		Observe:     s.metrics.Attempted,
-		Now:         s.now,
+		Now:         s.clock.now,
 	})
-	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.now, Posted: s.sender.Wake, Keys: account.Keys{State: o.State, Pepper: o.Pepper, Now: s.now}, Rates: o.Limits.Rates()}
+	s.desk = &account.Desk{State: o.State, Roster: s.roster, Now: s.clock.now, Posted: s.sender.Wake, Keys: account.Keys{State: o.State, Pepper: o.Pepper, Now: s.clock.now}, Rates: o.Limits.Rates()}
 	s.gate = admission.New(admission.Gate{
 		Replies: o.State, Roster: s.roster, Pepper: o.Pepper, Tokens: o.Tokens, Limits: o.Limits, MaxBody: o.MaxBody,
-		Proxies: o.TrustedProxies, Metrics: s.metrics, Log: s.log, Complaints: s.guard.Complaints, Now: s.now,
+		Proxies: o.TrustedProxies, Metrics: s.metrics, Log: s.log, Complaints: s.guard.Complaints, Now: s.clock.now,
 	})
 	s.answering = answering.New(answering.Desk{
-		State: o.State, Resolver: o.Resolver, Searcher: o.Searcher, Roster: s.roster, Gate: s.gate, Metrics: s.metrics, Log: s.log, Now: s.now,
+		State: o.State, Resolver: o.Resolver, Searcher: o.Searcher, Roster: s.roster, Gate: s.gate, Metrics: s.metrics, Log: s.log, Now: s.clock.now,
 		Requests: o.Requests, Profiles: o.Profiles, Callbacks: o.Callbacks, Costs: o.Costs, ActiveJobs: o.Limits.ActiveJobs,
 		ResolveTimeout: o.ResolveTimeout, JobTimeout: o.JobTimeout, Lease: o.Lease, Results: o.Retention.Results, Posted: s.sender.Wake,
 	}, o.JobWorkers)
-	s.operator = &operator.Handler{State: o.State, Key: o.SystemKey, Now: s.now, Desk: s.desk}
+	s.operator = &operator.Handler{State: o.State, Key: o.SystemKey, Now: s.clock.now, Desk: s.desk}
 	described := sync.OnceValue(func() *openapi.Interface { return openapi.New(o.described()) })
 	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Document()) })
 	s.docs = sync.OnceValue(func() map[string]*wire.Page {
@@ -114,11 +115,11 @@ func New(o Options) (*Service, error) {
 	s.paths = s.routes()
 	if o.Dashboard {
 		s.dashboard = dashboard.New(dashboard.Account{
-			State: o.State, Now: s.now, Log: s.log, Gate: s.gate, Desk: s.desk,
+			State: o.State, Now: s.clock.now, Log: s.log, Gate: s.gate, Desk: s.desk,
 		})
 		limits, prices := o.shown()
 		s.console = dashboard.NewOperator(dashboard.Operator{
-			State: o.State, Key: o.SystemKey, Now: s.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
+			State: o.State, Key: o.SystemKey, Now: s.clock.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
 		})
 	}
 	return s, nil

@@ -58,7 +58,7 @@ var planted = worldtest.Bugs{
 		"return nil, fmt.Errorf(\"%s: %w\", dir, ErrLocked)\n\t\t\t}", "return nil, ErrLocked\n\t\t\t}"},
 	{"a backup is put back under a service", "resolution/service/backup/restore.go",
 		"\tlock, err := filelock.Folder(dir)\n\tif err != nil {\n\t\treturn Restored{}, err\n\t}\n\tdefer func() { err = errors.Join(err, lock.Release()) }()\n", "\tif _, err := filelock.InUse(dir); err != nil {\n\t\treturn Restored{}, err\n\t}\n"},
-	{"what a clock put off waits for it", "resolution/service/serve.go",
+	{"what a clock put off waits for it", "resolution/service/clock.go",
 		"const smallestStep = time.Second", "const smallestStep = time.Second << 30"},
 	{"bytes count until a clock that was ahead is right", "resolution/service/limit/retained_bytes.go",
 		"if step < r.newest-1 {", "if step < 0 {"},
@@ -83,6 +83,8 @@ var planted = worldtest.Bugs{
 // tested are bugs that the tests of a folder have to find.
 var tested = map[string]worldtest.Bugs{
 	"resolution/service": {
+		{"a clock that is right again before the service looks was never ahead", "resolution/service/clock.go",
+			"ahead, most := c.aheadAt(now), c.ahead.Load()", "ahead, most := int64(0), c.ahead.Load()"},
 		{"an attempt is forgotten before its result is stored", "resolution/service/callback/slots.go",
 			"\tdelete(l.attempts, d.ID)\n", "\tdelete(l.attempts, d.ID)\n\tdelete(u.deliveries, d.ID)\n"},
 	},

@@ -211,7 +211,7 @@ func TestRowsFollowFromAnswers(t *testing.T) {
 		disturbed.out = nil
 		got, _ := disturbed.rows(t, disturbed.batches(t)...)
 		for _, key := range j.keys {
-			if got[key] != want[key] && !disturbed.buysMore(whole, key) {
+			if got[key] != want[key] && !disturbed.outageBought(whole, key) {
 				t.Fatalf("%s: after an outage\n%v, want\n%v", j.order.Identity(), got, want)
 			}
 		}
@@ -222,12 +222,16 @@ func TestRowsFollowFromAnswers(t *testing.T) {
 	})
 }
 
-// buysMore reports whether the row of a key has an answer of a resolver that the same job asks
-// nothing without an outage: stored answers of later ones are enough then.
-func (j *job) buysMore(undisturbed *job, key string) bool {
-	return slices.ContainsFunc(j.made[key].used, func(i int) bool {
-		return strings.HasSuffix(j.stored[j.order.Steps[i].Name][key], " mine") && slices.Contains(undisturbed.made[key].needless, i)
-	})
+// outageBought reports whether the row of a key rests on what an outage has bought: an answer of a
+// resolver that stored answers of later ones leave nothing to ask for, or one that leaves an earlier
+// resolver, which did not pass on the key in an outage itself, nothing to ask for.
+func (j *job) outageBought(undisturbed *job, key string) bool {
+	got, want := j.made[key], undisturbed.made[key]
+	mine := func(i int) bool { return strings.HasSuffix(j.stored[j.order.Steps[i].Name][key], " mine") }
+	return slices.ContainsFunc(got.used, func(i int) bool { return mine(i) && slices.Contains(want.needless, i) }) ||
+		slices.ContainsFunc(got.needless, func(i int) bool {
+			return !j.order.Steps[i].ElseNext && slices.Contains(want.used, i) && slices.ContainsFunc(got.used, func(later int) bool { return later > i && mine(later) })
+		})
 }
 
 // forgetRun lets another run have bought what is stored.

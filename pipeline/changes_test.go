@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/internal/store/memory"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
-	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -174,13 +175,15 @@ func TestChangesOfListedPerson(t *testing.T) {
 	}
 }
 
-// lateNights calls do when all files of a dataset are made, before it is published.
+// lateNights calls do when all files of a dataset are made, before it is published, and remembers none.
 type lateNights struct {
-	noNights
+	store.Store
 	do func() error
 }
 
-func (l lateNights) Update(func([]byte) ([]byte, error)) error { return l.do() }
+func (l lateNights) Create(context.Context, string, []byte) error { return l.do() }
+
+func nightsThat(do func() error) store.Store { return lateNights{memory.New(), do} }
 
 // TestPublishesWhatIsThere: a dataset is not finished when a file of it was changed after the run
 // recorded it. The same run makes that file again.
@@ -199,7 +202,7 @@ func TestPublishesWhatIsThere(t *testing.T) {
 			},
 		} {
 			night := setup{dir: dir, rowsPerPart: 10, changes: whole.changes}
-			night.nights = lateNights{do: func() error { return change(filepath.Join(night.outDir(), name)) }}
+			night.nights = nightsThat(func() error { return change(filepath.Join(night.outDir(), name)) })
 			_, err := night.do(t.Context())
 			night.nights = nil
 			if _, missing := os.Stat(filepath.Join(night.outDir(), sinks.SuccessName)); !errors.Is(err, sinks.ErrCorrupt) || !errors.Is(missing, os.ErrNotExist) {
@@ -216,18 +219,12 @@ func TestPublishesWhatIsThere(t *testing.T) {
 	}
 }
 
-// noNights refuses to remember a dataset.
-type noNights struct{ journal.NightStorage }
-
 var errNoNights = errors.New("the disk is full")
-
-func (noNights) Get() ([]byte, error)                           { return nil, nil }
-func (noNights) Update(func(data []byte) ([]byte, error)) error { return errNoNights }
 
 // TestRememberedBeforePublished: readers know no dataset that the next night would not be compared
 // with.
 func TestRememberedBeforePublished(t *testing.T) {
-	night := setup{dir: t.TempDir(), nights: noNights{}}
+	night := setup{dir: t.TempDir(), nights: nightsThat(func() error { return errNoNights })}
 	night.input(t, "a.csv", emails(0, 5))
 	_, err := night.do(t.Context())
 	night.nights = nil

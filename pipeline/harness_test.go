@@ -22,6 +22,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -70,7 +71,7 @@ type setup struct {
 	looksUp     func(n int)
 	changes     *job.Changes
 	objects     *objects.Store
-	nights      journal.NightStorage // nil remembers none
+	nights      store.Store // nil remembers none
 }
 
 // tb is a testing.TB or a rapid.T.
@@ -140,7 +141,7 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}
 	if s.nights != nil {
-		if run.Nights, err = journal.ReadNights(s.nights, "monday"); err != nil {
+		if run.Nights, err = journal.In(s.nights).Nights(context.Background(), "job", "monday"); err != nil {
 			return err
 		}
 	}

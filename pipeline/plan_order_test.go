@@ -413,7 +413,7 @@ func TestSeveralNewKeys(t *testing.T) {
 		s.people(t, 0, people)
 		s.with(t, func() {
 			err = s.open(t.Context(), func(run *job.Run) (err error) {
-				if run.Nights, err = journal.ReadNights(journal.NewNightFile(disk.Dir(s.stateDir()), "people"), s.outDir()); err != nil {
+				if run.Nights, err = journal.InFolder(disk.Dir(s.stateDir())).Nights(t.Context(), "people", s.outDir()); err != nil {
 					return err
 				}
 				run.MaxNewKeys = &most

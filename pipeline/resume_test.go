@@ -158,19 +158,22 @@ func TestInterruptedAtOnce(t *testing.T) {
 	s.mustDo(t)
 }
 
-// journalOf is the path of the one journal under the state folder.
-func journalOf(t tb, s setup) string {
-	found, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "journal.log"))
-	if err != nil || len(found) != 1 {
+// journalOf is the path of a file of the one journal under the state folder, counted from the end.
+func journalOf(t tb, s setup, last int) string {
+	found, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "journal", "*"))
+	if err != nil || len(found) < last {
 		t.Fatalf("journals %q, %v", found, err)
 	}
-	return found[0]
+	return found[len(found)-last]
 }
 
 // changeJournal gives the journal under the state folder other lines.
 func changeJournal(t tb, s setup, change func(lines string) string) {
-	f := &journal.Folder{In: disk.Dir(filepath.Dir(journalOf(t, s)))}
-	lines, err := f.Read()
+	p, err := journal.InFolder(disk.Dir(s.stateDir())).Progress(context.Background(), s.outDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := p.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +181,7 @@ func changeJournal(t tb, s setup, change func(lines string) string) {
 	if changed == string(lines) {
 		t.Fatal("the journal stays as it is")
 	}
-	if err := errors.Join(f.Begin([]byte(changed)), f.Close()); err != nil {
+	if err := p.Begin([]byte(changed)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -203,44 +206,43 @@ func TestDamagedJournal(t *testing.T) {
 	s := five(t, t.TempDir())
 	want := undisturbed(t, s)
 	stop(t, s, 35)
-	path := journalOf(t, s)
+	path, before := journalOf(t, s, 1), journalOf(t, s, 2)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	half := content(t, s.outDir())
-	last := bytes.LastIndex(whole, []byte("Log\x02"))
-	saved := t.TempDir()
-	if err := os.CopyFS(saved, os.DirFS(filepath.Dir(path))); err != nil {
+	saved, folder := t.TempDir(), filepath.Dir(filepath.Dir(path))
+	if err := os.CopyFS(saved, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
+	write := func(path string, text []byte) func() error {
+		return func() error { return os.WriteFile(path, text, 0o600) }
+	}
 	for name, c := range map[string]struct {
-		journal []byte // nil: it is gone
+		damage  func() error
 		damaged bool
 	}{
-		"no journal":              {nil, false},
-		"garbage at the end":      {append(slices.Clone(whole), "garbage\n"...), false},
-		"half a record":           {append(slices.Clone(whole[:last+500]), make([]byte, len(whole)-last-500)...), false},
-		"a digit":                 {bytes.Replace(whole, []byte(`"rows":1`), []byte(`"rows":3`), 1), true},
-		"cut":                     {whole[:last+500], true},
-		"a sector of zeros":       {append(append(slices.Clone(whole[:1024]), make([]byte, 512)...), whole[1536:]...), true},
-		"its first record":        {append(make([]byte, 512), whole[512:]...), true},
-		"a record is there twice": {append(slices.Clone(whole[:last]), whole[last-1024:]...), true},
+		"no journal":              {func() error { return os.RemoveAll(filepath.Dir(path)) }, false},
+		"an unfinished file":      {write(filepath.Join(filepath.Dir(path), ".0000000009.tmp"), whole[:20]), false},
+		"garbage at the end":      {write(path, append(slices.Clone(whole), "garbage\n"...)), true},
+		"a digit":                 {write(path, bytes.Replace(whole, []byte(`"rows":1`), []byte(`"rows":3`), 1)), true},
+		"cut":                     {write(path, whole[:len(whole)/2]), true},
+		"zeros":                   {write(path, make([]byte, len(whole))), true},
+		"one before is cut":       {write(before, whole[:20]), true},
+		"one before is missing":   {func() error { return os.Remove(before) }, true},
+		"a record is there twice": {write(before, whole), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.RemoveAll(s.outDir()); err != nil {
 				t.Fatal(err)
 			}
 			restore(t, s.outDir(), half)
-			err := errors.Join(os.RemoveAll(filepath.Dir(path)), os.CopyFS(filepath.Dir(path), os.DirFS(saved)), os.WriteFile(path, c.journal, 0o644))
-			if c.journal == nil {
-				err = errors.Join(err, os.Remove(path))
-			}
-			if err != nil {
+			if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(saved)), c.damage()); err != nil {
 				t.Fatal(err)
 			}
 			if c.damaged {
-				checkRepaired(t, s, path)
+				checkRepaired(t, s, folder)
 			}
 			s.mustDo(t)
 			requireSame(t, content(t, s.outDir()), want)
@@ -248,18 +250,23 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// checkRepaired: a run stops at a damaged journal, and names it. A repair keeps the file.
-func checkRepaired(t *testing.T, s setup, path string) {
+// checkRepaired: a run stops at a damaged journal, and names a file of it. A repair keeps the file, if it is there.
+func checkRepaired(t *testing.T, s setup, folder string) {
 	t.Helper()
-	if _, err := s.do(t.Context()); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), path+" is damaged at byte ") {
+	if _, err := s.do(t.Context()); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), folder) {
 		t.Fatalf("got %v, want damage", err)
 	}
-	folder := &journal.Folder{In: disk.Dir(filepath.Dir(path))}
-	aside, err := folder.Repair()
-	if err != nil || !slices.Contains(aside, path+".damaged") {
+	runs := journal.InFolder(disk.Dir(s.stateDir()))
+	aside, err := runs.Repair(t.Context())
+	if err != nil {
 		t.Fatalf("repaired: %q, %v", aside, err)
 	}
-	if found, err := folder.Inspect(); err != nil || len(found.Damages) > 0 || found.Header.Run == "" {
+	for _, path := range aside {
+		if _, err := os.Stat(path); err != nil || !strings.HasSuffix(path, ".damaged") {
+			t.Errorf("set aside %s: %v", path, err)
+		}
+	}
+	if found, err := runs.Inspect(t.Context()); err != nil || len(found) != 1 || len(found[0].Damages) > 0 || found[0].Header.Run == "" {
 		t.Errorf("after the repair: %+v, %v", found, err)
 	}
 }

@@ -113,8 +113,8 @@ func TestFoundBeforeItsPart(t *testing.T) {
 	do := func(wrap func(journal.Storage) journal.Storage) error {
 		return s.open(t.Context(), func(run *job.Run) error {
 			run.Journal = func(out string) (journal.Storage, error) {
-				folder, err := journal.NewFolder(disk.Dir(s.stateDir()), out)
-				return wrap(folder), err
+				own, err := journal.InFolder(disk.Dir(s.stateDir())).Progress(t.Context(), out, false)
+				return wrap(own), err
 			}
 			run.ReportSuppressed = func(found suppression.Found) error { told = append(told, found); return nil }
 			_, err := pipeline.Do(t.Context(), run)

@@ -79,11 +79,11 @@ func TestUnfinishedWhileFilesChange(t *testing.T) {
 	} {
 		c.change()
 		looked, finished := 0, error(nil)
-		a.nights = lateNights{do: func() error { // its files are there
+		a.nights = nightsThat(func() error { // its files are there
 			looked++
 			_, finished = os.Stat(filepath.Join(a.outDir(), sinks.SuccessName))
 			return nil
-		}}
+		})
 		if _, _, err := a.run(t, t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ const ExportFirst = "with the program that wrote it, finish its runs and write i
 // RunsFormat is the number of the format of what a state keeps beside answers: journals and the
 // files beside them, runs in windows, and nights. It grows with every change of any of them.
 // The number 1 is taken.
-const RunsFormat = 2
+const RunsFormat = 3
 
 // MarkedFolders are the folders of a state that have this format.
 var MarkedFolders = []string{"runs", "nights"}

@@ -212,11 +212,11 @@ func openJournal(r *job.Run, out string) (*journal.Journal, error) {
 		storage, err := r.Journal(out)
 		return journal.New(storage), err
 	}
-	folder, err := journal.NewFolder(disk.Dir(r.StateDir), out)
+	own, err := journal.InFolder(disk.Dir(r.StateDir)).Progress(context.Background(), out, false)
 	if err != nil {
 		return nil, err
 	}
-	return journal.New(folder), nil
+	return journal.New(own), nil
 }
 
 // identity returns the identity of the run, with asOf as the day of its

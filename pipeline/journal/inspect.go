@@ -1,207 +1,284 @@
 package journal
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/sinks"
 )
 
 // damagedSuffix ends the name of a damaged file that was set aside.
 const damagedSuffix = ".damaged"
 
-// Inspection is what the folder of an unfinished dataset has.
+// Inspection is what the folder of a run has.
 type Inspection struct {
+	ID      string
 	Header  Header // zero if it is lost
 	Parts   int    // that are recorded
 	Damages []error
 
-	lines   []byte   // that can be read
-	journal bool     // the journal is damaged
-	files   []string // that are damaged
+	damaged []string // names of files
 }
 
-// Inspect reads all of a folder, and changes nothing.
-func (f *Folder) Inspect() (found Inspection, err error) {
-	names, err := disk.Names(f.In)
+// Inspect reads all of each run that has not finished, and changes nothing.
+func (s *State) Inspect(ctx context.Context) (all []Inspection, err error) {
+	runs, err := s.Unfinished(ctx)
+	for _, r := range runs {
+		if err == nil {
+			var found Inspection
+			found, err = s.runFolder(r.ID).inspect(ctx)
+			all = append(all, found)
+		}
+	}
+	return all, err
+}
+
+func (f *RunFolder) inspect(ctx context.Context) (found Inspection, err error) {
+	found.ID = f.id
+	names, err := f.List(ctx, "")
 	if err != nil {
 		return found, err
 	}
 	for _, name := range names {
-		if name == logName || strings.HasSuffix(name, damagedSuffix) || strings.HasPrefix(name, ".") {
-			continue
+		if strings.HasPrefix(name, "cluster/") || strings.Contains(path.Base(name), ".") {
+			continue // it is no record
 		}
-		if _, err := f.Get(name); errors.Is(err, appendlog.ErrDamaged) {
-			found.Damages, found.files = append(found.Damages, err), append(found.files, name)
-		} else if err != nil {
+		_, err := store.ReadSealed(ctx, f.state.files, f.folder+name)
+		switch {
+		case errors.Is(err, appendlog.ErrDamaged):
+			found.Damages, found.damaged = append(found.Damages, err), append(found.damaged, name)
+		case err != nil && !store.IsMissing(err): // else its run has ended
 			return found, err
 		}
 	}
-	j := New(f)
-	header, parts, err := j.Read()
-	if err == nil && header.JobID == "" && len(names) > 0 && found.has(headerName) {
-		err = appendlog.Missing(f.String())
-	}
-	found.Header, found.Parts = header, len(parts)
-	if !errors.Is(err, appendlog.ErrDamaged) {
-		return found, err
-	}
-	found.journal = true
-	if !found.has(headerName) || !errors.Is(err, fs.ErrNotExist) {
-		found.Damages = append(found.Damages, err)
-	}
-	return found, found.salvage(f)
-}
-
-func (i *Inspection) has(name string) bool {
-	return slices.Contains(i.files, name)
-}
-
-// salvage reads what is whole of a damaged journal: its header, and as many parts as have whole records.
-func (i *Inspection) salvage(f *Folder) error {
-	i.Header, i.Parts = Header{}, 0
-	var groups [][]byte
-	first := false
-	_, _, err := appendlog.Salvage(f.In, logName, appendlog.First, true, func(number int64, group []byte) error {
-		first = first || number == 1
-		groups = append(groups, group)
-		return nil
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if !first {
-		header, err := f.Get(headerName)
-		if err != nil {
-			return nil // the run is lost
+	p := f.progress(ctx)
+	if len(found.damaged) == 0 {
+		header, parts, err := New(p).Read()
+		if !errors.Is(err, appendlog.ErrDamaged) {
+			found.Header, found.Parts = header, len(parts)
+			return found, err
 		}
-		groups = append([][]byte{append(header, '\n')}, groups...)
+		found.Damages = append(found.Damages, err) // a file of the journal is missing, or is another one
 	}
-	for _, group := range groups {
-		i.lines = append(i.lines, group...)
+	left, err := f.remaining(ctx)
+	found.Header, found.Parts = left.header, len(left.parts)
+	if errors.Is(err, errNameLost) {
+		err = nil
 	}
-	header, parts, err := decodeLines(i.lines)
-	i.Header, i.Parts = header, len(parts)
-	return err
+	return found, err
 }
 
-// Repair sets damaged files aside, whose names it returns, and keeps what can be read of the journal. Parts
-// that it loses are made again.
-func (f *Folder) Repair() (setAside []string, err error) {
-	found, err := f.Inspect()
+// remaining is what can be read of a journal.
+type remaining struct {
+	header Header
+	parts  map[int]sinks.Part
+	files  []string // of the journal
+}
+
+var errNameLost = errors.New("the name under which its run has spent is lost, so it cannot be resumed: use --overwrite with another --name, and count what it has spent")
+
+// remaining reads what is whole of a journal. The header beside it counts if its own is lost.
+func (f *RunFolder) remaining(ctx context.Context) (left remaining, err error) {
+	p := f.progress(ctx)
+	if left.files, err = p.log.Files(ctx); err != nil {
+		return left, err
+	}
+	header, err := store.ReadSealed(ctx, f.state.files, f.folder+headerFile)
+	switch {
+	case err == nil:
+		header = append(header, '\n')
+	case store.IsMissing(err) && len(left.files) == 0:
+		return left, nil
+	case !errors.Is(err, appendlog.ErrDamaged) && !store.IsMissing(err):
+		return left, err
+	}
+	beside := header != nil
+	var more []byte
+	another := false // the lines are those of a journal with another header
+	next := int64(0)
+	for _, name := range left.files {
+		number, err := p.log.Number(name)
+		if err != nil {
+			return left, err
+		}
+		another = another && number == next
+		next = number + 1
+		group, begins, err := p.log.Group(ctx, number)
+		switch {
+		case errors.Is(err, appendlog.ErrDamaged):
+			another = false // it may have begun one
+		case err != nil:
+			return left, err
+		case begins:
+			first, rest, _ := bytes.Cut(group, []byte("\n"))
+			first = append(slices.Clone(first), '\n')
+			if !beside {
+				header = first
+			}
+			more, another = nil, !bytes.Equal(first, header)
+			if !another {
+				more = slices.Clone(rest)
+			}
+		case !another:
+			more = append(more, group...)
+		}
+	}
+	if header == nil {
+		return left, fmt.Errorf("%s: %w; %w", f, appendlog.ErrDamaged, errNameLost)
+	}
+	left.header, left.parts, err = decodeLines(append(header, more...))
+	return left, err
+}
+
+// Repair sets damaged files of all unfinished runs aside, whose paths it returns, and keeps what can be read.
+// Parts that a run loses are made again.
+func (s *State) Repair(ctx context.Context) (setAside []string, err error) {
+	runs, err := s.Unfinished(ctx)
+	errs := []error{err}
+	for _, r := range runs {
+		aside, err := s.runFolder(r.ID).repair(ctx)
+		setAside, errs = append(setAside, aside...), append(errs, err)
+	}
+	return setAside, errors.Join(errs...)
+}
+
+func (f *RunFolder) repair(ctx context.Context) (aside []string, err error) {
+	p := f.progress(ctx)
+	if p.held, err = f.state.claim(ctx, f.id); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.held.Release()) }()
+	found, err := f.inspect(ctx)
 	if err != nil || len(found.Damages) == 0 {
 		return nil, err
 	}
-	if found.journal && found.Header.JobID == "" {
-		return nil, fmt.Errorf("%w; the name under which its run has spent is lost, so it cannot be resumed: use --overwrite with another --name, and count what it has spent", errors.Join(found.Damages...))
+	left, err := f.remaining(ctx)
+	if err != nil {
+		return nil, err
 	}
-	aside := func(name string) error {
-		err := f.In.Rename(name, name+damagedSuffix)
-		if err == nil {
-			setAside = append(setAside, f.In.Path(name+damagedSuffix))
+	for _, name := range found.damaged {
+		copied, err := f.state.copyAside(ctx, f.folder+name)
+		aside = append(aside, copied...)
+		if err != nil {
+			return aside, err
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
+	}
+	if len(left.files) == 0 {
+		return aside, f.remove(ctx, found.damaged)
 	}
 	lists := false
-	for _, name := range found.files {
-		if name == headerName && !found.journal {
-			found.lines, err = f.Read() // it has the header, too
-			found.journal = err == nil
+	for number := range left.parts {
+		if slices.Contains(found.damaged, besideFolder+foundName(number)) {
+			delete(left.parts, number) // it is made again
 		}
-		lists = lists || strings.HasPrefix(name, listsName)
-		if strings.HasPrefix(name, foundPrefix) {
-			found.journal = true // its part is made again
-		}
-		if err = errors.Join(err, aside(name)); err != nil {
-			return setAside, err
-		}
+	}
+	for _, name := range found.damaged {
+		lists = lists || strings.HasPrefix(name, besideFolder+listsName)
 	}
 	if lists {
-		err = f.Drop(listsName, headerName) // the run keeps them again
+		err = p.Drop(listsName, headerName) // the run keeps them again
 	}
-	if found.journal && err == nil {
-		err = f.rewrite(found, aside)
+	if err == nil {
+		err = f.beginAgain(ctx, p, left, found.damaged)
 	}
-	return setAside, errors.Join(err, f.In.Sync())
+	return aside, err
 }
 
-// rewrite begins the journal anew with the parts that can be read, but for those of which what they found
-// is lost.
-func (f *Folder) rewrite(found Inspection, aside func(name string) error) error {
-	if found.lines == nil {
-		var err error
-		if found.lines, err = f.Read(); err != nil {
-			return err
-		}
-	}
-	header, parts, err := decodeLines(found.lines)
+// beginAgain begins the journal anew with what is left. Damaged files are removed after that: a repair that is
+// killed leaves the damage.
+func (f *RunFolder) beginAgain(ctx context.Context, p *Progress, left remaining, damaged []string) error {
+	last, err := p.log.Number(left.files[len(left.files)-1])
 	if err != nil {
 		return err
 	}
-	for number := range parts {
-		if found.has(foundName(number)) {
-			delete(parts, number)
-		}
-	}
-	if _, err := f.Read(); err != nil {
-		if err := aside(logName); err != nil {
+	p.log.Skip(last + 1)
+	if slices.Contains(damaged, headerFile) {
+		if err := f.remove(ctx, []string{headerFile}); err != nil {
 			return err
 		}
 	}
-	j := New(f)
-	j.run = header.Run // its verdicts stay
-	return errors.Join(j.Begin(header, parts), j.Close())
+	j := New(p)
+	j.run = left.header.Run // its verdicts stay
+	if err := j.Begin(left.header, left.parts); err != nil {
+		return err
+	}
+	var names []string
+	for _, name := range left.files {
+		names = append(names, strings.TrimPrefix(name, f.folder))
+	}
+	return f.remove(ctx, append(names, slices.DeleteFunc(slices.Clone(damaged), func(name string) bool { return name == headerFile })...))
 }
 
-// NightsFound are the lists of finished datasets in a state folder.
+func (f *RunFolder) remove(ctx context.Context, names []string) error {
+	for _, name := range names {
+		if err := f.state.files.Remove(ctx, f.folder+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyAside copies a damaged file. It returns the path of the copy; none if the file is missing.
+func (s *State) copyAside(ctx context.Context, name string) ([]string, error) {
+	o, err := s.files.Open(ctx, name)
+	if store.IsMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size))
+	if err = errors.Join(err, o.Close()); err == nil {
+		err = s.files.Put(ctx, name+damagedSuffix, data)
+	}
+	return []string{s.files.Path(name + damagedSuffix)}, err
+}
+
+// NightsFound are the lists of finished datasets in a state.
 type NightsFound struct {
 	Files   int
 	Damages []error
 	files   []string
 }
 
-// InspectNights reads all lists of finished datasets in the folder of a state.
-func InspectNights(state disk.Folder) (found NightsFound, err error) {
-	in := state.In(nightsFolder)
-	names, err := disk.Names(in)
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, nil
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, damagedSuffix) || atomicfile.IsTemp(name) {
+// InspectNights reads all lists of finished datasets.
+func (s *State) InspectNights(ctx context.Context) (found NightsFound, err error) {
+	for info, err := range s.files.List(ctx, nightsFolder+"/") {
+		if err != nil {
+			return found, err
+		}
+		if strings.HasSuffix(info.Name, damagedSuffix) || store.IsUnfinished(info.Name) {
 			continue
 		}
 		found.Files++
-		_, err := ReadNights(NightFile{in, name}, "")
+		_, err := s.nights(ctx, info.Name, "")
 		if errors.Is(err, appendlog.ErrDamaged) {
-			found.Damages, found.files = append(found.Damages, err), append(found.files, name)
+			found.Damages, found.files = append(found.Damages, err), append(found.files, info.Name)
 		} else if err != nil {
 			return found, err
 		}
 	}
-	return found, err
+	return found, nil
 }
 
-// RepairNights sets damaged lists aside, and returns their names.
-func RepairNights(state disk.Folder) (setAside []string, err error) {
-	found, err := InspectNights(state)
-	in := state.In(nightsFolder)
+// RepairNights sets damaged lists aside, and returns their paths.
+func (s *State) RepairNights(ctx context.Context) (setAside []string, err error) {
+	found, err := s.InspectNights(ctx)
 	for _, name := range found.files {
-		if err := in.Rename(name, name+damagedSuffix); err != nil {
-			return setAside, err
+		aside, failed := s.copyAside(ctx, name)
+		setAside = append(setAside, aside...)
+		if failed == nil {
+			failed = s.files.Remove(ctx, name)
 		}
-		setAside = append(setAside, in.Path(name+damagedSuffix))
-	}
-	if len(setAside) > 0 {
-		err = errors.Join(err, in.Sync())
+		err = errors.Join(err, failed)
 	}
 	return setAside, err
 }

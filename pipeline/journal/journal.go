@@ -48,7 +48,7 @@ type Storage interface {
 	// Drop removes the files whose names begin with prefix, except those whose names begin
 	// with keep.
 	Drop(prefix, keep string) error
-	// Remove removes the lines and files.
+	// Remove removes the lines and files: what is left when it is killed counts as removed.
 	Remove() error
 	// Close releases what Begin has opened.
 	Close() error
@@ -266,11 +266,5 @@ func (j *Journal) String() string { return j.storage.String() }
 // Close keeps the journal for the next run.
 func (j *Journal) Close() error { return j.storage.Close() }
 
-// Remove ends the journal: its dataset is finished. The header goes first: without a journal it is an
-// unfinished run.
-func (j *Journal) Remove() error {
-	if err := j.storage.Drop(headerName, headerName+"/"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return j.storage.Remove()
-}
+// Remove ends the journal: its dataset is finished.
+func (j *Journal) Remove() error { return j.storage.Remove() }

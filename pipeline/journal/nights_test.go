@@ -20,7 +20,7 @@ func at(minute int) time.Time { return time.Date(2026, 11, 24, 3, minute, 0, 0, 
 
 func read(t *testing.T, state, out string) *Nights {
 	t.Helper()
-	n, err := ReadNights(NewNightFile(disk.Dir(state), "job"), out)
+	n, err := InFolder(disk.Dir(state)).Nights(t.Context(), "job", out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +89,11 @@ func TestDamagedNights(t *testing.T) {
 	state := t.TempDir()
 	finish(t, state, "monday", 1)
 	n := read(t, state, "tuesday")
-	path := filepath.Join(state, filepath.FromSlash(NightsName("job")))
+	path := filepath.Join(state, "nights", hashOf("job"))
 	if err := os.WriteFile(path, []byte(`[{"out":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadNights(NewNightFile(disk.Dir(state), "job"), "tuesday"); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), path) {
+	if _, err := InFolder(disk.Dir(state)).Nights(t.Context(), "job", "tuesday"); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), path) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := n.Finished(Night{JobID: "tuesday", CompletedAt: at(2)}); err == nil {

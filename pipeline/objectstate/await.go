@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/objects"
@@ -49,35 +48,6 @@ func (s *State) await(ctx context.Context, needed func() (bool, error), read fun
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return damaged(err)
-}
-
-// getListed reads an object that may not exist; fs.ErrNotExist without it. If a list has it, it is awaited.
-func (s *State) getListed(ctx context.Context, at objects.Location) (content []byte, err error) {
-	read := func() error {
-		content, _, err = s.store.ReadFile(ctx, at)
-		return err
-	}
-	if err := read(); !errors.Is(err, fs.ErrNotExist) {
-		return content, damaged(err)
-	}
-	listed := func() (bool, error) {
-		infos, err := s.listAll(ctx, at)
-		return slices.ContainsFunc(infos, func(info objects.Info) bool { return info.Location == at }), err
-	}
-	err = s.await(ctx, listed, func() (objects.Location, error) { return at, read() })
-	if errors.Is(err, fs.ErrNotExist) { // it was not there, or is removed
-		err = fmt.Errorf("%s: %w", at, fs.ErrNotExist)
-	}
-	return content, err
-}
-
-// created is the error of who has created an object because no read and no list shows one. If there is one,
-// it was late.
-func (s *State) created(at objects.Location, err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: %w, and cannot be written for that; run the same command again later", at, objects.ErrLate)
-	}
-	return err
 }
 
 // missed marks an object that was awaited in vain, and returns the error for it: ErrLate, or

@@ -8,11 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path"
-	"strings"
 
-	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -20,8 +16,6 @@ import (
 // Inspection is what can be read of a state on S3, and what is damaged.
 type Inspection struct {
 	Answers, Calls int64 // an answer that is in several files counts in each
-	Runs           int   // that have not finished
-	Nights         int   // files
 	Damages        []error
 	// LostRows are stored answers of damaged files that are in no other object, and Lost what damaged
 	// segments of logs had.
@@ -29,16 +23,16 @@ type Inspection struct {
 	Lost     answers.Lost
 }
 
-// asFound is the state for who looks at what is there: nothing is awaited, and what is missing is damage.
-func (s *State) asFound() *State {
+// AsFound is the state for who looks at what is there: nothing is awaited, and what is missing is damage.
+func (s *State) AsFound() *State {
 	look := *s
 	look.impatient = true
 	return &look
 }
 
-// Inspect reads everything in the state, and changes nothing. The error is one that is no damage.
+// Inspect reads all answers and open calls of the state, and changes nothing. The error is one that is no damage.
 func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
-	s = s.asFound()
+	s = s.AsFound()
 	scopes, unknown, err := s.findScopes(ctx)
 	if err != nil {
 		return found, err
@@ -49,43 +43,7 @@ func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
 			return found, err
 		}
 	}
-	runs, err := s.Unfinished(ctx)
-	if err != nil {
-		return found, err
-	}
-	for _, r := range runs {
-		found.Runs++
-		if _, err := s.inspectRun(ctx, r.ID, &found); err != nil {
-			return found, err
-		}
-	}
-	_, err = s.inspectNights(ctx, &found)
-	return found, err
-}
-
-// inspectNights reads all lists of finished datasets, and returns those that are damaged.
-func (s *State) inspectNights(ctx context.Context, found *Inspection) (damagedAt []objects.Location, err error) {
-	nights, err := s.listAll(ctx, s.at.Below("nights/"))
-	for _, info := range nights {
-		found.Nights++
-		sealed, _, err := s.store.ReadFile(ctx, info.Location)
-		if err == nil {
-			_, err = appendlog.Unseal(path.Base(info.Key), sealed)
-		}
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			err = fmt.Errorf("%w: %s is missing", ErrDamaged, info.Location)
-		case err != nil:
-			err = fmt.Errorf("%s: %w", info.Location, damaged(err))
-		}
-		if errors.Is(err, ErrDamaged) {
-			damagedAt = append(damagedAt, info.Location)
-		}
-		if err := found.note(err); err != nil {
-			return nil, err
-		}
-	}
-	return damagedAt, err
+	return found, nil
 }
 
 // note keeps an error that is damage, and returns another one.
@@ -134,39 +92,4 @@ func (s *State) sumOf(ctx context.Context, at objects.Location) (sum []byte, siz
 	hash := sha256.New()
 	size, err = io.Copy(hash, io.NewSectionReader(object, 0, object.Size))
 	return hash.Sum(nil), size, errors.Join(err, object.Close())
-}
-
-// inspectRun reads what a run that has not finished keeps. It returns the objects that are damaged; some of
-// them may be missing.
-func (s *State) inspectRun(ctx context.Context, id string, found *Inspection) (damagedAt []objects.Location, err error) {
-	f := &RunFolder{state: s, at: s.at.Below("runs/" + id + "/"), id: id}
-	infos, err := s.listAll(ctx, f.at)
-	if err != nil {
-		return nil, err
-	}
-	for _, info := range infos {
-		if name := strings.TrimPrefix(info.Key, f.at.Key); strings.HasPrefix(name, "cluster/") || strings.Contains(path.Base(name), ".") {
-			continue // it is no record
-		}
-		_, err := s.get(ctx, info.Location)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // its run has ended
-		case errors.Is(err, ErrDamaged):
-			found.Damages, damagedAt = append(found.Damages, err), append(damagedAt, info.Location)
-		case err != nil:
-			return nil, err
-		}
-	}
-	if len(damagedAt) > 0 {
-		return damagedAt, nil
-	}
-	p := &Progress{folder: f, ctx: ctx}
-	if _, err = p.Read(); errors.Is(err, ErrDamaged) { // an object is missing
-		found.Damages, damagedAt = append(found.Damages, err), append(damagedAt, p.object(p.next))
-		return damagedAt, nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return nil, err
 }

@@ -236,9 +236,6 @@ func TestTakeOverByTerm(t *testing.T) {
 	}
 	first, err := worker(1).Write(t.Context(), people, t.TempDir())
 	must(t, err)
-	journal, err := worker(1).Progress(t.Context(), "s3://leads/out/", false)
-	must(t, err)
-	must(t, journal.Begin([]byte("one\n")))
 	call, err := first.Answers.Intent(t.Context(), question("a"), answers.Send{Run: "night", At: noon})
 	must(t, err)
 	if left := call.LeaveBefore.Sub(seen); left != lostAfter/2 {
@@ -250,14 +247,6 @@ func TestTakeOverByTerm(t *testing.T) {
 	if f := (&attempt{Session: second}).find(t, t.Context(), "a"); f.Open != answers.Unknown {
 		t.Errorf("found %+v", f)
 	}
-	next, err := worker(3).Progress(t.Context(), "s3://leads/out/", false)
-	must(t, err)
-	lines, err := next.Read()
-	must(t, err)
-	must(t, next.Begin(lines))
-	if err := journal.Append([]byte("late\n")); !errors.Is(err, objects.ErrLockLost) {
-		t.Errorf("the first records a part: %v, want %v", err, objects.ErrLockLost)
-	}
 	if _, err := first.Answers.Intent(t.Context(), question("b"), answers.Send{Run: "night", At: noon}); !errors.Is(err, objects.ErrLockLost) {
 		t.Errorf("the first continues: %v, want %v", err, objects.ErrLockLost)
 	}
@@ -268,7 +257,6 @@ func TestTakeOverByTerm(t *testing.T) {
 	}
 	must(t, first.Close(t.Context())) // it is not its lease
 	must(t, second.Close(t.Context()))
-	must(t, errors.Join(journal.Release(), next.Release()))
 }
 
 // A working copy that is renewed has the answers that are loaded then, those that were

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -20,7 +18,7 @@ import (
 // Repair keeps all that can be read of a state. It sets damaged objects aside, whose URIs it returns, and
 // counts what they had as spent by their runs.
 func (s *State) Repair(ctx context.Context) (setAside []string, err error) {
-	s = s.asFound()
+	s = s.AsFound()
 	scopes, unknown, err := s.findScopes(ctx)
 	errs := []error{err}
 	for _, damage := range unknown {
@@ -31,18 +29,6 @@ func (s *State) Repair(ctx context.Context) (setAside []string, err error) {
 	}
 	for _, of := range scopes {
 		keep(s.repairScope(ctx, of))
-	}
-	runs, err := s.Unfinished(ctx)
-	errs = append(errs, err)
-	for _, run := range runs {
-		keep(s.repairRun(ctx, run.ID))
-	}
-	var found Inspection
-	nights, err := s.inspectNights(ctx, &found)
-	errs = append(errs, err)
-	for _, at := range nights {
-		keep(s.setAside(ctx, at))
-		errs = append(errs, s.store.Remove(ctx, at))
 	}
 	return setAside, errors.Join(errs...)
 }
@@ -184,10 +170,11 @@ func (x *Session) publishRemains(ctx context.Context, dir string, found *remains
 
 // unfinishedNames returns the names under which unfinished runs have spent, as far as headers can be read.
 func (s *State) unfinishedNames(ctx context.Context) (names []string, err error) {
-	runs, err := s.Unfinished(ctx)
-	for _, run := range runs {
+	under := s.at.Below("runs/")
+	_, folders, err := s.store.ListFolder(ctx, under)
+	for _, run := range folders {
 		var header struct{ Run string }
-		err := s.readJSON(ctx, s.at.Below("runs/"+run.ID+"/"+headerName), &header)
+		err := s.readJSON(ctx, under.Below(run+"beside/header"), &header)
 		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -216,120 +203,4 @@ func (s *State) removeReplaced(ctx context.Context, found *remains, now *manifes
 		}
 	}
 	return nil
-}
-
-// repairRun keeps the journal of an unfinished run as far as it can be read. Parts that it loses are made
-// again.
-func (s *State) repairRun(ctx context.Context, id string) (aside []string, err error) {
-	f := &RunFolder{state: s, at: s.at.Below("runs/" + id + "/"), id: id}
-	held, err := s.claimFrom(ctx, "run "+id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, held.Release()) }()
-	var found Inspection
-	damaged, err := s.inspectRun(ctx, id, &found)
-	if err != nil || len(damaged) == 0 {
-		return nil, err
-	}
-	return f.repair(ctx, held, damaged)
-}
-
-func (f *RunFolder) repair(ctx context.Context, held lease.All, damaged []objects.Location) (aside []string, err error) {
-	s, headerAt := f.state, f.At(headerName)
-	j, err := f.remainingJournal(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if aside, err = s.setAllAside(ctx, damaged); err != nil {
-		return aside, err
-	}
-	if len(j.objects) > 0 {
-		lines := j.lines
-		for _, at := range damaged { // what parts have found, or the lists: all parts are made again
-			if strings.HasPrefix(at.Key, f.At("beside/").Key) && at != headerAt {
-				lines = j.header
-			}
-		}
-		p := &Progress{folder: f, ctx: context.WithoutCancel(ctx), lease: held, next: j.next}
-		if err := p.Begin(lines); err != nil {
-			return aside, err
-		}
-		if slices.Contains(damaged, headerAt) {
-			if err := s.store.Remove(ctx, headerAt); err != nil {
-				return aside, err
-			}
-		}
-		if err := f.Put(ctx, headerName, slices.Clone(j.header[:len(j.header)-1])); err != nil { // what has gaps and no header is no journal
-			return aside, err
-		}
-	}
-	for _, at := range slices.Concat(damaged, j.objects) {
-		if at == headerAt && len(j.objects) > 0 {
-			continue // it is whole now
-		}
-		if err := s.store.Remove(ctx, at); err != nil {
-			return aside, err
-		}
-	}
-	return aside, nil
-}
-
-const headerName = "beside/header"
-
-// remainingJournal is what can be read of a journal.
-type remainingJournal struct {
-	header, lines []byte // with their ends
-	objects       []objects.Location
-	next          int64
-}
-
-// remainingJournal reads what is whole of a journal. The header beside it counts if its own is lost.
-func (f *RunFolder) remainingJournal(ctx context.Context) (j remainingJournal, err error) {
-	infos, err := f.state.listAll(ctx, f.At("journal/"))
-	if err != nil {
-		return j, err
-	}
-	beside, err := f.Get(ctx, headerName)
-	switch {
-	case err == nil:
-		j.header = append(slices.Clone(beside), '\n')
-	case errors.Is(err, fs.ErrNotExist) && len(infos) == 0:
-		return j, nil
-	case !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist):
-		return j, err
-	}
-	var more []byte
-	another := false // the lines are those of a journal with another header
-	for _, info := range infos {
-		number, err := numberOf(info)
-		if err != nil {
-			return j, err
-		}
-		another = another && number == j.next
-		j.objects, j.next = append(j.objects, info.Location), number+1
-		content, err := f.state.get(ctx, info.Location)
-		switch {
-		case errors.Is(err, ErrDamaged):
-			another = false // it may have begun one
-		case err != nil:
-			return j, err
-		case content[0] == begins:
-			first, rest, _ := strings.Cut(string(content[1:]), "\n")
-			if beside == nil {
-				j.header = []byte(first + "\n")
-			}
-			more, another = nil, first+"\n" != string(j.header)
-			if !another {
-				more = []byte(rest)
-			}
-		case !another:
-			more = append(more, content[1:]...)
-		}
-	}
-	if j.header == nil {
-		return j, fmt.Errorf("%w: %s: the name under which its run has spent is lost, so it cannot be resumed: use --overwrite with another --name, and count what it has spent", appendlog.ErrDamaged, f)
-	}
-	j.lines = append(slices.Clone(j.header), more...)
-	return j, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -40,10 +39,6 @@ func leaveKilled(t *testing.T, s *State) {
 		x.halfMade = part.to == asked
 		must(t, x.Close(t.Context()))
 	}
-	p, err := s.Progress(t.Context(), "s3://leads/out/", false)
-	must(t, errors.Join(err, p.Put("header", []byte("{}")), p.Begin([]byte("{}\n")), p.Append([]byte("[1]\n")), p.Append([]byte("[2]\n")), p.Release()))
-	sealed, err := appendlog.Seal("job", []byte("[]"))
-	must(t, errors.Join(err, s.Nights(t.Context(), "nights/job").Update(func([]byte) ([]byte, error) { return sealed, nil })))
 }
 
 // TestRepair: of each kind of damage to each object, all that can be read is kept, the damaged object stays
@@ -71,10 +66,6 @@ func TestRepair(t *testing.T) {
 		{"an intent", "answers/*/log/*.seg", 3, 1, ""},
 		{"an answer", "answers/*/log/*.seg", 4, 1, ""},
 		{"the last segment", "answers/*/log/*.seg", -1, 1, "missing"},
-		{"the begin of a journal", "runs/*/journal/*", 0, 0, "missing"},
-		{"a part of a journal", "runs/*/journal/*", 1, 0, ""},
-		{"a header", "runs/*/beside/header", 0, 0, "missing"},
-		{"the nights", "nights/*", 0, 0, "missing"},
 	} {
 		for kind, damage := range kinds {
 			if kind == object.unseen || testing.Short() && object.name != "an answer" && kind != "another bit" && kind != "missing" {
@@ -227,31 +218,13 @@ func TestRepairWithoutManifest(t *testing.T) {
 	}
 }
 
-// TestRepairedJournal: of a journal, what a damaged object had is lost alone.
-func TestRepairedJournal(t *testing.T) {
-	b := newBench(t)
-	for lost, want := range []string{"{}\n[1]\n[2]\n", "{}\n[2]\n", "{}\n[1]\n"} {
-		s := b.state(t, fmt.Sprint("journal-", lost))
-		leaveKilled(t, s)
-		must(t, os.Truncate(pick(t, filepath.Join(b.server.Dir, bucket, s.at.Key, "runs/*/journal/*"), lost), 20))
-		_, err := s.Repair(t.Context())
-		must(t, err)
-		p, err := s.Progress(t.Context(), "s3://leads/out/", true)
-		must(t, err)
-		if lines, err := p.Read(); err != nil || string(lines) != want {
-			t.Errorf("without object %d: %q, %v; want %q", lost, lines, err, want)
-		}
-	}
-}
-
 // TestRepairedFirstCalls: a run whose first calls are lost is known by its header alone, and has spent them.
 func TestRepairedFirstCalls(t *testing.T) {
 	b := newBench(t)
 	s := b.state(t, "first")
 	_, err := s.Take(t.Context(), people, inOrder(answerTo(people, "a", "{}", noon)), nil)
 	must(t, err)
-	p, err := s.Progress(t.Context(), "s3://leads/out/", false)
-	must(t, errors.Join(err, p.Put("header", []byte(`{"run":"fresh"}`)), p.Begin([]byte("{}\n")), p.Release()))
+	must(t, s.put(t.Context(), s.at.Below("runs/1/beside/header"), []byte(`{"run":"fresh"}`)))
 	x, err := s.Write(t.Context(), people, filepath.Join(t.TempDir(), "copy"))
 	must(t, err)
 	_, err = x.Answers.Intent(t.Context(), question("b"), answers.Send{Run: "fresh", At: noon})

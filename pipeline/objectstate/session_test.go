@@ -21,7 +21,6 @@ import (
 	"github.com/leadetl/leadetl/internal/rapidtest"
 	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/journal/journaltest"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -388,65 +387,6 @@ func unknownOf(t *testing.T, x *Session, run string) (n int) {
 		}
 	}
 	return n
-}
-
-// The journal of a dataset is there for the next process, and not for the one
-// before.
-func TestProgress(t *testing.T) {
-	b := newBench(t)
-	open := func() *Progress {
-		p, err := b.state(t, "state").Progress(t.Context(), "s3://leads/out/", true)
-		must(t, err)
-		return p
-	}
-	first := open()
-	if _, err := first.Read(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a journal: %v", err)
-	}
-	must(t, first.Begin([]byte("job\n")))
-	must(t, first.Append([]byte("part 1\n")))
-	must(t, first.Put("found-00001", []byte("found")))
-	second := open()
-	lines, err := second.Read()
-	if string(lines) != "job\npart 1\n" {
-		t.Errorf("read %q, %v", lines, err)
-	}
-	must(t, first.Append([]byte("part 2\n"))) // it is not dead
-	must(t, second.Begin([]byte("job again\n")))
-	if err := first.Append([]byte("part 3\n")); !errors.Is(err, objects.ErrLockLost) {
-		t.Errorf("after the other has begun: %v, want %v", err, objects.ErrLockLost)
-	}
-	must(t, second.Append([]byte("part 4\n")))
-	if lines, err := open().Read(); err != nil || string(lines) != "job again\npart 4\n" {
-		t.Errorf("read %q, %v", lines, err)
-	}
-	if found, err := second.Get("found-00001"); err != nil || string(found) != "found" {
-		t.Errorf("found %q, %v", found, err)
-	}
-	must(t, second.Put("found-00002", []byte("more")))
-	must(t, second.Drop("found-", "found-00002"))
-	if _, err := second.Get("found-00001"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what was dropped: %v", err)
-	}
-	if found, err := second.Get("found-00002"); err != nil || string(found) != "more" {
-		t.Errorf("what was kept: %q, %v", found, err)
-	}
-	journaltest.Lists(t, second)
-	unfinished, err := b.state(t, "state").Unfinished(t.Context())
-	if err != nil || len(unfinished) != 1 || unfinished[0].Objects != 6 || time.Since(unfinished[0].Changed) > time.Minute {
-		t.Errorf("unfinished: %+v, %v", unfinished, err)
-	}
-	if err := b.state(t, "state").Discard(t.Context(), unfinished[0].ID); !errors.Is(err, filelock.ErrLocked) {
-		t.Errorf("discarded while it may be at work: %v", err)
-	}
-	if err := b.state(t, "state").Discard(t.Context(), "none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("discarded what is not there: %v", err)
-	}
-	must(t, second.Remove())
-	left, err := filepath.Glob(filepath.Join(b.server.Dir, bucket, "state/runs/*/*/*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
-	}
 }
 
 // A fence in the place of a segment that is in files, the last one or an earlier one, has no effect: it

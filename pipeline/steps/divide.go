@@ -93,7 +93,7 @@ func (r *Run) Divide(ctx context.Context) (Division, error) {
 	}
 	surveys := make([]sources.Survey, len(read))
 	for i, data := range read {
-		if err := decode(r.folder.At(names[i]), data, &surveys[i]); err != nil {
+		if err := decode(r.folder.Path(names[i]), data, &surveys[i]); err != nil {
 			return d, err
 		}
 	}

@@ -3,14 +3,13 @@ package steps
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/leadetl/leadetl/pipeline/report"
 )
 
@@ -57,10 +56,7 @@ func (r *Run) Worked(ctx context.Context, step string, took time.Duration) error
 	}
 	t.content.Steps[step]++
 	t.content.Busy += took
-	if _, err := r.folder.Store().Stat(ctx, r.folder.At(jobName)); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	if begun, err := r.folder.Has(ctx, jobName); !begun || err != nil {
 		return err
 	}
 	return r.putJSON(ctx, t.name, t.content)
@@ -78,7 +74,7 @@ func (r *Run) machines(ctx context.Context) (all []report.Machine, err error) {
 	}
 	files := make([]tallyFile, len(read))
 	for i, data := range read {
-		if err := decode(r.folder.At(names[i]), data, &files[i]); err != nil {
+		if err := decode(r.folder.Path(names[i]), data, &files[i]); err != nil {
 			return nil, err
 		}
 	}

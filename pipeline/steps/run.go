@@ -42,7 +42,7 @@ const DefaultWindowBytes = 128 << 20
 type Run struct {
 	run    *job.Run
 	state  *objectstate.State
-	folder *objectstate.RunFolder
+	folder *journal.RunFolder
 	begun  *begin.Decision
 	job    jobFile
 	tally  tally // of this process
@@ -121,13 +121,19 @@ func open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, er
 		return nil, &job.Error{Err: errors.New("a sample is spread over the whole input, which is read in one piece; leave out --sample, or use leadetl run")}
 	}
 	own := *run
-	r := &Run{run: &own, state: state, folder: state.RunFolder(run.Output.Dir())}
+	runs := journal.OnS3(state)
+	folder, err := runs.RunFolder(run.Output.Dir())
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{run: &own, state: state, folder: folder}
 	own.Journal = func(out string) (journal.Storage, error) {
-		of := &Run{folder: state.RunFolder(out)}
-		if of.folder.ID() == r.folder.ID() {
+		other, err := runs.RunFolder(out)
+		of := &Run{folder: other}
+		if other.ID() == r.folder.ID() {
 			of = r
 		}
-		return &storage{ctx: context.WithoutCancel(ctx), run: of}, nil
+		return &storage{ctx: context.WithoutCancel(ctx), run: of}, err
 	}
 	data, err := r.folder.Get(ctx, jobName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +142,7 @@ func open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, er
 	if err != nil {
 		return nil, err
 	}
-	if err := decode(r.folder.At(jobName), data, &r.job); err != nil {
+	if err := decode(r.folder.Path(jobName), data, &r.job); err != nil {
 		return nil, err
 	}
 	r.begun, err = begin.Join(ctx, r.run, &r.job.Header)
@@ -163,7 +169,7 @@ func (r *Run) Finished() bool { return r.begun.IsFinished() }
 func (r *Run) Header() journal.Header { return r.job.Header }
 
 // Folder has the objects of the run.
-func (r *Run) Folder() *objectstate.RunFolder { return r.folder }
+func (r *Run) Folder() *journal.RunFolder { return r.folder }
 
 // Name returns the name of an object of this run in Folder. Objects of an earlier
 // run for the same dataset have other names, so a process of that one does no
@@ -185,10 +191,10 @@ func (r *Run) getJSON(ctx context.Context, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	return decode(r.folder.At(r.Name(name)), data, into)
+	return decode(r.folder.Path(r.Name(name)), data, into)
 }
 
-func decode(at objects.Location, data []byte, into any) error {
+func decode(at string, data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
@@ -204,6 +210,7 @@ func partName(number int) string { return fmt.Sprintf("parts/%05d", number) }
 
 // Holder is the holder of the lock of the dataset at out, which the processes of a
 // run share.
-func Holder(state *objectstate.State, out string) objects.Holder {
-	return objects.Holder{Name: state.RunFolder(out).String() + "steps"}
+func Holder(state *objectstate.State, out string) (objects.Holder, error) {
+	folder, err := journal.OnS3(state).RunFolder(out)
+	return objects.Holder{Name: folder.String() + "steps"}, err
 }

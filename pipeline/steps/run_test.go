@@ -55,7 +55,11 @@ func (m *machines) state() *objectstate.State {
 func (m *machines) run(change func(*job.Run)) *job.Run {
 	m.t.Helper()
 	const out = "s3://leads/out/"
-	run := openRun(m.t, m.uris, out, 10, sinks.Options{Objects: m.store, State: disk.Dir(m.t.TempDir()), Holder: Holder(m.state(), out), Share: true})
+	holder, err := Holder(m.state(), out)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	run := openRun(m.t, m.uris, out, 10, sinks.Options{Objects: m.store, State: disk.Dir(m.t.TempDir()), Holder: holder, Share: true})
 	if change != nil {
 		change(run)
 	}

@@ -32,7 +32,7 @@ func (s *storage) Read() ([]byte, error) {
 		return nil, err
 	}
 	var read jobFile
-	if err := decode(s.run.folder.At(jobName), header, &read); err != nil {
+	if err := decode(s.run.folder.Path(jobName), header, &read); err != nil {
 		return nil, err
 	}
 	if s.parts == 0 || read.Run != s.run.job.Run {

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/sinks"
@@ -132,7 +130,11 @@ func (r *recorder) unexpected(err error) {
 // process makes the parts of a dataset that are not recorded. Without remove, it goes on with the
 // dataset that is begun, or begins one of another job.
 func (r *recorder) process(ctx context.Context, remove bool) (err error) {
-	j := journal.New(&journal.Folder{In: r.disk})
+	own, err := journal.InFolder(r.disk).Progress(ctx, "/out", false)
+	if err != nil {
+		return err
+	}
+	j := journal.New(own)
 	now, judged, err := r.resume(j)
 	if err = errors.Join(err, r.checkNights()); err != nil {
 		return err
@@ -330,41 +332,9 @@ func (r *recorder) part(j *journal.Journal, now *run, number int) error {
 	return now.parts[number].store(&r.mu, name, func() error { return j.Record(number, sinks.Part{File: sinks.File{Name: name}}) })
 }
 
-// nights are where the finished datasets of a machine are listed.
-type nights struct{ in disk.Folder }
-
-var _ journal.NightStorage = nights{}
-
-// String is that of journal.NightStorage.
-func (n nights) String() string { return n.in.Path("nights.json") }
-
-// Get is that of journal.NightStorage.
-func (n nights) Get() ([]byte, error) {
-	data, err := n.in.ReadFile("nights.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return data, err
-}
-
-// Update is that of journal.NightStorage.
-func (n nights) Update(change func(data []byte) ([]byte, error)) error {
-	data, err := n.Get()
-	if err == nil {
-		data, err = change(data)
-	}
-	if err == nil && data != nil {
-		_, err = n.in.Make(0o700)
-	}
-	if err != nil || data == nil {
-		return err
-	}
-	return atomicfile.WriteIn(n.in, "nights.json", data)
-}
-
 // finish lists a run as the last night.
 func (r *recorder) finish(now *run) error {
-	n, err := journal.ReadNights(nights{r.listed}, now.header.Run)
+	n, err := journal.InFolder(r.listed).Nights(context.Background(), "nightly", now.header.Run)
 	if err != nil {
 		return err
 	}
@@ -374,7 +344,7 @@ func (r *recorder) finish(now *run) error {
 
 // checkNights checks which night was the last.
 func (r *recorder) checkNights() error {
-	n, err := journal.ReadNights(nights{r.listed}, "the next one")
+	n, err := journal.InFolder(r.listed).Nights(context.Background(), "nightly", "the next one")
 	if err != nil {
 		return err
 	}

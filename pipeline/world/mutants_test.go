@@ -13,7 +13,7 @@ var mutated = worldtest.Mutated{
 		{"pipeline/answers/forget.go", "package", "maxDeletes = 256 becomes maxDeletes = 257", "It says how many deletions are one group."},
 		{"pipeline/answers/log.go", "Store.rotate", "make(chan error, 1) becomes make(chan error, 2)", "One result is sent before it is received."},
 		{"pipeline/answers/reader.go", "reader.find", "n%256 == 0 becomes n%256 == 1", "It looks as often whether the context has ended."},
-		{"pipeline/journal/nights.go", "NightFile.Update", "time.Sleep(10 * time.Millisecond) is left out", "It only spares the processor."},
+		{"pipeline/journal/state.go", "State.lockNights", "time.Sleep(10 * time.Millisecond) is left out", "It only spares the processor."},
 		{"pipeline/journal/pieces.go", "package", "8 << 20 becomes 8 << 21", "Pieces of any size are read."},
 		{"pipeline/pace/adapt.go", "meter.advance", "slot-m.slot >= int64(len(m.counts)) becomes slot-m.slot > int64(len(m.counts))", "The loop behind it clears all counts, too."},
 		{"pipeline/pace/bucket.go", "bucket.wait", "return 0 is left out", "A bucket without a limit has any number of tokens after a pause, and calls wait for the pause anyway."},

@@ -421,7 +421,11 @@ func (o *several) options(judged map[string]bool) order.Options {
 // resume begins the journal with what is recorded in it: what was acknowledged has to be. While a
 // verdict is missing no batch counts.
 func (o *several) resume() error {
-	o.journal = journal.New(&journal.Folder{In: o.recorded})
+	own, err := journal.InFolder(o.recorded).Progress(context.Background(), "/out", false)
+	if err != nil {
+		return err
+	}
+	o.journal = journal.New(own)
 	_, parts, err := o.journal.Read()
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline/objectstate"
+	"github.com/leadetl/leadetl/pipeline/journal"
 )
 
 func newAnswersRunsCommand(std cli.Streams) *cobra.Command {
@@ -48,8 +48,9 @@ func (s *stored) runs(ctx context.Context, std cli.Streams, remove []string) err
 	if err != nil {
 		return err
 	}
+	unfinished := journal.OnS3(state)
 	for _, id := range remove {
-		switch err := state.Discard(ctx, id); {
+		switch err := unfinished.Discard(ctx, id); {
 		case errors.Is(err, fs.ErrNotExist):
 			return cli.UsageError(fmt.Errorf("--remove %s: there is no such run; the list has their names", id))
 		case err != nil:
@@ -60,10 +61,10 @@ func (s *stored) runs(ctx context.Context, std cli.Streams, remove []string) err
 		_, err := fmt.Fprintf(std.Out, "%s removed\n", figures.Plural(len(remove), "run"))
 		return err
 	}
-	return listRuns(ctx, std, state)
+	return listRuns(ctx, std, unfinished)
 }
 
-func listRuns(ctx context.Context, std cli.Streams, state *objectstate.State) error {
+func listRuns(ctx context.Context, std cli.Streams, state *journal.State) error {
 	all, err := state.Unfinished(ctx)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func listRuns(ctx context.Context, std cli.Streams, state *objectstate.State) er
 	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "run\tlast change\tobjects\tsize")
 	for _, r := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Changed.UTC().Format(time.RFC3339), figures.Grouped(r.Objects), figures.Size(r.Bytes))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Changed.UTC().Format(time.RFC3339), figures.Grouped(r.Files), figures.Size(r.Bytes))
 	}
 	return w.Flush()
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
-	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/sinks"
 )
 
@@ -52,11 +51,7 @@ func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.Sta
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	var storage journal.NightStorage = journal.NewNightFile(disk.Dir(state.Folder), name)
-	if state.Objects != nil {
-		storage = state.Objects.Nights(ctx, journal.NightsName(name))
-	}
-	if run.Nights, err = journal.ReadNights(storage, out); err != nil {
+	if run.Nights, err = state.Runs().Nights(ctx, name, out); err != nil {
 		return wire.UnlessUnavailable(err)
 	}
 	if f.changes.from == "" {

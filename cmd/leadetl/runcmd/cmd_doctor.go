@@ -529,22 +529,9 @@ func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err err
 	default:
 		d.damages("answers", figures.Plural(found.Answers, "stored answer")+", "+figures.Plural(found.Calls, "open call"), found.Damages)
 	}
-	runs, err := foldersOf(d.flags.state, "runs")
-	if err != nil {
+	if err := d.examineRuns(ctx, journal.InFolder(disk.Dir(d.flags.state))); err != nil {
 		return lost, err
 	}
-	for _, folder := range runs {
-		run, err := (&journal.Folder{In: disk.Dir(folder)}).Inspect()
-		if err != nil {
-			return lost, err
-		}
-		d.damages("unfinished run", fmt.Sprintf("%s: %s", filepath.Base(folder), figures.Plural(run.Parts, "recorded part")), run.Damages)
-	}
-	nights, err := journal.InspectNights(disk.Dir(d.flags.state))
-	if err != nil {
-		return lost, err
-	}
-	d.damages("finished datasets", figures.Plural(nights.Files, "list"), nights.Damages)
 	damages, err := bucket.InspectWork(disk.Dir(d.flags.state))
 	d.damages("uploads", "their records are whole", damages)
 	return found.Lost, err
@@ -552,22 +539,36 @@ func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err err
 
 // repairFolder sets damaged files of a state in a folder aside.
 func (d *checkup) repairFolder(ctx context.Context) error {
-	aside, err := []string(nil), error(nil)
+	aside, failed := []string(nil), error(nil)
 	if answers.Exist(filepath.Join(d.flags.state, wire.AnswersFolder)) {
-		aside, err = answers.Repair(ctx, filepath.Join(d.flags.state, wire.AnswersFolder), answers.Options{})
+		aside, failed = answers.Repair(ctx, filepath.Join(d.flags.state, wire.AnswersFolder), answers.Options{})
 	}
-	runs, other := foldersOf(d.flags.state, "runs")
-	errs := []error{err, other}
-	for _, folder := range runs {
-		more, err := (&journal.Folder{In: disk.Dir(folder)}).Repair()
-		aside, errs = append(aside, more...), append(errs, err)
-	}
-	nights, err := journal.RepairNights(disk.Dir(d.flags.state))
-	aside, errs = append(aside, nights...), append(errs, err)
+	runs, other := repairRuns(ctx, journal.InFolder(disk.Dir(d.flags.state)))
+	aside = append(aside, runs...)
 	uploads, err := bucket.RepairWork(disk.Dir(d.flags.state))
-	aside, errs = append(aside, uploads...), append(errs, err)
-	d.setAside(aside, errs...)
+	d.setAside(append(aside, uploads...), failed, other, err)
 	return nil
+}
+
+// examineRuns checks the unfinished runs and finished datasets of a state.
+func (d *checkup) examineRuns(ctx context.Context, state *journal.State) error {
+	runs, err := state.Inspect(ctx)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		d.damages("unfinished run", fmt.Sprintf("%s: %s", run.ID, figures.Plural(run.Parts, "recorded part")), run.Damages)
+	}
+	nights, err := state.InspectNights(ctx)
+	d.damages("finished datasets", figures.Plural(nights.Files, "list"), nights.Damages)
+	return err
+}
+
+// repairRuns sets damaged files of unfinished runs and finished datasets aside.
+func repairRuns(ctx context.Context, state *journal.State) (setAside []string, err error) {
+	setAside, err = state.Repair(ctx)
+	nights, failed := state.RepairNights(ctx)
+	return append(setAside, nights...), errors.Join(err, failed)
 }
 
 // setAside says what a repair has set aside, and what it could not repair.
@@ -580,20 +581,6 @@ func (d *checkup) setAside(aside []string, errs ...error) {
 			d.failed("repair", err)
 		}
 	}
-}
-
-// foldersOf lists the folders in a folder of a state.
-func foldersOf(state, name string) (folders []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(state, name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			folders = append(folders, filepath.Join(state, name, e.Name()))
-		}
-	}
-	return folders, err
 }
 
 // examineObjects checks a state on S3.
@@ -615,9 +602,10 @@ func (d *checkup) examineObjects(ctx context.Context, repair bool) error {
 	}
 	examine := func() (objectstate.Inspection, error) {
 		found, err := state.Inspect(ctx)
-		d.damages("state on S3", strings.Join([]string{
-			figures.Plural(found.Answers, "stored answer"), figures.Plural(found.Calls, "open call"), figures.Plural(found.Runs, "unfinished run"), figures.Plural(found.Nights, "list") + " of finished datasets",
-		}, ", "), found.Damages)
+		d.damages("answers", figures.Plural(found.Answers, "stored answer")+", "+figures.Plural(found.Calls, "open call"), found.Damages)
+		if err == nil {
+			err = d.examineRuns(ctx, journal.OnS3(state.AsFound()))
+		}
 		return found, err
 	}
 	found, err := examine()
@@ -630,7 +618,8 @@ func (d *checkup) examineObjects(ctx context.Context, repair bool) error {
 	d.advise(found.Lost, repair)
 	return d.repaired(repair, func() error {
 		aside, err := state.Repair(ctx)
-		d.setAside(aside, err)
+		runs, other := repairRuns(ctx, journal.OnS3(state.AsFound()))
+		d.setAside(append(aside, runs...), err, other)
 		return nil
 	}, func() error { _, err := examine(); return err })
 }

@@ -39,11 +39,11 @@ func killedState(t *testing.T) (state string) {
 			must(t, s.Put(t.Context(), q, answers.Answer{Run: "run", Outcome: answers.Matched, Credits: new(int64(2)), Received: time.Now()}))
 		}
 	}
-	folder, err := journal.NewFolder(disk.Dir(alive), "out")
+	own, err := journal.InFolder(disk.Dir(alive)).Progress(t.Context(), "out", false)
 	must(t, err)
-	j := journal.New(folder)
+	j := journal.New(own)
 	must(t, j.Begin(journal.Header{JobID: "job", Run: "run"}, nil), j.Record(1, sinks.Part{}), j.Record(2, sinks.Part{}), j.Close())
-	nights, err := journal.ReadNights(journal.NewNightFile(disk.Dir(alive), "job"), "monday")
+	nights, err := journal.InFolder(disk.Dir(alive)).Nights(t.Context(), "job", "monday")
 	must(t, err, nights.Finished(journal.Night{JobID: "job"}))
 	sealed, err := appendlog.Seal("upload-1", []byte("part-00000.parquet\n"))
 	must(t, err, os.MkdirAll(filepath.Join(alive, "s3", "dataset"), 0o700), os.WriteFile(filepath.Join(alive, "s3", "dataset", "upload-1"), sealed, 0o600))
@@ -90,8 +90,8 @@ func TestDoctorOfState(t *testing.T) {
 		{"an intent", "answers/*.log", 1024, "is damaged at byte 1024: record 3 is damaged", true},
 		{"an answer", "answers/*.log", 1536, "Lost: 1 stored answer, which cost 2 credits, and 0 calls", true},
 		{"the log", "answers/*.log", -1, "it is missing", false},
-		{"the journal", "runs/*/journal.log", 512, "journal.log is damaged at byte 512", true},
-		{"the header", "runs/*/header", 0, "header: damaged", true},
+		{"the journal", "runs/*/journal/0000000001", 0, "journal/0000000001: damaged", true},
+		{"the header", "runs/*/beside/header", 0, "header: damaged", true},
 		{"an upload", "s3/*/upload-1", 0, "upload-1: damaged", true},
 		{"the nights", "nights/*", 0, "the list of finished datasets in the state", true},
 	} {

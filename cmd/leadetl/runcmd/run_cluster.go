@@ -22,6 +22,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cluster"
 	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -207,7 +208,11 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	if err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("--out: %w", err))
 	}
-	job := cluster.Job{ID: state.RunFolder(out.String()).ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
+	own, err := journal.OnS3(state).RunFolder(out.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	job := cluster.Job{ID: own.ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
 	if f.remote.isRemote() {
 		job.Service = ServiceOf(f.storedNames()...)
 	}

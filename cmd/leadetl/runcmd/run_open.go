@@ -109,15 +109,19 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 			return nil, nil, err
 		}
 		if f.shared.alone {
-			lease, err := state.Objects.RunFolder(f.out).Claim(ctx)
+			folder, err := state.Runs().RunFolder(f.out)
+			if err != nil {
+				return nil, nil, err
+			}
+			held, err := folder.Claim(ctx)
 			if err != nil {
 				return nil, nil, wire.UnlessUnavailable(err)
 			}
-			opened.Add(lease.Release)
+			opened.Add(held.Release)
 		}
 	case state.Objects != nil:
 		var release func() error
-		if holder.Name, release, err = f.openProgress(ctx, state.Objects, run); err != nil {
+		if holder.Name, release, err = f.openProgress(ctx, state.Runs(), run); err != nil {
 			return nil, nil, wire.UnlessUnavailable(err)
 		}
 		holder.LostAfter = f.turn.LostAfter
@@ -187,7 +191,7 @@ func (f *runFlags) openSuppression(ctx context.Context, run *job.Run, store *obj
 
 // openProgress opens the progress of the dataset in a state on S3. It returns
 // the name of the journal. release lets other processes use it.
-func (f *runFlags) openProgress(ctx context.Context, state *objectstate.State, run *job.Run) (holder string, release func() error, err error) {
+func (f *runFlags) openProgress(ctx context.Context, state *journal.State, run *job.Run) (holder string, release func() error, err error) {
 	name, err := datasetName(f.out)
 	if err != nil {
 		return "", nil, err
@@ -214,7 +218,7 @@ func (f *runFlags) openSharing(state *objectstate.State) (holder objects.Holder,
 		return holder, cli.UsageError(errors.Join(errors.New("a run of many processes needs --out and --state on S3"), err))
 	}
 	f.objects = state
-	return steps.Holder(state, out.String()), nil
+	return steps.Holder(state, out.String())
 }
 
 // datasetName returns a unique name of a dataset, regardless of how its address

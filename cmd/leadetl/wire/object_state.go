@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 )
 
@@ -36,6 +38,14 @@ func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams
 type State struct {
 	Folder  string
 	Objects *objectstate.State // nil: the state is Folder
+}
+
+// Runs are the unfinished runs and finished datasets of the state.
+func (s State) Runs() *journal.State {
+	if s.Objects != nil {
+		return journal.OnS3(s.Objects)
+	}
+	return journal.InFolder(disk.Dir(s.Folder))
 }
 
 // OpenState opens the state in a folder or on S3, unless it is in another format. It checks

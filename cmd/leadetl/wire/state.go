@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/disk"
@@ -70,11 +69,7 @@ func CheckRunState(dir string) error {
 	if err := CheckState(dir); err != nil {
 		return err
 	}
-	err := journal.StateMark(disk.Dir(dir)).Check()
-	if errors.Is(err, syscall.ENOTDIR) {
-		return nil // the code that opens it reports the error
-	}
-	return err
+	return journal.InFolder(disk.Dir(dir)).CheckFormat()
 }
 
 // PepperName is the default name of the pepper's file.

@@ -171,16 +171,23 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 	options := p.places()
 	options.Share = shared && !alone
 	if shared {
-		options.Holder = steps.Holder(p.state, p.night.out)
-	} else if options.Holder.Name, err = p.openProgress(ctx, run); err != nil {
+		options.Holder, err = steps.Holder(p.state, p.night.out)
+	} else {
+		options.Holder.Name, err = p.openProgress(ctx, run)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if alone {
-		lease, err := p.state.RunFolder(p.night.out).Claim(ctx)
+		folder, err := p.runs().RunFolder(p.night.out)
 		if err != nil {
 			return nil, err
 		}
-		p.opened = append(p.opened, lease.Release)
+		held, err := folder.Claim(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.opened = append(p.opened, held.Release)
 	}
 	if run.Output, err = sinks.Open(ctx, p.night.out, options); err != nil {
 		return nil, err
@@ -197,13 +204,21 @@ func (p *process) places() sinks.Options {
 	return sinks.Options{Objects: p.store, State: p.home, Disk: p.disk.At}
 }
 
+// runs has the unfinished runs and the nights of the state.
+func (p *process) runs() *journal.State {
+	if p.state != nil {
+		return journal.OnS3(p.state)
+	}
+	return journal.InFolder(p.home)
+}
+
 // openProgress opens the journal of the run, and names who holds its dataset.
 func (p *process) openProgress(ctx context.Context, run *job.Run) (holder string, err error) {
 	if p.state == nil {
-		run.Journal = func(out string) (journal.Storage, error) { return journal.NewFolder(p.home, out) }
+		run.Journal = func(out string) (journal.Storage, error) { return p.runs().Progress(ctx, out, false) }
 		return "", nil
 	}
-	own, err := p.state.Progress(ctx, p.night.out, false)
+	own, err := p.runs().Progress(ctx, p.night.out, false)
 	if err != nil {
 		return "", err
 	}
@@ -212,18 +227,14 @@ func (p *process) openProgress(ctx context.Context, run *job.Run) (holder string
 		if out == p.night.out {
 			return own, nil
 		}
-		return p.state.Progress(ctx, out, true)
+		return p.runs().Progress(ctx, out, true)
 	}
 	return own.String(), nil
 }
 
 // openNights opens the list of finished datasets, and the one to compare with.
 func (p *process) openNights(ctx context.Context, run *job.Run) (err error) {
-	var storage journal.NightStorage = journal.NewNightFile(p.home, "nightly")
-	if p.state != nil {
-		storage = p.state.Nights(ctx, journal.NightsName("nightly"))
-	}
-	if run.Nights, err = journal.ReadNights(storage, p.night.out); err != nil || !p.plan.changes {
+	if run.Nights, err = p.runs().Nights(ctx, "nightly", p.night.out); err != nil || !p.plan.changes {
 		return err
 	}
 	run.Changes = &job.Changes{Settings: changes.Settings{By: "id"}}

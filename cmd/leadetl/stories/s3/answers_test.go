@@ -283,7 +283,7 @@ func TestRunsOnS3(t *testing.T) {
 	if got := s3Program(t, j, 0, "answers", "runs", "--state", state); got != "all runs have finished\n" {
 		t.Errorf("without runs: %q", got)
 	}
-	j.Put("state/format.json", `{"format":2}`)
+	j.Put("state/format.json", `{"format":3}`)
 	j.Put("state/runs/old/job.json", "{}")
 	j.Put("state/runs/old/rows/p0.arrow", strings.Repeat("x", 2000))
 	j.Put("state/runs/new/job.json", "{}")

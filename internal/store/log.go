@@ -21,6 +21,7 @@ type Log struct {
 	files  Store
 	folder string
 	next   appendlog.Position // of the next group
+	terms  []string           // the files that begin one, as far as they were read or written
 }
 
 // A content of a file begins a term, or goes on with it.
@@ -89,6 +90,7 @@ func (l *Log) Read(ctx context.Context, removed func() (bool, error)) (groups []
 			return nil, fmt.Errorf("%s: %w: it is empty", l.files.Path(names[i]), appendlog.ErrDamaged)
 		case content[0] == begins:
 			groups, begun = nil, true
+			l.terms = append(l.terms, names[i])
 		case i > 0 && ats[i] != nexts[i-1]:
 			return nil, fmt.Errorf("%s: %w: it does not follow the one before it", l.files.Path(names[i]), appendlog.ErrDamaged)
 		}
@@ -99,6 +101,32 @@ func (l *Log) Read(ctx context.Context, removed func() (bool, error)) (groups []
 		return nil, missing(l.files, l.folder)
 	}
 	return groups, nil
+}
+
+// Remove ends the log. First go the files that begin a term: what is left of the others, or what a power cut
+// brings back of them, is no log.
+func (l *Log) Remove(ctx context.Context) error {
+	if len(l.terms) > 0 {
+		if err := l.files.Remove(ctx, l.terms...); err != nil {
+			return err
+		}
+	}
+	names, err := l.Files(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return l.files.Remove(ctx, names...)
+}
+
+// RemoveRest removes what is left of a log that was removed before, the oldest files first.
+func (l *Log) RemoveRest(ctx context.Context) error {
+	names, err := l.Files(ctx)
+	for _, name := range names {
+		if err == nil {
+			err = l.files.Remove(ctx, name)
+		}
+	}
+	return err
 }
 
 // Group reads one group, and says whether it begins a term.
@@ -130,7 +158,7 @@ func (l *Log) readAll(ctx context.Context, names []string, read func(ctx context
 // span finds the number of the first file, and the one behind the last. A list may lack any of
 // them: listed is how many it has.
 func (l *Log) span(ctx context.Context) (first, listed int64, err error) {
-	l.next = appendlog.Position{}
+	l.next, l.terms = appendlog.Position{}, nil
 	names, err := l.Files(ctx)
 	if err == nil && len(names) > 0 {
 		first, err = l.Number(names[0])
@@ -155,6 +183,7 @@ func (l *Log) Begin(ctx context.Context, group []byte, renew func() error) error
 	const tries = 5
 	for range tries {
 		seen := l.next.Number > 0
+		l.terms = append(l.terms, l.FileOf(l.next.Number))
 		err := l.create(ctx, begins, group)
 		switch {
 		case !errors.Is(err, ErrFenced):

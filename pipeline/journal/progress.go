@@ -69,7 +69,7 @@ func (p *Progress) isRemoved() (bool, error) {
 	if p.held == nil {
 		return true, nil
 	}
-	return true, p.folder.Remove(p.ctx, "journal/", "")
+	return true, p.log.RemoveRest(p.ctx)
 }
 
 // Begin is Storage's.
@@ -109,6 +109,9 @@ func (p *Progress) Drop(prefix, keep string) error {
 // absence tells what is left of a journal from a damaged one.
 func (p *Progress) Remove() error {
 	if err := p.folder.state.files.Remove(p.ctx, p.folder.folder+headerFile); err != nil {
+		return err
+	}
+	if err := p.log.Remove(p.ctx); err != nil {
 		return err
 	}
 	return p.folder.Remove(p.ctx, "", "")

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow"
-	"github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/leadetl/leadetl/sinks/parquet"
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -135,7 +135,8 @@ func (p *PartFiles) Finish() error {
 // count before the part is recorded. It returns members of a Part.
 func (p *PartFiles) Commit() (sum File, files []File, err error) {
 	files = make([]File, len(p.files))
-	committing := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(commitsAtOnce)
+	var committing errgroup.Group // each file has its goroutine, so that a simulated run repeats
+	committing.SetLimit(commitsAtOnce)
 	for i, w := range p.files {
 		committing.Go(func() (err error) {
 			files[i], err = w.Commit()

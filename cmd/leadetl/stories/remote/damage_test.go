@@ -56,7 +56,7 @@ func TestDamagedState(t *testing.T) {
 		{"cut", "state/answers/*.log", func(text []byte, at int) []byte { return text[:at+100] }, cli.ExitBudget},
 		{"no log", "state/answers/*.log", nil, cli.ExitBudget},
 		{"no -wal", "state/answers/answers.sqlite-wal", nil, cli.ExitBudget},
-		{"the journal", "state/runs/*/journal/0000000001", func(text []byte, at int) []byte { text[60] ^= 1; return text }, cli.ExitBudget},
+		{"the journal", "state/runs/*/journal/0000000000", func(text []byte, at int) []byte { text[60] ^= 1; return text }, cli.ExitBudget},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := *j

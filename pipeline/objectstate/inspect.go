@@ -46,15 +46,6 @@ func (s *State) Inspect(ctx context.Context) (found Inspection, err error) {
 	return found, nil
 }
 
-// note keeps an error that is damage, and returns another one.
-func (i *Inspection) note(err error) error {
-	if errors.Is(err, ErrDamaged) {
-		i.Damages = append(i.Damages, err)
-		return nil
-	}
-	return err
-}
-
 func (s *State) inspectScope(ctx context.Context, of answers.Scope, found *Inspection) error {
 	r, err := s.readRemains(ctx, of)
 	if err != nil {

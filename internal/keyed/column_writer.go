@@ -52,6 +52,7 @@ type ColumnWriter struct {
 	table []section
 	page  uint32   // checksum of the current page
 	pages []uint32 // checksums of the pages before it
+	sum   uint32   // of the checksums and the table of contents, after Finish
 	err   error
 }
 
@@ -138,7 +139,8 @@ func (w *ColumnWriter) Finish() error {
 	binary.NativeEndian.PutUint64(trailer[0:], uint64(w.at))
 	binary.NativeEndian.PutUint64(trailer[8:], uint64(w.at)+uint64(len(sums)))
 	binary.NativeEndian.PutUint64(trailer[16:], uint64(len(table)))
-	binary.NativeEndian.PutUint64(trailer[24:], uint64(checksum.Of(sums, table)))
+	w.sum = checksum.Of(sums, table)
+	binary.NativeEndian.PutUint64(trailer[24:], uint64(w.sum))
 	binary.NativeEndian.PutUint64(trailer[32:], byteOrder)
 	copy(trailer[40:], magic)
 	for _, b := range [][]byte{sums, table, trailer[:]} {
@@ -149,3 +151,9 @@ func (w *ColumnWriter) Finish() error {
 	}
 	return w.err
 }
+
+// Size is the number of bytes that were written.
+func (w *ColumnWriter) Size() int64 { return w.at }
+
+// Checksum is that of the file, after Finish: it depends on every byte.
+func (w *ColumnWriter) Checksum() uint32 { return w.sum }

@@ -93,6 +93,11 @@ func (f *Columns) Offset(name string) int64 {
 // Size is the size of the file in bytes.
 func (f *Columns) Size() int { return len(f.data) }
 
+// Checksum is that of ColumnWriter: it tells files apart. What is read is checked against it.
+func (f *Columns) Checksum() uint32 {
+	return uint32(binary.NativeEndian.Uint64(f.data[len(f.data)-trailerBytes+24:]))
+}
+
 // Close frees the memory of the file. Nothing of it may be used afterwards.
 func (f *Columns) Close() error {
 	data := f.data

@@ -87,6 +87,12 @@ func (f *File) Close() error { return f.columns.Close() }
 // Columns returns a reader of the columns beside those of the records.
 func (f *File) Columns() *ColumnReader { return &ColumnReader{Columns: f.columns} }
 
+// Size is the number of bytes of the file.
+func (f *File) Size() int64 { return int64(f.columns.Size()) }
+
+// Checksum is that of Columns.
+func (f *File) Checksum() uint32 { return f.columns.Checksum() }
+
 // Rows is the number of records, with replaced ones.
 func (f *File) Rows() int { return f.offsets.Len() - 1 }
 

@@ -2,10 +2,8 @@ package answers
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"time"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -39,15 +37,6 @@ type Answer struct {
 	// Credits is the cost, nil if the service did not say.
 	Credits  *int64
 	Received time.Time
-}
-
-// bodyValue returns a body as a column value: text if sqlite3 can show it,
-// otherwise a blob. sqlite3 stops showing text at a NUL.
-func bodyValue(body []byte) any {
-	if utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 {
-		return string(body)
-	}
-	return body
 }
 
 func toMillis(t time.Time) int64 { return t.UnixMilli() }
@@ -104,27 +93,4 @@ func (k KeptBody) Plain() ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(r, maxKeptPlain))
-}
-
-// readBodies reads the kept bodies of the database.
-func readBodies(ctx context.Context, from querier) (map[Hash]KeptBody, error) {
-	bodies := map[Hash]KeptBody{}
-	_, err := collect(ctx, from, func(row interface{ Scan(...any) error }) (h Hash, err error) {
-		var hash, body []byte
-		err = row.Scan(&hash, &body)
-		copy(h[:], hash)
-		bodies[h] = body
-		return h, err
-	}, "SELECT hash, body FROM bodies")
-	return bodies, err
-}
-
-// addBodies sets the kept bodies of open calls. The caller has moved the log into the
-// database.
-func (s *Store) addBodies(ctx context.Context, calls []OpenCall) error {
-	bodies, err := readBodies(ctx, s.reads)
-	for i, c := range calls {
-		calls[i].Body = bodies[c.Hash]
-	}
-	return err
 }

@@ -73,10 +73,6 @@ type Call struct {
 // knows about it too. After an error the call must not be sent: the error is
 // ErrOpen, ErrNoCall, or a failure to store the intent.
 func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err error) {
-	scope, run, err := s.scopeAndRun(ctx, q.Scope, send.Run)
-	if err != nil {
-		return Call{}, err
-	}
 	fresh, err := newIdempotencyKey(send.At, send.NewKey)
 	if err != nil {
 		return Call{}, err
@@ -84,30 +80,30 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 	h, asked := q.Hash(), time.Now()
 	err = s.queue.Do(ctx, func(g *changeSet) error {
 		before := g.call(h)
-		now := &call{scope: scope, run: run}
+		now := &OpenCall{Hash: h, Question: q, Address: send.Address, IdempotencyKey: fresh}
 		switch {
 		case before == nil && send.Again:
 			return ErrNoCall
 		case before == nil:
-			now.open = OpenCall{Hash: h, Question: q, Address: send.Address, IdempotencyKey: fresh}
 		case !send.Again:
 			return ErrOpen
 		default:
-			now.open, now.open.MaybeBilled = before.open, true
+			*now = *before
+			now.MaybeBilled = true
 			if send.NewKey {
-				now.open.IdempotencyKey = fresh
+				now.IdempotencyKey = fresh
 			}
-			if send.NewKey || before.open.State == Parked {
-				now.open.Deadline = time.Time{}
+			if send.NewKey || before.State == Parked {
+				now.Deadline = time.Time{}
 			}
 		}
-		now.open.Run, now.open.Sent, now.open.State = send.Run, fromMillis(toMillis(send.At)), UnderWay
+		now.Run, now.Sent, now.State = send.Run, fromMillis(toMillis(send.At)), UnderWay
 		if send.KeyWindow > 0 {
-			now.open.Deadline = now.open.forgottenAfter(send.KeyWindow)
+			now.Deadline = now.forgottenAfter(send.KeyWindow)
 		}
-		now.open.Attempts++
+		now.Attempts++
 		g.setCall(now)
-		c = Call{IdempotencyKey: now.open.IdempotencyKey, FirstSent: now.open.FirstSent(), Deadline: now.open.Deadline, Rekeyed: now.open.Rekeyed(), Address: now.open.Address, Attempt: now.open.Attempts}
+		c = Call{IdempotencyKey: now.IdempotencyKey, FirstSent: now.FirstSent(), Deadline: now.Deadline, Rekeyed: now.Rekeyed(), Address: now.Address, Attempt: now.Attempts}
 		if s.leaveBefore != nil {
 			c.LeaveBefore = s.leaveBefore(asked).Round(0) // of the wall clock: the other one may stand still while the machine sleeps
 		}
@@ -125,11 +121,11 @@ func (s *Store) SetKeyWindow(ctx context.Context, of Scope, window time.Duration
 	return s.queue.Do(ctx, func(g *changeSet) error {
 		for _, h := range slices.Concat(slices.Collect(maps.Keys(s.mem.calls)), slices.Collect(maps.Keys(g.calls))) { // without mu: only this goroutine changes them
 			c := g.call(h)
-			if c == nil || c.open.Scope != of || c.open.State == Parked || c.open.Deadline.Equal(c.open.forgottenAfter(window)) {
+			if c == nil || c.Scope != of || c.State == Parked || c.Deadline.Equal(c.forgottenAfter(window)) {
 				continue
 			}
 			now := *c
-			now.open.Deadline = now.open.forgottenAfter(window)
+			now.Deadline = now.forgottenAfter(window)
 			g.setCall(&now)
 		}
 		return nil
@@ -158,15 +154,11 @@ func (s *Store) put(ctx context.Context, q Question, a Answer, open bool, placed
 	if a.Outcome != Matched && a.Outcome != NoMatch && a.Outcome != Refused {
 		return fmt.Errorf("%w: unknown outcome %q", resolution.ErrInvalid, a.Outcome)
 	}
-	scope, run, err := s.scopeAndRun(ctx, q.Scope, a.Run)
-	if err != nil {
-		return err
-	}
-	now := &answered{hash: q.Hash(), scope: scope, run: run, key: q.Key, answer: a}
-	now.answer.Received = fromMillis(toMillis(a.Received))
+	now := &Item{Hash: q.Hash(), Question: q, Answer: a}
+	now.Received = fromMillis(toMillis(a.Received))
 	return s.queue.Place(ctx, func(g *changeSet) error {
 		if open {
-			if _, err := g.openCall(now.hash); err != nil {
+			if _, err := g.openCall(now.Hash); err != nil {
 				return err
 			}
 		}
@@ -208,20 +200,20 @@ func (s *Store) Fail(ctx context.Context, q Question, f Failure) error {
 		if err != nil {
 			return err
 		}
-		if f.Resolution != "" && before.open.Resolution != f.Resolution {
+		if f.Resolution != "" && before.Resolution != f.Resolution {
 			return ErrNoCall
 		}
-		if !f.MayBeBilled && !before.open.MaybeBilled {
+		if !f.MayBeBilled && !before.MaybeBilled {
 			g.closeCall(h)
 			return nil
 		}
 		now := *before
-		now.open.State, now.open.MaybeBilled = Unknown, true
-		if before.open.State == Parked {
-			now.open.Deadline = time.Time{}
+		now.State, now.MaybeBilled = Unknown, true
+		if before.State == Parked {
+			now.Deadline = time.Time{}
 		}
 		if f.MayBeBilled {
-			now.open.Reason, now.open.Status, now.open.Request = f.Reason, f.Status, cmp.Or(f.Request, before.open.Request)
+			now.Reason, now.Status, now.Request = f.Reason, f.Status, cmp.Or(f.Request, before.Request)
 		}
 		g.setCall(&now)
 		if body != nil {
@@ -250,7 +242,7 @@ func (s *Store) Park(ctx context.Context, q Question, p Parking) error {
 			return err
 		}
 		now := *before
-		now.open.State, now.open.Resolution, now.open.Request, now.open.Deadline = Parked, p.Resolution, p.Request, fromMillisOrZero(toMillisOrZero(p.Deadline))
+		now.State, now.Resolution, now.Request, now.Deadline = Parked, p.Resolution, p.Request, fromMillisOrZero(toMillisOrZero(p.Deadline))
 		g.setCall(&now)
 		return nil
 	})
@@ -288,19 +280,15 @@ func (s *Store) Restore(ctx context.Context, q Question) error {
 // body. No run has spent it again. The idempotency key of the old call is not stored, so the
 // call gets another one, and FirstSent is zero. An open call stays as it is.
 func (s *Store) Reopen(ctx context.Context, q Question, a Answer) error {
-	scope, run, err := s.scopeAndRun(ctx, q.Scope, a.Run)
-	if err != nil {
-		return err
-	}
 	h, body := q.Hash(), keepBody(a.Body)
 	return s.queue.Do(ctx, func(g *changeSet) error {
 		if g.call(h) != nil {
 			return nil
 		}
-		g.setCall(&call{scope: scope, run: run, open: OpenCall{
+		g.setCall(&OpenCall{
 			Hash: h, Question: q, Run: a.Run, IdempotencyKey: uuid.NewString(), Attempts: 1, Sent: a.Received, State: Unknown, MaybeBilled: true,
 			Reason: string(resolution.Protocol), Status: a.Status, Resolution: a.Resolution, Request: a.Request,
-		}})
+		})
 		if body != nil {
 			g.setBody(h, body)
 		}

@@ -30,7 +30,7 @@ func contents(t *testing.T, s *Store) *Contents {
 // beside reads a folder beside whoever uses it.
 func beside(t *testing.T, dir string) *Contents {
 	t.Helper()
-	c, err := OpenContents(t.Context(), dir)
+	c, err := OpenContents(t.Context(), dir, Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Close()) })
 	return c
@@ -39,7 +39,7 @@ func beside(t *testing.T, dir string) *Contents {
 // statOf is the Stat of an unused folder, with its tallies in order.
 func statOf(t *testing.T, dir string) Stat {
 	t.Helper()
-	c, err := OpenContents(t.Context(), dir)
+	c, err := OpenContents(t.Context(), dir, Options{})
 	must(t, err)
 	st, err := c.Stat(t.Context())
 	if must(t, err, c.Close()); c.InUse {
@@ -55,7 +55,7 @@ func statOf(t *testing.T, dir string) Stat {
 // acknowledged.
 func checkBeside(t *testing.T, dir string, told map[int][2]string) {
 	t.Helper()
-	c, err := OpenContents(t.Context(), dir)
+	c, err := OpenContents(t.Context(), dir, Options{})
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	if !c.InUse {
@@ -185,7 +185,7 @@ func TestContentsWithoutWriting(t *testing.T) {
 	}{
 		{"after its end", func(s *Store, dir string) string {
 			must(t, s.Close())
-			s.writer = nil
+			s.lock = nil
 			return dir
 		}, 1},
 		{"while it continues", func(_ *Store, dir string) string { return dir }, 0},
@@ -208,7 +208,7 @@ func TestContentsWithoutWriting(t *testing.T) {
 				must(t, err)
 				fill(s)
 				t.Cleanup(func() {
-					if s.writer != nil {
+					if s.lock != nil {
 						_ = s.Close() // there may be no space for what is in the log
 					}
 				})
@@ -352,7 +352,7 @@ func TestReplay(t *testing.T) {
 	whole, late := open(t, t.TempDir()), open(t, t.TempDir())
 	intent(t, late, person("a"), Send{Run: "night", At: noon})
 	for _, g := range groups {
-		must(t, whole.Replay(t.Context(), people, g), late.ReplayLate(t.Context(), people, g))
+		must(t, whole.Replay(t.Context(), g), late.ReplayLate(t.Context(), g))
 	}
 	for name, want := range map[string]struct{ whole, late, open bool }{"a": {true, true, false}, "b": {true, false, false}, "c": {false, false, true}} {
 		w, l := look(t, whole, person(name), Freshness{}), look(t, late, person(name), Freshness{})
@@ -360,50 +360,29 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: %+v and %+v, want %+v", name, w, l, want)
 		}
 	}
-	if err := whole.Replay(t.Context(), people, []byte("odd")); !errors.Is(err, errRecord) {
+	if err := whole.Replay(t.Context(), []byte("odd")); !errors.Is(err, errRecord) {
 		t.Errorf("an odd group: %v", err)
 	}
-	if err := whole.Replay(t.Context(), people, appendCall(nil, &call{})); !errors.Is(err, errRecord) {
+	if err := whole.Replay(t.Context(), appendCall(nil, names{}, &OpenCall{})); !errors.Is(err, errRecord) {
 		t.Errorf("a group without its runs: %v", err)
 	}
 }
 
-// TestReadThatFails: a look-up that cannot read all of an answer fails, and nothing of it is kept.
-func TestReadThatFails(t *testing.T) {
-	s := open(t, t.TempDir())
-	must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}), s.flush())
-	rename := func(from, to string) {
-		_, err := s.writer.Conn().ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
-		must(t, err)
-	}
-	rename("runs", "gone")
-	if found, err := s.Lookup(t.Context(), people, []string{person("one").Key}, Freshness{}, true, nil); err == nil {
-		t.Errorf("without runs: %+v", found)
-	}
-	rename("gone", "runs")
-	if f := look(t, s, person("one"), Freshness{}); f.Answer.Run != "night" {
-		t.Errorf("read again: %+v", f)
-	}
-}
-
-// TestFlushThatFails: a call that cannot be written into the database stays in the log.
+// TestFlushThatFails: a call that cannot be written into a file stays in the log.
 func TestFlushThatFails(t *testing.T) {
-	s := open(t, t.TempDir())
+	full := &small{Folder: disk.Dir(t.TempDir()), space: 1 << 20}
+	s, err := Open("", Options{Disk: full})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
 	intent(t, s, person("one"), Send{Run: "night", At: noon})
-	rename := func(from, to string) {
-		_, err := s.writer.Conn().ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
-		must(t, err)
+	full.full.Store(true)
+	if calls, err := s.OpenCalls(t.Context(), people); !errors.Is(err, ErrFull) {
+		t.Errorf("calls that cannot be written: %+v, %v", calls, err)
 	}
-	rename("log", "gone")
-	if calls, err := s.OpenCalls(t.Context(), people); err == nil {
-		t.Errorf("calls of which it is not known how far the database has them: %+v", calls)
+	if err := s.flush(); !errors.Is(err, ErrFull) {
+		t.Errorf("written where nothing can be written: %v", err)
 	}
-	rename("gone", "log")
-	rename("calls", "gone")
-	if err := s.flush(); err == nil {
-		t.Error("it was written into no table")
-	}
-	rename("gone", "calls")
+	full.full.Store(false)
 	must(t, s.flush())
 	if f := look(t, s, person("one"), Freshness{}); f.Open == "" {
 		t.Errorf("%+v", f)
@@ -415,7 +394,7 @@ func TestOddRecord(t *testing.T) {
 	dir := t.TempDir()
 	log, err := appendlog.Create(disk.Dir(dir), logName(1), appendlog.First)
 	must(t, err, log.Append([]byte("?")), log.Close())
-	if _, _, err := readLogs(disk.Dir(dir), logState{Position: appendlog.First}); !errors.Is(err, errRecord) {
+	if _, _, err := readLogs(disk.Dir(dir), logState{Number: appendlog.First.Number}); !errors.Is(err, errRecord) {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,17 +2,20 @@ package answers
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"runtime/debug"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
-	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Inspection is what can be read of a folder of answers, and what is damaged.
@@ -44,97 +47,47 @@ const (
 // Whole reports whether nothing is damaged.
 func (i Inspection) Whole() bool { return len(i.Damages) == 0 }
 
-// Inspect reads all answers in dir, and changes nothing. Of options only Logs counts.
+// Inspect reads all that is stored in dir, and changes nothing. Of options only Disk counts.
 func Inspect(ctx context.Context, dir string, o Options) (found Inspection, err error) {
-	in := o.logs(dir)
-	path, err := filepath.Abs(filepath.Join(dir, databaseName))
-	if err != nil {
-		return found, err
-	}
-	logs, err := logsIn(in)
-	if err != nil {
-		return found, err
-	}
-	if !Exist(dir) {
-		if len(logs) > 0 {
-			return Inspection{Damages: []error{appendlog.Missing(path)}}, nil
-		}
-		return found, fmt.Errorf("%s: %w", dir, ErrNone)
-	}
-	inUse, err := filelock.InUse(dir)
+	in := o.folder(dir)
+	inUse, err := isInUse(in)
 	if err == nil && inUse {
-		err = fmt.Errorf("%s: %w", dir, filelock.ErrLocked)
+		err = fmt.Errorf("%s: %w", in.Path("."), filelock.ErrLocked)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, err
 	}
-	switch damage, err := checkDatabase(ctx, path); {
-	case err != nil:
-		return found, err
-	case damage != nil:
-		return Inspection{Damages: []error{damage}}, nil
-	}
-	db, err := sql.Open("sqlite", groupcommit.URI(path, "query_only(1)"))
-	if err != nil {
-		return found, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	s, err := salvageLogs(ctx, db, in)
+	s, err := salvageFrom(ctx, in)
 	if err != nil {
 		return found, err
 	}
 	found.Damages, found.Lost = s.damages, s.lost
-	if begun, err := isBegun(ctx, db); err != nil {
-		return found, err
-	} else if begun {
-		if err := db.QueryRowContext(ctx, "SELECT count(*) FROM keys").Scan(&found.Answers); err != nil {
-			return found, err
-		}
+	for _, f := range s.files {
+		found.Answers += f.rows
 	}
 	for _, g := range s.logs {
-		found.Answers += int64(len(g.latest)) // also those that replace an older one
+		found.Answers += int64(len(g.answers)) // also those that replace an older one
 	}
 	found.Calls = int64(len(s.open))
 	return found, nil
 }
 
-// checkDatabase has SQLite check its database, and returns what is damaged. It may be interrupted.
-func checkDatabase(ctx context.Context, path string) (damage, err error) {
-	db, err := sql.Open("sqlite", groupcommit.URI(path, "query_only(1)"))
-	if err != nil {
-		return nil, err
-	}
-	var said string
-	err = errors.Join(db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&said), db.Close())
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("%s is %w: %w", path, appendlog.ErrDamaged, err), nil
-	case said != "ok":
-		return fmt.Errorf("%s is %w: %s", path, appendlog.ErrDamaged, said), nil
-	}
-	return nil, nil
-}
-
-// isBegun reports whether a database has its tables.
-func isBegun(ctx context.Context, from querier) (bool, error) {
-	var number int
-	err := from.QueryRowContext(ctx, "PRAGMA user_version").Scan(&number)
-	return number > 0, fault(err)
-}
-
 // leastIntent is less than the bytes of any intent in a log.
 const leastIntent = 90
 
-// salvage is what can be read of the logs that the database lacks, damaged or not.
+// salvage is what can be read of a store, damaged or not.
 type salvage struct {
-	logs    []*generation
-	next    appendlog.Position
-	damages []error
-	damaged []string // files, for their damage
-	lost    Lost
-	unnamed map[string]int64 // calls by the names of their runs that are kept as spent
+	manifest *manifest // nil if none can be read
+	files    []salvagedFile
+	calls    map[Hash]*OpenCall // of the file of calls
+	logs     []*generation
+	next     appendlog.Position
+	damages  []error
+	damaged  []string // files, for their damage
+
+	manifests []string // damaged ones, whose copies are whole
+	lost      Lost
+	unnamed   map[string]int64 // calls by the names of their runs that are kept as spent
 
 	have map[string]runTotal // of runs by name, after the last record that was read
 	open map[Hash]bool       // calls without an answer
@@ -142,69 +95,208 @@ type salvage struct {
 	most int64               // calls that these have begun, if that is known
 }
 
-func newSalvage() *salvage {
-	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, open: map[Hash]bool{}}
+// salvagedFile is a file of answers of which some rows can be read.
+type salvagedFile struct {
+	fileRecord
+	rows int64 // that can be read
 }
 
-// salvageLogs reads the logs that the database lacks.
-func salvageLogs(ctx context.Context, from querier, dir disk.Folder) (*salvage, error) {
+func newSalvage() *salvage {
+	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, open: map[Hash]bool{}, calls: map[Hash]*OpenCall{}}
+}
+
+// salvageFrom reads what can be read of a store.
+func salvageFrom(ctx context.Context, in disk.Folder) (*salvage, error) {
 	s := newSalvage()
-	at := logState{Position: appendlog.First}
-	begun, err := isBegun(ctx, from)
-	if begun {
-		if at, err = readLogState(ctx, from); err == nil {
-			err = s.readDatabase(ctx, from)
-		}
+	if err := s.readManifests(in); err != nil || s.manifest == nil {
+		return s, err
 	}
-	if err != nil {
-		return nil, err
+	m := s.manifest
+	for _, r := range m.Runs {
+		s.have[r.Name] = r
 	}
-	numbers, err := logsIn(dir)
-	if err != nil {
-		return nil, err
-	}
-	s.next = at.Position
-	if !begun && len(numbers) > 0 {
-		s.lose(fmt.Errorf("stored answers: %w", errNoWAL))
-	}
-	begun = at.open
-	for _, number := range numbers {
-		if number < at.Number {
-			continue
-		}
-		if number > s.next.Number {
-			s.lose(missingLog(dir, s.next.Number))
-			s.next = appendlog.Position{Number: number}
-		}
-		if begun, err = s.read(dir, number, begun); err != nil {
+	for _, f := range m.Files {
+		if err := s.readAnswers(ctx, in, f); err != nil {
 			return nil, err
 		}
 	}
-	if begun && !slices.Contains(numbers, s.next.Number) {
-		s.lose(missingLog(dir, s.next.Number))
+	if m.Calls != nil {
+		s.readCalls(in, *m.Calls)
 	}
-	if s.gap {
-		s.loseEnd(dir)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	return s, nil
+	return s, s.readLogs(in)
 }
 
-// readDatabase reads the totals of all runs, and the open calls.
-func (s *salvage) readDatabase(ctx context.Context, from querier) error {
-	_, err := collect(ctx, from, func(row interface{ Scan(...any) error }) (id int64, err error) {
-		var r runTotal
-		err = row.Scan(&id, &r.Name, &r.Intents, &r.Answers, &r.Unpriced, &r.Credits)
-		s.have[r.Name] = r
-		return id, err
-	}, "SELECT id, name, intents, answers, unpriced, credits FROM runs")
+// readManifests reads the newest manifest that can be read, and both of its files.
+func (s *salvage) readManifests(in disk.Folder) error {
+	if _, err := newest(in); err != nil && !errors.Is(err, appendlog.ErrDamaged) {
+		return err
+	}
+	l, err := list(in)
 	if err != nil {
 		return err
 	}
-	calls, err := readCalls(ctx, from)
-	for _, c := range calls {
-		s.open[c.open.Hash] = true
+	for _, number := range slices.Backward(l.manifests) {
+		for _, name := range []string{manifestName(number), copyName(number)} {
+			switch m, err := readManifestIn(in, name); {
+			case err == nil:
+				s.manifest = m
+			case isMissing(err):
+			case errors.Is(err, appendlog.ErrDamaged):
+				s.damages, s.manifests = append(s.damages, err), append(s.manifests, name)
+			default:
+				return err
+			}
+		}
+		if s.manifest != nil {
+			return nil
+		}
 	}
-	return err
+	if len(l.manifests) == 0 {
+		s.damages = append(s.damages, fmt.Errorf("stored answers: %w", appendlog.Missing(in.Path(manifestName(1)))))
+	}
+	return nil
+}
+
+// isMissing reports whether an error says that a file is missing: a kill may come between a manifest and its
+// copy.
+func isMissing(err error) bool {
+	damage, is := errors.AsType[*appendlog.Damage](err)
+	return is && damage.Offset < 0
+}
+
+// damage notes the damage of a file.
+func (s *salvage) damage(in disk.Folder, of fileRecord, err error) {
+	if !errors.Is(err, appendlog.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", appendlog.ErrDamaged, err)
+	}
+	s.damages = append(s.damages, fmt.Errorf("%s: %w", in.Path(of.Name), err))
+	s.damaged = append(s.damaged, of.Name)
+}
+
+// readAnswers reads a file of answers.
+func (s *salvage) readAnswers(ctx context.Context, in disk.Folder, of fileRecord) error {
+	found := salvagedFile{fileRecord: of}
+	defer func() { s.files = append(s.files, found) }()
+	credits := of.credits()
+	f, err := openData(in, of, answerFields)
+	if err == nil {
+		if _, _, err = f.Verify(ctx); ctx.Err() != nil {
+			return errors.Join(ctx.Err(), f.File.Close())
+		}
+		for i := range f.readable() {
+			found.rows++
+			if i.Credits != nil {
+				credits -= *i.Credits
+			}
+		}
+		err = errors.Join(err, f.File.Close())
+	}
+	if err != nil {
+		s.damage(in, of, err)
+		s.lost.Answers += of.Rows - found.rows
+		s.lost.Credits += credits
+	}
+	return nil
+}
+
+// credits are what the answers of a file have cost.
+func (f fileRecord) credits() (sum int64) {
+	for _, t := range f.Scopes {
+		sum += t.Credits
+	}
+	return sum
+}
+
+// readable lists the answers of a file that can be read.
+func (f *dataFile) readable() iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		var arena keyed.Arena
+		last := Hash{}
+		for row := range uint32(f.File.Rows()) {
+			arena.Reset()
+			i, err := f.tryItem(row, &arena)
+			if err != nil || i.Hash.Compare(last) <= 0 || i.Question.Hash() != i.Hash {
+				continue
+			}
+			if last = i.Hash; !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func (f *dataFile) tryItem(row uint32, arena *keyed.Arena) (i Item, err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	texts := make([]string, answerFields)
+	f.Read(row, arena, texts)
+	return itemOf(texts, true, &keyed.Arena{}), nil
+}
+
+// readCalls reads the file of calls. A call that is lost may have been billed.
+func (s *salvage) readCalls(in disk.Folder, of fileRecord) {
+	lost := maps.Clone(of.Runs)
+	f, err := openData(in, of, callFields)
+	if err == nil {
+		for row := range uint32(f.File.Rows()) {
+			c, unreadable := f.tryCall(row)
+			if unreadable != nil {
+				err = unreadable
+				continue
+			}
+			s.calls[c.Hash], s.open[c.Hash] = c, true
+			lost[c.Run]--
+		}
+		err = errors.Join(err, f.File.CheckAll(), f.File.Close())
+	}
+	if err == nil {
+		return
+	}
+	s.damage(in, of, err)
+	for run, calls := range lost {
+		s.lost.Intents += calls
+		s.unnamed[run] += calls
+	}
+}
+
+func (f *dataFile) tryCall(row uint32) (c *OpenCall, err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	c = f.call(row, true)
+	if c.Question.Hash() != c.Hash {
+		err = errors.New("a call has another question than its key says")
+	}
+	return c, err
+}
+
+// readLogs reads the logs that the manifest lacks.
+func (s *salvage) readLogs(in disk.Folder) error {
+	l, err := list(in)
+	if err != nil {
+		return err
+	}
+	s.next = s.manifest.Log.position()
+	begun := s.manifest.Log.Open
+	for _, number := range l.logs {
+		if number < s.manifest.Log.Number {
+			continue
+		}
+		if number > s.next.Number {
+			s.lose(missingLog(in, s.next.Number))
+			s.next = appendlog.Position{Number: number}
+		}
+		if begun, err = s.read(in, number, begun); err != nil {
+			return err
+		}
+	}
+	if begun && !slices.Contains(l.logs, s.next.Number) {
+		s.lose(missingLog(in, s.next.Number))
+	}
+	if s.gap {
+		s.loseEnd(in)
+	}
+	return nil
 }
 
 func (s *salvage) lose(damage error) {
@@ -236,7 +328,7 @@ func (s *salvage) read(dir disk.Folder, number int64, begun bool) (ended bool, e
 
 // take makes the changes of a record. If records are missing before it, its totals say what they had.
 func (s *salvage) take(record []byte, g *generation) error {
-	own := &counted{open: s.open, added: map[int64]runTotal{}, totals: map[int64]runTotal{}}
+	own := &counted{open: s.open, added: map[string]runTotal{}, totals: map[string]runTotal{}}
 	if err := errors.Join(readGroup(record, own), readGroup(record, g)); err != nil {
 		return err
 	}
@@ -246,9 +338,9 @@ func (s *salvage) take(record []byte, g *generation) error {
 
 // count compares the totals of a record with those before it.
 func (s *salvage) count(own *counted) {
-	for id, total := range own.totals {
+	for name, total := range own.totals {
 		if s.gap {
-			before, added := s.have[total.Name], own.added[id]
+			before, added := s.have[name], own.added[name]
 			answers, intents := max(0, total.Answers-added.Answers-before.Answers), max(0, total.Intents-added.Intents-before.Intents)
 			if s.most > 0 {
 				intents = min(intents, s.most)
@@ -256,9 +348,9 @@ func (s *salvage) count(own *counted) {
 			s.lost.Answers += answers
 			s.lost.Credits += max(0, total.Credits-added.Credits-before.Credits)
 			s.lost.Intents += intents
-			s.unnamed[total.Name] += intents - answers // each of the answers has ended a call
+			s.unnamed[name] += intents - answers // each of the answers has ended a call
 		}
-		s.have[total.Name] = total
+		s.have[name] = total
 	}
 	if len(own.totals) > 0 {
 		s.gap, s.most = false, 0
@@ -266,7 +358,7 @@ func (s *salvage) count(own *counted) {
 	for _, run := range own.known {
 		if s.lost.Intents > 0 {
 			s.lost.Intents--
-			s.unnamed[own.totals[run].Name]--
+			s.unnamed[run]--
 		}
 	}
 }
@@ -291,8 +383,8 @@ func (s *salvage) loseEnd(dir disk.Folder) {
 func (s *salvage) loseMost(most int64, by Bound) {
 	runs := map[string]bool{}
 	for _, g := range s.logs {
-		for _, r := range g.runs {
-			runs[r.Name] = true
+		for name := range g.runs {
+			runs[name] = true
 		}
 	}
 	for name := range s.have {
@@ -307,121 +399,178 @@ func (s *salvage) loseMost(most int64, by Bound) {
 // counted counts what a record adds to its runs.
 type counted struct {
 	open   map[Hash]bool
-	added  map[int64]runTotal
-	totals map[int64]runTotal // after the record
-	known  []int64            // the runs of calls whose intents are in no record that was read
+	added  map[string]runTotal
+	totals map[string]runTotal // after the record
+	known  []string            // the runs of calls whose intents are in no record that was read
 }
 
-func (c *counted) add(run int64, what runTotal) {
+func (c *counted) add(run string, what runTotal) {
 	sum := c.added[run]
 	sum.Intents, sum.Spending = sum.Intents+what.Intents, sum.Plus(what.Spending)
 	c.added[run] = sum
 }
 
-func (c *counted) setCall(now *call) {
+func (c *counted) setCall(now *OpenCall) {
 	switch {
-	case c.open[now.open.Hash]:
-	case now.open.Attempts == 1 && now.open.State == UnderWay:
-		c.add(now.run, runTotal{Intents: 1})
+	case c.open[now.Hash]:
+	case now.Attempts == 1 && now.State == UnderWay:
+		c.add(now.Run, runTotal{Intents: 1})
 	default:
-		c.known = append(c.known, now.run)
+		c.known = append(c.known, now.Run)
 	}
-	c.open[now.open.Hash] = true
+	c.open[now.Hash] = true
 }
 
 func (c *counted) closeCall(h Hash) { delete(c.open, h) }
 
-func (c *counted) addAnswer(a *answered) {
-	if !c.open[a.hash] {
-		c.known = append(c.known, a.run)
+func (c *counted) addAnswer(a *Item) {
+	if !c.open[a.Hash] {
+		c.known = append(c.known, a.Run)
 	}
-	delete(c.open, a.hash)
+	delete(c.open, a.Hash)
 	var spent Spending
-	spent.add(a.answer)
-	c.add(a.run, runTotal{Spending: spent})
+	spent.add(a.Answer)
+	c.add(a.Run, runTotal{Spending: spent})
 }
 
-func (c *counted) setBody(Hash, KeptBody)      {}
-func (c *counted) nameScope(int64, Scope)      {}
-func (c *counted) setRun(id int64, r runTotal) { c.totals[id] = r }
+func (c *counted) setBody(Hash, KeptBody) {}
+func (c *counted) setRun(r runTotal)      { c.totals[r.Name] = r }
 
 // damagedSuffix ends the name of a damaged file that was set aside.
 const damagedSuffix = ".damaged"
 
-// Repair keeps all that can be read of a folder of answers. It sets damaged files of the log aside, whose
-// names it returns, and counts what they had as spent by their runs. A damaged database cannot be
+// Repair keeps all that can be read of a folder of answers. It sets damaged files aside, whose
+// names it returns, and counts what they had as spent by their runs. Without a manifest nothing can be
 // repaired.
 func Repair(ctx context.Context, dir string, o Options) (setAside []string, err error) {
-	path, err := filepath.Abs(filepath.Join(dir, databaseName))
-	if err != nil {
-		return nil, err
-	}
-	cannot := func(damage error) error {
-		return fmt.Errorf("%w; it cannot be repaired: bring it back from a backup, or move %s away to begin with no stored answers", damage, filepath.Dir(path))
-	}
-	if !Exist(dir) {
-		return nil, cannot(appendlog.Missing(path))
-	}
-	switch damage, err := checkDatabase(ctx, path); {
-	case err != nil:
-		return nil, err
-	case damage != nil:
-		return nil, cannot(damage)
-	}
-	s, err := openDatabase(dir, path, Options{Logs: o.Logs, repair: true})
-	if err != nil {
-		return nil, err
+	in := o.folder(dir)
+	s := newStore(in, o)
+	if s.lock, err = in.Lock(); err != nil {
+		return nil, fmt.Errorf("stored answers: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	found, err := salvageLogs(ctx, s.reads, s.logs)
+	found, err := salvageFrom(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range found.damaged { // before the logs are: the next Open removes what is in the database
-		text, err := s.logs.ReadFile(name)
-		if err == nil {
-			err = atomicfile.WriteIn(s.logs, name+damagedSuffix, text)
-		}
-		if err != nil {
+	if found.manifest == nil {
+		return nil, fmt.Errorf("%w; it cannot be repaired: bring it back from a backup, or move %s away to begin with no stored answers", errors.Join(found.damages...), in.Path("."))
+	}
+	if s.files, err = openFiles(in, &manifest{}, nil); err != nil {
+		return nil, err
+	}
+	s.manifest = found.manifest
+	for _, name := range slices.Concat(found.manifests, found.damaged) { // before others take their place
+		switch err := keepAside(in, name); {
+		case err == nil:
+			setAside = append(setAside, in.Path(name+damagedSuffix))
+		case !errors.Is(err, fs.ErrNotExist):
 			return setAside, err
 		}
-		setAside = append(setAside, s.logs.Path(name+damagedSuffix))
 	}
-	if err := s.writer.Write(ctx, func(tx *sqliteTx) error { return tx.applySalvage(found) }); err != nil {
+	if err := s.applySalvage(ctx, found); err != nil {
 		return setAside, err
 	}
-	return setAside, errors.Join(s.removeLogs(), disk.Dir(dir).Sync())
+	for _, name := range found.manifests {
+		if number, _ := manifestNumber(name); number > s.manifest.Number {
+			err = errors.Join(err, removeIfThere(in, name))
+		}
+	}
+	return setAside, errors.Join(err, s.removeLogs(), in.Sync())
 }
 
-// applySalvage writes what was read of damaged logs, and what they had.
-func (g *sqliteTx) applySalvage(found *salvage) error {
-	if err := g.loadLastSeq(); err != nil {
+// keepAside copies a damaged file.
+func keepAside(in disk.Folder, name string) error {
+	from, err := in.Open(name)
+	if err != nil {
 		return err
 	}
-	for _, from := range found.logs {
-		if err := errors.Join(g.addNames(from), g.checkNames(from), g.apply(from), g.Flush()); err != nil {
-			return err
-		}
+	defer from.Close()
+	to, err := atomicfile.CreateIn(in, name+damagedSuffix, 0o600)
+	if err != nil {
+		return err
 	}
-	for run, calls := range found.unnamed {
-		if err := g.Exec("UPDATE runs SET answers = answers + ?1, unpriced = unpriced + ?1 WHERE name = ?2", max(calls, 0), run); err != nil {
-			return err
-		}
+	if _, err := io.Copy(to, from); err != nil {
+		return errors.Join(err, to.Abort())
 	}
-	return errors.Join(g.markUnknown(), g.Exec("UPDATE log SET number = ?, before = 0", found.next.Number))
+	return to.Commit()
 }
 
-// addNames adds rows that a log refers to, which were lost with the end of the database.
-func (g *sqliteTx) addNames(from *generation) error {
-	for id, of := range from.scopes {
-		if err := g.Exec("INSERT OR IGNORE INTO scopes(id, service, operation, settings) VALUES (?, ?, ?, '')", id, of.Service, string(of.Operation)); err != nil {
-			return err
+// applySalvage writes what was read of damaged files, and what they had.
+func (s *Store) applySalvage(ctx context.Context, found *salvage) error {
+	all := newGeneration(0)
+	for _, g := range found.logs {
+		all.add(g)
+	}
+	all.end = appendlog.Position{Number: found.next.Number}
+	for h, c := range all.calls {
+		if found.calls[h] = c; c == nil {
+			delete(found.calls, h)
 		}
 	}
-	for id, r := range from.runs {
-		if err := g.Exec("INSERT OR IGNORE INTO runs(id, name) VALUES (?, ?)", id, r.Name); err != nil {
+	all.open = map[Hash]*OpenCall{}
+	for h, c := range found.calls {
+		now := *c
+		if _, changed := all.bodies[h]; !changed && now.Body != nil {
+			all.bodies[h] = now.Body
+		}
+		if now.Body = nil; now.State == UnderWay {
+			now.State, now.MaybeBilled = Unknown, true
+		}
+		all.open[h] = &now
+	}
+	return s.sealSalvage(ctx, found, all)
+}
+
+// sealSalvage publishes a manifest that names whole files, and those that have what can be read of the others.
+func (s *Store) sealSalvage(ctx context.Context, found *salvage, all *generation) error {
+	var named, made []fileRecord
+	for _, of := range found.files {
+		if !slices.Contains(found.damaged, of.Name) {
+			named = append(named, of.fileRecord)
+			continue
+		}
+		f, err := openData(s.in, of.fileRecord, answerFields)
+		if err != nil {
+			continue // nothing of it can be read
+		}
+		files, err := s.writeAnswers(ctx, func(yield func(Item, error) bool) {
+			for i := range f.readable() {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		})
+		if err := errors.Join(err, f.File.Close()); err != nil {
 			return err
 		}
+		for i := range files {
+			files[i].Generation = of.Generation
+		}
+		named, made = append(named, files...), append(made, files...)
 	}
-	return nil
+	files, err := s.writeAnswers(ctx, itemsOf(all))
+	if err != nil {
+		return err
+	}
+	calls, err := s.writeCalls(ctx, all)
+	if err != nil {
+		return err
+	}
+	if made = append(made, files...); calls != nil {
+		made = append(made, *calls)
+	}
+	return s.publish(made, func(next *manifest) error {
+		next.Files, next.Calls = named, calls
+		next.addGeneration(files)
+		next.add(all)
+		for run, calls := range found.unnamed {
+			total := found.have[run]
+			total.Name = run
+			total.Answers, total.Unpriced = total.Answers+max(calls, 0), total.Unpriced+max(calls, 0)
+			next.setRun(total)
+		}
+		next.Log = logState{Number: found.next.Number}
+		return nil
+	})
 }

@@ -21,7 +21,7 @@ import (
 // priced is what each answer of the tests of damage costs.
 const priced = 3
 
-// leaveKilled makes answers in a folder as a killed process leaves them: some in the database, some in a log,
+// leaveKilled makes answers in a folder as a killed process leaves them: some in files, some in a log,
 // and open calls. It returns how many questions were answered, and how many calls are open.
 func leaveKilled(t *testing.T, dir string, moved, logged int) (answered, open int) {
 	t.Helper()
@@ -76,9 +76,14 @@ func TestDamage(t *testing.T) {
 		},
 		"no log, and no note of its calls": func(f files) { delete(f, log(f)); delete(f, allowanceName) },
 		"a log twice":                      func(f files) { f[logName(9999)] = f[log(f)] },
-		"no database":                      func(f files) { delete(f, databaseName) },
-		"no -wal":                          func(f files) { delete(f, databaseName+"-wal"); delete(f, databaseName+"-shm") },
-		"a piece is missing":               func(f files) { n, x := log(f), at(f[log(f)])/512*512; f[n] = append(f[n][:x:x], f[n][x+512:]...) },
+		"no manifest": func(f files) {
+			for name := range f {
+				if strings.HasPrefix(name, manifestPrefix) {
+					delete(f, name)
+				}
+			}
+		},
+		"a piece is missing": func(f files) { n, x := log(f), at(f[log(f)])/512*512; f[n] = append(f[n][:x:x], f[n][x+512:]...) },
 	}
 	tries := 6
 	if testing.Short() {
@@ -96,7 +101,7 @@ func TestDamage(t *testing.T) {
 		}
 		for kind, damage := range kinds {
 			for try := range tries {
-				t.Run(fmt.Sprintf("%s, %d in the database, %d", kind, c.moved, try), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %d in files, %d", kind, c.moved, try), func(t *testing.T) {
 					damaged := files{}
 					for name, text := range whole {
 						damaged[name] = bytes.Clone(text)
@@ -117,7 +122,7 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 	t.Helper()
 	before := content(t, dir)
 	s, err := Open(dir, Options{})
-	_, other := OpenContents(t.Context(), dir)
+	_, other := OpenContents(t.Context(), dir, Options{})
 	if kind == "another bit" && err == nil { // of what fills a sector
 		checkAll(t, s, answered, open)
 		return
@@ -135,9 +140,9 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 		}
 	}
 	aside, err := Repair(t.Context(), dir, Options{})
-	if kind == "no database" {
+	if kind == "no manifest" {
 		if !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), "from a backup") {
-			t.Errorf("a database was repaired: %v", err)
+			t.Errorf("a store without a manifest was repaired: %v", err)
 		}
 		return
 	}
@@ -200,7 +205,7 @@ func checkAll(t *testing.T, s *Store, answered, open int) {
 	must(t, s.Close())
 }
 
-// TestDamageOfTwoLogs: a killed process may leave a second log, before the first is in the database. All that
+// TestDamageOfTwoLogs: a killed process may leave a second log, before the first is in files. All that
 // can be read of both is kept.
 func TestDamageOfTwoLogs(t *testing.T) {
 	const each = 40                                   // questions in a log
@@ -216,18 +221,14 @@ func TestDamageOfTwoLogs(t *testing.T) {
 		}
 	}
 	ask(0)
-	unmoved, begun := make(chan struct{}), make(chan struct{})
-	go func() {
-		_ = s.writer.Write(t.Context(), func(*sqliteTx) error { close(begun); <-unmoved; return nil })
-	}()
-	<-begun
+	s.publishing.Lock()
 	s.logMu.Lock()
 	err = s.rotate()
 	s.logMu.Unlock()
 	must(t, err)
 	ask(each)
 	must(t, os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(filepath.Join(dir, "alive"))))
-	close(unmoved)
+	s.publishing.Unlock()
 	must(t, s.Close())
 
 	zero := func(from int) func(path string) error {
@@ -307,7 +308,7 @@ func (r *refusing) Create(name string, perm fs.FileMode) (disk.File, error) {
 func TestAllowanceThatIsNotStored(t *testing.T) {
 	dir := t.TempDir()
 	folder := &refusing{Folder: disk.Dir(dir)}
-	s, err := Open(dir, Options{Logs: folder})
+	s, err := Open(dir, Options{Disk: folder})
 	must(t, err)
 	defer s.Close()
 	begun := int64(0)

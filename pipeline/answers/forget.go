@@ -3,72 +3,103 @@ package answers
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
+	"maps"
+	"runtime/debug"
+	"slices"
 	"time"
 
-	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Forget deletes the answers and open calls of questions, and returns how many
-// questions had any. It overwrites their bytes in the database and its log, but
-// not in copies of these. The totals that runs have paid do not change.
+// questions had any. It writes each file that has one anew, and removes the old files and the log
+// before it returns; their blocks on the disk are not overwritten. The totals that runs have paid do
+// not change.
 //
-// If an open call is forgotten, its question may be bought twice. If another
-// process keeps reading the file, the log cannot be emptied, and the error is
-// also resolution.ErrUnavailable. Everything is deleted even then, and Forget
-// can be called again.
+// If an open call is forgotten, its question may be bought twice.
 func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, err error) {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
-	if err := s.flushLocked(); err != nil { // also removes the log files
-		return 0, err
-	}
-	for len(questions) > 0 {
-		n, some := min(len(questions), s.atMost(maxDeletes)), 0
-		err := s.writer.Write(ctx, func(g *sqliteTx) (err error) {
-			some, err = g.forget(questions[:n])
-			return err
-		})
-		if err != nil {
-			return forgotten, err
-		}
-		forgotten += some
-		s.mem.removeCalls(questions[:n])
-		questions = questions[n:]
-	}
-	return forgotten, s.emptyWAL(ctx)
-}
-
-// maxDeletes bounds the deletions in one group, so that other changes do not
-// wait long.
-const maxDeletes = 256
-
-func (g *sqliteTx) forget(questions []Hash) (forgotten int, err error) {
+	gone := map[Hash]bool{}
 	for _, h := range questions {
-		some := int64(0)
-		for _, d := range []struct {
-			statement string
-			hash      []byte
-		}{
-			{"DELETE FROM answers WHERE seq = (SELECT seq FROM keys WHERE hash = ?)", h[:keyBytes]},
-			{"DELETE FROM keys WHERE hash = ?", h[:keyBytes]},
-			{"DELETE FROM calls WHERE hash = ?", h[:]},
-		} {
-			n, err := g.Update(d.statement, d.hash)
-			if err != nil {
-				return 0, err
-			}
-			some += n
-		}
-		if some > 0 {
-			forgotten++
-		}
+		gone[h] = true
 	}
-	return forgotten, nil
+	return s.delete(ctx, func(found *deletion) error {
+		for h := range gone {
+			if s.mem.calls[h] != nil { // without mu: nothing changes it meanwhile
+				found.calls[h] = nil
+				found.questions[h] = true
+			}
+		}
+		for _, f := range found.set.files {
+			rows, err := f.rowsOf(questions)
+			if err != nil {
+				return err
+			}
+			for _, h := range rows {
+				found.questions[h], found.files[f] = true, true
+			}
+		}
+		found.keep = func(i *Item) bool { return !gone[i.Hash] }
+		return nil
+	})
 }
 
-// removeCalls removes the open calls of questions that were deleted from the
-// database.
+// rowsOf returns the questions that the file has an answer to.
+func (f *dataFile) rowsOf(questions []Hash) (found []Hash, err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	for _, h := range questions {
+		if f.Find(string(h[:])) != keyed.None {
+			found = append(found, h)
+		}
+	}
+	return found, nil
+}
+
+// Prune deletes, as Forget does, the answers received before a time, and
+// returns how many. Open calls stay, without the bodies kept of those sent before.
+func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
+	old := func(i *Item) bool { return i.Received.Before(before) }
+	return s.delete(ctx, func(found *deletion) error {
+		for _, f := range found.set.files {
+			for i, err := range each(ctx, []*dataFile{f}, false) {
+				if err != nil {
+					return err
+				}
+				if old(&i) {
+					found.files[f] = true
+					break
+				}
+			}
+		}
+		for i, err := range each(ctx, found.set.files, false) {
+			if err != nil {
+				return err
+			}
+			if old(&i) {
+				found.questions[i.Hash] = true
+			}
+		}
+		for h, c := range s.mem.calls { // without mu: nothing changes it meanwhile
+			if c.Sent.Before(before) {
+				found.bodies[h] = nil
+			}
+		}
+		found.keep = func(i *Item) bool { return !old(i) }
+		return nil
+	})
+}
+
+// deletion says what is deleted.
+type deletion struct {
+	set       *fileSet // all that is stored
+	questions map[Hash]bool
+	files     map[*dataFile]bool // with answers that go
+	calls     map[Hash]*OpenCall // that go: nil
+	bodies    map[Hash]KeptBody  // that go: nil
+	keep      func(*Item) bool
+}
+
+// removeCalls removes open calls that were deleted.
 func (m *memtable) removeCalls(questions []Hash) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,68 +108,95 @@ func (m *memtable) removeCalls(questions []Hash) {
 	}
 }
 
-// Prune deletes, as Forget does, the answers received before a time, and
-// returns how many. Open calls stay, without the bodies kept of those sent before.
-func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
-	if err := s.flush(); err != nil {
+// delete deletes what find finds. What was stored is in no file behind it.
+func (s *Store) delete(ctx context.Context, find func(*deletion) error) (deleted int, err error) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.flushLocked(); err != nil { // also removes the log files
 		return 0, err
 	}
-	type old struct {
-		seq  int64
-		hash Hash
+	s.awaitMerge() // its files have what is deleted
+	set, err := s.acquire()
+	if err != nil {
+		return 0, err
 	}
-	last := int64(0)
-	for {
-		some, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (o old, err error) {
-			var q Question
-			err = row.Scan(&o.seq, &q.Service, &q.Operation, &q.Key)
-			o.hash = q.Hash()
-			return o, err
-		}, `SELECT a.seq, s.service, s.operation, a.key FROM answers a CROSS JOIN scopes s ON s.id = a.scope
-			WHERE a.seq > ? AND a.received < ? ORDER BY a.seq LIMIT ?`, last, toMillis(before), s.atMost(maxDeletes))
-		if err != nil {
-			return pruned, err
-		}
-		if len(some) == 0 {
-			break
-		}
-		last = some[len(some)-1].seq
-		gone := 0
-		err = s.writer.Write(ctx, func(g *sqliteTx) error {
-			gone = 0
-			for _, o := range some {
-				// A newer answer may have replaced it in the meantime.
-				n, err := g.Update("DELETE FROM keys WHERE hash = ? AND seq = ?", o.hash[:keyBytes], o.seq)
-				if err != nil {
-					return err
-				}
-				if err := g.Exec("DELETE FROM answers WHERE seq = ?", o.seq); err != nil {
-					return err
-				}
-				gone += int(n)
-			}
-			return nil
-		})
-		if err != nil {
-			return pruned, err
-		}
-		pruned += gone
+	defer func() { err = damaged(errors.Join(err, set.release())) }()
+	d := &deletion{set: set, questions: map[Hash]bool{}, files: map[*dataFile]bool{}, calls: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}}
+	if err := find(d); err != nil {
+		return 0, err
 	}
-	err = s.writer.Write(ctx, func(g *sqliteTx) error {
-		return g.Exec("DELETE FROM bodies WHERE hash IN (SELECT hash FROM calls WHERE sent < ?)", toMillis(before))
-	})
-	return pruned, errors.Join(err, s.emptyWAL(ctx))
+	if len(d.files)+len(d.calls)+len(d.bodies) > 0 {
+		if err := s.replace(ctx, d); err != nil {
+			return 0, err
+		}
+		s.mem.removeCalls(slices.Collect(maps.Keys(d.calls)))
+	}
+	return len(d.questions), s.removeRest()
 }
 
-// emptyWAL moves SQLite's write-ahead log into the database and truncates it.
-// Until then the log holds deleted data.
-func (s *Store) emptyWAL(ctx context.Context) error {
-	var busy, frames, moved int
-	if err := s.reads.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved); err != nil {
-		return fault(err)
+// replace writes the files anew without what is deleted, and publishes a manifest that names them.
+func (s *Store) replace(ctx context.Context, d *deletion) error {
+	var made []fileRecord
+	instead := map[string][]fileRecord{}
+	for _, f := range d.set.files {
+		if !d.files[f] {
+			continue
+		}
+		files, err := s.writeAnswers(ctx, only(each(ctx, []*dataFile{f}, true), d.keep))
+		made = append(made, files...)
+		if err != nil {
+			s.unmake(made)
+			return err
+		}
+		for i := range files {
+			files[i].Generation = f.Generation
+		}
+		instead[f.Name] = files
 	}
-	if busy != 0 {
-		return fmt.Errorf("%w: stored answers: the log is in use, and still holds what was deleted", resolution.ErrUnavailable)
+	calls, err := s.writeCalls(ctx, &generation{open: s.callsWithout(d.calls), bodies: d.bodies})
+	if err != nil {
+		s.unmake(made)
+		return err
 	}
-	return nil
+	if calls != nil {
+		made = append(made, *calls)
+	}
+	return s.publish(made, func(next *manifest) error {
+		var files []fileRecord
+		for _, f := range next.Files {
+			if other, is := instead[f.Name]; is {
+				files = append(files, other...)
+			} else {
+				files = append(files, f)
+			}
+		}
+		next.Files, next.Calls = files, calls
+		return nil
+	})
+}
+
+// only lists the answers that are kept.
+func only(items iter.Seq2[Item, error], keep func(*Item) bool) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for i, err := range items {
+			if (err != nil || keep(&i)) && !yield(i, err) {
+				return
+			}
+		}
+	}
+}
+
+// removeRest removes all files that do not count any more. The caller holds logMu.
+func (s *Store) removeRest() error {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	err := s.sweep()
+	l, listed := list(s.in)
+	err = errors.Join(err, listed)
+	for _, number := range l.logs {
+		if number != s.mem.current.number {
+			err = errors.Join(err, s.in.Remove(logName(number)))
+		}
+	}
+	return fault(errors.Join(err, s.in.Sync()))
 }

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -28,11 +29,7 @@ func (f Filter) Selects(of Scope) bool {
 	return (f.Service == "" || f.Service == of.Service) && (f.Operation == "" || f.Operation == of.Operation)
 }
 
-// pageSize bounds the answers that one query reads. A long read keeps the
-// write-ahead log from moving back into the database.
-const pageSize = 500
-
-// List lists stored answers in the order in which they were stored. The store
+// List lists stored answers, ordered by the hashes of their questions. The store
 // may be used at the same time.
 func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
@@ -41,46 +38,41 @@ func (s *Store) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 			yield(Item{}, err)
 			return
 		}
+		defer c.Close() // closing what was mapped cannot lose anything
 		c.List(ctx, f)(yield)
 	}
 }
 
-// List lists stored answers in the order in which they were stored.
+// List lists stored answers, ordered by the hashes of their questions.
 func (c *Contents) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		last := int64(0)
-		scan := func(row interface{ Scan(...any) error }) (i Item, err error) {
-			var received int64
-			err = row.Scan(&last, &i.Service, &i.Operation, &i.Key, &i.Run, &i.Outcome, &i.Reason, &i.Status, &i.Credits, &i.Resolution, &i.Request,
-				&received, &i.Body)
-			i.Hash, i.Received = i.Question.Hash(), fromMillis(received)
-			return i, err
+		later := c.later.sorted()
+		show := func(i Item) bool {
+			if !f.Bodies {
+				i.Body = nil
+			}
+			return !f.Selects(i.Scope) || yield(i, nil)
 		}
-		for {
-			items, err := collect(ctx, c.from, scan, `SELECT a.seq, s.service, s.operation, a.key, r.name, a.outcome, a.reason, a.status, a.credits,
-					a.resolution, a.request, a.received, iif(?1, a.body, NULL)
-				FROM answers a CROSS JOIN scopes s ON s.id = a.scope CROSS JOIN runs r ON r.id = a.run
-				WHERE a.seq > ?2 AND (?3 = '' OR s.service = ?3) AND (?4 = '' OR s.operation = ?4) ORDER BY a.seq LIMIT ?5`,
-				f.Bodies, last, f.Service, string(f.Operation), pageSize)
+		for i, err := range each(ctx, c.files.files, f.Bodies) {
 			if err != nil {
 				yield(Item{}, err)
 				return
 			}
-			for _, i := range items {
-				if c.later.latest[i.Hash.key()] == nil && !yield(i, nil) {
+			for len(later) > 0 && later[0].Hash.Compare(i.Hash) < 0 {
+				if !show(*later[0]) {
 					return
 				}
+				later = later[1:]
 			}
-			if len(items) < pageSize {
-				break
+			if len(later) > 0 && later[0].Hash == i.Hash {
+				continue // the log has a newer one
+			}
+			if !show(i) {
+				return
 			}
 		}
-		for _, a := range c.later.answers {
-			i := Item{a.hash, Question{c.scopes[a.scope], a.key}, a.answer}
-			if i.Run = c.runs[a.run]; !f.Bodies {
-				i.Body = nil
-			}
-			if c.later.latest[a.hash.key()] == a && f.Selects(i.Scope) && !yield(i, nil) {
+		for _, i := range later {
+			if !show(*i) {
 				return
 			}
 		}
@@ -113,8 +105,8 @@ type Stat struct {
 	Kept                      int64 // of these, with a kept body
 }
 
-// Stat counts everything. It reads the whole table, which takes some seconds
-// for a million answers.
+// Stat counts everything. It reads all answers, without their bodies, which takes a second for some
+// million.
 func (c *Contents) Stat(ctx context.Context) (st Stat, err error) {
 	calls, err := c.Calls(ctx)
 	if err != nil {
@@ -133,28 +125,13 @@ func (c *Contents) Stat(ctx context.Context) (st Stat, err error) {
 			st.UnderWay++
 		}
 	}
-	replaced, err := c.replaced(ctx)
-	if err != nil {
-		return Stat{}, err
-	}
-	st.Tallies, err = collect(ctx, c.from, func(row interface{ Scan(...any) error }) (t Tally, err error) {
-		var oldest, newest int64
-		err = row.Scan(&t.Service, &t.Operation, &t.Outcome, &t.Answers, &t.Unpriced, &t.Credits, &oldest, &newest)
-		t.Oldest, t.Newest = fromMillis(oldest), fromMillis(newest)
-		return t, err
-	}, `SELECT s.service, s.operation, a.outcome, a.answers, a.unpriced, a.credits, a.oldest, a.newest
-		FROM (SELECT scope, outcome, count(*) AS answers, sum(credits IS NULL) AS unpriced, coalesce(sum(credits), 0) AS credits,
-			min(received) AS oldest, max(received) AS newest FROM answers
-			WHERE seq NOT IN (SELECT value FROM json_each(?)) GROUP BY scope, outcome) a
-		JOIN scopes s ON s.id = a.scope ORDER BY s.id, a.outcome`, replaced)
-	if err != nil {
-		return Stat{}, err
-	}
-	for _, a := range c.later.answers {
-		if c.later.latest[a.hash.key()] == a {
-			st.count(c.scopes[a.scope], a.answer)
+	for i, err := range c.List(ctx, Filter{}) {
+		if err != nil {
+			return Stat{}, err
 		}
+		st.count(i.Scope, i.Answer)
 	}
+	slices.SortFunc(st.Tallies, func(a, b Tally) int { return cmp.Or(a.Scope.Compare(b.Scope), cmp.Compare(a.Outcome, b.Outcome)) })
 	return st, nil
 }
 
@@ -174,10 +151,10 @@ type Held struct {
 	Calls   int64 // open
 }
 
-// Held counts what is stored of some scopes. It reads the whole table of answers only if there are
+// Held counts what is stored of some scopes. It reads all answers only if there are
 // such.
 func (c *Contents) Held(ctx context.Context, of func(Scope) bool) (map[Scope]Held, error) {
-	scopes, err := scopesIn(ctx, c.from)
+	scopes, err := c.Scopes(ctx)
 	if err != nil || !slices.ContainsFunc(scopes, of) {
 		return nil, err
 	}

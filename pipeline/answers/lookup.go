@@ -2,7 +2,10 @@ package answers
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/leadetl/leadetl/internal/keyed"
 )
 
 // Found is what is known about one question.
@@ -40,28 +43,40 @@ func (s *Store) LookupHashes(ctx context.Context, hashes []Hash, f Freshness, in
 }
 
 func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshness, bodies bool, into []Found) ([]Found, error) {
-	r, err := s.readers.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.readers.put(r)
 	size := s.atMost(batchSize)
+	hashes := make([]Hash, 0, min(n, size))
+	var arena keyed.Arena
 	for first := 0; first < n; first += size {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		last := min(first+size, n)
-		r.hashes = r.hashes[:0]
+		hashes = hashes[:0]
 		for i := first; i < last; i++ {
-			r.hashes = append(r.hashes, hash(i))
+			hashes = append(hashes, hash(i))
 		}
 		at := len(into)
 		into = append(into, make([]Found, last-first)...)
-		// Search the memtable first, then the database: an answer that moves in
+		// Search the memtable first, then the files: an answer that moves in
 		// the meantime is found in one of them.
-		s.mem.find(r.hashes, f, bodies, into[at:])
-		if err := r.find(ctx, f, bodies, into[at:]); err != nil {
-			return nil, fault(err)
+		s.mem.find(hashes, f, bodies, into[at:])
+		if err := s.findInFiles(hashes, f, bodies, &arena, into[at:]); err != nil {
+			return nil, err
 		}
 	}
 	return into, nil
+}
+
+// batchSize bounds the questions that are looked up at a time.
+const batchSize = 4096
+
+func (s *Store) findInFiles(hashes []Hash, f Freshness, bodies bool, arena *keyed.Arena, into []Found) error {
+	set, err := s.acquire()
+	if err != nil {
+		return err
+	}
+	err = set.find(hashes, f, bodies, arena, into)
+	return damaged(errors.Join(err, set.release()))
 }
 
 // Freshness says how old a stored answer may be. The service is asked again if

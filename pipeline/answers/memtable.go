@@ -8,43 +8,29 @@ import (
 	"github.com/leadetl/leadetl/internal/appendlog"
 )
 
-// memtable holds what is in the log and not in the database: the answers of two
+// memtable holds what is in the log and not in files: the answers of two
 // generations, and the state of every open call. The values in its maps are
 // never changed, only replaced.
 type memtable struct {
 	mu       sync.RWMutex
-	calls    map[Hash]*call
-	parked   map[parkedID]Hash // open calls, by the identifier of their answer
-	current  *generation       // receives new changes
-	previous *generation       // is moving into the database; nil if no move runs
+	calls    map[Hash]*OpenCall // without their bodies
+	parked   map[parkedID]Hash  // open calls, by the identifier of their answer
+	runs     map[string]runTotal
+	current  *generation // receives new changes
+	previous *generation // is moving into a file; nil if no move runs
 }
 
-// call is a row of the table of open calls.
-type call struct {
-	open       OpenCall
-	scope, run int64 // ids of rows
+func newMemtable() *memtable {
+	return &memtable{calls: map[Hash]*OpenCall{}, parked: map[parkedID]Hash{}, runs: map[string]runTotal{}, current: newGeneration(0)}
 }
-
-// answered is a row of the table of answers, with its question.
-type answered struct {
-	hash       Hash
-	scope, run int64 // ids of rows
-	key        string
-	answer     Answer
-}
-
-// keyHash is the part of a Hash that the table of keys stores.
-type keyHash [keyBytes]byte
-
-func (h Hash) key() keyHash { return keyHash(h[:keyBytes]) }
 
 // parkedID is the identifier under which a service will send an answer.
 type parkedID struct{ service, resolution string }
 
-func (c *call) parkedID() parkedID { return parkedID{c.open.Service, c.open.Resolution} }
+func (c *OpenCall) parkedID() parkedID { return parkedID{c.Service, c.Resolution} }
 
 // find fills in what the memtable knows about questions. It skips questions
-// whose answer is only in the database.
+// whose answer is only in files.
 func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -53,39 +39,38 @@ func (m *memtable) find(hashes []Hash, f Freshness, bodies bool, into []Found) {
 	}
 	for i, h := range hashes {
 		if c := m.calls[h]; c != nil {
-			into[i].Open, into[i].Run, into[i].Sent, into[i].Deadline = c.open.State, c.open.Run, c.open.Sent, c.open.Deadline
-			into[i].FirstSent, into[i].Rekeyed = c.open.FirstSent(), c.open.Rekeyed()
+			into[i].Open, into[i].Run, into[i].Sent, into[i].Deadline = c.State, c.Run, c.Sent, c.Deadline
+			into[i].FirstSent, into[i].Rekeyed = c.FirstSent(), c.Rekeyed()
 		}
-		a := m.current.latest[h.key()]
+		a := m.current.answers[h]
 		if a == nil && m.previous != nil {
-			a = m.previous.latest[h.key()]
+			a = m.previous.answers[h]
 		}
 		if a == nil {
 			continue
 		}
-		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.Of(a.answer.Outcome, a.answer.Received), a.answer
+		into[i].Stored, into[i].Fresh, into[i].Answer = true, f.Of(a.Outcome, a.Received), a.Answer
 		if !bodies {
 			into[i].Answer.Body = nil
 		}
 	}
 }
 
-// callsIn returns the open calls in a state, ordered by their hashes.
-func (m *memtable) callsIn(state State) []OpenCall {
-	return m.callsOf(func(c *OpenCall) bool { return c.State == state })
-}
-
 // callsOf returns the open calls of a kind, ordered by their hashes.
 func (m *memtable) callsOf(kind func(*OpenCall) bool) (found []OpenCall) {
 	m.mu.RLock()
 	for _, c := range m.calls {
-		if kind(&c.open) {
-			found = append(found, c.open)
+		if kind(c) {
+			found = append(found, *c)
 		}
 	}
 	m.mu.RUnlock()
 	slices.SortFunc(found, byHash)
 	return found
+}
+
+func inState(state State) func(*OpenCall) bool {
+	return func(c *OpenCall) bool { return c.State == state }
 }
 
 // byHash orders open calls by their hashes.
@@ -96,7 +81,7 @@ func (m *memtable) callOf(h Hash) (OpenCall, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if c := m.calls[h]; c != nil {
-		return c.open, nil
+		return *c, nil
 	}
 	return OpenCall{}, ErrNoCall
 }
@@ -115,8 +100,8 @@ func (m *memtable) callByID(id parkedID) (OpenCall, error) {
 
 // setCall replaces the open call of a question; nil removes it. The caller
 // holds mu.
-func (m *memtable) setCall(h Hash, now *call) {
-	if before := m.calls[h]; before != nil && before.open.Resolution != "" {
+func (m *memtable) setCall(h Hash, now *OpenCall) {
+	if before := m.calls[h]; before != nil && before.Resolution != "" {
 		if id := before.parkedID(); m.parked[id] == h {
 			delete(m.parked, id)
 		}
@@ -126,47 +111,63 @@ func (m *memtable) setCall(h Hash, now *call) {
 		return
 	}
 	m.calls[h] = now
-	if now.open.Resolution != "" {
+	if now.Resolution != "" {
 		m.parked[now.parkedID()] = h
 	}
 }
 
-// generation is the content of one log file.
+// total returns what a run has asked and spent.
+func (m *memtable) total(run string) runTotal {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	total := m.runs[run]
+	total.Name = run
+	return total
+}
+
+// generation is the content of one file of the log.
 type generation struct {
 	number  int64
 	log     *appendlog.Log // nil before the first change
-	answers []*answered    // in order of arrival
-	latest  map[keyHash]*answered
-	calls   map[Hash]*call      // changed calls in their current state; nil means closed
+	answers map[Hash]*Item
+	calls   map[Hash]*OpenCall  // changed calls in their current state; nil means closed
 	bodies  map[Hash]KeptBody   // of open calls; nil means that an earlier one goes
-	runs    map[int64]runTotal  // that it changes
-	days    map[dayOf]*Spending // what it adds to that of a day
-	scopes  map[int64]Scope     // that its records name
+	runs    map[string]runTotal // that it changes
+	days    map[dayOf]Spending  // what it adds to that of a day
 	end     appendlog.Position  // behind its last record, once that is written
+	open    map[Hash]*OpenCall  // all open calls at that moment
 }
 
 // runTotal is what a run has asked and spent since it began.
 type runTotal struct {
-	Name    string
-	Intents int64 // calls that were begun
+	Name    string `json:"name"`
+	Intents int64  `json:"intents"` // calls that were begun
 	Spending
+}
+
+// atLeast is the higher of two counts: that of a store that lost a record is lower.
+func (r runTotal) atLeast(other runTotal) runTotal {
+	r.Intents = max(r.Intents, other.Intents)
+	r.Answers, r.Unpriced, r.Credits = max(r.Answers, other.Answers), max(r.Unpriced, other.Unpriced), max(r.Credits, other.Credits)
+	return r
 }
 
 func newGeneration(number int64) *generation {
 	return &generation{
-		number: number, latest: map[keyHash]*answered{}, calls: map[Hash]*call{}, bodies: map[Hash]KeptBody{}, runs: map[int64]runTotal{}, days: map[dayOf]*Spending{},
-		scopes: map[int64]Scope{},
+		number: number, answers: map[Hash]*Item{}, calls: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}, runs: map[string]runTotal{}, days: map[dayOf]Spending{},
 	}
 }
 
-func (g *generation) empty() bool { return len(g.answers)+len(g.calls)+len(g.bodies) == 0 }
+func (g *generation) empty() bool {
+	return len(g.answers)+len(g.calls)+len(g.bodies)+len(g.runs) == 0
+}
 
 // setCall changes an open call. One that is opened again has no body of before.
-func (g *generation) setCall(c *call) {
-	if before, changed := g.calls[c.open.Hash]; changed && before == nil {
-		g.bodies[c.open.Hash] = nil
+func (g *generation) setCall(c *OpenCall) {
+	if before, changed := g.calls[c.Hash]; changed && before == nil {
+		g.bodies[c.Hash] = nil
 	}
-	g.calls[c.open.Hash] = c
+	g.calls[c.Hash] = c
 }
 
 func (g *generation) closeCall(h Hash) {
@@ -176,53 +177,63 @@ func (g *generation) closeCall(h Hash) {
 
 func (g *generation) setBody(h Hash, body KeptBody) { g.bodies[h] = body }
 
-func (g *generation) addAnswer(a *answered) {
-	g.answers = append(g.answers, a)
-	g.latest[a.hash.key()] = a
-	g.closeCall(a.hash)
-	day := dayOf{DayOf(a.answer.Received), a.scope}
-	if g.days[day] == nil {
-		g.days[day] = &Spending{}
-	}
-	g.days[day].add(a.answer)
+func (g *generation) addAnswer(a *Item) {
+	g.answers[a.Hash] = a
+	g.closeCall(a.Hash)
+	day := dayOf{DayOf(a.Received), a.Scope}
+	spent := g.days[day]
+	spent.add(a.Answer)
+	g.days[day] = spent
 }
 
-func (g *generation) nameScope(id int64, of Scope) { g.scopes[id] = of }
+func (g *generation) setRun(r runTotal) { g.runs[r.Name] = r }
 
-func (g *generation) setRun(id int64, r runTotal) { g.runs[id] = r }
+// add adds the changes of a later generation.
+func (g *generation) add(later *generation) {
+	maps.Copy(g.answers, later.answers)
+	for h, c := range later.calls {
+		if c == nil {
+			g.closeCall(h)
+		} else {
+			g.setCall(c)
+		}
+	}
+	maps.Copy(g.bodies, later.bodies)
+	maps.Copy(g.runs, later.runs)
+	for day, spent := range later.days {
+		g.days[day] = g.days[day].Plus(spent)
+	}
+	g.end = later.end
+}
 
 // dayOf is a day of a scope.
 type dayOf struct {
-	day   string
-	scope int64
+	Day string
+	Scope
 }
 
-// sortedAnswers returns the answers that no later answer of the generation
-// replaces, ordered by their keys.
-func (g *generation) sortedAnswers() []*answered {
-	return slices.SortedFunc(maps.Values(g.latest), func(a, b *answered) int { return a.hash.Compare(b.hash) })
+// sorted lists the answers, ordered by their hashes.
+func (g *generation) sorted() []*Item {
+	return slices.SortedFunc(maps.Values(g.answers), func(a, b *Item) int { return a.Hash.Compare(b.Hash) })
 }
 
 // changeSet holds the changes of one group. No other goroutine sees them before they
 // are on disk.
 type changeSet struct {
 	mem     *memtable
-	ids     *rowNames
-	calls   map[Hash]*call // nil means closed
+	calls   map[Hash]*OpenCall // nil means closed
 	bodies  map[Hash]KeptBody
-	answers []*answered
-	changes []byte             // for the log
-	scopes  map[int64]Scope    // of the changes
-	runs    map[int64]runTotal // of the changes
-	record  []byte             // scopes, runs and changes
+	answers []*Item
+	names   nameTable // of the changes
+	changes []byte    // for the log
+	record  []byte    // names and changes
 }
 
 func (c *changeSet) reset() {
 	clear(c.calls)
 	clear(c.bodies)
 	clear(c.answers)
-	clear(c.runs)
-	clear(c.scopes)
+	c.names.reset()
 	c.answers, c.changes = c.answers[:0], c.changes[:0]
 }
 
@@ -231,35 +242,23 @@ func (c *changeSet) encode() []byte {
 	if len(c.changes) == 0 {
 		return nil
 	}
-	c.record = c.record[:0]
-	for _, id := range slices.Sorted(maps.Keys(c.scopes)) {
-		c.record = appendScope(c.record, id, c.scopes[id])
-	}
-	c.record = append(appendRuns(c.record, c.runs), c.changes...)
+	c.record = append(c.names.append(c.record[:0]), c.changes...)
 	return c.record
 }
 
-func appendRuns(to []byte, runs map[int64]runTotal) []byte {
-	for _, id := range slices.Sorted(maps.Keys(runs)) {
-		to = appendRun(to, id, runs[id])
+// refer notes what a change refers to. The total is to be changed in place.
+func (c *changeSet) refer(of Scope, run string) (names, *runTotal) {
+	n := names{c.names.scope(of), c.names.run(run)}
+	if n.run < 0 {
+		n.run = int64(len(c.names.runs))
+		c.names.runs = append(c.names.runs, c.mem.total(run))
 	}
-	return to
-}
-
-// refer notes what a change refers to, and returns the total of its run.
-func (c *changeSet) refer(scope, run int64) runTotal {
-	if _, noted := c.scopes[scope]; !noted {
-		c.scopes[scope] = c.ids.scope(scope)
-	}
-	if _, noted := c.runs[run]; !noted {
-		c.runs[run] = c.ids.run(run)
-	}
-	return c.runs[run]
+	return n, &c.names.runs[n.run]
 }
 
 // call returns a question's open call, or nil without one. The caller must
 // not change it.
-func (c *changeSet) call(h Hash) *call {
+func (c *changeSet) call(h Hash) *OpenCall {
 	if now, changed := c.calls[h]; changed {
 		return now
 	}
@@ -267,24 +266,23 @@ func (c *changeSet) call(h Hash) *call {
 }
 
 // openCall is call, but returns ErrNoCall without one.
-func (c *changeSet) openCall(h Hash) (*call, error) {
+func (c *changeSet) openCall(h Hash) (*OpenCall, error) {
 	if now := c.call(h); now != nil {
 		return now, nil
 	}
 	return nil, ErrNoCall
 }
 
-func (c *changeSet) setCall(now *call) {
-	if before, changed := c.calls[now.open.Hash]; changed && before == nil {
-		c.bodies[now.open.Hash] = nil
+func (c *changeSet) setCall(now *OpenCall) {
+	if before, changed := c.calls[now.Hash]; changed && before == nil {
+		c.bodies[now.Hash] = nil
 	}
-	total := c.refer(now.scope, now.run)
-	if c.call(now.open.Hash) == nil {
+	in, total := c.refer(now.Scope, now.Run)
+	if c.call(now.Hash) == nil {
 		total.Intents++
-		c.runs[now.run] = total
 	}
-	c.calls[now.open.Hash] = now
-	c.changes = appendCall(c.changes, now)
+	c.calls[now.Hash] = now
+	c.changes = appendCall(c.changes, in, now)
 }
 
 // setBody keeps the body of an open call.
@@ -300,33 +298,28 @@ func (c *changeSet) closeCall(h Hash) {
 	c.changes = appendClosed(c.changes, h)
 }
 
-func (c *changeSet) addAnswer(a *answered) {
-	c.calls[a.hash] = nil
-	delete(c.bodies, a.hash)
+func (c *changeSet) addAnswer(a *Item) {
+	c.calls[a.Hash] = nil
+	delete(c.bodies, a.Hash)
 	c.answers = append(c.answers, a)
-	total := c.refer(a.scope, a.run)
-	total.add(a.answer)
-	c.runs[a.run] = total
-	c.changes = appendAnswer(c.changes, a)
+	in, total := c.refer(a.Scope, a.Run)
+	total.add(a.Answer)
+	c.changes = appendAnswer(c.changes, in, a)
 }
-
-func (c *changeSet) nameScope(int64, Scope) {}
 
 // setRun takes over what another store has counted for a run. It is more if a record of that store was
 // lost.
-func (c *changeSet) setRun(id int64, r runTotal) {
-	total := c.ids.run(id)
-	if noted, is := c.runs[id]; is {
-		total = noted
+func (c *changeSet) setRun(r runTotal) {
+	i := c.names.run(r.Name)
+	if i < 0 {
+		i = int64(len(c.names.runs))
+		c.names.runs = append(c.names.runs, c.mem.total(r.Name))
 	}
-	total.Intents = max(total.Intents, r.Intents)
-	total.Answers, total.Unpriced, total.Credits = max(total.Answers, r.Answers), max(total.Unpriced, r.Unpriced), max(total.Credits, r.Credits)
-	c.runs[id] = total
+	c.names.runs[i] = c.names.runs[i].atLeast(r)
 }
 
 // publish makes the changes visible after they are on disk.
 func (c *changeSet) publish() {
-	c.ids.setRuns(c.runs)
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()
 	for _, a := range c.answers {
@@ -343,5 +336,8 @@ func (c *changeSet) publish() {
 	for h, body := range c.bodies {
 		c.mem.current.setBody(h, body)
 	}
-	maps.Copy(c.mem.current.runs, c.runs)
+	for _, r := range c.names.runs {
+		c.mem.runs[r.Name] = r
+		c.mem.current.setRun(r)
+	}
 }

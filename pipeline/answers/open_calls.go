@@ -2,8 +2,8 @@ package answers
 
 import (
 	"context"
-	"database/sql"
 	"encoding/binary"
+	"errors"
 	"iter"
 	"time"
 
@@ -97,36 +97,6 @@ func newIdempotencyKey(at time.Time, rekeyed bool) (string, error) {
 	return key.String(), nil
 }
 
-// loadCalls reads the open calls of the database into the memtable.
-func (s *Store) loadCalls(ctx context.Context) error {
-	calls, err := readCalls(ctx, s.reads)
-	for _, c := range calls {
-		s.mem.setCall(c.open.Hash, c)
-		if err == nil {
-			_, _, err = s.scopeAndRun(ctx, c.open.Scope, c.open.Run)
-		}
-	}
-	return err
-}
-
-// readCalls reads the open calls of the database.
-func readCalls(ctx context.Context, from querier) ([]*call, error) {
-	return collect(ctx, from, func(row interface{ Scan(...any) error }) (*call, error) {
-		var c call
-		var raw []byte
-		var asked string
-		var sent, deadline int64
-		err := row.Scan(&raw, &c.scope, &c.run, &c.open.MaybeBilled, &c.open.Service, &c.open.Operation, &asked, &c.open.Run, &c.open.IdempotencyKey, &c.open.Attempts, &sent,
-			&c.open.State, &c.open.Reason, &c.open.Status, &c.open.Resolution, &c.open.Request, &deadline)
-		copy(c.open.Hash[:], raw)
-		c.open.SetAsked(asked)
-		c.open.Sent, c.open.Deadline = fromMillis(sent), fromMillisOrZero(deadline)
-		return &c, err
-	}, `SELECT c.hash, c.scope, c.run, c.doubtful, s.service, s.operation, c.key, r.name, c.idempotency, c.attempts, c.sent, c.state, c.reason,
-		c.status, c.resolution, c.request, coalesce(c.deadline, 0)
-		FROM calls c JOIN scopes s ON s.id = c.scope JOIN runs r ON r.id = c.run`)
-}
-
 // Unknown lists the calls that may have been billed and have no answer: they
 // failed that way, or were under way when an earlier process died. They are
 // ordered by their hashes. The store may be used at the same time.
@@ -141,7 +111,7 @@ func (s *Store) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
 
 func (s *Store) openCalls(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
 	return func(yield func(OpenCall, error) bool) {
-		for _, c := range s.mem.callsIn(state) {
+		for _, c := range s.mem.callsOf(inState(state)) {
 			if err := ctx.Err(); err != nil {
 				yield(OpenCall{}, err)
 				return
@@ -164,45 +134,44 @@ func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCal
 func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.mem.callOf(h) }
 
 // Knows reports whether any match or miss of a scope is stored, and whether a match is.
-func (s *Store) Knows(ctx context.Context, of Scope) (known, matched bool, err error) {
-	if err := s.flush(); err != nil {
+func (s *Store) Knows(_ context.Context, of Scope) (known, matched bool, err error) {
+	count := func(o Outcome) {
+		known, matched = known || o != Refused, matched || o == Matched
+	}
+	set, err := s.acquire()
+	if err != nil {
 		return false, false, err
 	}
-	const exists = `EXISTS(SELECT 1 FROM answers a JOIN scopes s ON s.id = a.scope WHERE s.service = ?1 AND s.operation = ?2 AND a.outcome `
-	err = s.reads.QueryRowContext(ctx, "SELECT "+exists+"<> 'refused'), "+exists+"= 'matched')", of.Service, of.Operation).Scan(&known, &matched)
-	return known, matched, fault(err)
-}
-
-// Scopes lists the scopes of all questions. The same key in two scopes is two
-// questions.
-func (s *Store) Scopes(ctx context.Context) ([]Scope, error) { return scopesIn(ctx, s.reads) }
-
-func scopesIn(ctx context.Context, from querier) ([]Scope, error) {
-	return collect(ctx, from, func(row interface{ Scan(...any) error }) (sc Scope, err error) {
-		err = row.Scan(&sc.Service, &sc.Operation)
-		return sc, err
-	}, "SELECT service, operation FROM scopes ORDER BY id")
-}
-
-// querier is a database or one of its connections.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// collect reads all rows of a query into memory.
-func collect[T any](ctx context.Context, from querier, scan func(interface{ Scan(...any) error }) (T, error), query string, args ...any) (all []T, err error) {
-	rows, err := from.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fault(err)
-	}
-	defer rows.Close() // after the last row, Close cannot fail
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, fault(err)
+	for _, f := range set.files {
+		for _, t := range f.Scopes {
+			for o := range t.Outcomes {
+				if t.Scope == of {
+					count(o)
+				}
+			}
 		}
-		all = append(all, one)
 	}
-	return all, fault(rows.Err())
+	s.mem.mu.RLock()
+	for _, g := range []*generation{s.mem.previous, s.mem.current} {
+		if g != nil {
+			for _, i := range g.answers {
+				if i.Scope == of {
+					count(i.Outcome)
+				}
+			}
+		}
+	}
+	s.mem.mu.RUnlock()
+	return known, matched, set.release()
+}
+
+// Scopes lists the scopes of all questions, in order. The same key in two scopes is two
+// questions.
+func (s *Store) Scopes(ctx context.Context) ([]Scope, error) {
+	c, err := s.Contents()
+	if err != nil {
+		return nil, err
+	}
+	scopes, err := c.Scopes(ctx)
+	return scopes, errors.Join(err, c.Close())
 }

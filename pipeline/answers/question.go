@@ -49,10 +49,6 @@ type Question struct {
 // place of a key.
 type Hash [sha256.Size]byte
 
-// keyBytes is how much of a Hash the table of keys stores: enough to avoid
-// collisions, and less to write and to search.
-const keyBytes = 16
-
 // Hash computes q's hash.
 func (q Question) Hash() Hash {
 	return newHasher(q.Scope).hash(q.Key)

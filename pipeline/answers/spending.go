@@ -3,8 +3,6 @@ package answers
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -38,18 +36,11 @@ func (p Spending) Plus(other Spending) Spending {
 
 // SumSpent returns a run's spending, and its calls that may have been billed, or will be, and
 // have no answer. Both are of one moment: an answer that comes meanwhile is in one of them.
-func (s *Store) SumSpent(ctx context.Context, run string) (p Spending, open []OpenCall, err error) {
+func (s *Store) SumSpent(_ context.Context, run string) (p Spending, open []OpenCall, err error) {
 	s.logMu.Lock() // no change is made meanwhile
 	defer s.logMu.Unlock()
-	if err := s.flushLocked(); err != nil {
-		return Spending{}, nil, err
-	}
-	err = s.reads.QueryRowContext(ctx, "SELECT answers, unpriced, credits FROM runs WHERE name = ?", run).Scan(&p.Answers, &p.Unpriced, &p.Credits)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil // the run has asked nothing yet
-	}
 	open = s.mem.callsOf(func(c *OpenCall) bool { return c.Run == run && c.State != UnderWay })
-	return p, open, fault(err)
+	return s.mem.total(run).Spending, open, nil
 }
 
 // Spent is what was paid, as Spending.
@@ -97,12 +88,34 @@ func (d DaySpending) Compare(other DaySpending) int {
 
 // SpentSince returns what was paid on a day and later, in order.
 // Answers that are forgotten count too.
-func (s *Store) SpentSince(ctx context.Context, day string) ([]DaySpending, error) {
-	c, err := s.Contents()
-	if err != nil {
-		return nil, err
+func (s *Store) SpentSince(_ context.Context, day string) ([]DaySpending, error) {
+	return since(s.days(), day), nil
+}
+
+// days returns what was paid on each day, in order.
+func (s *Store) days() []DaySpending {
+	s.mem.mu.RLock()
+	defer s.mem.mu.RUnlock()
+	now := s.newest()
+	days := slices.Clone(now.Days)
+	for _, g := range []*generation{s.mem.previous, s.mem.current} {
+		if g != nil && g.number >= now.Log.Number { // the manifest has the others
+			days = addDays(days, g)
+		}
 	}
-	return c.SpentSince(ctx, day)
+	return days
+}
+
+func addDays(days []DaySpending, g *generation) []DaySpending {
+	for of, p := range g.days {
+		days = addDay(days, DaySpending{of.Day, of.Scope, p})
+	}
+	return days
+}
+
+func since(days []DaySpending, day string) []DaySpending {
+	i, _ := slices.BinarySearchFunc(days, day, func(d DaySpending, day string) int { return cmp.Compare(d.Day, day) })
+	return days[i:]
 }
 
 // OpenAnywhere lists the calls that may have been billed, or will be, and have no answer.
@@ -119,76 +132,52 @@ func (s *Store) OpenAnywhere(ctx context.Context) iter.Seq2[OpenCall, error] {
 }
 
 // SpentSince is that of Store.
-func (c *Contents) SpentSince(ctx context.Context, day string) ([]DaySpending, error) {
-	spent, err := collect(ctx, c.from, func(row interface{ Scan(...any) error }) (d DaySpending, err error) {
-		err = row.Scan(&d.Day, &d.Service, &d.Operation, &d.Answers, &d.Unpriced, &d.Credits)
-		return d, err
-	}, "SELECT d.day, s.service, s.operation, d.answers, d.unpriced, d.credits FROM days d JOIN scopes s ON s.id = d.scope WHERE d.day >= ?", day)
-	if err != nil {
-		return nil, err
-	}
-	for of, p := range c.later.days {
-		scope := c.scopes[of.scope]
-		i := slices.IndexFunc(spent, func(d DaySpending) bool { return d.Day == of.day && d.Scope == scope })
-		switch {
-		case of.day < day:
-		case i < 0:
-			spent = append(spent, DaySpending{of.day, scope, *p})
-		default:
-			spent[i].Spending = spent[i].Plus(*p)
-		}
-	}
-	slices.SortFunc(spent, DaySpending.Compare)
-	return spent, nil
+func (c *Contents) SpentSince(_ context.Context, day string) ([]DaySpending, error) {
+	return since(addDays(slices.Clone(c.days), c.later), day), nil
 }
 
 // spent returns what all runs have paid, and what a scope has cost by day.
-func (s *Store) spent(ctx context.Context, of Scope) (all Spent, err error) {
-	read := func(query string, args ...any) (map[string]Spending, error) {
-		sums := map[string]Spending{}
-		_, err := collect(ctx, s.reads, func(row interface{ Scan(...any) error }) (key string, err error) {
-			var p Spending
-			err = row.Scan(&key, &p.Answers, &p.Unpriced, &p.Credits)
-			sums[key] = p
-			return key, err
-		}, query, args...)
-		return sums, err
+func (s *Store) spent(of Scope) Spent {
+	all := Spent{map[string]Spending{}, map[string]Spending{}}
+	s.mem.mu.RLock()
+	for name, r := range s.mem.runs {
+		all.ByRun[name] = r.Spending
 	}
-	if all.ByRun, err = read("SELECT name, answers, unpriced, credits FROM runs"); err != nil {
-		return all, err
+	s.mem.mu.RUnlock()
+	for _, d := range s.newest().Days {
+		if d.Scope == of {
+			all.ByDay[d.Day] = d.Spending
+		}
 	}
-	all.ByDay, err = read(`SELECT d.day, d.answers, d.unpriced, d.credits FROM days d JOIN scopes s ON s.id = d.scope
-		WHERE s.service = ? AND s.operation = ?`, of.Service, string(of.Operation))
-	return all, err
+	return all
 }
 
 // SetSpent sets what was paid, as counted by another store of the scope.
-func (s *Store) SetSpent(ctx context.Context, of Scope, spent Spent) error {
+func (s *Store) SetSpent(_ context.Context, of Scope, spent Spent) error {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	if err := s.flushLocked(); err != nil { // what the log counts comes first
 		return err
 	}
-	return s.writer.Write(ctx, func(g *sqliteTx) error {
-		scope, err := g.scopeID(of)
-		if err != nil {
-			return err
-		}
+	err := s.publish(nil, func(m *manifest) error {
 		for name, p := range spent.ByRun {
-			err := g.Exec(`INSERT INTO runs(name, answers, unpriced, credits) VALUES (?, ?, ?, ?) ON CONFLICT(name) DO UPDATE
-				SET answers = excluded.answers, unpriced = excluded.unpriced, credits = excluded.credits`, name, p.Answers, p.Unpriced, p.Credits)
-			if err != nil {
-				return err
-			}
+			m.setRun(runTotal{Name: name, Intents: s.mem.runs[name].Intents, Spending: p})
 		}
 		for day, p := range spent.ByDay {
-			err := g.Exec("INSERT OR REPLACE INTO days(day, scope, answers, unpriced, credits) VALUES (?, ?, ?, ?, ?)", day, scope, p.Answers, p.Unpriced, p.Credits)
-			if err != nil {
-				return err
-			}
+			m.Days = slices.DeleteFunc(m.Days, func(d DaySpending) bool { return d.Day == day && d.Scope == of })
+			m.addDay(dayOf{day, of}, p)
 		}
-		return s.names.reload(g)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	s.mem.mu.Lock()
+	defer s.mem.mu.Unlock()
+	for _, r := range s.newest().Runs {
+		s.mem.runs[r.Name] = r
+	}
+	return nil
 }
 
 // Remains counts what a log has lost of which not all records can be read, by the totals in those that can.
@@ -240,5 +229,5 @@ func (r *Remains) End() (lost Lost, unnamed map[string]int64) {
 
 // Found returns how many answers the records had, and how many calls are open behind them.
 func (r *Remains) Found() (answers, calls int64) {
-	return int64(len(r.read.latest)), int64(len(r.found.open))
+	return int64(len(r.read.answers)), int64(len(r.found.open))
 }

@@ -95,8 +95,8 @@ func (s *State) repairScope(ctx context.Context, of answers.Scope) (aside []stri
 	if err != nil {
 		return aside, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := x.publishRemains(ctx, dir, found); err != nil {
+	err = x.publishRemains(ctx, dir, found)
+	if err = errors.Join(err, x.discard(dir)); err != nil {
 		return aside, err
 	}
 	return aside, s.removeReplaced(ctx, found, x.manifest)
@@ -138,7 +138,7 @@ func (x *Session) publishRemains(ctx context.Context, dir string, found *remains
 		return err
 	}
 	for _, g := range found.late {
-		if err := x.Answers.ReplayLate(ctx, x.of, g.record); err != nil {
+		if err := x.Answers.ReplayLate(ctx, g.record); err != nil {
 			return err
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -192,7 +194,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	for _, g := range late {
-		if err := x.Answers.ReplayLate(ctx, x.of, g.record); err != nil {
+		if err := x.Answers.ReplayLate(ctx, g.record); err != nil {
 			return err
 		}
 	}
@@ -210,7 +212,7 @@ func (x *Session) settle(ctx context.Context, dir string) (err error) {
 // begin makes the working copy with the open calls of a manifest, what runs have
 // spent, and the changes in the segments after it.
 func (x *Session) begin(ctx context.Context, dir string, segments []segment) (err error) {
-	store, err := answers.Open(dir, answers.Options{})
+	store, err := answers.Open(dir, answers.Options{Disk: disk.Volatile(dir), Generations: math.MaxInt})
 	if err != nil {
 		return err
 	}
@@ -232,7 +234,7 @@ func (x *Session) begin(ctx context.Context, dir string, segments []segment) (er
 	}
 	x.position = shot.Position
 	for _, g := range segments {
-		if err := x.Answers.Replay(ctx, x.of, g.record); err != nil {
+		if err := x.Answers.Replay(ctx, g.record); err != nil {
 			return fmt.Errorf("%s: %w", x.state.folder(x.of).Below(segmentName(g.at.Number)), err)
 		}
 	}

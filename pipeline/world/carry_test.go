@@ -30,8 +30,7 @@ func (h *history) carry(ctx context.Context, from *answers.Contents) {
 	m := h.world.Another(firstCarrier)
 	disk := worldtest.NewDisk(m)
 	disk.Name = "imported"
-	defer m.GuardSQLite(dir, 0)()
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, databaseName), template(), 0o600)); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		h.wrongly("%v", err)
 		return
 	}
@@ -124,7 +123,7 @@ func (h *history) exportTo(ctx context.Context, file string, from *answers.Conte
 
 // importFile is what a process does that imports a file.
 func (h *history) importFile(ctx context.Context, file string) (taken answers.Taken, err error) {
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, MaxBatch: h.plan.maxBatch, Readers: 1})
+	s, err := answers.Open(h.dir, h.stored())
 	if err != nil {
 		return taken, err
 	}
@@ -143,7 +142,7 @@ func (h *history) importFile(ctx context.Context, file string) (taken answers.Ta
 // copyTo copies the folder, with the files of its log.
 func (h *history) copyTo(dir string) error {
 	names, err := disk.Names(h.disk)
-	err = errors.Join(err, os.CopyFS(dir, os.DirFS(h.dir)))
+	err = errors.Join(err, os.Mkdir(dir, 0o700))
 	for _, name := range names {
 		text, read := h.disk.ReadFile(name)
 		err = errors.Join(err, read, os.WriteFile(filepath.Join(dir, name), text, 0o600))
@@ -172,7 +171,7 @@ func (h *history) inspect(ctx context.Context, dir string, found []answers.Found
 	if h.unexpected("repair", err); len(aside) > 0 {
 		h.wrongly("a repair sets %v aside", aside)
 	}
-	s, err := answers.Open(dir, answers.Options{Readers: 1})
+	s, err := answers.Open(dir, answers.Options{})
 	if h.unexpected("open what is repaired", err); err != nil {
 		return
 	}
@@ -224,7 +223,7 @@ func (h *history) interrupt(ctx context.Context, dir string) {
 			return err
 		}},
 		{"list", func(ctx context.Context) error {
-			c, err := answers.OpenContents(ctx, dir)
+			c, err := answers.OpenContents(ctx, dir, answers.Options{})
 			if err != nil {
 				return err
 			}

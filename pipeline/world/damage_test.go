@@ -38,11 +38,9 @@ type holding struct {
 func (h *history) suffer(ctx context.Context, all ...*history) {
 	failing := h.disk.Failing
 	h.disk.Failing = 0
-	h.world.GuardSQLite(h.dir, 0)
 	ctx = h.world.Begin(ctx, 0)
 	defer func() {
 		h.disk.Failing = failing
-		h.world.GuardSQLite(h.dir, h.plan.commitFails)
 		h.world.Crash()
 		h.disk.Restart(false)
 	}()
@@ -55,16 +53,15 @@ func (h *history) suffer(ctx context.Context, all ...*history) {
 		return
 	}
 	h.plan.damaged = 0
-	if h.world.Below(8, "damages a log", h.lives) > 0 {
+	if h.world.Below(2, "damages a log", h.lives) > 0 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !isLog(name) })
 	}
 	d := &damaged{history: h, all: all, file: names[h.world.Below(len(names), "damaged file", h.lives)]}
 	kept := h.dir + "-kept"
 	defer os.RemoveAll(kept)
-	if h.unexpected("copy", h.copyTo(kept)); !d.hold(ctx, kept, answers.Options{Readers: 1}, &d.was) {
+	if h.unexpected("copy", h.copyTo(kept)); !d.hold(ctx, kept, answers.Options{}, &d.was) {
 		return
 	}
-	h.unexpected("copy", errors.Join(os.RemoveAll(kept), os.CopyFS(kept, os.DirFS(h.dir))))
 	back := h.disk.Keep()
 	other := ""
 	if isLog(d.file) {
@@ -74,7 +71,6 @@ func (h *history) suffer(ctx context.Context, all ...*history) {
 		return
 	}
 	if d.text = h.disk.Files(); !d.bear(context.WithoutCancel(ctx), before[d.file]) {
-		h.unexpected("put back", errors.Join(os.RemoveAll(h.dir), os.CopyFS(h.dir, os.DirFS(kept))))
 		back()
 	}
 }
@@ -82,29 +78,50 @@ func (h *history) suffer(ctx context.Context, all ...*history) {
 // bear looks at what is damaged, repairs it and goes on. It reports whether the state can be lived with.
 func (d *damaged) bear(ctx context.Context, before string) bool {
 	d.world.Note("%s is %s", d.file, d.did)
-	inspected, err := answers.Inspect(ctx, d.dir, answers.Options{Logs: d.disk})
+	inspected, err := answers.Inspect(ctx, d.dir, d.stored())
 	if err != nil {
 		d.wrongly("inspect what is damaged: %v", err)
 		return false
 	}
-	opened, err := answers.Open(d.dir, answers.Options{Logs: d.disk, Readers: 1})
-	if err == nil {
-		d.unexpected("close", opened.Close())
-	}
+	err = d.use(ctx)
 	switch {
-	case err == nil && !inspected.Whole():
+	case err == nil && !inspected.Whole() && !d.hasCopy():
 		d.wrongly("%s is %s: a run uses what an inspection finds damaged: %v", d.file, d.did, inspected.Damages)
+	case err == nil && !inspected.Whole():
+		d.repair(ctx, inspected)
 	case err != nil && (inspected.Whole() || !errors.Is(err, appendlog.ErrDamaged)):
 		d.wrongly("%s is %s: an inspection finds %v, and a run %v", d.file, d.did, inspected.Damages, err)
 	case err == nil:
 		return d.isHarmless(ctx) || d.mayBeTorn(before)
 	default:
-		if now := d.disk.Files(); !maps.Equal(now, d.text) {
-			d.wrongly("%s is %s, and who finds it changes the log", d.file, d.did)
-		}
 		d.repair(ctx, inspected)
 	}
 	return true
+}
+
+// hasCopy reports whether the damaged file has a copy, so that a run can do without it.
+func (d *damaged) hasCopy() bool { return strings.HasPrefix(d.file, "manifest-") }
+
+// use does what a run does that finds damage: it reads all answers. The files stay as they are.
+func (d *damaged) use(ctx context.Context) error {
+	back := d.disk.Keep()
+	defer back()
+	s, err := answers.Open(d.dir, d.stored())
+	if err != nil {
+		if now := d.disk.Files(); !maps.Equal(now, d.text) {
+			d.wrongly("%s is %s, and who finds it changes files", d.file, d.did)
+		}
+		return err
+	}
+	for i, h := range d.all {
+		found, failed := s.Lookup(ctx, h.scope, h.plan.keys, answers.Freshness{}, true, nil)
+		for n, f := range found {
+			d.compareAnswer(i, n, f)
+		}
+		err = errors.Join(err, failed)
+	}
+	d.unexpected("close", s.Close())
+	return err
 }
 
 // hold reads what a store holds. It reports whether it can be read.
@@ -135,7 +152,7 @@ func (d *damaged) hold(ctx context.Context, dir string, o answers.Options, into 
 // isHarmless reports whether a run finds all that was there.
 func (d *damaged) isHarmless(ctx context.Context) bool {
 	var now holding
-	if !d.hold(ctx, d.dir, answers.Options{Logs: d.disk, Readers: 1}, &now) {
+	if !d.hold(ctx, d.dir, d.stored(), &now) {
 		return false
 	}
 	same := slices.Equal(now.paid, d.was.paid)
@@ -187,7 +204,7 @@ func (d *damaged) repair(ctx context.Context, inspected answers.Inspection) {
 		if i == 2 {
 			last = 0
 		}
-		_, err := answers.Repair(d.world.Begin(ctx, last), d.dir, answers.Options{Logs: d.disk})
+		_, err := answers.Repair(d.world.Begin(ctx, last), d.dir, d.stored())
 		if d.unexpected("repair", err); d.world.Alive() == nil {
 			break
 		}
@@ -196,18 +213,18 @@ func (d *damaged) repair(ctx context.Context, inspected answers.Inspection) {
 	for name, text := range d.text {
 		named := slices.ContainsFunc(inspected.Damages, func(damage error) bool {
 			of, is := errors.AsType[*appendlog.Damage](damage)
-			return is && of.Offset >= 0 && filepath.Base(of.File) == name
+			return is && of.Offset >= 0 && filepath.Base(of.File) == name || !is && strings.Contains(damage.Error(), name)
 		})
 		if now := d.disk.Files(); named && now[name+".damaged"] != text {
 			d.wrongly("%s is %s, and a repair does not keep it: %v of %v", name, d.did, slices.Sorted(maps.Keys(now)), inspected.Damages)
 		}
 	}
-	again, err := answers.Inspect(ctx, d.dir, answers.Options{Logs: d.disk})
+	again, err := answers.Inspect(ctx, d.dir, d.stored())
 	if d.unexpected("inspect what is repaired", err); !again.Whole() {
 		d.wrongly("%s is %s, and damaged after a repair: %v", d.file, d.did, again.Damages)
 	}
 	var now holding
-	if d.hold(ctx, d.dir, answers.Options{Logs: d.disk, Readers: 1}, &now) {
+	if d.hold(ctx, d.dir, d.stored(), &now) {
 		d.mourn(now, inspected.Lost)
 	}
 }

@@ -199,7 +199,7 @@ func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 	h.known.takesOver(fmt.Sprint(h.lives))
 	h.began = time.Now()
 	copied := filepath.Join(h.dir, "copy")
-	if err := errors.Join(os.MkdirAll(copied, 0o700), os.WriteFile(filepath.Join(copied, databaseName), template(), 0o600)); err != nil {
+	if err := os.MkdirAll(copied, 0o700); err != nil {
 		return opened{}, err
 	}
 	waits := 0

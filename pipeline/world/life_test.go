@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/order"
@@ -107,8 +108,7 @@ func (h *history) live(ctx context.Context) {
 		}
 	}
 	h.disk.Failing = 0
-	h.world.GuardSQLite(h.dir, 0)
-	if answers.Exist(h.dir) {
+	if names, err := disk.Names(h.disk); err == nil && len(names) > 0 {
 		h.show(h.world.Begin(ctx, 0), false)
 		h.disk.Restart(false)
 	}
@@ -204,8 +204,15 @@ func (h *history) openStore(ctx context.Context, look bool) (opened, error) {
 	if h.bucket != nil {
 		return h.openOnS3(ctx, look)
 	}
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, LogBytes: h.plan.logBytes, MaxBatch: h.plan.maxBatch, Readers: 1})
+	s, err := answers.Open(h.dir, h.stored())
 	return opened{s, s.Close, func(func() bool) {}, nil}, err
+}
+
+// stored are the settings of a store on the disk of the machine.
+func (h *history) stored() answers.Options {
+	return answers.Options{
+		Disk: h.disk, LogBytes: h.plan.logBytes, MaxBatch: h.plan.maxBatch, RowsPerFile: h.plan.rowsPerFile, Generations: h.plan.generations, InTurn: true,
+	}
 }
 
 // remote is the service as a life asks it.

@@ -70,7 +70,6 @@ func liveInOrder(w *worldtest.World, dir string, p plan, l worldtest.Limits) (wr
 	o := newSeveral(w, dir, p, l)
 	disk := o.of[0].disk
 	disk.Failing, disk.Slow, o.recorded.Failing = p.diskFails, p.diskSlow, p.diskFails
-	defer w.GuardSQLite(dir, p.commitFails)()
 	o.live(context.Background())
 	return o.known.wrong, o.of[0].lives
 }
@@ -257,7 +256,6 @@ func (o *several) live(ctx context.Context) {
 		}
 	}
 	first.disk.Failing, o.recorded.Failing = 0, 0
-	o.world.GuardSQLite(first.dir, 0)
 	o.job.credits, o.job.calls = -1, -1
 	for i := range quietLives {
 		for _, h := range o.of {

@@ -17,10 +17,9 @@ type plan struct {
 	keys        []string
 	askers      int // goroutines that ask all keys
 	concurrency int
-	crashes     int  // lives that crash, unless they end before
-	span        int  // steps of a life before its crash, at most
-	migrated    bool // the database has its schema
-	damaged     int  // the first life after which a file of the state is damaged, if there is one; 0 if none is
+	crashes     int // lives that crash, unless they end before
+	span        int // steps of a life before its crash, at most
+	damaged     int // the first life after which a file of the state is damaged, if there is one; 0 if none is
 
 	honours bool          // the service knows idempotency keys
 	window  time.Duration // for how long; 0 is for ever
@@ -53,8 +52,9 @@ type plan struct {
 
 	logBytes    int64
 	maxBatch    int
+	rowsPerFile int
+	generations int
 	diskFails   float64
-	commitFails float64
 	diskSlow    time.Duration
 	storeSlow   time.Duration // before a change of the store
 
@@ -82,7 +82,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 	often := func(what string, one int) bool { return w.Below(one, "plan"+of, what) == 0 }
 	p := plan{
 		askers: in("askers", 1, 4), concurrency: in("concurrency", 1, 4),
-		crashes: min(in("crashes", 0, 5), l.Crashes), span: []int{8, 30, 120}[in("span", 0, 2)], migrated: !often("migrated", 10),
+		crashes: min(in("crashes", 0, 5), l.Crashes), span: []int{8, 30, 120}[in("span", 0, 2)],
 		honours: often("honours", 2), prices: often("prices", 2), retry: often("retry", 2), newKey: often("new key", 4),
 		misses: often("misses", 4), runs: 1 + in("two runs", 0, 3)/3, credits: -1, calls: -1, allowance: -1, patience: time.Duration(in("patience", 5, 180)) * time.Second,
 	}
@@ -150,12 +150,17 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 	if often("small logs", 4) {
 		p.logBytes = int64(in("log bytes", 1, 1500))
 	}
+	if often("few rows in a file", 3) {
+		p.rowsPerFile = in("rows in a file", 1, 3)
+	}
+	if often("few generations", 2) {
+		p.generations = in("generations", 1, 3)
+	}
 	if often("small batches", 4) {
 		p.maxBatch = in("batch of the store", 1, 4)
 	}
 	if often("bad disk", 5) {
 		p.diskFails = float64(in("disk fails", 1, 20)) / 100
-		p.commitFails = float64(in("commit fails", 0, 30)) / 100
 	}
 	if often("slow disk", 2) {
 		p.diskSlow = time.Duration(in("disk slow", 1, 30)) * time.Millisecond

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
@@ -62,22 +60,12 @@ func (h *history) show(ctx context.Context, rested bool) {
 // openContents opens the store for reading, with the logs that a process may have left. A look reads
 // them beside the database.
 func (h *history) openContents(ctx context.Context) (*answers.Contents, error) {
-	names, err := disk.Names(h.disk)
-	for _, name := range names {
-		text, read := h.disk.ReadFile(name)
-		path := filepath.Join(h.dir, name)
-		err = errors.Join(err, read, os.WriteFile(path, text, 0o600))
-		defer os.Remove(path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return answers.OpenContents(ctx, h.dir)
+	return answers.OpenContents(ctx, h.dir, h.stored())
 }
 
 // find opens the store, and looks up all keys; nil if it fails.
 func (h *history) find(ctx context.Context) (s *answers.Store, found []answers.Found) {
-	s, err := answers.Open(h.dir, answers.Options{Logs: h.disk, MaxBatch: h.plan.maxBatch, Readers: 1})
+	s, err := answers.Open(h.dir, h.stored())
 	if h.unexpected("open", err); err != nil {
 		return nil, nil
 	}

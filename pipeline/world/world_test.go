@@ -5,10 +5,6 @@ package world
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-var suite = worldtest.Suite{Live: live, Again: again, Prepare: func() { template(); warmUp() }, Planted: planted, Tested: tested, Mutated: mutated, Reach: reach, Module: "../.."}
+var suite = worldtest.Suite{Live: live, Again: again, Prepare: warmUp, Planted: planted, Tested: tested, Mutated: mutated, Reach: reach, Module: "../.."}
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
@@ -61,11 +57,6 @@ func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wro
 
 func livePaying(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wrong []string, lives int) {
 	p := newPlan(w, l, "")
-	if p.migrated && !p.onS3 {
-		if err := os.WriteFile(filepath.Join(dir, databaseName), template(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if p.several {
 		return liveInOrder(w, dir, p, l)
 	}
@@ -83,28 +74,7 @@ func livePaying(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits
 		h.liveOnS3(context.Background())
 	} else {
 		h.disk.Failing, h.disk.Slow = p.diskFails, p.diskSlow
-		defer w.GuardSQLite(dir, p.commitFails)()
 		h.live(context.Background())
 	}
 	return h.known.wrong, h.lives
 }
-
-const databaseName = "answers.sqlite"
-
-// template is the database of an empty store.
-var template = sync.OnceValue(func() []byte {
-	dir, err := os.MkdirTemp(worldtest.Memory(), "leadetl-world-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	s, err := answers.Open(dir, answers.Options{})
-	if err == nil {
-		err = s.Close()
-	}
-	text, read := os.ReadFile(filepath.Join(dir, databaseName))
-	if err != nil || read != nil {
-		panic(fmt.Sprint(err, read))
-	}
-	return text
-})

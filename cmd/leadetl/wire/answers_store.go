@@ -33,7 +33,7 @@ func ReadAnswers(ctx context.Context, state string) (*answers.Contents, error) {
 	if err := CheckRunState(state); err != nil {
 		return nil, err
 	}
-	c, err := answers.OpenContents(ctx, filepath.Join(state, AnswersFolder))
+	c, err := answers.OpenContents(ctx, filepath.Join(state, AnswersFolder), answers.Options{})
 	return c, answersError(state, err)
 }
 

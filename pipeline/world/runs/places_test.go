@@ -65,9 +65,6 @@ func die(t *testing.T, w *worldtest.World, dir string, number, last int) (wrong 
 	if err != nil {
 		return []string{err.Error()}, 0
 	}
-	if !h.plan.onS3 {
-		defer w.GuardSQLite(h.disturbed.dir, 0)()
-	}
 	if foreseen[number] == nil {
 		foreseen[number] = h
 		for n := range h.plan.datasets() {

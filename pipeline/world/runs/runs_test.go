@@ -37,9 +37,6 @@ func live(t *testing.T, w *worldtest.World, dir string, l worldtest.Limits) (wro
 	if err = errors.Join(err, p.writeLists(w, dir)); err != nil {
 		return []string{err.Error()}, 0
 	}
-	if !h.plan.onS3 {
-		defer w.GuardSQLite(h.disturbed.dir, 0)()
-	}
 	h.live(t.Context())
 	return h.disturbed.wrong, h.disturbed.lives
 }

@@ -11,13 +11,11 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/compress"
 
 	"github.com/leadetl/leadetl/internal/worldtest"
-	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution/directory"
 )
 
 // prepare makes what all worlds share, which must belong to none: channels of a codec, and files.
 func prepare() {
-	template()
 	people()
 	warmUp()
 }
@@ -30,22 +28,6 @@ var warmUp = sync.OnceFunc(func() {
 		}
 		codec.Decode(nil, codec.Encode(nil, []byte("text")))
 	}
-})
-
-const databaseName = "answers.sqlite"
-
-// template is the database of an empty store.
-var template = sync.OnceValue(func() []byte {
-	return inFolder(func(dir string) ([]byte, error) {
-		s, err := answers.Open(dir, answers.Options{})
-		if err == nil {
-			err = s.Close()
-		}
-		if err != nil {
-			return nil, err
-		}
-		return os.ReadFile(filepath.Join(dir, databaseName))
-	})
 })
 
 // people is reference data, which no machine changes.

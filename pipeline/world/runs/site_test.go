@@ -63,11 +63,7 @@ func newSite(w *worldtest.World, p plan, local *worldtest.World, dir, lists stri
 	s.bucket = worldtest.NewBucket(w, s.objects)
 	s.bucket.Prompt = p.prompt
 	s.logs.Name = "logs"
-	err := os.MkdirAll(s.answersFolder(), 0o700)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(s.answersFolder(), databaseName), template(), 0o600)
-	}
-	return s, err
+	return s, os.MkdirAll(s.answersFolder(), 0o700)
 }
 
 // writeLists writes the lists of all nights into a folder.
@@ -292,7 +288,7 @@ func (p *process) openAnswers(ctx context.Context, remote *purchase.Remote, run 
 	if p.state == nil {
 		if p.stored == nil {
 			var err error
-			if p.stored, err = answers.Open(p.answersFolder(), answers.Options{Logs: p.logs, Readers: 1}); err != nil {
+			if p.stored, err = answers.Open(p.answersFolder(), answers.Options{Disk: p.logs, InTurn: true}); err != nil {
 				return nil, err
 			}
 			p.opened = append(p.opened, p.stored.Close)
@@ -300,9 +296,6 @@ func (p *process) openAnswers(ctx context.Context, remote *purchase.Remote, run 
 		return p.stored, nil
 	}
 	copied, err := os.MkdirTemp(p.folder, "answers-")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(copied, databaseName), template(), 0o600)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,6 @@ func TestDamagedState(t *testing.T) {
 		{"a sector", "state/answers/*.log", func(text []byte, at int) []byte { clear(text[at:][:512]); return text }, cli.ExitBudget},
 		{"cut", "state/answers/*.log", func(text []byte, at int) []byte { return text[:at+100] }, cli.ExitBudget},
 		{"no log", "state/answers/*.log", nil, cli.ExitBudget},
-		{"no -wal", "state/answers/answers.sqlite-wal", nil, cli.ExitBudget},
 		{"the journal", "state/runs/*/journal/0000000000", func(text []byte, at int) []byte { text[60] ^= 1; return text }, cli.ExitBudget},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,7 +98,6 @@ func damageFile(t *testing.T, path string, change func(text []byte, at int) []by
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		_ = os.Remove(strings.TrimSuffix(path, "-wal") + "-shm")
 		return
 	}
 	text, err := os.ReadFile(path)

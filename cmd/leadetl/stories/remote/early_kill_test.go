@@ -19,10 +19,9 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 	o.Matched = 1
 	_, url := clitest.StartService(t, o)
 	for name, files := range map[string]map[string]string{
-		"an empty state":                    nil,
-		"an empty folder of answers":        {"answers/": ""},
-		"a database without content":        {"answers/answers.sqlite": ""},
-		"the same with SQLite's other file": {"answers/answers.sqlite": "", "answers/answers.sqlite-wal": "", "answers/answers.sqlite-shm": ""},
+		"an empty state":                 nil,
+		"an empty folder of answers":     {"answers/": ""},
+		"a manifest that was not synced": {"answers/.manifest-0000000001.copy.tmp": ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

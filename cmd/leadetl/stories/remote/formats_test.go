@@ -34,18 +34,10 @@ func TestOtherFormats(t *testing.T) {
 			return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 		}
 	}
-	schema := func(file, number string) func(string) error {
+	manifest := func(text string) func(string) error {
+		sealed, err := appendlog.Seal("manifest-0000000003.json", []byte(text))
 		return func(state string) error {
-			path := filepath.Join(state, file)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
-				return err
-			}
-			db, err := sql.Open("sqlite", path)
-			if err == nil {
-				_, err = db.ExecContext(t.Context(), "CREATE TABLE answers(x); PRAGMA user_version = "+number)
-				err = errors.Join(err, db.Close())
-			}
-			return err
+			return errors.Join(err, write("answers/manifest-0000000003.json", string(sealed))(state))
 		}
 	}
 	for _, c := range []struct {
@@ -54,9 +46,9 @@ func TestOtherFormats(t *testing.T) {
 		want []string
 		code int // 0 for that of wrong usage
 	}{
-		{"older answers", schema("answers/answers.sqlite", "3"), []string{"answers.sqlite has format 3" + number, export}, 0},
-		{"newer answers", schema("answers/answers.sqlite", "99"), []string{"answers.sqlite has format 99" + number, export}, 0},
-		{"answers of another program", schema("answers/answers.sqlite", "0"), []string{"answers.sqlite has no format number" + number, export}, 0},
+		{"older answers", write("answers/answers.sqlite", "SQLite format 3"), []string{"answers.sqlite has a format that is not known" + number, export}, 0},
+		{"newer answers", manifest(`{"format":99}`), []string{"manifest-0000000003.json has format 99" + number, export}, 0},
+		{"answers of another program", manifest(`{}`), []string{"manifest-0000000003.json has no format number" + number, export}, 0},
 		{"an unfinished run from before the mark", write("runs/0011223344556677/journal.jsonl", "{}\n"), []string{"state has no format number" + number, export}, 0},
 		{"nights from before the mark", write("nights/0011223344556677.json", "[]\n"), []string{"state has no format number" + number, export}, 0},
 		{"an older mark", write("format.json", `{"format":1}`), []string{"state has format 1" + number, export}, 0},

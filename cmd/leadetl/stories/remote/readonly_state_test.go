@@ -21,7 +21,7 @@ func TestPlanBesideReadOnlyState(t *testing.T) {
 		t.Skipf("no mounts: %v %s", err, out)
 	}
 	s, url := clitest.StartService(t, badservice.DefaultOptions())
-	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(400), "--rows-per-part", "50")
+	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(400))
 	p := j.Start("--rate", "200/s")
 	for s.Seen() < 100 && !p.Ended() {
 		time.Sleep(time.Millisecond)

@@ -95,6 +95,9 @@ func (n *Nights) Finished(night Night) (err error) {
 	if n == nil {
 		return nil
 	}
+	if err := n.state.mark(); err != nil {
+		return err
+	}
 	turn, err := n.state.turn(n.ctx)
 	if err != nil {
 		return err

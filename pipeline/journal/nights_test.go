@@ -59,6 +59,9 @@ func TestNightsInOrder(t *testing.T) {
 			t.Errorf("before %s is %q, want %q", out, got, want)
 		}
 	}
+	if err := InFolder(disk.Dir(state)).CheckFormat(); err != nil {
+		t.Errorf("a state that has nights alone: %v", err)
+	}
 }
 
 // TestNightsOfJobsAtOnce: jobs of one name that run at the same time are all remembered.

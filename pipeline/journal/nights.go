@@ -95,14 +95,14 @@ func (n *Nights) Finished(night Night) (err error) {
 	if n == nil {
 		return nil
 	}
-	if err := n.state.mark(); err != nil {
-		return err
-	}
 	turn, err := n.state.turn(n.ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, turn.Release()) }()
+	if err := n.state.mark(); err != nil {
+		return err
+	}
 	found, err := n.read()
 	if err != nil {
 		return err

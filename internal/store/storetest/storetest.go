@@ -2,6 +2,7 @@
 package storetest
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ var Facts = []struct {
 	{"a changed file differs from its record", fact(checks)},
 	{"what must exist is read", fact(awaits)},
 	{"one process has the lease", fact(leases)},
+	{"a log is that of the last who began", fact(logs)},
 }
 
 func fact(test func(c check)) func(*testing.T, store.Store, func() store.Store) {
@@ -314,4 +316,39 @@ func leases(c check) {
 	if entries, err := c.s.Entries(c.Context(), ""); len(entries) > 0 || err != nil && !store.IsMissing(err) {
 		c.Errorf("there is %+v, %v", entries, err)
 	}
+}
+
+func logs(c check) {
+	open := func() *store.Log { return store.NewLog(c.again(), "runs/log") }
+	is := func(l *store.Log, want ...string) {
+		c.Helper()
+		groups, err := l.Read(c.Context(), func() (bool, error) { return false, nil })
+		if got := string(bytes.Join(groups, []byte(" "))); err != nil || got != strings.Join(want, " ") {
+			c.Fatalf("the log has %q, want %q; %v", got, want, err)
+		}
+	}
+	begin := func(l *store.Log, group string) error {
+		return l.Begin(c.Context(), []byte(group), func() error { return nil })
+	}
+	one := open()
+	_, err := one.Read(c.Context(), store.Always)
+	c.did("read a log that is not there", err, fs.ErrNotExist)
+	c.did("begin", begin(one, "one"), nil)
+	c.did("append", errors.Join(one.Append(c.Context(), []byte("a")), one.Append(c.Context(), []byte("b"))), nil)
+	two := open()
+	is(two, "one", "a", "b")
+	c.did("append behind what the other has read", one.Append(c.Context(), []byte("c")), nil)
+	c.did("begin although the other goes on", begin(two, "two"), nil)
+	c.did("append after that", one.Append(c.Context(), []byte("d")), store.ErrFenced)
+	c.did("append", two.Append(c.Context(), []byte("e")), nil)
+	last := open()
+	is(last, "two", "e")
+	c.did("remove a file", c.s.Remove(c.Context(), last.FileOf(1)), nil)
+	_, err = open().Read(c.Context(), func() (bool, error) { return false, nil })
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // in a bucket, the file is late
+		c.Errorf("read a log with a gap: %v", err)
+	}
+	_, err = open().Read(c.Context(), store.Always)
+	c.did("read what is left of a removed one", err, fs.ErrNotExist)
+	c.did("remove", last.Remove(c.Context()), nil)
 }

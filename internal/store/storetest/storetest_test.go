@@ -37,7 +37,7 @@ var kinds = []struct {
 		server := s3test.Start(t, "leads")
 		s3test.Setenv(t)
 		proxy := s3test.NewProxy(t, server) // at its end no connection is left
-		return buckets(t, objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true}))
+		return buckets(t, objects.New(t.Context(), objects.Options{Endpoint: proxy.URL, PathStyle: true, LateFor: time.Nanosecond}))
 	}},
 }
 

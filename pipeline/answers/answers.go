@@ -131,8 +131,10 @@ type Store struct {
 // under way become unknown.
 func Open(dir string, o Options) (*Store, error) {
 	in := o.folder(dir)
-	if _, err := newest(in); o.MustExist && errors.Is(err, ErrNone) {
-		return nil, err
+	if o.MustExist {
+		if _, err := newest(in); errors.Is(err, ErrNone) {
+			return nil, err
+		}
 	}
 	if _, err := in.Make(0o700); err != nil {
 		return nil, err
@@ -184,10 +186,8 @@ func (s *Store) open(ctx context.Context) (err error) {
 }
 
 // scratch is the folder for temporary files.
-func (s *Store) scratch() string { return scratchOf(s.in) }
-
-func scratchOf(in disk.Folder) string {
-	if dir, real := in.(disk.Dir); real {
+func (s *Store) scratch() string {
+	if dir, real := s.in.(disk.Dir); real {
 		return string(dir)
 	}
 	return os.TempDir()
@@ -257,6 +257,25 @@ func (s *Store) publish(made []fileRecord, change func(next *manifest) error) er
 	s.filesMu.Unlock()
 	_ = errors.Join(before.release(), s.sweep()) // the next sweep removes what stays
 	return nil
+}
+
+// publishWith is publish of files of answers that were made, with the open calls as they are behind a
+// generation.
+func (s *Store) publishWith(ctx context.Context, files []fileRecord, behind *generation, change func(next *manifest)) error {
+	calls, err := s.writeCalls(ctx, behind)
+	if err != nil {
+		s.unmake(files)
+		return err
+	}
+	made := slices.Clone(files)
+	if calls != nil {
+		made = append(made, *calls)
+	}
+	return s.publish(made, func(next *manifest) error {
+		next.Calls = calls
+		change(next)
+		return nil
+	})
 }
 
 // sweep removes manifests and files that do not count any more, and what a kill has left. The caller

@@ -553,15 +553,8 @@ func (s *Store) sealSalvage(ctx context.Context, found *salvage, all *generation
 	if err != nil {
 		return err
 	}
-	calls, err := s.writeCalls(ctx, all)
-	if err != nil {
-		return err
-	}
-	if made = append(made, files...); calls != nil {
-		made = append(made, *calls)
-	}
-	return s.publish(made, func(next *manifest) error {
-		next.Files, next.Calls = named, calls
+	return s.publishWith(ctx, append(made, files...), all, func(next *manifest) {
+		next.Files = named
 		next.addGeneration(files)
 		next.add(all)
 		for run, calls := range found.unnamed {
@@ -571,6 +564,5 @@ func (s *Store) sealSalvage(ctx context.Context, found *salvage, all *generation
 			next.setRun(total)
 		}
 		next.Log = logState{Number: found.next.Number}
-		return nil
 	})
 }

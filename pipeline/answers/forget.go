@@ -153,15 +153,8 @@ func (s *Store) replace(ctx context.Context, d *deletion) error {
 		}
 		instead[f.Name] = files
 	}
-	calls, err := s.writeCalls(ctx, &generation{open: s.callsWithout(d.calls), bodies: d.bodies})
-	if err != nil {
-		s.unmake(made)
-		return err
-	}
-	if calls != nil {
-		made = append(made, *calls)
-	}
-	return s.publish(made, func(next *manifest) error {
+	behind := &generation{open: s.callsWithout(d.calls), bodies: d.bodies}
+	return s.publishWith(ctx, made, behind, func(next *manifest) {
 		var files []fileRecord
 		for _, f := range next.Files {
 			if other, is := instead[f.Name]; is {
@@ -170,8 +163,7 @@ func (s *Store) replace(ctx context.Context, d *deletion) error {
 				files = append(files, f)
 			}
 		}
-		next.Files, next.Calls = files, calls
-		return nil
+		next.Files = files
 	})
 }
 

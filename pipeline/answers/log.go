@@ -253,28 +253,14 @@ func (s *Store) move(full *generation) error {
 // seal writes the changes of a generation to files, and publishes a manifest that names them. open says
 // that the log goes on in another file.
 func (s *Store) seal(ctx context.Context, full *generation, open bool) error {
-	var made []fileRecord
-	var files []fileRecord
-	if len(full.answers) > 0 {
-		var err error
-		if files, err = s.writeAnswers(ctx, itemsOf(full)); err != nil {
-			return err
-		}
-		made = append(made, files...)
-	}
-	calls, err := s.writeCalls(ctx, full)
+	files, err := s.writeAnswers(ctx, itemsOf(full))
 	if err != nil {
 		return err
 	}
-	if calls != nil {
-		made = append(made, *calls)
-	}
-	return s.publish(made, func(next *manifest) error {
+	return s.publishWith(ctx, files, full, func(next *manifest) {
 		next.addGeneration(files)
-		next.Calls = calls
 		next.add(full)
 		next.Log.Open = open
-		return nil
 	})
 }
 
@@ -311,7 +297,6 @@ func (s *Store) openLog(ctx context.Context) error {
 // takeLogs makes the changes of logs, and marks the calls that were under way as unknown.
 func (s *Store) takeLogs(ctx context.Context, logs []*generation, next appendlog.Position) error {
 	all := newGeneration(0)
-	all.end = next
 	for _, g := range logs {
 		all.add(g)
 	}

@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,11 +94,8 @@ type tallyOf struct {
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // UnmarshalText reads what MarshalText has written.
-func (h *Hash) UnmarshalText(text []byte) error {
-	if len(text) != hex.EncodedLen(len(h)) {
-		return errors.New("a hash has another length")
-	}
-	_, err := hex.Decode(h[:], text)
+func (h *Hash) UnmarshalText(text []byte) (err error) {
+	*h, err = ParseHash(string(text))
 	return err
 }
 

@@ -97,19 +97,7 @@ func (s *Store) takeAll(ctx context.Context, of Scope, items iter.Seq2[Item, err
 		return 0, nil
 	}
 	ended.open = s.callsWithout(ended.calls)
-	made := slices.Clone(files)
-	calls, err := s.writeCalls(ctx, ended)
-	if err != nil {
-		return 0, fault(err)
-	}
-	if calls != nil {
-		made = append(made, *calls)
-	}
-	err = s.publish(made, func(next *manifest) error {
-		next.addGeneration(files)
-		next.Calls = calls
-		return nil
-	})
+	err = s.publishWith(ctx, files, ended, func(next *manifest) { next.addGeneration(files) })
 	if err != nil {
 		return 0, fault(err)
 	}

@@ -3,6 +3,7 @@ package purchase
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -144,4 +146,32 @@ func TestNoPlace(t *testing.T) {
 			t.Errorf("%v, with others %t: %t", f.err, f.others, got)
 		}
 	}
+}
+
+// TestPlacedCallGoesOn: a call that has a place, and failed, is sent again although all slots have calls that wait
+// for its place.
+func TestPlacedCallGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, _ := openIn(t)
+		requests := 0
+		b := buyerFrom(t, resolution.KeywordToLead, store, answering(func(string) (int, string, error) {
+			if requests++; requests == 1 {
+				return 0, "", &resolution.CallError{Class: resolution.Unavailable, Status: 503, Sent: true, Unbilled: true}
+			}
+			return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"leads":[{"full_name":"A"}]}}`, nil
+		}), nil)
+		var asking sync.WaitGroup
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		for i := range 3 {
+			asking.Go(func() {
+				page := aPage
+				page.Keywords = []string{fmt.Sprint("crm", i)}
+				if p, err := b.Page(ctx, page); err != nil || p.Answer.Outcome != outcome.Matched {
+					t.Errorf("page %d is %s, %v", i, p.Answer.Outcome, err)
+				}
+			})
+		}
+		asking.Wait()
+	})
 }

@@ -89,10 +89,18 @@ type salvage struct {
 	lost      Lost
 	unnamed   map[string]int64 // calls by the names of their runs that are kept as spent
 
-	have map[string]runTotal // of runs by name, after the last record that was read
-	open map[Hash]bool       // calls without an answer
-	gap  bool                // records are missing before the next one
-	most int64               // calls that these have begun, if that is known
+	have   map[string]runTotal // of runs by name, after the last record that was read
+	open   map[Hash]bool       // calls without an answer
+	gap    bool                // records are missing before the next one
+	most   int64               // calls that these have begun, if that is known
+	missed missing             // before the last record that was read
+	seen   map[string]missing  // before the last record that has the total of a run
+}
+
+// missing counts how often records are missing, and the calls that these have begun, as far as that is known.
+type missing struct {
+	gaps int
+	most int64
 }
 
 // salvagedFile is a file of answers of which some rows can be read.
@@ -102,7 +110,7 @@ type salvagedFile struct {
 }
 
 func newSalvage() *salvage {
-	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, open: map[Hash]bool{}, calls: map[Hash]*OpenCall{}}
+	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, seen: map[string]missing{}, open: map[Hash]bool{}, calls: map[Hash]*OpenCall{}}
 }
 
 // salvageFrom reads what can be read of a store.
@@ -293,21 +301,31 @@ func (s *salvage) readLogs(in disk.Folder) error {
 	if begun && !slices.Contains(l.logs, s.next.Number) {
 		s.lose(missingLog(in, s.next.Number))
 	}
-	if s.gap {
+	if s.missed.gaps > 0 {
 		s.loseEnd(in)
 	}
 	return nil
 }
 
 func (s *salvage) lose(damage error) {
-	s.damages, s.gap = append(s.damages, damage), true
+	s.damages = append(s.damages, damage)
+	s.miss(0)
+}
+
+// miss notes that records are missing before the next one, which have begun some calls at most; 0 if that is not
+// known.
+func (s *salvage) miss(most int64) {
+	s.gap, s.most = true, s.most+most
+	s.missed = missing{s.missed.gaps + 1, s.missed.most + most}
 }
 
 // read reads a file of the log. It reports whether the log goes on in another one.
 func (s *salvage) read(dir disk.Folder, number int64, begun bool) (ended bool, err error) {
 	g, last := newGeneration(number), s.next.Number-1
 	content, damages, err := appendlog.Salvage(dir, logName(number), s.next, begun, func(number int64, record []byte) error {
-		s.gap = s.gap || number > last+1
+		if number > last+1 {
+			s.miss(0)
+		}
 		last = max(last, number)
 		return s.take(record, g)
 	})
@@ -320,7 +338,9 @@ func (s *salvage) read(dir disk.Folder, number int64, begun bool) (ended bool, e
 	if len(damages) > 0 {
 		s.damaged = append(s.damaged, logName(number))
 	}
-	s.gap = s.gap || len(damages) > 0 && content.Cut
+	if len(damages) > 0 && content.Cut {
+		s.miss(0)
+	}
 	g.end, s.next = content.Next, content.Next
 	s.logs = append(s.logs, g)
 	return content.Ended, nil
@@ -336,21 +356,21 @@ func (s *salvage) take(record []byte, g *generation) error {
 	return nil
 }
 
-// count compares the totals of a record with those before it.
+// count compares the totals of a record with those before it. A record has the totals of its own runs alone.
 func (s *salvage) count(own *counted) {
 	for name, total := range own.totals {
-		if s.gap {
+		if was := s.seen[name]; was.gaps < s.missed.gaps {
 			before, added := s.have[name], own.added[name]
 			answers, intents := max(0, total.Answers-added.Answers-before.Answers), max(0, total.Intents-added.Intents-before.Intents)
-			if s.most > 0 {
-				intents = min(intents, s.most)
+			if most := s.missed.most - was.most; most > 0 {
+				intents = min(intents, most)
 			}
 			s.lost.Answers += answers
 			s.lost.Credits += max(0, total.Credits-added.Credits-before.Credits)
 			s.lost.Intents += intents
 			s.unnamed[name] += intents - answers // each of the answers has ended a call
 		}
-		s.have[name] = total
+		s.have[name], s.seen[name] = total, s.missed
 	}
 	if len(own.totals) > 0 {
 		s.gap, s.most = false, 0
@@ -363,16 +383,21 @@ func (s *salvage) count(own *counted) {
 	}
 }
 
-// loseEnd counts what a lost end of the log may have had: what runs were allowed to begin, and had not begun
-// before.
+// loseEnd counts what missing records may have had of runs of which no record follows: what they were allowed to
+// begin, and had not begun before.
 func (s *salvage) loseEnd(dir disk.Folder) {
 	allowed, err := readAllowance(dir)
 	if err != nil {
-		s.loseMost(2*(maxLogBytes/leastIntent+maxGroup), byLogSize)
+		if s.gap {
+			s.loseMost(2*(maxLogBytes/leastIntent+maxGroup), byLogSize)
+		}
 		return
 	}
-	s.lost.AtMost = byAllowance
 	for _, r := range allowed {
+		if s.seen[r.Name].gaps == s.missed.gaps {
+			continue
+		}
+		s.lost.AtMost = byAllowance
 		calls := max(0, r.Intents-s.have[r.Name].Intents)
 		s.unnamed[r.Name] += calls
 		s.lost.Intents += calls

@@ -207,7 +207,7 @@ func (r *Remains) Miss(bytes int64) {
 	if bytes >= 0 {
 		most = min(most, bytes/leastIntent)
 	}
-	r.found.gap, r.found.most = true, r.found.most+most
+	r.found.miss(most)
 }
 
 // Take counts a record. How many calls runs had begun before the first record is not known.

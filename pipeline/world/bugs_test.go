@@ -31,7 +31,7 @@ var planted = worldtest.Bugs{
 	{"a file of answers is named that has less than its log", "pipeline/answers/merge.go",
 		"\tif w != nil {\n\t\terr = finish()\n\t}\n\treturn files, err", "\tif w != nil && len(files) == 0 {\n\t\terr = finish()\n\t}\n\treturn files, err"},
 	{"of two generations the older answer counts", "internal/keyed/files.go",
-		"range slices.Backward(fs) {", "range fs {"},
+		"range slices.Backward(fs) {", "range slices.All(fs) {"},
 	{"a manifest counts that was not stored", "pipeline/answers/answers.go",
 		"err := next.write(s.in); err != nil {", "err := next.write(s.in); err != nil && len(made) == 0 {"},
 	{"a file is removed that a manifest names", "pipeline/answers/answers.go",

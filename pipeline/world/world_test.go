@@ -17,6 +17,8 @@ var suite = worldtest.Suite{Live: live, Again: again, Prepare: warmUp, Planted: 
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
+	356,   // damage takes what one resolver has paid, and records of another follow
+	506,   // a page is sent again, and the others wait for its place at the service
 	656,   // all resolvers refuse a key, and reference data does not have it: that is a miss
 	1330,  // a machine that was replaced hears that a call failed, and then its answer
 	3793,  // the removal of a file of open calls arrives when the same calls are open again

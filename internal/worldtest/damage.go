@@ -27,6 +27,26 @@ func (d *Disk) Keep() (back func()) {
 	}
 }
 
+// KeepFile keeps a file of a disk between two lives, or that there is none. back brings it back.
+func (d *Disk) KeepFile(name string) (back func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.names[name]
+	if f != nil {
+		f = f.clone()
+	}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if f == nil {
+			delete(d.names, name)
+			delete(d.durable, name)
+			return
+		}
+		d.names[name], d.durable[name] = f, f
+	}
+}
+
 // clone is a file with all that is on the disk, and nothing that is not.
 func (f *file) clone() *file {
 	c := &file{number: f.number, folder: f.folder, text: slices.Clone(f.text), changed: f.changed, synced: f.changed, before: maps.Clone(f.before), unsynced: map[int]bool{}, doubtful: map[int]bool{}}
@@ -40,6 +60,9 @@ func (f *file) clone() *file {
 func (d *Disk) Damage(name, other string, of ...any) (did string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, f := range d.names {
+		f.restart(func(int) bool { return true }) // no crash loses what damage is compared with
+	}
 	f := d.names[name]
 	if f == nil || len(f.disk) == 0 {
 		return ""

@@ -352,3 +352,46 @@ func TestInterruptedInspection(t *testing.T) {
 		}
 	}
 }
+
+// TestDamageOfAnotherRun: what a lost record had counts as spent, also if a record of another run follows, or none.
+func TestDamageOfAnotherRun(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(filepath.Join(dir, "alive"), Options{})
+	must(t, err)
+	buy := func(run string, number int) {
+		q := person(fmt.Sprint(run, number))
+		intent(t, s, q, Send{Run: run, At: noon})
+		must(t, s.Put(t.Context(), q, Answer{Run: run, Outcome: Matched, Credits: credits(priced), Body: bytes.Repeat([]byte("x"), 400), Received: noon}))
+	}
+	runs := []string{"a", "b", "c"}
+	for number := range 3 {
+		for _, run := range runs {
+			buy(run, number)
+		}
+	}
+	must(t, os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(filepath.Join(dir, "alive"))), s.Close())
+	log := filepath.Join(dir, "killed", logName(1))
+	whole, err := os.ReadFile(log)
+	must(t, err)
+	for from := 0; from < len(bytes.TrimRight(whole, "\x00"))-512; from += 512 {
+		text := bytes.Clone(whole)
+		clear(text[from:min(from+2048, len(text))])
+		must(t, os.RemoveAll(filepath.Join(dir, "damaged")), os.CopyFS(filepath.Join(dir, "damaged"), os.DirFS(filepath.Join(dir, "killed"))))
+		must(t, os.WriteFile(filepath.Join(dir, "damaged", logName(1)), text, 0o600))
+		if found, err := Inspect(t.Context(), filepath.Join(dir, "damaged"), Options{}); err != nil {
+			t.Fatal(err)
+		} else if found.Whole() { // the last record alone
+			continue
+		}
+		_, err := Repair(t.Context(), filepath.Join(dir, "damaged"), Options{})
+		must(t, err)
+		s, err := Open(filepath.Join(dir, "damaged"), Options{})
+		must(t, err)
+		for _, run := range runs {
+			if spent, open, err := s.SumSpent(t.Context(), run); err != nil || spent.Answers+int64(len(open)) < 3 {
+				t.Errorf("damaged at byte %d: %s has spent %+v, and %d calls are open, of 3: %v", from, run, spent, len(open), err)
+			}
+		}
+		must(t, s.Close())
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -92,46 +94,69 @@ func TestFoundOverRestarts(t *testing.T) {
 	}
 }
 
-// withoutFound is the storage of a journal that cannot keep what a part has come upon.
-type withoutFound struct{ journal.Storage }
+// withoutFound is the storage of a journal that cannot keep what a part has come upon, "" for any.
+type withoutFound struct {
+	journal.Storage
+	part string
+}
 
 var errNotKept = errors.New("the disk is full")
 
 func (w withoutFound) Put(name string, data []byte) error {
-	if strings.HasPrefix(name, "found") {
+	if strings.HasPrefix(name, "found-"+w.part) {
 		return errNotKept
 	}
 	return w.Storage.Put(name, data)
 }
 
 // TestFoundBeforeItsPart: no part is recorded before what it has come upon is kept, so the same run
-// again goes on.
+// again goes on. If that is lost, the part is made again.
 func TestFoundBeforeItsPart(t *testing.T) {
-	s := five(t, t.TempDir())
-	s.suppress = listOf(t, drop(3))
-	var told []suppression.Found
-	do := func(wrap func(journal.Storage) journal.Storage) error {
-		return s.open(t.Context(), func(run *job.Run) error {
-			run.Journal = func(out string) (journal.Storage, error) {
-				own, err := journal.InFolder(disk.Dir(s.stateDir())).Progress(t.Context(), out, false)
-				return wrap(own), err
+	for name, c := range map[string]struct {
+		part    string // that cannot keep it
+		loses   string
+		earlier int // parts that stay
+	}{
+		"the first part": {"00000", "", 0},
+		"the last part":  {"00004", "", 4},
+		"and one lost":   {"00004", "found-00000", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := five(t, t.TempDir())
+			s.suppress = listOf(t, drop(3))
+			var told []suppression.Found
+			do := func(wrap func(journal.Storage) journal.Storage) (result *finish.Result, err error) {
+				return result, s.open(t.Context(), func(run *job.Run) error {
+					run.Workers = 1
+					run.Journal = func(out string) (journal.Storage, error) {
+						own, err := journal.InFolder(disk.Dir(s.stateDir())).Progress(t.Context(), out, false)
+						return wrap(own), err
+					}
+					run.ReportSuppressed = func(found suppression.Found) error { told = append(told, found); return nil }
+					result, err = pipeline.Do(t.Context(), run)
+					return err
+				})
 			}
-			run.ReportSuppressed = func(found suppression.Found) error { told = append(told, found); return nil }
-			_, err := pipeline.Do(t.Context(), run)
-			return err
+			if _, err := do(func(s journal.Storage) journal.Storage { return withoutFound{s, c.part} }); !errors.Is(err, errNotKept) {
+				t.Fatal(err)
+			}
+			if c.loses != "" {
+				files, err := filepath.Glob(filepath.Join(s.stateDir(), "runs", "*", "beside", c.loses))
+				if err != nil || len(files) != 1 || os.Remove(files[0]) != nil {
+					t.Fatal(files, err)
+				}
+			}
+			result, err := do(func(s journal.Storage) journal.Storage { return s })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(told) != 1 || result.Parts.Earlier != c.earlier {
+				t.Fatalf("told %d times, and %d parts stay, want once, and %d", len(told), result.Parts.Earlier, c.earlier)
+			}
+			if found, ok := told[0].Digest(drop(3)); !ok || !found {
+				t.Error("what was found is not told")
+			}
 		})
-	}
-	if err := do(func(s journal.Storage) journal.Storage { return withoutFound{s} }); !errors.Is(err, errNotKept) {
-		t.Fatal(err)
-	}
-	if err := do(func(s journal.Storage) journal.Storage { return s }); err != nil {
-		t.Fatal(err)
-	}
-	if len(told) != 1 {
-		t.Fatalf("told %d times", len(told))
-	}
-	if found, ok := told[0].Digest(drop(3)); !ok || !found {
-		t.Error("what was found is not told")
 	}
 }
 

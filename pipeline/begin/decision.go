@@ -73,6 +73,8 @@ type Decision struct {
 	// Finished is the manifest of the existing dataset. It is nil if there is
 	// no dataset or it is not finished.
 	Finished *sinks.Manifest
+	// wasFinished says that the dataset was finished before. It may have lost its _SUCCESS since.
+	wasFinished bool
 	// HasReport reports whether the report of the last run exists.
 	HasReport bool
 }

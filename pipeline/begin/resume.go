@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/google/uuid"
+	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/order"
@@ -122,6 +125,11 @@ func (d *Decision) resume(previous previousRun) error {
 	d.warnOfChanges(previous.header.Inputs, len(recorded))
 	if err := d.checkRecorded(recorded, true); err != nil {
 		return err
+	}
+	if d.wasFinished = previous.manifest != nil; !d.wasFinished {
+		if err := d.dropUnreported(); err != nil {
+			return err
+		}
 	}
 	if judges && len(d.Recorded) < len(recorded) { // the same of a finished dataset, if its rows may change
 		d.Recorded = nil
@@ -276,10 +284,43 @@ func mayImprove(t sinks.Totals, waiting []string) bool {
 	return t.Skipped > 0 || t.Failed > wait
 }
 
+// foundAtOnce is how many files with matches are read at a time.
+const foundAtOnce = 16
+
+// dropUnreported has recorded parts of an unfinished dataset made again whose matches with the suppression lists
+// are lost.
+func (d *Decision) dropUnreported() error {
+	if d.Run.ReportSuppressed == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	var lost []int
+	p := pool.New().WithErrors().WithFirstError().WithMaxGoroutines(foundAtOnce)
+	for number := range d.Recorded {
+		p.Go(func() error {
+			_, err := d.Journal.Found(number)
+			if errors.Is(err, fs.ErrNotExist) {
+				mu.Lock()
+				defer mu.Unlock()
+				lost, err = append(lost, number), nil
+			}
+			return err
+		})
+	}
+	if err := p.Wait(); err != nil {
+		return err
+	}
+	for _, number := range lost {
+		d.Run.Log.Warn("a recorded part will be made again", "part", d.Recorded[number].Name, "reason", "what it has suppressed is lost")
+		delete(d.Recorded, number)
+	}
+	return nil
+}
+
 // checkSuppressed reports whether the matches with the suppression lists are known
-// for every recorded part.
+// for every part of a dataset that was finished.
 func (d *Decision) checkSuppressed() error {
-	if d.Run.ReportSuppressed == nil || d.ReportedBefore {
+	if d.Run.ReportSuppressed == nil || d.ReportedBefore || !d.wasFinished {
 		return nil
 	}
 	for number := range d.Recorded {

@@ -55,5 +55,9 @@ func (d *Decision) InWindows(storage journal.Storage) (*Decision, error) {
 		return nil, err
 	}
 	d.Run.Output.Refresh()
-	return &windowed, windowed.checkRecorded(parts, false) // what Begin improves is not recorded any more
+	err = windowed.checkRecorded(parts, false) // what Begin improves is not recorded any more
+	if err == nil && !windowed.wasFinished {
+		err = windowed.dropUnreported()
+	}
+	return &windowed, err
 }

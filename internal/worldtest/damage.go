@@ -63,6 +63,7 @@ func (d *Disk) Damage(name, other string, of ...any) (did string) {
 	for _, f := range d.names {
 		f.restart(func(int) bool { return true }) // no crash loses what damage is compared with
 	}
+	d.durable = maps.Clone(d.names)
 	f := d.names[name]
 	if f == nil || len(f.disk) == 0 {
 		return ""

@@ -217,14 +217,18 @@ func (t *tree) Writes() int {
 }
 
 // Restart makes of the disk what is on it when the machine starts again. After a power cut,
-// what was not synced may be lost, each block and each name by itself; else nothing is.
+// what was not synced may be lost, each block and each name by itself. Else the machine goes on: nothing is lost,
+// and what was not synced may be lost by a later power cut.
 func (d *Disk) Restart(powerCut bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.writes, d.filled, d.refused = 0, time.Time{}, 0
+	if !powerCut {
+		return
+	}
 	w := d.world
 	lost := func(what string, of ...any) bool {
-		return powerCut && w.Draw(append([]any{what + d.Name, w.life}, of...)...)%2 == 0
+		return w.Draw(append([]any{what + d.Name, w.life}, of...)...)%2 == 0
 	}
 	if d.Missing && len(d.durable) > 0 && lost("removal") {
 		d.Missing = false
@@ -243,9 +247,7 @@ func (d *Disk) Restart(powerCut bool) {
 		}
 	}
 	for _, f := range is {
-		if powerCut {
-			f.restart(func(block int) bool { return !lost("block", f.number, block) })
-		}
+		f.restart(func(block int) bool { return !lost("block", f.number, block) })
 	}
 	d.names, d.durable = is, maps.Clone(is)
 }

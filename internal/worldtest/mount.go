@@ -71,6 +71,7 @@ var mounts = struct {
 type openFile struct {
 	handle
 	system *sqlite3.Tsqlite3_io_methods
+	named  bool // the folder was synced, or needs not be
 }
 
 // open opens a file, which it makes if there is none.
@@ -140,7 +141,7 @@ func openOn(tls *libc.TLS, _, path, id uintptr, flags int32, got uintptr) int32 
 	}
 	opened := at[sqlite3.Tsqlite3_file](id)
 	h, err := d.open(name)
-	f := &openFile{handle: h, system: at[sqlite3.Tsqlite3_io_methods](opened.FpMethods)}
+	f := &openFile{handle: h, system: at[sqlite3.Tsqlite3_io_methods](opened.FpMethods), named: flags&(sqlite3.SQLITE_OPEN_WAL|sqlite3.SQLITE_OPEN_MAIN_JOURNAL) == 0}
 	if err != nil {
 		f.close(tls, id)
 		opened.FpMethods = 0
@@ -201,14 +202,18 @@ func truncateFile(tls *libc.TLS, id uintptr, size int64) int32 {
 	return call[func(*libc.TLS, uintptr, int64) int32](f.system.FxTruncate)(tls, id, size)
 }
 
-// syncFile also makes the name of the file durable, as SQLite does when it syncs a new file.
+// syncFile also makes the name of the file durable, and syncs the folder with the first sync of a log, as SQLite
+// does.
 func syncFile(_ *libc.TLS, id uintptr, _ int32) int32 {
 	h := opened(id)
 	err := h.Sync()
 	if err == nil {
 		h.disk.mu.Lock()
 		defer h.disk.mu.Unlock()
-		h.disk.durable[h.name] = h.file
+		if h.disk.durable[h.name] = h.file; !h.named {
+			h.disk.sync(above(h.name))
+			h.named = true
+		}
 	}
 	return codeOf(err, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_OK)
 }

@@ -159,8 +159,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	m, err := newest(s.in)
 	switch {
-	case err == nil:
-		s.manifest = m
+	case err == nil: // a killed process may not have synced its name, and what it replaces is removed
+		if s.manifest, err = m, s.in.Sync(); err != nil {
+			return fmt.Errorf("stored answers: %w", err)
+		}
 	case !errors.Is(err, ErrNone):
 		return err
 	}

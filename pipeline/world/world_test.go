@@ -17,6 +17,7 @@ var suite = worldtest.Suite{Live: live, Again: again, Prepare: warmUp, Planted: 
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
+	95,    // a killed process has renamed a manifest without a sync, and the next one removes the log that it replaces
 	356,   // damage takes what one resolver has paid, and records of another follow
 	506,   // a page is sent again, and the others wait for its place at the service
 	656,   // all resolvers refuse a key, and reference data does not have it: that is a miss

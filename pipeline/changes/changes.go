@@ -32,6 +32,11 @@ func Make(ctx context.Context, before *Dataset, after Dataset, s Settings, to Ta
 			return nil, err
 		}
 	}
+	for _, s := range []*side{c.old, c.new} {
+		if err := s.checkRecords(ctx); err != nil {
+			return nil, err
+		}
+	}
 	pair := func(old, fresh unmatched) error { return c.add(differenceOf(&old, &fresh)) }
 	if err := c.pair(ctx, keyDigest, pair, func(u unmatched) error { return c.add(alone(u)) }); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"go.uber.org/goleak"
@@ -144,6 +145,8 @@ func TestRefusals(t *testing.T) {
 		{func(m *sinks.Manifest) { m.RulesVersion-- }, "rules have version"},
 		{func(m *sinks.Manifest) { m.Schema[0].Name = "number" }, "only the earlier one has number; only the new one has id"},
 		{func(m *sinks.Manifest) { m.Parts[0].Rows++ }, "has 1 rows, not 2"},
+		{func(m *sinks.Manifest) { m.Parts[0].Bytes++ }, "not as it was recorded"},
+		{func(m *sinks.Manifest) { m.Parts[0].ModifiedAt, m.Parts[0].SHA256 = time.Time{}, "00" }, "has another checksum"},
 	} {
 		before := dataset(t, filepath.Join(t.TempDir(), "a"), "a", 10, rows, c.change)
 		if _, err := compare(t, filepath.Join(t.TempDir(), "x"), before, after, Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -70,6 +70,7 @@ type side struct {
 	groups    []rowGroup
 	rows      int64
 	opened    []*sinks.OpenFile
+	files     []sinks.File // their records
 }
 
 // rowGroup is a row group of a file.
@@ -108,6 +109,20 @@ func openSide(set Dataset, shape Shape) (*side, error) {
 	return s, nil
 }
 
+// checkRecords refuses files that are not as the manifest says: of another size, or with another time or ETag and
+// another checksum.
+func (s *side) checkRecords(ctx context.Context) error {
+	for i, f := range s.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f.CheckOpen(s.opened[i]); err != nil {
+			return fmt.Errorf("%s: %w; check the dataset with leadetl verify", s.set.Dir, err)
+		}
+	}
+	return nil
+}
+
 // open opens a file.
 func (s *side) open(f sinks.File) (err error) {
 	if f.Rows == 0 {
@@ -124,7 +139,7 @@ func (s *side) open(f sinks.File) (err error) {
 	if err != nil {
 		return err
 	}
-	s.opened = append(s.opened, opened)
+	s.opened, s.files = append(s.opened, opened), append(s.files, f)
 	r, err := readerOf(f.Name, opened)
 	if err != nil {
 		return err

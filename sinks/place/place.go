@@ -82,6 +82,9 @@ func FileOf(f store.File, rows int64) File {
 	return File{Name: f.Name, Rows: rows, Bytes: f.Bytes, SHA256: f.SHA256, ModifiedAt: f.ModifiedAt, ETag: f.ETag}
 }
 
+// CheckOpen compares an open file with its record, as Place.Check does.
+func (f File) CheckOpen(o *OpenFile) error { return f.stored().CheckObject(o) }
+
 func (f File) stored() store.File {
 	return store.File{Name: f.Name, Bytes: f.Bytes, SHA256: f.SHA256, ModifiedAt: f.ModifiedAt, ETag: f.ETag}
 }

@@ -285,7 +285,8 @@ func (h held) Release() error {
 	return h.Lease.Release()
 }
 
-// Lease is that of store.Store: a lock of the folder.
+// Lease is that of store.Store: a lock of the folder. A process that was killed may have renamed what its successor
+// sees, and not synced the folder.
 func (f *Folder) Lease(_ context.Context, folder string, _ store.Holder) (lease.Lease, error) {
 	in := f.in.In(cmp.Or(folder, "."))
 	made, err := in.Make(f.dirs)
@@ -295,6 +296,11 @@ func (f *Folder) Lease(_ context.Context, folder string, _ store.Holder) (lease.
 	l, err := in.Lock()
 	if err != nil {
 		return nil, err
+	}
+	if len(made) == 0 {
+		if err := in.Sync(); err != nil {
+			return nil, errors.Join(err, l.Release())
+		}
 	}
 	if folder == "" {
 		f.below.Lock()

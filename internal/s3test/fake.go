@@ -79,6 +79,20 @@ func (f *Fake) Keep() (back func()) {
 	}
 }
 
+// KeepObject keeps an object, or that there is none. back brings it back.
+func (f *Fake) KeepObject(name string) (back func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kept, found := f.objects[name]
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.objects[name] = kept; !found {
+			delete(f.objects, name)
+		}
+	}
+}
+
 // Change changes what an object holds, and neither its ETag nor its metadata; nil removes the object.
 func (f *Fake) Change(name string, data []byte) {
 	f.mu.Lock()

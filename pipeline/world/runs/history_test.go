@@ -20,6 +20,7 @@ type history struct {
 	undisturbed *site
 	want        []map[string]string // the files of each night
 	steps       []int               // that each night takes
+	anew        map[int]bool        // nights that damage made the user overwrite
 }
 
 // firstUndisturbed is the number of the life before the first one on the undisturbed site.
@@ -27,7 +28,7 @@ const firstUndisturbed = 1000
 
 // newHistory makes the history of a world, whose lists are in a folder.
 func newHistory(w *worldtest.World, p plan, dir, lists string) (*history, error) {
-	h := &history{plan: p}
+	h := &history{plan: p, anew: map[int]bool{}}
 	var err error
 	if h.disturbed, err = newSite(w, p, w, filepath.Join(dir, "disturbed"), lists); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func newHistory(w *worldtest.World, p plan, dir, lists string) (*history, error)
 // live lets a world live all its nights.
 func (h *history) live(ctx context.Context) {
 	for number := range h.plan.datasets() {
-		n := h.plan.night(number)
+		n := h.night(number)
 		switch err := h.foresee(ctx, n); {
 		case errors.Is(err, purchase.ErrRefused): // no key has a match
 			return
@@ -51,8 +52,23 @@ func (h *history) live(ctx context.Context) {
 			last := 1 + h.disturbed.world.Below(h.steps[number]*5/4, "last step", number, i)
 			h.disturb(ctx, n, last)
 		}
-		if len(h.disturbed.wrong) == 0 {
-			h.finish(ctx, n)
+		damaged := ""
+		if h.plan.damaged {
+			damaged = []string{"before", "after"}[h.disturbed.world.Below(2, "damaged", number)]
+		}
+		for _, when := range []string{"before", "after"} {
+			if len(h.disturbed.wrong) > 0 || when == "after" && damaged != when {
+				break
+			}
+			if when == damaged {
+				n = h.suffer(ctx, n, when)
+			}
+			if len(h.disturbed.wrong) == 0 {
+				h.finish(ctx, n)
+				h.mourn(n)
+			}
+			n = h.night(number)
+			n.overwrite = false
 		}
 		if len(h.disturbed.wrong) == 0 {
 			h.again(ctx, n)
@@ -61,6 +77,13 @@ func (h *history) live(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// night is that of a number.
+func (h *history) night(number int) night {
+	n := h.plan.night(number)
+	n.anew = h.anew[number]
+	return n
 }
 
 // foresee does a night on the undisturbed site.
@@ -89,12 +112,8 @@ func (h *history) disturb(ctx context.Context, n night, last int) {
 
 // finish does a night to its end, on machines that do not die.
 func (h *history) finish(ctx context.Context, n night) {
+	h.calm()
 	s := h.disturbed
-	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale, s.disk.Failing = 0, 0, 0, 0
-	for _, service := range s.services {
-		service.faulty = 0
-	}
-	time.Sleep(2 * worldtest.Outage)
 	for _, retry := range []bool{false, true} {
 		if retry && !h.plan.buys() {
 			break
@@ -108,6 +127,16 @@ func (h *history) finish(ctx context.Context, n night) {
 	h.compare(n)
 	h.compareTold(n)
 	h.checkLeft()
+}
+
+// calm ends the faults of the machines.
+func (h *history) calm() {
+	s := h.disturbed
+	s.bucket.Failing, s.bucket.Slow, s.bucket.Stale, s.disk.Failing = 0, 0, 0, 0
+	for _, service := range s.services {
+		service.faulty = 0
+	}
+	time.Sleep(2 * worldtest.Outage)
 }
 
 // end does a night, again after an error that is named. It reports whether it ends. It need not while

@@ -16,13 +16,24 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/place"
 )
 
-// files are the files at or below a URI, by their names in it.
-func (s *site) files(uri string) map[string]string {
-	files, at := s.disk.Files(), strings.TrimSuffix(strings.TrimPrefix(uri, "/"), "/")+"/"
+// at begins the names of the files below a URI.
+func (s *site) at(uri string) string {
 	if s.plan.outOnS3 {
-		files, at = s.objects.Objects(), strings.TrimPrefix(uri, "s3://")
+		return strings.TrimPrefix(uri, "s3://")
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(uri, "/"), "/") + "/"
+}
+
+// files are the files at or below a URI, by their names in it. What is damaged is as it was before.
+func (s *site) files(uri string) map[string]string {
+	files, at := s.everything(s.plan.outOnS3), s.at(uri)
+	if d := s.harm; d != nil && d.inBucket == s.plan.outOnS3 && d.isThere(s) {
+		if files[d.file] = d.before.text; !d.before.there {
+			delete(files, d.file)
+		}
 	}
 	all := map[string]string{}
 	for name, text := range files {
@@ -39,8 +50,10 @@ func (h *history) checkSeen(n night) {
 	s := h.disturbed
 	files := s.files(n.out)
 	_, finished := files[sinks.SuccessName]
-	if finished && !n.compares {
-		s.checkWhole(n, files)
+	if finished {
+		for _, problem := range n.verify(files) {
+			s.wrongly("night %d is finished, and %s", n.number, problem)
+		}
 	}
 	for name, text := range files {
 		if path.Ext(name) != ".parquet" || strings.HasPrefix(path.Base(name), ".") {
@@ -61,29 +74,41 @@ func (h *history) checkSeen(n night) {
 	}
 }
 
-// checkWhole checks a dataset against its manifest.
-func (s *site) checkWhole(n night, files map[string]string) {
-	m := new(sinks.Manifest)
-	if err := json.Unmarshal([]byte(files[sinks.ManifestName]), m); err != nil {
-		s.wrongly("night %d is finished, and its manifest: %v", n.number, err)
-		return
+// verify compares a finished dataset, or the changes between two, with what its manifest says.
+func (n night) verify(files map[string]string) (problems []string) {
+	manifest := sinks.ManifestName
+	var listed []sinks.File
+	var err error
+	if n.compares {
+		manifest = place.ComparisonName
+		c := new(sinks.Comparison)
+		err = json.Unmarshal([]byte(files[manifest]), c)
+		listed = c.Files
+	} else {
+		m := new(sinks.Manifest)
+		err = json.Unmarshal([]byte(files[manifest]), m)
+		listed = m.Files()
 	}
-	if want := fmt.Sprintf("sha256 %x %s\n", sha256.Sum256([]byte(files[sinks.ManifestName])), sinks.ManifestName); files[sinks.SuccessName] != want {
-		s.wrongly("night %d has a manifest that its _SUCCESS is not of: %q", n.number, files[sinks.SuccessName])
+	if err != nil {
+		return []string{fmt.Sprint("its manifest: ", err)}
 	}
-	listed := map[string]bool{}
-	for _, f := range m.Files() {
-		listed[f.Name] = true
+	if want := fmt.Sprintf("sha256 %x %s\n", sha256.Sum256([]byte(files[manifest])), manifest); files[sinks.SuccessName] != want {
+		problems = append(problems, fmt.Sprintf("its _SUCCESS is not of its manifest: %q", files[sinks.SuccessName]))
+	}
+	names := map[string]bool{}
+	for _, f := range listed {
+		names[f.Name] = true
 		sum := sha256.Sum256([]byte(files[f.Name]))
 		if hex.EncodeToString(sum[:]) != f.SHA256 {
-			s.wrongly("night %d is finished, and %s is not as its manifest says", n.number, f.Name)
+			problems = append(problems, f.Name+" is not as its manifest says")
 		}
 	}
 	for name := range files {
-		if path.Ext(name) == ".parquet" && !listed[name] {
-			s.wrongly("night %d is finished, and has %s, which its manifest does not list", n.number, name)
+		if path.Ext(name) == ".parquet" && !names[name] {
+			problems = append(problems, "its manifest does not list "+name)
 		}
 	}
+	return problems
 }
 
 // compare compares a dataset with that of the undisturbed site.
@@ -119,7 +144,7 @@ func (h *history) compareTold(n night) {
 // compareBefore compares the datasets of earlier nights that are not replaced.
 func (h *history) compareBefore(n night) {
 	for number := range n.number {
-		if before := h.plan.night(number); before.out != n.out {
+		if before := h.night(number); before.out != n.out {
 			h.compare(before)
 		}
 	}
@@ -145,11 +170,11 @@ func (n night) content(name, text string) string {
 	switch {
 	case strings.HasPrefix(name, sinks.AskedFolder+"/"):
 		rows, err := rowsOf(text)
-		if n.replaces() { // each run that begins it anew counts what it pays
+		if n.replaces() || n.anew { // each run that begins it anew counts what it pays
 			rows = slices.DeleteFunc(rows, func(column string) bool { return strings.HasPrefix(column, "paid_here") })
 		}
 		return fmt.Sprint(rows, err)
-	case name == sinks.ReportPageName, name == sinks.SuccessName: // checkWhole looks at this one
+	case name == sinks.ReportPageName, name == sinks.SuccessName: // verify looks at this one
 		return ""
 	case path.Ext(name) != ".json":
 		return text
@@ -161,7 +186,7 @@ func (n night) content(name, text string) string {
 	if name == sinks.ReportName {
 		maps.DeleteFunc(of, func(member string, _ any) bool { return !slices.Contains(ofReport, member) })
 	}
-	if n.replaces() {
+	if n.replaces() || n.anew {
 		delete(of, "credits_total")
 	}
 	same, _ := json.Marshal(lasting(of))
@@ -228,7 +253,12 @@ func (h *history) checkLeft() {
 			}
 		}
 	}
-	for name := range s.disk.Files() {
+	files := s.disk.Files()
+	for name := range files {
+		run, _, ofJournal := strings.Cut(name, "/journal/")
+		if _, is := files[run+"/beside/header"]; ofJournal && !is {
+			continue // a power cut after a removal that was killed brings it back, and it counts as none
+		}
 		if strings.HasPrefix(name, "state/runs/") {
 			s.wrongly("%s is left", name)
 		}

@@ -59,6 +59,7 @@ type plan struct {
 	malformed bool // some lines
 	listed    bool // some people must not be in the dataset
 	crashes   int  // lives of a night that crash, unless they end before
+	damaged   bool // a file, before a night is done to its end or after
 	copied    int  // rows whose answers are copied at a time
 
 	honours bool    // services know idempotency keys
@@ -93,6 +94,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of scene) plan {
 	if often("copied", 2) {
 		p.copied = in("copied rows", 1, 12)
 	}
+	p.damaged = often("damaged", 2)
 	if often("want", 2) {
 		p.want = []string{"email", "phone"}
 	}
@@ -129,6 +131,8 @@ type night struct {
 	overwrite bool
 	// compares says that the two nights before are compared.
 	compares bool
+	// anew says that damage made the user overwrite the dataset.
+	anew bool
 }
 
 // replaces reports whether the dataset takes the place of an earlier one.

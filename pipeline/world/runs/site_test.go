@@ -43,6 +43,7 @@ type site struct {
 	lists    string           // the folder of lists that are not on S3
 	told     map[int]string   // by night: the entries of lists that it has found
 	lives    int
+	harm     *harm // nil without damage
 	wrong    []string
 }
 

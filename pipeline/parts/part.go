@@ -163,8 +163,8 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 	switch {
 	case run.Job.Operation.IsKeyword():
 		return rows.FromSearches(in, rows.Searches{
-			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Buyer: m.work.Buyer, Searcher: run.Searcher,
-			EngineSlots: m.work.engineSlots, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1, SourceRows: counted}) },
+			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Pages: m.work.pages(),
+			Stop: m.work.stopBuying, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1, SourceRows: counted}) },
 		})
 	case m.work.Chain != nil:
 		maker, suppress := m.newKeys(), d.NewSuppressor()

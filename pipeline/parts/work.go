@@ -55,6 +55,14 @@ func (w *Work) stopBuying(cause error) {
 	}
 }
 
+// pages is who makes pages of searches.
+func (w *Work) pages() rows.Pages {
+	if w.Buyer != nil {
+		return w.Buyer
+	}
+	return &rows.EnginePages{Searcher: w.Decision.Run.Searcher, Operation: w.Decision.Run.Job.Operation, Slots: w.engineSlots}
+}
+
 // Make makes the parts of a window that are not recorded yet, and records them: it reads
 // the rows, cuts them into parts and hands each part to a worker. Other parts may wait for
 // the disk meanwhile, so that no core is idle.

@@ -28,7 +28,7 @@ func (w *searchWriter) add(r foundRow) error {
 }
 
 // page adds the leads of a page, or a row with its outcome.
-func (w *searchWriter) page(p foundPage) (err error) {
+func (w *searchWriter) page(p foundPage) error {
 	if w.rows == 0 {
 		w.first = p.answer.Receipt
 	}
@@ -38,11 +38,9 @@ func (w *searchWriter) page(p foundPage) (err error) {
 	if p.count != nil {
 		return w.add(foundRow{answer: p.answer, count: p.count})
 	}
-	leads := p.leads
-	if p.load != nil {
-		if leads, err = p.load(); err != nil {
-			return err
-		}
+	leads, err := p.load()
+	if err != nil {
+		return err
 	}
 	rows := newLeads(leads, w.seen)
 	for i, row := range rows {

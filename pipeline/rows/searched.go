@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/sourcegraph/conc"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
@@ -22,15 +21,19 @@ import (
 
 // Searches says which searches the rows of a part are, and who makes them.
 type Searches struct {
-	Operation   resolution.Operation
-	Reader      keys.SearchReader
-	Layout      *columns.Layout
-	Kept        int             // columns of the input that are kept
-	Buyer       *purchase.Buyer // nil if Searcher makes the searches
-	Searcher    resolution.Searcher
-	EngineSlots *semaphore.Weighted // bounds the questions to Searcher
-	Log         *slog.Logger
-	Done        func() // is called for each search whose rows are all written
+	Operation resolution.Operation
+	Reader    keys.SearchReader
+	Layout    *columns.Layout
+	Kept      int // columns of the input that are kept
+	Pages     Pages
+	Stop      func(cause error) // ends the calls of a run that has failed
+	Log       *slog.Logger
+	Done      func() // is called for each search whose rows are all written
+}
+
+// Pages makes pages of searches, or counts. Many goroutines call it.
+type Pages interface {
+	Page(ctx context.Context, q search.Query) (purchase.Page, error)
 }
 
 // searched runs the searches of a part. Several searches run at a time,
@@ -39,8 +42,7 @@ type Searches struct {
 // so that memory is bounded whatever searches find.
 type searched struct {
 	Searches
-	in     Input
-	finder searchFinder
+	in Input
 
 	begin   sync.Once
 	working conc.WaitGroup // one goroutine starts the searches, and each of these has one
@@ -49,22 +51,12 @@ type searched struct {
 	stop    func()
 }
 
-// searchFinder finds the pages of one search and passes them to emit in order.
-// emit returns an error when no more pages are wanted.
-type searchFinder interface {
-	find(ctx context.Context, q search.Query, emit func(foundPage) error) error
-	// ahead returns how many searches of a part run at a time, and how many
-	// pages of each may wait for their turn.
-	ahead() (searches, pages int)
-}
-
 // foundPage is one page of a search, or its outcome.
 type foundPage struct {
 	number int
 	answer purchase.Answer
-	leads  *resolution.Answers
 	count  *resolution.SearchCount
-	// load loads the leads if they are stored instead of held in memory.
+	// load loads the leads, from memory or from the store; nil for a count.
 	load func() (*resolution.Answers, error)
 	// beyond is the total number of leads if it exceeds what pages can be
 	// requested for; otherwise 0.
@@ -86,17 +78,13 @@ type searchTurn struct {
 // FromSearches gives the rows that searches find. When its ctx ends, the searches end too:
 // one may take as long as a whole part of other rows.
 func FromSearches(in Input, of Searches) Source {
-	s := &searched{Searches: of, in: in, finder: &engineSearches{of}}
-	if of.Buyer != nil {
-		s.finder = &boughtSearches{of.Buyer, of.Operation}
-	}
-	return s
+	return &searched{Searches: of, in: in}
 }
 
 func (s *searched) Next(ctx context.Context) (*columns.Batch, error) {
 	s.begin.Do(func() {
 		ctx, s.cancel = context.WithCancelCause(ctx)
-		searches, _ := s.finder.ahead()
+		searches, _ := s.ahead()
 		turns := make(chan *searchTurn, searches)
 		s.working.Go(func() { s.startSearches(ctx, turns) })
 		s.next, s.stop = iter.Pull2(s.takeTurns(ctx, turns))
@@ -117,7 +105,7 @@ func (s *searched) Close() {
 // startSearches starts the searches of all batches, then closes turns.
 func (s *searched) startSearches(ctx context.Context, turns chan<- *searchTurn) {
 	defer close(turns)
-	_, pages := s.finder.ahead()
+	_, pages := s.ahead()
 	for {
 		in, err := s.in.Next(ctx)
 		if err != nil {
@@ -145,7 +133,7 @@ func (s *searched) startSearches(ctx context.Context, turns chan<- *searchTurn) 
 // search finds the pages of one search.
 func (s *searched) search(ctx context.Context, t *searchTurn) {
 	defer close(t.pages)
-	err := s.finder.find(ctx, t.query, func(p foundPage) error {
+	err := s.find(ctx, t.query, func(p foundPage) error {
 		select {
 		case t.pages <- p:
 			return nil
@@ -158,14 +146,7 @@ func (s *searched) search(ctx context.Context, t *searchTurn) {
 	}
 	s.cancel(err)
 	if !errors.Is(err, context.Canceled) {
-		s.stopBuying(err) // otherwise the next turn waits for the service
-	}
-}
-
-// stopBuying ends the calls of a run that has failed.
-func (s *searched) stopBuying(cause error) {
-	if s.Buyer != nil {
-		s.Buyer.Stop(cause)
+		s.Stop(err) // otherwise the next turn waits for the service
 	}
 }
 
@@ -179,7 +160,7 @@ func (s *searched) takeTurns(ctx context.Context, turns <-chan *searchTurn) iter
 				return context.Canceled
 			}
 			return nil
-		}, s.Layout, s.Kept, s.Operation, s.Buyer != nil)
+		}, s.Layout, s.Kept, s.Operation, !s.isLocal())
 		for t := range turns {
 			if ctx.Err() == nil {
 				if err := s.takeTurn(ctx, t, found); err != nil {
@@ -196,7 +177,7 @@ func (s *searched) takeTurns(ctx context.Context, turns <-chan *searchTurn) iter
 			}
 		}
 		if err := context.Cause(ctx); err != nil && !closed {
-			s.stopBuying(err) // no row waits for the service any more
+			s.Stop(err) // no row waits for the service any more
 			yield(nil, err)
 		}
 	}
@@ -226,65 +207,6 @@ func (s *searched) takeTurn(ctx context.Context, t *searchTurn, found *foundRows
 	return w.end()
 }
 
-// engineSearches calls a Searcher.
-type engineSearches struct{ of Searches }
-
-// ahead is small: a page may hold megabytes, several cores make one page, and
-// other parts run too.
-func (e *engineSearches) ahead() (searches, pages int) { return 2, 0 }
-
-func (e *engineSearches) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
-	which, page := purchase.SearchOf(q)
-	which.Edition = e.of.Searcher.Edition()
-	if e.of.Operation == resolution.KeywordToLeadCount {
-		count, err := e.counted(ctx, which, page.HEMs)
-		if err != nil {
-			return err
-		}
-		return emit(foundPage{number: 1, answer: purchase.Answer{Outcome: outcome.Matched}, count: &count})
-	}
-	first, last := 1, q.Pages(search.DefaultLimits())
-	if q.Page > 0 {
-		first, last = q.Page, q.Page
-	}
-	for page.Number = first; ; page.Number++ {
-		result, err := e.found(ctx, which, page)
-		if err != nil {
-			return err
-		}
-		p := foundPage{number: page.Number, answer: purchase.Answer{Outcome: outcome.Matched}, leads: result.Leads}
-		more := result.Total > int64(page.Number)*int64(page.Limit) && result.Leads.Len() > 0
-		if more && page.Number == last && q.Page == 0 {
-			p.beyond = result.Total
-		}
-		if err := emit(p); err != nil || !more || page.Number == last {
-			return err
-		}
-	}
-}
-
-func (e *engineSearches) found(ctx context.Context, s resolution.KeywordSearch, p resolution.SearchPage) (resolution.SearchResult, error) {
-	if err := e.of.EngineSlots.Acquire(ctx, 1); err != nil {
-		return resolution.SearchResult{}, err
-	}
-	defer e.of.EngineSlots.Release(1)
-	return e.of.Searcher.Search(ctx, s, p)
-}
-
-func (e *engineSearches) counted(ctx context.Context, s resolution.KeywordSearch, hems int) (resolution.SearchCount, error) {
-	if err := e.of.EngineSlots.Acquire(ctx, 1); err != nil {
-		return resolution.SearchCount{}, err
-	}
-	defer e.of.EngineSlots.Release(1)
-	return e.of.Searcher.Count(ctx, s, hems)
-}
-
-// boughtSearches gets the pages of searches from a buyer.
-type boughtSearches struct {
-	buyer     *purchase.Buyer
-	operation resolution.Operation
-}
-
 const (
 	// searchesAhead is how many searches of a part run at a time. Each of them
 	// mostly waits for the service.
@@ -293,9 +215,25 @@ const (
 	pagesAhead = 4
 )
 
-func (s *boughtSearches) ahead() (searches, pages int) { return searchesAhead, pagesAhead }
+// isLocal reports whether the embedded engine makes the pages.
+func (s *searched) isLocal() bool {
+	_, is := s.Pages.(*EnginePages)
+	return is
+}
 
-func (s *boughtSearches) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
+// ahead returns how many searches of a part run at a time, and how many pages of each may wait for
+// their turn. Of the engine they are few: a page may hold megabytes, several cores make one page, and
+// other parts run too.
+func (s *searched) ahead() (searches, pages int) {
+	if s.isLocal() {
+		return 2, 0
+	}
+	return searchesAhead, pagesAhead
+}
+
+// find finds the pages of one search and passes them to emit in order. emit returns an error when no
+// more pages are wanted.
+func (s *searched) find(ctx context.Context, q search.Query, emit func(foundPage) error) error {
 	first, last := 1, q.Pages(search.DefaultLimits())
 	if q.Page > 0 {
 		first, last = q.Page, q.Page
@@ -303,16 +241,16 @@ func (s *boughtSearches) find(ctx context.Context, q search.Query, emit func(fou
 	var w walk
 	for n := first; ; n++ {
 		of := q
-		if s.operation == resolution.KeywordToLead {
+		if s.Operation == resolution.KeywordToLead {
 			of = q.On(n)
 		}
-		got, err := s.buyer.Page(ctx, of)
+		got, err := s.Pages.Page(ctx, of)
 		if err != nil {
 			return err
 		}
 		p := foundPage{number: n, answer: got.Answer, count: got.Count, load: got.Leads}
 		more := got.HasMore
-		if more {
+		if more && !s.isLocal() {
 			p.ends = w.ends(got)
 		}
 		switch {

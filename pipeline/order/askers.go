@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"sync"
@@ -53,12 +54,16 @@ func keepFound(layout *columns.Layout, n int, found func(i int) *resolution.Answ
 }
 
 func (b *bought) ask(ctx context.Context, keys []string, says func(int, purchase.Answer)) error {
-	return b.buyer.Answer(ctx, keys, len(keys), func(got []purchase.Answer) {
+	err := b.buyer.Answer(ctx, keys, len(keys), func(got []purchase.Answer) {
 		keepFound(b.layout, len(got), func(i int) *resolution.AnswerRow { return &got[i].Found })
 		for i, a := range got {
 			says(i, a)
 		}
 	})
+	if _, withheld := errors.AsType[*purchase.WithheldError](err); withheld { // others may be asked
+		return nil
+	}
+	return err
 }
 
 // planned says what a service or a provider would be asked. It asks nothing, and takes each question
@@ -68,16 +73,19 @@ type planned struct {
 	operation resolution.Operation
 	layout    *columns.Layout
 	began     time.Time
+	reads     bool // stored answers; else their outcomes say enough
 }
 
 func (p *planned) look(ctx context.Context, keys []string, says func(int, purchase.Looked)) error {
 	from := 0
 	for some := range slices.Chunk(keys, purchase.MaxLookups) {
-		looked, err := p.remote.Foresee(ctx, p.operation, some, p.began)
+		looked, err := p.remote.Foresee(ctx, p.operation, some, p.began, p.reads)
 		if err != nil {
 			return err
 		}
-		keepFound(p.layout, len(looked), func(i int) *resolution.AnswerRow { return &looked[i].Found })
+		if p.reads {
+			keepFound(p.layout, len(looked), func(i int) *resolution.AnswerRow { return &looked[i].Found })
+		}
 		for i, l := range looked {
 			says(from+i, l)
 		}

@@ -62,20 +62,21 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 			return nil, err
 		}
 	}
-	c.total = purchase.NewTotal(o.Budget, o.prices(with.Operation), allowed)
+	c.total = purchase.NewTotal(o.Budget, allowed)
 	c.total.PaidBefore(with.PaidBefore)
 	var counted []stats.Resolver
 	for _, s := range o.Paid() {
 		counted = append(counted, stats.Resolver{Name: s.Name, Counters: s.Remote.Counters})
 	}
 	o.Counters.Sum(counted)
+	prices := o.prices(with.Operation)
 	for _, s := range o.Steps {
 		if s.Remote == nil {
 			c.askers = append(c.askers, newDirectory(s.Directory, with))
 			continue
 		}
 		remote := *s.Remote
-		remote.Total, remote.PassOver, remote.RunBegan = c.total, s.ElseNext, with.Began
+		remote.Total, remote.Beside, remote.PassOver, remote.RunBegan = c.total, prices, s.ElseNext, with.Began
 		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, RunOf(with.Run, s.Name), with.Log.With("resolver", s.Name))
 		if err != nil {
 			return nil, err
@@ -93,7 +94,7 @@ func (o *Order) Account(op resolution.Operation) *purchase.Remote {
 		return nil
 	}
 	all := *paid[0].Remote
-	all.Budget, all.Total = o.Budget, purchase.NewTotal(o.Budget, o.prices(op), 0)
+	all.Budget, all.Beside = o.Budget, o.prices(op)
 	return &all
 }
 

@@ -72,7 +72,7 @@ func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
 		}
 		remote := *s.Remote
 		remote.RunBegan = with.Began
-		p.chain.askers = append(p.chain.askers, &planned{&remote, with.Operation, with.Layout, began})
+		p.chain.askers = append(p.chain.askers, &planned{&remote, with.Operation, with.Layout, began, true})
 	}
 	return p
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/cliflag"
-	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // ErrBudget says that a run stopped because a budget has no room for one more call. The same run
@@ -31,6 +30,18 @@ type Budget struct {
 
 // NoBudget limits nothing.
 var NoBudget = Budget{MaxCredits: -1, MaxCalls: -1}
+
+// Within is the budget with those limits of another that are lower.
+func (b Budget) Within(other Budget) Budget {
+	lower := func(limit *int64, other int64) {
+		if other >= 0 && (*limit < 0 || other < *limit) {
+			*limit = other
+		}
+	}
+	lower(&b.MaxCredits, other.MaxCredits)
+	lower(&b.MaxCalls, other.MaxCalls)
+	return b
+}
 
 // BudgetError names the budget that is used up, or too small for one more call.
 type BudgetError struct {
@@ -64,19 +75,17 @@ func (e *NewKeysError) Error() string {
 
 func (e *NewKeysError) Unwrap() error { return ErrBudget }
 
-// Total is what several Buyers of a run spend together, and the budget of their job. A price is
+// Total is what the Buyers of a run spend together, and the budget of their job. A price is
 // held in it and in the account of the Buyer, or in neither: they share its lock.
 type Total struct {
-	prices  map[answers.Scope]Price // of the Buyers
 	mu      sync.Mutex
 	changed chan struct{}
 	sums
 }
 
-// NewTotal returns the account of a job. prices are those of all its Remotes, and allowed is what
-// counts against its allowance.
-func NewTotal(b Budget, prices map[answers.Scope]Price, allowed int64) *Total {
-	return &Total{prices: prices, changed: make(chan struct{}), sums: sums{budget: b, others: allowed}}
+// NewTotal returns the account of a job. allowed is what counts against its allowance.
+func NewTotal(b Budget, allowed int64) *Total {
+	return &Total{changed: make(chan struct{}), sums: sums{budget: b, others: allowed}}
 }
 
 // PaidBefore counts credits that no account of a Buyer knows of.
@@ -103,7 +112,7 @@ func (t *Total) Totals() (calls, credits int64) {
 
 // sums are what counts against a budget.
 type sums struct {
-	of           string // whose budget it is, of several; "" for the command line's
+	of           string // whose budget it is; "" for the job's
 	budget       Budget
 	calls, spent int64 // paid, or maybe billed
 	others       int64 // what counts against the allowance beside spent
@@ -154,10 +163,10 @@ type account struct {
 	own   sums
 }
 
-// newAccount returns the account of a Buyer, whose run has a total if it has several.
+// newAccount returns the account of a Buyer. One without a job has a total of its own.
 func newAccount(b Budget, name string, total *Total) *account {
 	if total == nil {
-		return &account{total: NewTotal(NoBudget, nil, 0), own: sums{budget: b}}
+		return &account{total: NewTotal(NoBudget, 0), own: sums{budget: b}}
 	}
 	return &account{total: total, own: sums{of: name, budget: b}}
 }

@@ -11,8 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/cliflag"
 	"testing/synctest"
+
+	"github.com/leadetl/leadetl/internal/cliflag"
 )
 
 // Many callers at once never spend more than there is, whatever their calls
@@ -159,7 +160,7 @@ func TestTotal(t *testing.T) {
 		{5, -1, -1, [2]int64{2, 1}, [2]int64{4, 1}, "--max-credits 5, 0 spent"},
 		{-1, 4, 1, [2]int64{1, 1}, [2]int64{2, 1}, "max_credits of second 1, 0 spent"},
 	} {
-		total := NewTotal(limited(f.job), nil, 0)
+		total := NewTotal(limited(f.job), 0)
 		accounts := []*account{newAccount(limited(f.first), "first", total), newAccount(limited(f.second), "second", total)}
 		ctx, stop := context.WithCancel(t.Context())
 		stop() // nothing waits

@@ -133,7 +133,8 @@ const MaxLookups = 4096
 // Answer gets the answers to keys, which are distinct, and hands them over in their order; use
 // copies what it needs of Found, whose memory is used again. A key may have the address to
 // send (resolution.WithAddress). rows may share a key. Answer is called from many goroutines at
-// once, and returns early when ctx ends.
+// once, and returns early when ctx ends. A *WithheldError comes after use, which has had the answers
+// to the other keys.
 func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([]Answer)) error {
 	entries, added := b.join(asked, rows)
 	var read []*resolution.Answers
@@ -143,11 +144,13 @@ func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([
 		b.start(ctx, b.begin(some, into))
 	}
 	got := make([]Answer, len(asked))
+	var withheld error
 	for i, e := range entries {
 		var err error
 		if got[i], err = e.wait(ctx); err != nil {
 			return err
 		}
+		withheld = cmp.Or(withheld, got[i].withheld)
 	}
 	use(got)
 	if !slices.ContainsFunc(added, func(e *entry) bool { return e.shared }) {
@@ -155,7 +158,7 @@ func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([
 			b.memory.Put(into)
 		}
 	}
-	return nil
+	return withheld
 }
 
 // join enters the questions of some rows that are not in flight, and counts them.
@@ -396,11 +399,10 @@ func (b *Buyer) occupy(ctx context.Context, places chan<- struct{}) error {
 
 // finish hands the answer to a question to all who ask it.
 func (b *Buyer) finish(e *entry, a Answer, err error) {
-	if b.remote.Total != nil {
-		a, err = withheld(a, err)
-	}
-	if err == nil {
-		if !e.again {
+	if a, err = withhold(a, err); err != nil {
+		a = Answer{}
+	} else {
+		if !e.again && a.withheld == nil {
 			b.counters.Closed(a.Outcome)
 		}
 		b.note(e.key, a)
@@ -410,7 +412,7 @@ func (b *Buyer) finish(e *entry, a Answer, err error) {
 
 // finish hands over the answer to the question of a call.
 func (c *call) finish(a Answer, err error) {
-	if c.buyer.remote.Total != nil && (c.state == parked || c.state == unknown) { // a run with several resolvers goes on
+	if c.state == parked || c.state == unknown {
 		run := c.buyer.run
 		if c.charge.status == foreign {
 			run = ""

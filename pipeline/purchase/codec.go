@@ -28,6 +28,7 @@ type Answer struct {
 	Open       bool
 	MaxCredits int64
 
+	withheld  error                 // a *WithheldError; nil for others
 	page      *resolution.FoundPage // of a page of a search, or a count
 	pageBytes int                   // of the page as it was received
 }

@@ -159,7 +159,7 @@ func TestJudgedAgain(t *testing.T) {
 	} {
 		requests = 0
 		b := buyerBy(f.entry, f.change)
-		looked, err := b.remote.Foresee(t.Context(), resolution.NetworkToPhone, keys, b.began)
+		looked, err := b.remote.Foresee(t.Context(), resolution.NetworkToPhone, keys, b.began, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"hash/maphash"
@@ -54,7 +55,7 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 	page, size := a.page, a.pageBytes
 	a.page = nil // it may be large
 	p := Page{Answer: a}
-	if err != nil || a.Outcome != outcome.Matched {
+	if err = cmp.Or(err, a.withheld); err != nil || a.Outcome != outcome.Matched {
 		return p, err
 	}
 	if b.codec.operation == resolution.KeywordToLeadCount {

@@ -148,10 +148,8 @@ func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, 
 		if of == r.Scope(op) {
 			return r.Price
 		}
-		if r.Total != nil {
-			if price, ours := r.Total.prices[of]; ours {
-				return price
-			}
+		if price, ours := r.Beside[of]; ours {
+			return price
 		}
 		price, known := Prices[of.Operation]
 		if !known { // a question to a provider of another job, whose entry is not here

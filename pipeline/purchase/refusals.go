@@ -218,12 +218,12 @@ var (
 	ErrUnreachable = errors.New("the service is out of reach")
 )
 
-// stopFor ends the run with an error, and returns why the run ended: the first cause counts. Of a
-// run with several resolvers, what says that nothing can be paid any more ends what may cost
-// something: answers that are promised are paid for.
+// stopFor ends the buying with an error, and returns why it ended: the first cause counts. What says
+// that nothing can be paid any more ends what may cost something: answers that are promised are paid
+// for, and are waited for until Stop.
 func (b *Buyer) stopFor(err error) error {
 	why := b.outage.explain(stopOf(err))
-	if b.remote.Total != nil && (errors.Is(why, ErrBudget) || errors.Is(why, ErrNoCredits)) {
+	if errors.Is(why, ErrBudget) || errors.Is(why, ErrNoCredits) {
 		b.end(why)
 		return context.Cause(b.ctx)
 	}

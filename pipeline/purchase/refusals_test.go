@@ -359,7 +359,7 @@ func TestWrongKeyStopsAnOrder(t *testing.T) {
 		b := buyerFrom(t, resolution.NetworkToPhone, store, answering(func(string) (int, string, error) {
 			return 0, "", &resolution.CallError{Class: resolution.Denied, Status: 401, Sent: true}
 		}), func(r *Remote) {
-			r.Total, r.PassOver = NewTotal(NoBudget, nil, 0), passOver
+			r.Total, r.PassOver = NewTotal(NoBudget, 0), passOver
 		})
 		if got, err := askAll(t, b, people("a b c d e")...); !errors.Is(err, ErrRefused) {
 			t.Errorf("pass over %v: %+v, %v; want %v", passOver, got, err, ErrRefused)

@@ -96,10 +96,10 @@ type Remote struct {
 	// NewKey sends them under a new idempotency key.
 	NewKey bool
 	Budget Budget
-	// Total is the account of a job with several Remotes, of which this is one; nil of a job with
-	// one. A Remote among several that may not be asked any more ends no run: the rest of its
-	// questions are skipped.
+	// Total is the account of the job, which all its Remotes share; nil limits nothing.
 	Total *Total
+	// Beside are the prices of all Remotes of the job, for what counts against an allowance.
+	Beside map[answers.Scope]Price
 	// Expect is told of questions before the first of them is asked; may be nil.
 	Expect func(keys []string)
 	// PassOver answers no question that would wait until the service answers again: the next

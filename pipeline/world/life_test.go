@@ -390,7 +390,7 @@ func (h *history) offline(ctx context.Context) {
 // foresee is what a plan says of the keys.
 func (h *history) foresee(ctx context.Context, r *purchase.Remote) map[string]purchase.Looked {
 	plan := map[string]purchase.Looked{}
-	looked, err := r.Foresee(ctx, h.plan.operation, h.plan.keys, time.Now())
+	looked, err := r.Foresee(ctx, h.plan.operation, h.plan.keys, time.Now(), true)
 	h.unexpected("plan", err)
 	unknown := false
 	for i, l := range looked {

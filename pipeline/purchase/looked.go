@@ -12,17 +12,23 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// This file has what a Buyer does for a run that has several.
+// This file has what a Buyer does for an order, in which others may be asked.
 
-// withheld is the answer to a question that a resolver among several is not asked any more, because
-// it is out of reach or its budget or credits are used up: that ends no run.
-func withheld(a Answer, err error) (Answer, error) {
+// WithheldError says why a resolver is not asked any more: it is out of reach, or its budget or
+// credits are used up. Others in the order may still be asked.
+type WithheldError struct{ why error }
+
+func (e *WithheldError) Error() string { return e.why.Error() }
+func (e *WithheldError) Unwrap() error { return e.why }
+
+// withhold makes an error that says so the answer to a question.
+func withhold(a Answer, err error) (Answer, error) {
 	for _, end := range []struct {
 		err    error
 		reason string
 	}{{ErrBudget, outcome.ReasonBudget}, {ErrNoCredits, outcome.ReasonNoCredits}, {ErrUnreachable, outcome.ReasonUnavailable}} {
 		if errors.Is(err, end.err) {
-			a.Outcome, a.Reason = outcome.Skipped, end.reason
+			a.Outcome, a.Reason, a.withheld = outcome.Skipped, end.reason, &WithheldError{err}
 			return a, nil
 		}
 	}
@@ -54,7 +60,7 @@ func (b *Buyer) Look(keys []string, use func(from int, looked []Looked)) error {
 	from := 0
 	for some := range slices.Chunk(keys, MaxLookups) {
 		into, before := b.newMemory(), b.inFlight.of(some)
-		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, func(e *entry, f *answers.Found, now time.Time) (Decision, error) {
+		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, true, func(e *entry, f *answers.Found, now time.Time) (Decision, error) {
 			if f.Open != "" && !f.Fresh && (before[e.key] || f.Open == answers.UnderWay || len(b.inFlight.of([]string{e.key})) > 0) {
 				return Ask, nil
 			}
@@ -70,11 +76,11 @@ func (b *Buyer) Look(keys []string, use func(from int, looked []Looked)) error {
 	return nil
 }
 
-func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, began time.Time, decide func(*entry, *answers.Found, time.Time) (Decision, error)) ([]Looked, error) {
+func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, began time.Time, bodies bool, decide func(*entry, *answers.Found, time.Time) (Decision, error)) ([]Looked, error) {
 	now, found := time.Now(), make([]answers.Found, len(keys))
 	if r.Answers != nil {
 		var err error
-		if found, err = r.Answers.Lookup(ctx, scope, keys, r.Freshness(began), true, found[:0]); err != nil {
+		if found, err = r.Answers.Lookup(ctx, scope, keys, r.Freshness(began), bodies, found[:0]); err != nil {
 			return nil, err
 		}
 	}
@@ -99,10 +105,17 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 }
 
 // Foresee is Buyer.Look for a plan: it says what a run that began at a time would find, and changes
-// nothing. Keys are at most MaxLookups, and Found is in memory of its own.
-func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []string, began time.Time) ([]Looked, error) {
+// nothing. Keys are at most MaxLookups. Found is in memory of its own if it reads stored answers; else
+// these are as they were when they came.
+func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []string, began time.Time, reads bool) ([]Looked, error) {
 	c, into := newCodec(op, r), resolution.NewAnswers()
-	return r.look(ctx, r.Scope(op), keys, began, func(e *entry, f *answers.Found, now time.Time) (d Decision, err error) {
+	return r.look(ctx, r.Scope(op), keys, began, reads, func(e *entry, f *answers.Found, now time.Time) (d Decision, err error) {
+		if !reads && f.Stored && f.Answer.Outcome != answers.Refused {
+			if d = r.Decide(op, *f, began, now); d == UseStored {
+				e.answer = answerOf(f.Answer, resolution.Reply{})
+				return d, nil
+			}
+		}
 		d, e.answer, _, err = c.settle(r, f, began, now, into)
 		return d, err
 	})

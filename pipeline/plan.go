@@ -104,10 +104,11 @@ type PlannedCalls struct {
 	Skipped int64 `json:"skipped"`
 	// TooOld are those of Failed whose idempotency keys may be forgotten.
 	TooOld int64 `json:"too_old,omitempty"`
-	// Credits is the maximum cost of Calls and Awaited: no-match answers are
-	// free. Price is the price of one call, or 0 if prices differ.
+	// Credits is the maximum cost of Calls and Awaited. Price is the price of one call, or 0 if
+	// prices differ, and Miss that of one without a match.
 	Credits int64 `json:"credits_at_most"`
 	Price   int64 `json:"price,omitempty"`
+	Miss    int64 `json:"price_of_no_match,omitempty"`
 	// MorePages means that some searches are counted with their first page
 	// only. The number of further pages is known when the first page arrives.
 	MorePages bool `json:"more_pages,omitempty"`

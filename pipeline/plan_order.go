@@ -119,7 +119,7 @@ func (p *Plan) Slowest() (slowest *PlannedResolver) {
 
 // billLine counts the calls to one resolver. It returns what the run has spent there before.
 func (r *rowPlanner) billLine(ctx context.Context, p *PlannedResolver, l order.Line) (purchase.Spending, error) {
-	remote, c := l.Step.Remote, &PlannedCalls{Price: l.Step.Remote.Price.Max()}
+	remote, c := l.Step.Remote, &PlannedCalls{Price: l.Step.Remote.Price.Max(), Miss: l.Step.Remote.Price.NoMatch}
 	for q, n := range l.Asked {
 		c.count(q, c.Price, n)
 		if q.Decision == purchase.GiveUp && remote.Keys != nil {

@@ -39,7 +39,7 @@ type Batch struct {
 	// Receipts are those of the answers of a service; nil if the embedded engine
 	// answered.
 	Receipts []outcome.Receipt
-	// Origins say which of several resolvers answered; nil if there is one.
+	// Origins say which of several resolvers answered, and which were passed over; nil says nothing.
 	Origins []Origin
 	// Asked are the answers of several resolvers to the keys, by row; nil if there is one.
 	Asked []Asked
@@ -61,6 +61,14 @@ type Origin struct {
 	AnsweredBy string   // the first with a match; "" without one
 	Wanted     []string // those of Settings.Want, by column; "" for one without a value
 	Skipped    string   // the resolvers that were passed over, and why: NAME:reason;NAME:reason
+}
+
+// origin is that of a row.
+func (b *Batch) origin(row int) Origin {
+	if b.Origins == nil {
+		return Origin{}
+	}
+	return b.Origins[row]
 }
 
 // Find is the place of a row among the results of a keyword search: of a lead, or of a

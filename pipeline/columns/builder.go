@@ -54,7 +54,7 @@ func (to *blocks) skip(n int) { to.arrays = append(to.arrays, make([]arrow.Array
 // NewBuilder returns a Builder with its own buffers.
 func (l *Layout) NewBuilder() *Builder {
 	b := &Builder{layout: l}
-	b.fillers = append([]filler{newFixedFiller(l.settings.Parts)}, b.newFillers()...)
+	b.fillers = append([]filler{newFixedFiller(l.settings)}, b.newFillers()...)
 	if o := newOriginFiller(l.settings); o.columns() > 0 {
 		b.fillers = append(b.fillers, o)
 	}

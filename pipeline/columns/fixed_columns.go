@@ -22,17 +22,25 @@ type fixedFiller struct {
 	resolutionID textColumn
 	resolvedAt   *array.TimestampBuilder
 	credits      *array.Int32Builder
+	resolver     []string      // who answers, and ""; nil where rows say which of several does
 	hasParts     bool          // source_part is among the columns
 	unresolved   []arrow.Array // resolution_id and resolved_at of the last batch without any
 }
 
-func newFixedFiller(parts bool) *fixedFiller {
+func newFixedFiller(s Settings) *fixedFiller {
 	mem := memory.DefaultAllocator
-	return &fixedFiller{
+	f := &fixedFiller{
 		source: newWordColumn(), outcome: newWordColumn(), reason: newWordColumn(), answeredBy: newWordColumn(),
 		resolvedAt: array.NewTimestampBuilder(mem, instantType),
-		credits:    array.NewInt32Builder(mem), hasParts: parts,
+		credits:    array.NewInt32Builder(mem), hasParts: s.Parts, resolver: byService,
 	}
+	switch {
+	case s.Named:
+		f.resolver = nil
+	case s.Resolver != "":
+		f.resolver = []string{s.Resolver, ""}
+	}
+	return f
 }
 
 func (f *fixedFiller) fill(b *Batch, to *blocks) {
@@ -71,14 +79,14 @@ func (f *fixedFiller) serviceAnswers(b *Batch, to *blocks) {
 		return f.resolvedAt.NewArray()
 	})
 	to.add(func() arrow.Array {
-		if b.Origins != nil {
-			return f.answeredBy.from(n, func(i int) string { return b.Origins[i].AnsweredBy })
+		if f.resolver == nil {
+			return f.answeredBy.from(n, func(i int) string { return b.origin(i).AnsweredBy })
 		}
-		return f.answeredBy.choose(byService, n, firstIf(func(i int) bool { return receipts[i].Answered() }))
+		return f.answeredBy.choose(f.resolver, n, firstIf(func(i int) bool { return receipts[i].Answered() }))
 	})
 	to.add(func() arrow.Array {
 		for _, r := range receipts {
-			appendKnown(f.credits, r.Credits, r.Priced && (r.Answered() || b.Origins != nil)) // a directory among several is free
+			appendKnown(f.credits, r.Credits, r.Priced && (r.Answered() || f.resolver == nil)) // a directory among several is free
 		}
 		return f.credits.NewArray()
 	})

@@ -77,6 +77,9 @@ type Settings struct {
 	// Remote says that a service answers. Its answer to email_to_hem lists all
 	// hashes that it knows.
 	Remote bool
+	// Named says that rows name their resolvers. Else these are all Resolver; "" is a service.
+	Named    bool
+	Resolver string
 }
 
 // Layout is the output schema of a run.

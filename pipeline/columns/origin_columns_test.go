@@ -13,7 +13,7 @@ import (
 
 // A row of several resolvers says whose its values are; a suppressed one does not.
 func TestOrigins(t *testing.T) {
-	layout, err := columns.NewLayout(columns.Settings{Operation: resolution.Enrichment, DefaultRegion: "US", Remote: true, Want: []string{"email", "phone"}, NotesSkipped: true})
+	layout, err := columns.NewLayout(columns.Settings{Operation: resolution.Enrichment, DefaultRegion: "US", Remote: true, Named: true, Want: []string{"email", "phone"}, NotesSkipped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

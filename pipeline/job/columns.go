@@ -32,8 +32,10 @@ type Columns struct {
 
 // Source is what the columns of a dataset depend on beside job and input.
 type Source struct {
-	Remote bool // a service answers
-	// Want and NotesSkipped are those of columns.Settings.
+	// Remote, Named, Resolver, Want and NotesSkipped are those of columns.Settings.
+	Remote       bool
+	Named        bool
+	Resolver     string
 	Want         []string
 	NotesSkipped bool
 	Suppress     bool // people on lists are left out
@@ -109,7 +111,7 @@ func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
 		Operation: j.Operation, Kept: kept, Identifier: identifierColumn(j, kept), DropIdentifier: j.DropIdentifier, Parts: j.Multiple == keys.Each,
 		Snake: j.SnakeNames, Renames: j.Renames, Columns: j.Columns,
 		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
-		PartitionBy: partition, Want: from.Want, NotesSkipped: from.NotesSkipped, Remote: from.Remote, Suppress: from.Suppress,
+		PartitionBy: partition, Want: from.Want, NotesSkipped: from.NotesSkipped, Remote: from.Remote, Named: from.Named, Resolver: from.Resolver, Suppress: from.Suppress,
 	}
 	for _, p := range j.Partitions {
 		settings.Partitions = append(settings.Partitions, p.Name)

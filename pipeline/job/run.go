@@ -79,7 +79,7 @@ func (r *Run) RetriesUnknown(ctx context.Context) (bool, error) {
 func (r *Run) Source() Source {
 	s := Source{Remote: r.Remote != nil || r.Order != nil, Suppress: r.Suppression != nil}
 	if r.Order != nil {
-		s.Want, s.NotesSkipped = r.Order.Want, r.Order.NotesSkipped()
+		s.Named, s.Want, s.NotesSkipped = true, r.Order.Want, r.Order.NotesSkipped()
 	}
 	return s
 }

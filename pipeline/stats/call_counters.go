@@ -38,7 +38,7 @@ type CallCounters struct {
 	seen                          distinct.Repeats
 }
 
-// Resolver has the counters of one of several resolvers.
+// Resolver has the counters of one resolver.
 type Resolver struct {
 	Name     string
 	Counters *CallCounters
@@ -198,7 +198,7 @@ func (m *CallCounters) Earlier(calls, credits int64) {
 // Paced sets the source of waits and rate; without it they are zero.
 func (m *CallCounters) Paced(look func() pace.Snapshot) { m.paced.Store(&look) }
 
-// Sum has m count the calls to several resolvers together. The questions of m are keys, each of
+// Sum has m count the calls to resolvers together. The questions of m are keys, each of
 // which several resolvers may be asked about.
 func (m *CallCounters) Sum(of []Resolver) { m.resolvers.Store(&of) }
 
@@ -209,12 +209,15 @@ func (m *CallCounters) summed() []Resolver {
 	return nil
 }
 
-// addResolvers adds the calls to several resolvers.
+// addResolvers adds the calls to resolvers.
 func (s *CallSnapshot) addResolvers(of []Resolver) {
 	all := &latencies{}
 	for _, r := range of {
 		c := r.Counters.Snapshot()
-		s.Resolvers = append(s.Resolvers, ResolverSnapshot{r.Name, c})
+		if s.Resolvers = append(s.Resolvers, ResolverSnapshot{r.Name, c}); len(of) == 1 { // its pace is that of all
+			s.Resolvers = nil
+			s.Waits, s.Rate, s.Reason, s.Until, s.DeadSince, s.AskedToWait = c.Waits, c.Rate, c.Reason, c.Until, c.DeadSince, c.AskedToWait
+		}
 		all.add(&r.Counters.latency)
 		for class, n := range c.ByClass {
 			s.ByClass[class] += n

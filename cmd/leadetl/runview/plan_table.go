@@ -77,6 +77,8 @@ func addPlannedCalls(t *Table, c *pipeline.PlannedCalls, several bool) {
 	switch {
 	case several:
 		calls, credits = "at most; see each resolver below", "at most"
+	case c.Miss > 0:
+		credits = fmt.Sprintf("at most, %d for each call; no match costs %d", c.Price, c.Miss)
 	case c.Price > 0:
 		credits = fmt.Sprintf("at most, %d for each call; no match costs nothing", c.Price)
 	}

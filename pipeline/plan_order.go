@@ -130,7 +130,7 @@ func (r *rowPlanner) billLine(ctx context.Context, p *PlannedResolver, l order.L
 	if e := l.Expected; e != nil {
 		p.Expected = &Expected{Calls: int64(math.Round(e.Calls)), Credits: int64(math.Round(e.Credits)), Answers: e.Answers}
 	}
-	spent, err := r.spent(ctx, remote, order.RunOf(r.decision.Header.Run, l.Step.Name))
+	spent, err := r.spent(ctx, remote, r.decision.Run.Order.PayerOf(r.decision.Header.Run, l.Step))
 	if err != nil {
 		return spent, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
-	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/search"
@@ -194,7 +193,7 @@ func (d *Decision) knows(run string, paid int64) (bool, error) {
 		known = true
 		payer := run
 		if s.Name != "" {
-			payer = order.RunOf(run, s.Name)
+			payer = d.Run.Order.PayerOf(run, s)
 		}
 		spent, err := s.Remote.Spent(context.Background(), payer)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -156,7 +155,7 @@ func (r *Reporter) addResolvers(made *report.Report, stopped bool) error {
 		resolver := report.NewResolver(step.Name, made.Totals.Resolvers[step.Name])
 		if remote := step.Remote; remote != nil {
 			var err error
-			resolver.Service, err = serviceOf(remote, chain.Buyers()[next], remote.Scope(d.Run.Job.Operation), order.RunOf(d.Header.Run, step.Name))
+			resolver.Service, err = serviceOf(remote, chain.Buyers()[next], remote.Scope(d.Run.Job.Operation), o.PayerOf(d.Header.Run, step))
 			if err != nil {
 				return err
 			}

@@ -53,8 +53,8 @@ func (r *Run) UnknownWait(ctx context.Context) (reasons []string, err error) {
 			continue
 		}
 		reason := outcome.ReasonUnknownCall
-		if s.Name != "" {
-			reason += ":" + s.Name
+		if r.Order != nil {
+			reason = r.Order.ReasonOf(reason, s)
 		}
 		reasons = append(reasons, reason)
 	}

@@ -17,7 +17,7 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 		}
 		of := columns.Asked{
 			Row: row, Step: step, Resolver: name, Outcome: a.Outcome, Reason: a.Reason, Receipt: a.Receipt, Request: a.Request,
-			Open: a.Open, MaxCredits: a.MaxCredits, PaidHere: a.Run == RunOf(run, name),
+			Open: a.Open, MaxCredits: a.MaxCredits, PaidHere: a.Run == o.PayerOf(run, o.Steps[step]),
 		}
 		if o.Steps[step].Remote == nil {
 			of.Receipt.Priced = true // it is free

@@ -77,7 +77,7 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 		}
 		remote := *s.Remote
 		remote.Total, remote.Beside, remote.PassOver, remote.RunBegan = c.total, prices, s.ElseNext, with.Began
-		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, RunOf(with.Run, s.Name), with.Log.With("resolver", s.Name))
+		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, o.PayerOf(with.Run, s), with.Log.With("resolver", s.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -105,9 +105,6 @@ func (o *Order) prices(op resolution.Operation) map[answers.Scope]purchase.Price
 	}
 	return prices
 }
-
-// RunOf is the payer of a resolver's answers in a run: each has an account of its own.
-func RunOf(run, resolver string) string { return run + "/" + resolver }
 
 // Close waits for the calls at work.
 func (c *Chain) Close() {
@@ -139,7 +136,7 @@ func (c *Chain) End(skipped bool) error {
 			err = cmp.Or(err, c.buyers[i].Ended())
 		}
 		if err != nil {
-			errs = append(errs, &StepError{s.Name, err})
+			errs = append(errs, c.order.named(s, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -149,14 +146,6 @@ func (c *Chain) End(skipped bool) error {
 type StepError struct {
 	Resolver string
 	Err      error
-}
-
-// named says whose error it is, except of the end of the run.
-func (s *Step) named(err error) error {
-	if s.Remote == nil || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return &StepError{s.Name, err}
 }
 
 func (e *StepError) Error() string { return e.Resolver + ": " + e.Err.Error() }

@@ -179,7 +179,7 @@ func (g *gates) decide(step int, t *tally) {
 // waitsBefore returns what a row waits for, if it may come to a step then that it has not come to;
 // nil if it does not wait. A verifier that refuses a value may bring it to any step before.
 func (r *result) waitsBefore(o *Order, k *key, step int) *wait {
-	if r.stop < 0 || r.stopped.answer.Outcome != outcome.Skipped || r.stopped.skip == outcome.ReasonNotStored {
+	if !r.waits() {
 		return nil
 	}
 	after := r.stop > step
@@ -188,6 +188,11 @@ func (r *result) waitsBefore(o *Order, k *key, step int) *wait {
 		return nil
 	}
 	return r.waitsFor()
+}
+
+// waits reports whether a row may get an answer when the job is run again.
+func (r *result) waits() bool {
+	return r.stop >= 0 && r.stopped.answer.Outcome == outcome.Skipped && r.stopped.skip != outcome.ReasonNotStored
 }
 
 // reached reports whether a row that does not wait has come to a step. A call without an answer that

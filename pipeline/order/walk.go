@@ -200,7 +200,7 @@ func (w *walk) isClosed(i int) bool {
 		return false
 	}
 	l := w.key.answers[i].looked
-	return l == nil || !l.Retried && l.Payer != RunOf(w.run, w.order.Steps[i].Name)
+	return l == nil || !l.Retried && l.Payer != w.order.PayerOf(w.run, w.order.Steps[i])
 }
 
 // verify decides about a step that says something about a value which others have found.
@@ -263,7 +263,7 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		switch later := &w.key.answers[j]; {
 		case later.state == unlooked:
 			return action{kind: look, step: j}, false, true
-		case later.state == answered && w.order.Steps[i].ElseNext && later.answer.Run == RunOf(w.run, s.Name):
+		case later.state == answered && w.order.Steps[i].ElseNext && later.answer.Run == w.order.PayerOf(w.run, s):
 			// This run has bought it, so it has passed over the step, which may answer now.
 		case later.state == answered:
 			w.used = append(w.used, j)
@@ -357,7 +357,7 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 	case r.suppressed != "":
 		return outcome.Suppressed, r.suppressed
 	case r.stop >= 0:
-		return r.stopped.answer.Outcome, r.stopped.answer.Reason + ":" + o.Steps[r.waitsFor().step].Name
+		return r.stopped.answer.Outcome, o.ReasonOf(r.stopped.answer.Reason, o.Steps[r.waitsFor().step])
 	case r.matched:
 		return outcome.Matched, ""
 	}
@@ -374,7 +374,7 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 		}
 	}
 	if refusal >= 0 && !missed { // by all that were asked
-		return outcome.Failed, k.answers[refusal].answer.Reason + ":" + o.Steps[refusal].Name
+		return outcome.Failed, o.ReasonOf(k.answers[refusal].answer.Reason, o.Steps[refusal])
 	}
 	return outcome.NoMatch, cmp.Or(reason, resolution.NoMatch)
 }

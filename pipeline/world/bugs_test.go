@@ -90,8 +90,8 @@ var planted = worldtest.Bugs{
 		"\t\t\tt.add(0, 0, 1, price)\n", ""},
 	{"of several, what is spent counts for the resolver alone", "pipeline/purchase/budget.go",
 		"\tt.add(calls, spent, open, held)\n", "\tt.add(0, 0, open, held)\n"},
-	{"of several, all pay in one account", "pipeline/order/chain.go",
-		"return run + \"/\" + resolver", "return run"},
+	{"of several, all pay in one account", "pipeline/order/one.go",
+		"return run + \"/\" + s.Name", "return run"},
 	{"of several, the next is asked after an unknown call", "pipeline/order/walk.go",
 		"case k.state != stopped, k.waits != nil, !s.ElseNext,", "case k.state != stopped, k.waits != nil, !s.ElseNext && reason != outcome.ReasonUnknownCall,"},
 	{"of several, the next is asked after a denied question", "pipeline/order/accept.go",
@@ -189,7 +189,7 @@ var planted = worldtest.Bugs{
 	{"parked calls of earlier processes cost nothing", "pipeline/answers/spending.go",
 		"return c.Run == run && c.State != UnderWay", "return c.Run == run && c.State == Unknown"},
 	{"of several, one that is closed is not asked again about what the run asked before", "pipeline/order/walk.go",
-		"return l == nil || !l.Retried && l.Payer != RunOf(w.run, w.order.Steps[i].Name)", "return l == nil || !l.Retried"},
+		"return l == nil || !l.Retried && l.Payer != w.order.PayerOf(w.run, w.order.Steps[i])", "return l == nil || !l.Retried"},
 }
 
 // tested are bugs that the tests of a folder have to find.

@@ -15,7 +15,6 @@ import (
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -39,7 +38,7 @@ func (h *history) payer(run string) string {
 	if h.name == "" {
 		return run
 	}
-	return order.RunOf(run, h.name)
+	return run + "/" + h.name
 }
 
 var errInterrupted = errors.New("the user interrupts the run")

@@ -50,7 +50,7 @@ func copiedRowsOf(d *begin.Decision) int { return cmp.Or(d.Run.CopiedRows, copie
 // knowsQuestions reports whether the input says, before the first answer, what is asked.
 func (g *answerGroups) knowsQuestions() bool {
 	d := g.decision
-	return d.AsksRows() && !d.Run.Input.ReadOnce() && (d.Run.Order == nil || !d.Run.Order.Verifies())
+	return d.AsksRows() && !d.Run.Input.ReadOnce() && !d.Run.Order.Verifies()
 }
 
 // EndsBefore reports whether a part is the first to make of the next group.

@@ -181,8 +181,7 @@ func (o ordered) run(ctx context.Context) (result *finish.Result, err error) {
 	}
 	o.job = func(j *job.Job) { j.DropIdentifier = o.drop }
 	err = o.open(ctx, func(run *job.Run) error {
-		run.Resolver, run.Order = nil, o.order(store)
-		run.Answers = run.Order.Identity()
+		run.Order = o.order(store)
 		result, err = pipeline.Do(ctx, run)
 		return err
 	})
@@ -290,20 +289,21 @@ func TestAsked(t *testing.T) {
 			map[string]sinks.ResolverTotals{"a": {Asked: 1, Matched: 1, Credits: 1}, "b": {Asked: 1, Matched: 1, Credits: 1, Added: 1}, "v": {Asked: 2, Matched: 2, Credits: 3}},
 		},
 		{
-			"a suppressed key has no name", "ann bob", "email", []string{"a: ann is email=ann@a.example credits=1; bob is email=bob@a.example credits=1"}, "ann@a.example", false,
+			"a suppressed key has no name", "ann bob", "email", []string{"a: ann is email=ann@a.example credits=1; bob is email=bob@a.example credits=1", "b: cid is none"}, "ann@a.example", false,
 			[]string{"<nil> a matched credits=1 received here", "bob a matched credits=1 request_id=bob received here"},
 			map[string]sinks.ResolverTotals{"a": {Asked: 2, Matched: 2, Credits: 2, Added: 1}},
 		},
 		{
-			"nobody is asked about a listed key", "ann bob", "email", []string{"a: ann is email=ann@a.example credits=1; bob is email=bob@a.example credits=1"}, "linkedin.com/in/ann", false,
+			"nobody is asked about a listed key", "ann bob", "email", []string{"a: ann is email=ann@a.example credits=1; bob is email=bob@a.example credits=1", "b: cid is none"}, "linkedin.com/in/ann", false,
 			[]string{"bob a matched credits=1 request_id=bob received here"},
 			map[string]sinks.ResolverTotals{"a": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},
 		},
 		{
-			"nor has any where identifiers are dropped", "ann", "email", []string{"a: ann is email=ann@a.example credits=1"}, "", true,
+			"nor has any where identifiers are dropped", "ann", "email", []string{"a: ann is email=ann@a.example credits=1", "b: cid is none"}, "", true,
 			[]string{"<nil> a matched credits=1 request_id=ann received here"},
 			map[string]sinks.ResolverTotals{"a": {Asked: 1, Matched: 1, Credits: 1, Added: 1}},
 		},
+		{"of a single resolver nothing is said", "ann bob", "email", []string{"a: ann is email=ann@a.example credits=1; bob is unknown"}, "", false, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in(t, func(t *testing.T) {

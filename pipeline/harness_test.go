@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/store"
@@ -132,11 +133,8 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 	if s.job != nil {
 		s.job(&settings)
 	}
-	if s.resolver == nil {
-		s.resolver = embedded.New(nil, embedded.Options{})
-	}
 	run := &job.Run{
-		Job: settings, Input: input, Output: output, Resolver: s.resolver, Searcher: s.searcher, Remote: s.remote, Order: s.order, Answers: s.answers, StateDir: s.stateDir(), Suppression: s.suppress,
+		Job: settings, Input: input, Output: output, Order: s.asked(), StateDir: s.stateDir(), Suppression: s.suppress,
 		Overwrite: s.overwrite, Changes: s.changes, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}
@@ -146,6 +144,32 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 		}
 	}
 	return use(run)
+}
+
+// engine makes searches, too.
+type engine struct {
+	resolution.Resolver
+	resolution.Searcher
+}
+
+// asked is the order of the run.
+func (s setup) asked() *order.Order {
+	switch {
+	case s.order != nil:
+		return s.order
+	case s.remote != nil:
+		return orderOf(s.remote)
+	case s.resolver == nil:
+		s.resolver = embedded.New(nil, embedded.Options{})
+	}
+	return &order.Order{Steps: []*order.Step{{Name: "embedded", Directory: engine{s.resolver, s.searcher}, Fingerprint: s.answers}}}
+}
+
+// orderOf is the order of one service, whose budget is that of the job.
+func orderOf(remote *purchase.Remote) *order.Order {
+	one := *remote
+	one.Budget.MaxCredits, one.Budget.MaxCalls, one.Budget.Allowance = -1, -1, cliflag.Allowance{}
+	return &order.Order{Budget: remote.Budget, Steps: []*order.Step{{Name: "service", Remote: &one}}}
 }
 
 // mustDo runs to the end and checks the whole dataset.

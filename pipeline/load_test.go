@@ -221,8 +221,9 @@ func TestLoadsEverything(t *testing.T) {
 		{"few", setup{}, 100_000, do, true},
 		{"many", setup{}, 100_001, do, false},
 		{"standard input", piped, 100_001, do, true},
-		{"a plan of few", setup{}, 1, planOnly, false},
-		{"a plan of standard input", piped, 100_001, planOnly, false},
+		{"a plan of few", setup{}, 100_000, planOnly, true},
+		{"a plan of many", setup{}, 100_001, planOnly, false},
+		{"a plan of standard input", piped, 100_001, planOnly, true},
 		{"searches", searches, 100_001, do, true},
 		{"a plan of searches", searches, 100_001, planOnly, true},
 	} {

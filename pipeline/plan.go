@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/rows"
@@ -207,11 +208,6 @@ func (p *Plan) addTotals(t sinks.Totals) {
 func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	keys, later := distinct.New(d.Run.StateDir), distinct.New(d.Run.StateDir)
 	defer func() { err = errors.Join(err, keys.Close(), later.Close()) }()
-	if d.Run.Remote != nil && d.Run.Job.Operation.IsKeyword() { // pages are looked up while rows are read
-		if err := d.Run.Remote.Load(ctx, nil); err != nil {
-			return nil, err
-		}
-	}
 	planner, err := newPlanner(ctx, d)
 	if err != nil {
 		return nil, err
@@ -223,11 +219,6 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Run.Remote != nil && d.AsksRows() {
-		if err := d.Run.Remote.Load(ctx, hashesOf(ctx, keys)); err != nil {
-			return nil, err
-		}
-	}
 	p := &Plan{Operation: d.Run.Job.Operation}
 	p.addRecorded(d.Recorded)
 	p.addTotals(rows.totals)
@@ -236,20 +227,16 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
 		return nil, err
 	}
-	if planner != nil {
-		if err := rows.planOrder(ctx, p); err != nil {
-			return nil, err
-		}
-	} else if err := keys.Each(ctx, d.Run.Workers, rows.countCalls); err != nil {
+	routes, err := order.Tally(ctx, keys, d.Run.Workers)
+	if err != nil {
 		return nil, err
 	}
-	p.Keys = rows.distinct
-	if err := later.Each(ctx, d.Run.Workers, rows.countCalls); err != nil {
-		return nil, err
+	for _, n := range routes {
+		p.Keys += n
 	}
 	p.Duplicates = rows.totals.Matched - p.Keys
-	if d.Run.Remote != nil {
-		p.Calls, err = rows.bill(ctx)
+	if planner != nil {
+		err = rows.planCalls(ctx, p, routes)
 	}
 	return p, err
 }
@@ -273,7 +260,7 @@ type sample struct {
 
 func newSample(d *begin.Decision) *sample {
 	s := &sample{decision: d}
-	if d.Run.Remote == nil && d.Run.Order == nil {
+	if d.Run.Order.Engine() != nil {
 		s.engine = d.NewEngine(semaphore.NewWeighted(int64(d.Run.Workers)))
 	}
 	return s

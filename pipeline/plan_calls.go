@@ -2,63 +2,14 @@ package pipeline
 
 import (
 	"context"
-	"slices"
 
-	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/resolution"
 )
 
-// countCalls counts the calls that some questions need. It is safe for concurrent use.
-func (r *rowPlanner) countCalls(ctx context.Context, some []distinct.Key) error {
-	r.mu.Lock()
-	r.distinct += int64(len(some))
-	r.mu.Unlock()
-	if r.decision.Run.Remote == nil {
-		return nil
-	}
-	var hashes []answers.Hash
-	var found []answers.Found
-	for keys := range slices.Chunk(some, purchase.MaxLookups) {
-		hashes = hashes[:0]
-		for _, k := range keys {
-			hashes = append(hashes, k.Hash)
-		}
-		var err error
-		if found, err = r.lookUp(ctx, hashes, found[:0]); err != nil {
-			return err
-		}
-		r.countFound(keys, found)
-	}
-	return nil
-}
-
-// countFound counts questions by what is stored of them.
-func (r *rowPlanner) countFound(keys []distinct.Key, found []answers.Found) {
-	run := r.decision.Run
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, f := range found {
-		decided := run.Remote.Decide(run.Job.Operation, f, r.began, r.began)
-		r.calls.count(order.Question{Decision: decided, Stored: f.Stored, Open: f.Open}, int64(keys[i].Cost), 1)
-		if decided == purchase.GiveUp && run.Remote.Keys != nil {
-			r.calls.TooOld++
-		}
-	}
-}
-
-func (r *rowPlanner) lookUp(ctx context.Context, hashes []answers.Hash, into []answers.Found) ([]answers.Found, error) {
-	remote := r.decision.Remote()
-	if remote.Answers == nil {
-		return append(into, make([]answers.Found, len(hashes))...), nil
-	}
-	return remote.Answers.LookupHashes(ctx, hashes, remote.Freshness(r.began), into)
-}
-
 // count counts n questions by their stored answer or call and the decision that follows.
-func (p *PlannedCalls) count(q order.Question, price, n int64) {
+func (p *PlannedCalls) count(q order.Question, n int64) {
 	switch {
 	case q.Stored && q.Decision == purchase.UseStored:
 		p.Stored += n
@@ -79,34 +30,19 @@ func (p *PlannedCalls) count(q order.Question, price, n int64) {
 	switch q.Decision {
 	case purchase.Ask:
 		p.Calls += n
-		p.Credits += n * price
+		p.Credits += n * int64(q.Price)
 	case purchase.Resend:
 		p.Calls += n
 		p.Again += n
-		p.Credits += n * price
+		p.Credits += n * int64(q.Price)
 	case purchase.Await:
 		p.Awaited += n
-		p.Credits += n * price
+		p.Credits += n * int64(q.Price)
 	case purchase.GiveUp:
 		p.Failed += n
 	case purchase.Skip:
 		p.Skipped += n
 	}
-}
-
-// bill returns the calls to the service with their cost and duration.
-func (r *rowPlanner) bill(ctx context.Context) (*PlannedCalls, error) {
-	remote, p := r.decision.Remote(), &r.calls
-	if r.decision.Run.Job.Operation != resolution.KeywordToLead {
-		p.Price = remote.Price.Max()
-	}
-	p.MorePages = r.morePages && !remote.Offline
-	p.takes(remote)
-	spent, err := r.spent(ctx, remote, r.decision.Header.Run)
-	if err != nil {
-		return nil, err
-	}
-	return p, r.limit(ctx, p, remote, spent, tooManyNewKeys(r.decision, p.New, p.New+p.Stored+p.Stale+p.Unknown+p.Parked))
 }
 
 // takes sets how long the calls take.
@@ -133,7 +69,7 @@ func (p *PlannedCalls) Allow(perSecond float64) {
 // spent is what a run spent before it was stopped.
 func (r *rowPlanner) spent(ctx context.Context, remote *purchase.Remote, run string) (s purchase.Spending, err error) {
 	if remote.Answers == nil {
-		return purchase.Spending{Paid: remote.PaidBefore}, nil
+		return purchase.Spending{}, nil
 	}
 	return remote.Spent(ctx, run)
 }

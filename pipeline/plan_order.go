@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // PlannedResolver is what a run would ask one of several resolvers.
@@ -34,10 +35,10 @@ type Expected struct {
 	Answers int64 `json:"from_stored_answers"`
 }
 
-// newPlanner returns what plans the calls of a run with several resolvers, whose stored answers it
-// loads; nil for other runs.
+// newPlanner returns what plans the calls of a run, whose stored answers it loads; nil for a run that
+// makes none.
 func newPlanner(ctx context.Context, d *begin.Decision) (*order.Planner, error) {
-	if d.Run.Order == nil {
+	if d.Run.Order.Engine() != nil {
 		return nil, nil
 	}
 	if err := (&answerGroups{decision: d}).Load(ctx, 0); err != nil {
@@ -47,15 +48,10 @@ func newPlanner(ctx context.Context, d *begin.Decision) (*order.Planner, error) 
 	return d.Run.Order.NewPlanner(options, d.Run.StateDir, time.Now()), nil
 }
 
-// planOrder counts the calls to several resolvers.
-func (r *rowPlanner) planOrder(ctx context.Context, p *Plan) error {
-	ways, err := order.Tally(ctx, r.keys, r.decision.Run.Workers)
-	if err != nil {
-		return err
-	}
+// planCalls counts the calls to all resolvers, by the routes of keys.
+func (r *rowPlanner) planCalls(ctx context.Context, p *Plan, routes map[int32]int64) error {
 	var asked, unknown, free int64
-	for code, n := range ways {
-		r.distinct += n
+	for code, n := range routes {
 		comes, known, isFree := r.order.Known(code)
 		if comes {
 			asked += n
@@ -67,7 +63,14 @@ func (r *rowPlanner) planOrder(ctx context.Context, p *Plan) error {
 			unknown += n
 		}
 	}
-	lines, err := r.order.Lines(ctx, r.decision.Run.Workers, ways)
+	later, err := order.Tally(ctx, r.later, r.decision.Run.Workers)
+	if err != nil {
+		return err
+	}
+	for code, n := range later {
+		routes[code] += n
+	}
+	lines, err := r.order.Lines(ctx, r.decision.Run.Workers, routes)
 	if err != nil {
 		return err
 	}
@@ -90,6 +93,11 @@ func (r *rowPlanner) planOrder(ctx context.Context, p *Plan) error {
 		return nil
 	}
 	total.New, total.Stored = unknown, free
+	if r.decision.Run.Order.IsOne() { // its calls are all
+		total, p.Resolvers = p.Resolvers[0].Calls, nil
+		total.Short, total.NotEnough = nil, nil
+		total.MorePages = r.morePages && !account.Offline
+	}
 	if err := r.limit(ctx, total, account, spent, tooManyNewKeys(r.decision, unknown, asked)); err != nil {
 		return err
 	}
@@ -119,9 +127,12 @@ func (p *Plan) Slowest() (slowest *PlannedResolver) {
 
 // billLine counts the calls to one resolver. It returns what the run has spent there before.
 func (r *rowPlanner) billLine(ctx context.Context, p *PlannedResolver, l order.Line) (purchase.Spending, error) {
-	remote, c := l.Step.Remote, &PlannedCalls{Price: l.Step.Remote.Price.Max(), Miss: l.Step.Remote.Price.NoMatch}
+	remote, c := l.Step.Remote, &PlannedCalls{Miss: l.Step.Remote.Price.NoMatch}
+	if r.decision.Run.Job.Operation != resolution.KeywordToLead { // whose pages differ
+		c.Price = remote.Price.Max()
+	}
 	for q, n := range l.Asked {
-		c.count(q, c.Price, n)
+		c.count(q, n)
 		if q.Decision == purchase.GiveUp && remote.Keys != nil {
 			c.TooOld += n
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/parts"
-	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -33,7 +32,7 @@ type rowPlanner struct {
 	of          job.Window // whose parts are planned
 	keys        *distinct.Set
 	later       *distinct.Set  // pages after the first of searches that were begun
-	order       *order.Planner // nil without several resolvers, and if only hashes are needed
+	order       *order.Planner // nil if nobody has to be asked, and if only hashes are needed
 	batches     chan plannedBatch
 	sample      *sample
 	parts       int // to be made
@@ -45,8 +44,6 @@ type rowPlanner struct {
 	totals    sinks.Totals // Matched counts the rows that need an answer
 	morePages bool
 	more      int64 // rows with a key whose cell has more than its identifier
-	distinct  int64 // questions that are counted in calls
-	calls     PlannedCalls
 }
 
 // plannedBatch is a batch. The size of files is estimated from sampled ones.
@@ -58,9 +55,8 @@ type plannedBatch struct {
 }
 
 // planRows reads the whole input. It compares the rows of recorded parts and
-// skips them. It adds keys to keys, and pages after the first of searches that
-// were begun to later. With several resolvers it adds the ways of keys by order, or without it
-// the hashes of all questions about them.
+// skips them. It adds keys to keys with their routes by order, or without it the hashes of all questions
+// about them, and pages after the first of searches that were begun to later.
 func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later *distinct.Set, order *order.Planner) (r *rowPlanner, err error) {
 	reader, err := d.Run.Input.Reader(d.Columns.Read)
 	if err != nil {
@@ -173,16 +169,14 @@ func (p *plannedPart) Abandon()   {}
 // work processes batches until there are no more.
 func (r *rowPlanner) work(ctx context.Context) error {
 	d := r.decision
-	w := &rowWorker{planner: r, run: d.Run, maker: d.NewKeys(d.NewSuppressor()), reader: d.NewSearchReader(), hash: d.Scope().Hasher()}
-	switch {
-	case r.order != nil:
-		w.suppress = rows.SuppressBy(d.NewSuppressor())
-	case d.Run.Order != nil:
+	w := &rowWorker{
+		planner: r, run: d.Run, maker: d.NewKeys(d.NewSuppressor()), reader: d.NewSearchReader(),
+		hash: answers.Scope{Operation: d.Run.Job.Operation}.Hasher(), suppress: rows.SuppressBy(d.NewSuppressor()),
+	}
+	if r.order == nil {
 		for _, step := range d.Run.Order.Paid() {
 			w.hashes = append(w.hashes, step.Hasher(d.Run.Job.Operation))
 		}
-	case d.Run.Remote != nil:
-		w.price = int32(d.Run.Remote.Price.Max())
 	}
 	for in := range r.batches {
 		err := ctx.Err() // another worker failed
@@ -208,13 +202,11 @@ type rowWorker struct {
 	run      *job.Run
 	maker    *keys.Maker
 	reader   keys.SearchReader
-	hash     func(key []byte) answers.Hash
-	price    int32
-	hashes   []func(key string) answers.Hash // of several resolvers
+	hash     func(key []byte) answers.Hash   // tells keys apart
+	hashes   []func(key string) answers.Hash // of their questions; none if these are walked
 	suppress order.Suppress
 	batch    columns.Batch
 	asked    []distinct.Key
-	found    []answers.Found
 	totals   sinks.Totals
 	more     int64
 	// morePages means that for some searches the number of pages is not known.
@@ -252,56 +244,39 @@ func (w *rowWorker) take(ctx context.Context, in plannedBatch) error {
 }
 
 // identifiers adds the keys of a batch's rows.
-func (w *rowWorker) identifiers(ctx context.Context, b *columns.Batch, in *sources.Batch) error {
+func (w *rowWorker) identifiers(ctx context.Context, b *columns.Batch, in *sources.Batch) (err error) {
 	w.maker.Fill(b, in)
 	w.more += int64(b.More)
-	if w.run.Order != nil {
-		return w.ways(ctx, b)
-	}
-	for i, o := range b.Outcomes {
-		if o != outcome.Matched || !keys.Asks(b, i) {
-			continue
-		}
-		q := w.question(b.Keys.At(i))
-		w.asked = append(w.asked, q)
-	}
-	return nil
+	asked, _ := keys.Asked(b)
+	w.asked, err = w.routes(ctx, asked, w.asked)
+	return err
 }
 
-// ways adds the ways of a batch's keys through several resolvers.
-func (w *rowWorker) ways(ctx context.Context, b *columns.Batch) error {
-	asked, _ := keys.Asked(b)
-	var codes []int32
+// routes adds keys with their routes to to, or without an order the hashes of their questions.
+func (w *rowWorker) routes(ctx context.Context, asked []string, to []distinct.Key) ([]distinct.Key, error) {
+	codes := make([]int32, len(asked)) // all the same for the engine
 	if w.planner.order != nil {
 		var err error
 		if codes, err = w.planner.order.Walk(ctx, asked, w.suppress); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for i, a := range asked {
 		key, _ := resolution.CutAddress(a)
-		if codes != nil {
-			w.asked = append(w.asked, distinct.Key{Hash: w.hash([]byte(key)), Cost: codes[i]})
+		if w.hashes == nil {
+			to = append(to, distinct.Key{Hash: w.hash([]byte(key)), Cost: codes[i]})
 		}
 		for _, hash := range w.hashes {
-			w.asked = append(w.asked, distinct.Key{Hash: hash(key)})
+			to = append(to, distinct.Key{Hash: hash(key)})
 		}
 	}
-	return nil
-}
-
-// question returns the key that identifies a question, and its cost.
-func (w *rowWorker) question(key []byte) distinct.Key {
-	k := distinct.Key{Hash: w.hash(key), Cost: w.price}
-	if w.run.Remote != nil && w.run.Job.Operation == resolution.KeywordToLead {
-		k.Cost = int32(w.run.Remote.Price.MaxCost(answers.Question{Scope: w.planner.decision.Scope(), Key: string(key)}))
-	}
-	return k
+	return to, nil
 }
 
 // searches adds the first pages of a batch's searches and, for searches that
 // were begun, the later pages that still need work.
-func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.Batch) error {
+func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.Batch) (err error) {
+	var asked []string
 	for i := range b.Outcomes {
 		q, reason := w.reader.Read(in, i)
 		if reason != "" {
@@ -317,32 +292,32 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 			}
 			q = q.On(max(q.Page, 1))
 		}
-		w.asked = append(w.asked, w.question([]byte(q.Key())))
+		asked = append(asked, q.Key())
 	}
-	return nil
+	w.asked, err = w.routes(ctx, asked, w.asked)
+	return err
 }
 
 // laterPages adds the pages after a search's first that were begun and have no
 // valid answer. Pages are fetched in order, so it stops at the first page with
 // nothing stored.
 func (w *rowWorker) laterPages(ctx context.Context, q search.Query) (err error) {
-	remote := w.planner.decision.Remote()
-	if remote == nil || remote.Answers == nil {
+	if w.planner.order == nil {
 		return nil
 	}
 	for n := 2; n <= q.Pages(search.DefaultLimits()); n++ {
-		page := w.question([]byte(q.On(n).Key()))
-		if w.found, err = remote.Answers.LookupHashes(ctx, []answers.Hash{page.Hash}, remote.Freshness(w.planner.began), w.found[:0]); err != nil {
+		page := []string{q.On(n).Key()}
+		routes, err := w.routes(ctx, page, nil)
+		if err != nil {
 			return err
 		}
-		f := w.found[0]
-		if !f.Stored && f.Open == "" {
+		switch _, known, free := w.planner.order.Known(routes[0].Cost); {
+		case !known:
 			return nil
-		}
-		if remote.Decide(w.run.Job.Operation, f, w.planner.began, w.planner.began) == purchase.UseStored {
+		case free:
 			continue
 		}
-		if err := w.planner.later.Add([]distinct.Key{page}); err != nil {
+		if err := w.planner.later.Add(routes); err != nil {
 			return err
 		}
 	}

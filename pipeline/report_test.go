@@ -98,7 +98,7 @@ func (a *asking) run(t *testing.T, ctx context.Context) (*finish.Result, *report
 	}
 	var result *finish.Result
 	err = a.open(t.Context(), func(run *job.Run) error {
-		run.Resolver, run.Remote, run.Answers, run.Progress.Calls = nil, remote, "service "+a.url, meter
+		run.Order, run.Progress.Calls = orderOf(remote), meter
 		result, err = pipeline.Do(ctx, run)
 		return err
 	})

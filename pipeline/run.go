@@ -40,31 +40,16 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 	w.Answers = answers
 	reporter := finish.NewReporter(w)
 	defer func() { reporter.Stopped(result, err) }() // when no call is in flight
-	if r.Remote != nil {
-		if w.Buyer, ctx, err = purchase.Open(ctx, d.Remote(), r.Job.Operation, d.Header.Run, r.Log); err != nil {
-			return nil, err
-		}
-		defer w.Buyer.Close()
+	if w.Chain, ctx, err = r.Order.Open(ctx, d.OrderOptions(w.EngineSlots())); err != nil {
+		return nil, err
 	}
-	if r.Order != nil {
-		if w.Chain, err = r.Order.Open(ctx, d.OrderOptions(w.EngineSlots())); err != nil {
-			return nil, err
-		}
-		defer w.Chain.Close()
-	}
+	defer w.Chain.Close()
 	if err := w.Make(ctx, job.WholeInput); err != nil {
 		return finish.ResultOf(w), purchase.EndOf(ctx, err)
 	}
-	if w.Chain != nil {
-		all, _ := w.Log.Totals()
-		if err := w.Chain.End(all.Skipped > 0); err != nil {
-			return finish.ResultOf(w), err
-		}
-	}
-	if w.Buyer != nil {
-		if err := w.Buyer.Refused(); err != nil {
-			return finish.ResultOf(w), err
-		}
+	all, _ := w.Log.Totals()
+	if err := w.Chain.End(all.Skipped > 0); err != nil {
+		return finish.ResultOf(w), err
 	}
 	return reporter.Publish(ctx)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/leadetl/leadetl/internal/process"
 	"github.com/leadetl/leadetl/pipeline/job"
 
-	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/keys"
@@ -137,10 +136,8 @@ func decide(ctx context.Context, r *job.Run, overwrite bool) (*Decision, error) 
 	if err := r.Job.Validate(); err != nil {
 		return nil, &job.Error{Err: err}
 	}
-	if r.Order != nil {
-		if err := r.Order.Check(r.Job.Operation); err != nil {
-			return nil, &job.Error{Err: err}
-		}
+	if err := r.Order.Check(r.Job.Operation); err != nil {
+		return nil, &job.Error{Err: err}
 	}
 	d := &Decision{Run: r}
 	var err error
@@ -226,7 +223,7 @@ func openJournal(r *job.Run, out string) (*journal.Journal, error) {
 func (d *Decision) identity(asOf time.Time) job.Identity {
 	id := job.NewIdentity(d.Run.Job, d.Columns)
 	id.Encoding, id.SkipLines = d.Run.Input.Reading()
-	id.Answers, id.AsOf, id.ReportSuppressed = d.Run.Answers, formatDay(asOf), d.Run.ReportSuppressed != nil
+	id.Answers, id.AsOf, id.ReportSuppressed = d.Run.Order.Identity(), formatDay(asOf), d.Run.ReportSuppressed != nil
 	for _, input := range d.Inputs {
 		id.Inputs = append(id.Inputs, input.URI)
 	}
@@ -258,26 +255,6 @@ func (d *Decision) IsComplete() bool {
 // SameInputs reports whether no input has changed since the dataset was finished.
 func (d *Decision) SameInputs() bool {
 	return slices.EqualFunc(d.Finished.Inputs, d.Inputs, untouched)
-}
-
-// Remote returns the service of the run, with what its dataset has cost before; nil without
-// a service.
-func (d *Decision) Remote() *purchase.Remote {
-	if d.Run.Remote == nil {
-		return nil
-	}
-	remote := *d.Run.Remote
-	remote.PaidBefore, remote.RunBegan = d.Header.PaidBefore, d.Header.BegunAt
-	return &remote
-}
-
-// Scope returns the scope of the run's questions. Without a service it only
-// serves to detect duplicates.
-func (d *Decision) Scope() answers.Scope {
-	if d.Run.Remote == nil {
-		return answers.Scope{Operation: d.Run.Job.Operation}
-	}
-	return d.Run.Remote.Scope(d.Run.Job.Operation)
 }
 
 // Cut cuts the rows of reader into the parts of a window. It calls start for each
@@ -323,9 +300,9 @@ func (d *Decision) NewSearchReader() keys.SearchReader {
 	return keys.SearchReader{Fields: d.Columns.Fields, Defaults: j.SearchDefaults, Today: d.AsOf, Count: j.Operation == resolution.KeywordToLeadCount}
 }
 
-// NewEngine makes an engine whose questions take engineSlots.
+// NewEngine makes an engine whose questions take engineSlots. The order has nothing else.
 func (d *Decision) NewEngine(engineSlots *semaphore.Weighted) *rows.Engine {
-	return rows.NewEngine(d.Run.Resolver, d.Run.Job.Operation, d.Columns.Layout, engineSlots)
+	return rows.NewEngine(d.Run.Order.Engine(), d.Run.Job.Operation, d.Columns.Layout, engineSlots)
 }
 
 // OrderOptions are what the order of the run needs.
@@ -336,9 +313,9 @@ func (d *Decision) OrderOptions(engineSlots *semaphore.Weighted) order.Options {
 	}
 }
 
-// AsksRows reports whether each row is a question to a service, or to several resolvers.
+// AsksRows reports whether each row is a question that may cost something.
 func (d *Decision) AsksRows() bool {
-	return (d.Run.Remote != nil || d.Run.Order != nil) && !d.Run.Job.Operation.IsKeyword()
+	return d.Run.Order.Engine() == nil && !d.Run.Job.Operation.IsKeyword()
 }
 
 // untouched reports whether an input appears unchanged. Standard input cannot

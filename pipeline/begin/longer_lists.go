@@ -15,7 +15,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/sinks"
@@ -113,28 +112,14 @@ func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err
 			return nil, err
 		}
 	}
-	switch {
-	case run.Order != nil:
-		return c.openOrder(ctx)
-	case run.Remote == nil:
-		c.answers = c.decision.NewEngine(semaphore.NewWeighted(int64(run.Workers)))
+	slots := semaphore.NewWeighted(int64(run.Workers))
+	if run.Order.Engine() != nil {
+		c.answers = c.decision.NewEngine(slots)
 		return func() {}, nil
 	}
-	remote := c.decision.Remote().AtRest()
-	buyer, _, err := purchase.Open(ctx, remote, run.Job.Operation, c.decision.Header.Run, run.Log)
-	if err != nil {
-		return nil, err
-	}
-	c.answers = &rows.Bought{From: buyer, Layout: c.decision.Columns.Layout, Counters: remote.Counters}
-	return buyer.Close, nil
-}
-
-// openOrder is openAnswers for several resolvers.
-func (c *listChecker) openOrder(ctx context.Context) (closeAnswers func(), err error) {
-	run := c.decision.Run
-	options := c.decision.OrderOptions(semaphore.NewWeighted(int64(run.Workers)))
+	options := c.decision.OrderOptions(slots)
 	options.KeepJudged = nil // what is not stored counts as no match here
-	chain, err := run.Order.AtRest().Open(ctx, options)
+	chain, _, err := run.Order.AtRest().Open(ctx, options)
 	if err != nil {
 		return nil, err
 	}

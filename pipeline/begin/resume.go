@@ -104,7 +104,7 @@ func (d *Decision) resume(previous previousRun) error {
 	if err := d.resumeJudged(previous.manifest, ours); err != nil {
 		return err
 	}
-	judges := d.Run.Order != nil && d.Run.Order.Judges(d.Judged)
+	judges := d.Run.Order.Judges(d.Judged)
 	retries, err := d.Run.RetriesUnknown(context.Background())
 	if err != nil {
 		return err
@@ -152,7 +152,6 @@ func (d *Decision) Missing(err error) error {
 // resumeJudged takes over which resolvers of an order are asked on.
 func (d *Decision) resumeJudged(m *sinks.Manifest, ours bool) (err error) {
 	switch {
-	case d.Run.Order == nil:
 	case m != nil:
 		d.Judged = m.Judged
 	case ours:
@@ -186,16 +185,12 @@ func (d *Decision) knows(run string, paid int64) (bool, error) {
 		return false, nil
 	}
 	sum, known := int64(0), false
-	for _, s := range d.Run.Paid() {
+	for _, s := range d.Run.Order.Paid() {
 		if s.Remote.Answers == nil {
 			continue
 		}
 		known = true
-		payer := run
-		if s.Name != "" {
-			payer = d.Run.Order.PayerOf(run, s)
-		}
-		spent, err := s.Remote.Spent(context.Background(), payer)
+		spent, err := s.Remote.Spent(context.Background(), d.Run.Order.PayerOf(run, s))
 		if err != nil {
 			return false, err
 		}
@@ -276,7 +271,7 @@ func mayImprove(t sinks.Totals, waiting []string) bool {
 		wait += t.Reasons[outcome.Failed.String()][reason]
 	}
 	for name, r := range t.Resolvers {
-		if r.Passed > 0 || r.Unknown > 0 && !slices.Contains(waiting, outcome.ReasonUnknownCall+":"+name) {
+		if r.Passed > 0 || r.Unknown > 0 && !slices.Contains(waiting, outcome.ReasonUnknownCall+":"+name) && !slices.Contains(waiting, outcome.ReasonUnknownCall) {
 			return true
 		}
 	}

@@ -44,12 +44,10 @@ func ResultOf(w *parts.Work) *Result {
 	if c.Totals.Rows > 0 {
 		c.MatchRate = math.Round(float64(c.Totals.Matched)/float64(c.Totals.Rows)*1e4) / 1e4
 	}
+	counted := d.Run.Order.Counted()
 	switch n, exact := w.Repeats.Count(); {
-	case d.Run.Order != nil:
-		n = d.Run.Order.Counters.Snapshot().Duplicates
-		c.Duplicates = &n
-	case d.Run.Remote != nil:
-		n = d.Run.Remote.Counters.Snapshot().Duplicates
+	case counted != nil:
+		n = counted.Snapshot().Duplicates
 		c.Duplicates = &n
 	case exact && !d.Windowed && !d.Run.Job.Operation.IsKeyword(): // of windows, each process has seen some keys
 		c.Duplicates = &n

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/report"
@@ -86,11 +86,8 @@ func (r *Reporter) make(stop error) (made *report.Report, err error) {
 	for _, p := range r.work.Log.InOrder() {
 		made.Files = append(made.Files, p.All()...)
 	}
-	switch {
-	case r.work.Buyer != nil:
-		made.Service, err = serviceOf(d.Run.Remote, r.work.Buyer, d.Scope(), d.Header.Run)
-	case r.work.Chain != nil:
-		err = r.addResolvers(made, stop != nil)
+	if d.Run.Order.Engine() == nil {
+		err = r.addAsked(made, stop != nil)
 	}
 	return made, err
 }
@@ -116,13 +113,25 @@ func stopFor(err error) report.Stop {
 	return report.Stop{Reason: reason, Detail: err.Error()}
 }
 
-// serviceOf returns the calls to a service and those that are open.
-func serviceOf(remote *purchase.Remote, buyer *purchase.Buyer, scope answers.Scope, run string) (*report.Service, error) {
-	s := &report.Service{Name: remote.Name, Run: run, Offline: remote.Offline}
+// accountOf returns the calls to a resolver and those that are open.
+func (r *Reporter) accountOf(step *order.Step, buyer *purchase.Buyer) (*report.Service, error) {
+	d, remote := r.work.Decision, step.Remote
+	s := &report.Service{Name: remote.Name, Run: d.Run.Order.PayerOf(d.Header.Run, step), Offline: remote.Offline}
 	s.SetCalls(remote.Counters.Snapshot())
 	s.Budget.Calls, s.Budget.Credits = buyer.Spent()
 	setLimits(&s.Budget, remote.Budget, buyer.SpentOfAllowance)
-	return s, s.SetOpenCalls(context.Background(), remote.Answers, scope, run)
+	return s, s.SetOpenCalls(context.Background(), remote.Answers, remote.Scope(d.Run.Job.Operation), s.Run)
+}
+
+// sum returns what the run has asked all its resolvers.
+func (r *Reporter) sum() *report.Service {
+	d, chain := r.work.Decision, r.work.Chain
+	total := &report.Service{Run: d.Header.Run, Offline: !d.Run.AsksAny(), Unknown: report.UnknownCalls{Listed: []report.UnknownCall{}}}
+	total.SetCalls(d.Run.Order.Counted().Snapshot())
+	total.Calls.EarlierCredits += d.Header.PaidBefore
+	total.Budget.Calls, total.Budget.Credits = chain.Total().Totals()
+	setLimits(&total.Budget, d.Run.Order.Limits(), chain.Total().OfAllowance)
+	return total
 }
 
 func setLimits(b *report.Budget, limits purchase.Budget, ofAllowance func() int64) {
@@ -140,33 +149,24 @@ func setLimits(b *report.Budget, limits purchase.Budget, ofAllowance func() int6
 	}
 }
 
-// addResolvers adds what each of several resolvers was asked, and all together. Of a run that stopped,
+// addAsked adds what the resolvers were asked: all together, and each of several. Of a run that stopped,
 // what was asked and paid for rows that are in no part counts too.
-func (r *Reporter) addResolvers(made *report.Report, stopped bool) error {
-	d, chain, next := r.work.Decision, r.work.Chain, 0
-	o := d.Run.Order
-	total := &report.Service{Run: d.Header.Run, Offline: !d.Run.AsksAny(), Unknown: report.UnknownCalls{Listed: []report.UnknownCall{}}}
-	total.SetCalls(o.Counters.Snapshot())
-	total.Calls.EarlierCredits += d.Header.PaidBefore
-	total.Budget.Calls, total.Budget.Credits = chain.Total().Totals()
-	setLimits(&total.Budget, o.Budget, chain.Total().OfAllowance)
-	made.Total = total
+func (r *Reporter) addAsked(made *report.Report, stopped bool) (err error) {
+	o, total := r.work.Decision.Run.Order, r.sum()
+	buyers := r.work.Chain.Buyers()
 	for _, step := range o.Steps {
 		resolver := report.NewResolver(step.Name, made.Totals.Resolvers[step.Name])
-		if remote := step.Remote; remote != nil {
-			var err error
-			resolver.Service, err = serviceOf(remote, chain.Buyers()[next], remote.Scope(d.Run.Job.Operation), o.PayerOf(d.Header.Run, step))
-			if err != nil {
-				return err
-			}
-			if stopped {
+		if step.Remote != nil {
+			var failed error
+			resolver.Service, failed = r.accountOf(step, buyers[0])
+			err = errors.Join(err, failed)
+			if buyers = buyers[1:]; stopped {
 				resolver.CountCalls()
 			}
-			total.Unknown.Count += resolver.Service.Unknown.Count
-			total.Parked += resolver.Service.Parked
-			next++
+			total.Add(resolver.Service)
 		}
 		made.Resolvers = append(made.Resolvers, resolver)
 	}
-	return nil
+	made.SetTotal(total)
+	return err
 }

@@ -10,27 +10,14 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
-// Paid are the resolvers of the run that cost something. The one of a run without an order has no
-// name.
-func (r *Run) Paid() []*order.Step {
-	switch {
-	case r.Order != nil:
-		return r.Order.Paid()
-	case r.Remote != nil:
-		return []*order.Step{{Remote: r.Remote}}
-	}
-	return nil
-}
-
-// Remotes are those of Paid.
+// Remotes are those of the resolvers that cost something.
 func (r *Run) Remotes() (remotes []*purchase.Remote) {
-	for _, s := range r.Paid() {
+	for _, s := range r.Order.Paid() {
 		remotes = append(remotes, s.Remote)
 	}
 	return remotes
@@ -44,19 +31,14 @@ func (r *Run) AsksAny() bool {
 // UnknownWait returns the reasons of rows whose calls are unknown and may not be sent again,
 // because none of their resolver may.
 func (r *Run) UnknownWait(ctx context.Context) (reasons []string, err error) {
-	for _, s := range r.Paid() {
+	for _, s := range r.Order.Paid() {
 		wait, err := s.Remote.UnknownWait(ctx, r.Job.Operation)
 		if err != nil {
 			return nil, err
 		}
-		if !wait {
-			continue
+		if wait {
+			reasons = append(reasons, r.Order.ReasonOf(outcome.ReasonUnknownCall, s))
 		}
-		reason := outcome.ReasonUnknownCall
-		if r.Order != nil {
-			reason = r.Order.ReasonOf(reason, s)
-		}
-		reasons = append(reasons, reason)
 	}
 	return reasons, nil
 }
@@ -64,10 +46,10 @@ func (r *Run) UnknownWait(ctx context.Context) (reasons []string, err error) {
 // RetriesUnknown reports whether resolvers of an order have unknown calls that the user wants sent
 // once more. Other datasets may have left them, and rows may have gone on without their answers.
 func (r *Run) RetriesUnknown(ctx context.Context) (bool, error) {
-	if r.Order == nil {
+	if r.Order.IsOne() { // its rows say so themselves
 		return false, nil
 	}
-	for _, s := range r.Paid() {
+	for _, s := range r.Order.Paid() {
 		if has, err := s.Remote.RetriesAny(ctx, r.Job.Operation); has || err != nil {
 			return has, err
 		}
@@ -77,28 +59,18 @@ func (r *Run) RetriesUnknown(ctx context.Context) (bool, error) {
 
 // Source is what the columns depend on beside job and input.
 func (r *Run) Source() Source {
-	s := Source{Remote: r.Remote != nil || r.Order != nil, Suppress: r.Suppression != nil}
-	if r.Order != nil {
-		s.Named, s.Want, s.NotesSkipped = true, r.Order.Want, r.Order.NotesSkipped()
+	return Source{
+		Remote: r.Order.Engine() == nil, Named: r.Order.Names(), Resolver: r.Order.AnsweredBy(), Want: r.Order.Want, NotesSkipped: r.Order.NotesSkipped(),
+		Suppress: r.Suppression != nil,
 	}
-	return s
 }
 
 // Run is what is asked of a run of a job, and what it needs. Use it once.
 type Run struct {
-	Job      Job
-	Input    *sources.List
-	Output   *sinks.Dataset
-	Resolver resolution.Resolver // nil with Remote, and for keyword operations
-	// Searcher answers keyword operations; nil with Remote, and for the others.
-	Searcher resolution.Searcher
-	// Remote is a service that replaces Resolver and Searcher.
-	Remote *purchase.Remote
-	// Order has several resolvers in place of Resolver and Remote; nil for one.
-	Order *order.Order
-	// Answers identifies the reference data of the answers. It is empty if the
-	// answers depend on the input alone.
-	Answers string
+	Job    Job
+	Input  *sources.List
+	Output *sinks.Dataset
+	Order  *order.Order // who is asked; never nil
 	// Suppression lists the people who must not be in the dataset. Nil lists no
 	// one.
 	Suppression *suppression.Set

@@ -233,7 +233,7 @@ func (w *batchWalk) finish(q int, r result) {
 	k := &w.keys[q]
 	called := k.calls > 0 // for this row, or for another one with the key
 	count := func(step int, question string, s *stepAnswer) {
-		if b, is := w.chain.askers[step].(*bought); is && s.call == 0 && s.looked != nil && s.state == answered {
+		if b, is := w.chain.askers[step].(*bought); is && s.call == 0 && s.looked != nil && s.looked.Settled() {
 			called = b.buyer.Use(question, *s.looked) || called
 		}
 	}
@@ -244,7 +244,10 @@ func (w *batchWalk) finish(q int, r result) {
 	for i := range r.checked {
 		count(r.checked[i].step, r.checked[i].value, &r.checked[i].stepAnswer)
 	}
-	if k.again {
+	if r.stop >= 0 {
+		count(r.stop, key, &k.answers[r.stop])
+	}
+	if k.again || w.chain.order.asksKeys() {
 		return
 	}
 	got, _ := r.outcome(w.chain.order, k)
@@ -268,7 +271,10 @@ func (r *result) answered(o *Order, k *key) bool {
 // fill makes the rows of the batch.
 func (w *batchWalk) fill(b *columns.Batch, question []int) {
 	n, o := b.Len(), w.chain.order
-	b.Receipts, b.Origins = make([]outcome.Receipt, n), make([]columns.Origin, n)
+	b.Receipts = make([]outcome.Receipt, n)
+	if o.Names() {
+		b.Origins = make([]columns.Origin, n)
+	}
 	b.Answers = resolution.NewAnswers()
 	b.Answers.Companies.Table = w.chain.layout.Companies()
 	next := 0 // key
@@ -278,7 +284,7 @@ func (w *batchWalk) fill(b *columns.Batch, question []int) {
 			continue
 		}
 		k, r := &w.keys[q], &w.results[q]
-		if q == next {
+		if q == next && !o.IsOne() {
 			b.Asked = append(b.Asked, r.asked(o, k, w.chain.run, i)...)
 			next++
 		}
@@ -289,7 +295,9 @@ func (w *batchWalk) fill(b *columns.Batch, question []int) {
 			b.Answers.AddMiss("")
 			continue
 		}
-		b.Origins[i] = r.origin(o, k)
+		if o.Names() {
+			b.Origins[i] = r.origin(o, k)
+		}
 		if !r.matched {
 			b.Answers.AddMiss("")
 			continue

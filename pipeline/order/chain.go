@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -13,8 +14,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/search"
 )
 
 // Chain asks the resolvers of an order for one run. It is safe from many goroutines.
@@ -23,9 +24,11 @@ type Chain struct {
 	layout *columns.Layout
 	run    string
 	askers []asker           // by step
-	buyers []*purchase.Buyer // of Order.Remotes
+	buyers []*purchase.Buyer // of Order.Paid
 	total  *purchase.Total
 	gates  *gates
+	end    context.CancelCauseFunc // of reading
+	unhook []func() bool           // from the ends of buyers
 }
 
 // Options are what a Chain needs of its run.
@@ -48,9 +51,11 @@ type Options struct {
 }
 
 // Open makes the Chain of a run and counts what the run has spent before. No request leaves after
-// ctx has ended.
-func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
+// the context has ended that it returns: that is a child of ctx, and ends when no resolver may be asked
+// any more, and with Stop and Close too.
+func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, reading context.Context, err error) {
 	c := &Chain{order: o, layout: with.Layout, gates: newGates(o, with), run: with.Run}
+	reading, c.end = context.WithCancelCause(ctx)
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -59,32 +64,60 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, err error) {
 	allowed := int64(0)
 	if all := o.Account(with.Operation); all != nil && !all.Offline {
 		if allowed, err = all.SpentOfAllowance(ctx, with.Operation, time.Now()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	c.total = purchase.NewTotal(o.Budget, allowed)
 	c.total.PaidBefore(with.PaidBefore)
-	var counted []stats.Resolver
-	for _, s := range o.Paid() {
-		counted = append(counted, stats.Resolver{Name: s.Name, Counters: s.Remote.Counters})
-	}
-	o.Counters.Sum(counted)
+	o.sum()
 	prices := o.prices(with.Operation)
 	for _, s := range o.Steps {
 		if s.Remote == nil {
 			c.askers = append(c.askers, newDirectory(s.Directory, with))
 			continue
 		}
-		remote := *s.Remote
+		remote, log := *s.Remote, with.Log
 		remote.Total, remote.Beside, remote.PassOver, remote.RunBegan = c.total, prices, s.ElseNext, with.Began
-		buyer, _, err := purchase.Open(ctx, &remote, with.Operation, o.PayerOf(with.Run, s), with.Log.With("resolver", s.Name))
+		if !o.IsOne() {
+			log = log.With("resolver", s.Name)
+		}
+		buyer, buying, err := purchase.Open(ctx, &remote, with.Operation, o.PayerOf(with.Run, s), log)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		c.buyers = append(c.buyers, buyer)
 		c.askers = append(c.askers, &bought{buyer, with.Layout})
+		c.unhook = append(c.unhook, context.AfterFunc(buying, func() {
+			if why := c.ended(); why != nil {
+				c.end(why) // what is promised is paid for: batches still wait for it
+			}
+		}))
 	}
-	return c, nil
+	return c, reading, nil
+}
+
+// ended returns why the run can ask nothing more, nil if it can. Reference data can always be asked.
+func (c *Chain) ended() error {
+	if len(c.buyers) < len(c.order.Steps) {
+		return nil
+	}
+	var errs []error
+	for i, s := range c.order.Steps {
+		why := c.buyers[i].Ended()
+		if why == nil {
+			return nil
+		}
+		errs = append(errs, c.order.named(s, why))
+	}
+	return joined(errs)
+}
+
+// joined are some errors; one is itself.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }
 
 // Account is a Remote with the budget and the prices of all; nil if none costs something.
@@ -108,16 +141,26 @@ func (o *Order) prices(op resolution.Operation) map[answers.Scope]purchase.Price
 
 // Close waits for the calls at work.
 func (c *Chain) Close() {
+	for _, unhook := range c.unhook {
+		unhook()
+	}
 	for _, b := range c.buyers {
 		b.Close()
 	}
+	c.end(context.Canceled)
 }
 
-// Stop lets no request leave any more, and says why.
+// Stop lets no request leave any more, and says why. The first cause counts.
 func (c *Chain) Stop(cause error) {
+	c.end(cause)
 	for _, b := range c.buyers {
 		b.Stop(cause)
 	}
+}
+
+// Page gets a page of a search from the service that makes them.
+func (c *Chain) Page(ctx context.Context, q search.Query) (purchase.Page, error) {
+	return c.buyers[0].Page(ctx, q)
 }
 
 // Buyers are those of Order.Paid, in the same order.
@@ -139,7 +182,7 @@ func (c *Chain) End(skipped bool) error {
 			errs = append(errs, c.order.named(s, err))
 		}
 	}
-	return errors.Join(errs...)
+	return joined(errs)
 }
 
 // StepError is an error of one resolver.
@@ -155,7 +198,8 @@ func (e *StepError) Unwrap() error { return e.Err }
 type Suppress func(resolution.AnswerRow) string
 
 // Answer fills Answers, Outcomes, Reasons, Receipts and Origins of the rows with a key. suppress may
-// be nil; it is called from many goroutines at once. turn is that of the batch.
+// be nil; it is called from many goroutines at once. turn is that of the batch. If rows wait and no
+// resolver can be asked any more, it is an error why.
 func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppress Suppress) error {
 	asked, question := keys.Asked(b)
 	rows := 0
@@ -164,21 +208,16 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 			rows++
 		}
 	}
-	counters := c.order.Counters
-	counters.Unasked(int64(b.Len() - rows))
-	again := make([]bool, len(asked))
-	first := 0
-	for i, a := range asked {
-		key, _ := resolution.CutAddress(a)
-		if again[i] = !counters.IsFirst(key); !again[i] {
-			first++
-		}
-	}
-	counters.Asked(int64(first))
-	counters.Duplicates(int64(rows - first))
+	c.order.Counted().Unasked(int64(b.Len() - rows))
+	again := c.order.count(asked, rows)
 	w, err := c.walk(ctx, turn, asked, again, suppress)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(w.results, func(r result) bool { return r.waits() }) {
+		if why := c.ended(); why != nil {
+			return why
+		}
 	}
 	w.fill(b, question)
 	return nil

@@ -29,6 +29,11 @@ const identityPrefix = "resolvers "
 
 // Identity is a text that two orders share exactly if they make the same rows of the same answers.
 func (o *Order) Identity() string {
+	if o.IsOne() {
+		if text, plain := o.plainIdentity(); plain {
+			return text
+		}
+	}
 	id := identity{Want: o.Want}
 	for _, s := range o.Steps {
 		id.Resolvers = append(id.Resolvers, identityStep{s.Name, s.Entry, s.Fingerprint, s.For, s.Accept, s.MinMatch, s.ElseNext})

@@ -1,5 +1,5 @@
-// Package order asks several resolvers, one after another, for what is still missing of a row, and
-// makes the row of their answers.
+// Package order asks the resolvers of a run, one after another, for what is still missing of a row, and
+// makes the row of their answers. Every run asks an order, also of one.
 //
 // The one thing to know before using it: a row is a function of the input, the job and the stored
 // answers. Order.next decides by them alone what to ask next, so outages, budgets and restarts delay
@@ -29,14 +29,14 @@ type Order struct {
 	Steps []*Step
 	// Budget is that of all resolvers together.
 	Budget purchase.Budget
-	// Counters counts keys, and those of a Remote its questions. Never nil.
+	// Counters counts the keys of several resolvers, and those of a Remote its questions. Never nil.
 	Counters *stats.CallCounters
 
 	wanted [resolution.Groups]bits // those of Want in each group
 	all    bits
 }
 
-// Step is a resolver among others.
+// Step is a resolver of an order.
 type Step struct {
 	Name string
 	// Remote is a service or a provider; nil for reference data.
@@ -94,7 +94,7 @@ func (o *Order) Check(op resolution.Operation) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if op.IsKeyword() {
-		return fmt.Errorf("%s asks one service; several resolvers are for operations on single records, because the pages of two searches cannot be merged", op)
+		return o.checkSearches(op)
 	}
 	if len(o.Want) > maxWanted {
 		fail("want names %d columns; %d are possible", len(o.Want), maxWanted)
@@ -128,6 +128,19 @@ func (o *Order) Check(op resolution.Operation) error {
 		errs = append(errs, s.check(o, op)...)
 	}
 	return errors.Join(errs...)
+}
+
+// checkSearches checks an order that is asked for pages of searches.
+func (o *Order) checkSearches(op resolution.Operation) error {
+	switch {
+	case !o.IsOne():
+		return fmt.Errorf("%s asks one service; several resolvers are for operations on single records, because the pages of two searches cannot be merged", op)
+	case o.Steps[0].Entry != "":
+		return fmt.Errorf("%s asks one service; provider %s has no searches", op, o.Steps[0].Name)
+	case len(o.Want) > 0 || o.NotesSkipped() || o.Steps[0].For != nil || o.Steps[0].Accept != nil:
+		return fmt.Errorf("%s takes all that its searches find; want, for, accept, min_match and else are for operations on single records", op)
+	}
+	return nil
 }
 
 // wantable are the columns of an operation that can be wanted.

@@ -44,7 +44,8 @@ type visit struct {
 	stored      bool
 	changed     bool // purchase.Looked.Changed
 	open        answers.State
-	reply       // of a stored answer
+	price       int32 // of its question at most
+	reply             // of a stored answer
 }
 
 // reply is what a stored answer says, to foresee others by.
@@ -72,7 +73,7 @@ func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
 		}
 		remote := *s.Remote
 		remote.RunBegan = with.Began
-		p.chain.askers = append(p.chain.askers, &planned{&remote, with.Operation, with.Layout, began, true})
+		p.chain.askers = append(p.chain.askers, &planned{&remote, with.Operation, with.Layout, began, o.readsAhead(s)})
 	}
 	return p
 }
@@ -111,7 +112,7 @@ func (p *Planner) addValues(w *batchWalk) error {
 				if s.looked == nil {
 					continue
 				}
-				v := p.visitOf(step, &s)
+				v := p.visitOf(step, value, &s)
 				added[step] = append(added[step], distinct.Key{
 					Hash: p.chain.order.Steps[step].Hasher(p.operation)(value), Cost: p.code(route{visits: []visit{v}}),
 				})
@@ -141,7 +142,7 @@ func (p *Planner) routeOf(text string, k *key, r *result) route {
 		if !slices.Contains(r.used, i) && !passed && answer.call == 0 || s.Remote != nil && answer.looked == nil {
 			continue
 		}
-		v := p.visitOf(i, answer)
+		v := p.visitOf(i, text, answer)
 		v.sure = v.asks && answer.call == 1 && s.question(text) == text || !v.asks && !asked
 		w.visits[i] = v
 		asked = asked || v.asks
@@ -149,8 +150,18 @@ func (p *Planner) routeOf(text string, k *key, r *result) route {
 	return w
 }
 
-func (p *Planner) visitOf(step int, s *stepAnswer) visit {
+// price is what a question to a step costs at most.
+func (p *Planner) price(step int, text string) int32 {
+	remote := p.chain.order.Steps[step].Remote
+	if remote == nil {
+		return 0
+	}
+	return int32(remote.Price.MaxCost(answers.Question{Scope: remote.Scope(p.operation), Key: text}))
+}
+
+func (p *Planner) visitOf(step int, text string, s *stepAnswer) visit {
 	v := visit{comes: true, sure: s.call <= 1, asks: s.call > 0}
+	v.price = p.price(step, text)
 	if s.looked == nil {
 		return v
 	}
@@ -193,7 +204,7 @@ func (p *Planner) code(w route) int32 {
 		}
 		text = append(text, flags, byte(v.decision), byte(v.finds))
 		text = append(append(text, v.open...), 0)
-		text = binary.AppendVarint(binary.AppendUvarint(text, uint64(v.fills)), int64(v.credits))
+		text = binary.AppendVarint(binary.AppendVarint(binary.AppendUvarint(text, uint64(v.fills)), int64(v.credits)), int64(v.price))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,6 +234,7 @@ type Question struct {
 	Stored   bool
 	Changed  bool // what is stored is another outcome by the rules of today
 	Open     answers.State
+	Price    int32 // at most
 }
 
 // Expected is what a run would ask and pay if other answers are as the stored ones to keys of this
@@ -243,7 +255,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 		lines[i].Keys += n
 		lines[i].AtMost = lines[i].AtMost || !v.sure
 		if lines[i].Step.Remote != nil {
-			lines[i].Asked[Question{v.decision, v.stored, v.changed, v.open}] += n
+			lines[i].Asked[Question{v.decision, v.stored, v.changed, v.open, v.price}] += n
 		}
 		f.learn(i, v.reply, n)
 	}
@@ -270,7 +282,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 			}
 		}
 		if n := p.found(i, routes); n > 0 {
-			add(i, visit{}, n)
+			add(i, visit{price: p.price(i, "")}, n)
 		}
 	}
 	for code, n := range routes {

@@ -416,7 +416,7 @@ func (r *result) receipt(k *key) (sum outcome.Receipt) {
 func (r *result) origin(o *Order, k *key) (from columns.Origin) {
 	from.Skipped = strings.Join(r.skipped, ";")
 	for _, i := range r.used {
-		if k.answers[i].answer.Outcome == outcome.Matched {
+		if k.answers[i].answer.Outcome == outcome.Matched || o.IsOne() { // of one a miss is its answer, too
 			from.AnsweredBy = o.Steps[i].Name
 			break
 		}

@@ -137,7 +137,7 @@ func (m *partMaker) untilEnd(ctx context.Context, q *partQueue) (_ context.Conte
 		return ctx, func() {}
 	}
 	ended := m.work.ended
-	if m.work.Buyer != nil {
+	if m.decision.Run.Order.Engine() == nil {
 		ended = nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -166,12 +166,10 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Pages: m.work.pages(),
 			Stop: m.work.stopBuying, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1, SourceRows: counted}) },
 		})
-	case m.work.Chain != nil:
+	case run.Order.Engine() == nil:
 		maker, suppress := m.newKeys(), d.NewSuppressor()
 		m.ofRows = append(m.ofRows, suppress)
-		return rows.FromService(in, maker, rows.NewOrdered(m.work.Chain, suppress), onlyWaiting)
-	case m.work.Buyer != nil:
-		return rows.FromService(in, m.newKeys(), &rows.Bought{From: m.work.Buyer, Layout: d.Columns.Layout, Counters: run.Remote.Counters}, onlyWaiting)
+		return rows.FromOrder(in, maker, rows.NewOrdered(m.work.Chain, suppress), onlyWaiting)
 	}
 	for len(m.work.lookers) < run.Workers/2+1 { // the others write
 		m.work.lookers = append(m.work.lookers, &rows.Looker{Layout: d.Columns.Layout, Engine: d.NewEngine(m.work.engineSlots)})
@@ -330,14 +328,14 @@ func Count(b *columns.Batch) sinks.Totals {
 		t.CountReason(o.String(), b.Reasons[i], 1)
 	}
 	for _, o := range b.Origins {
-		countOrigin(o, &t)
+		countOrigin(o, len(b.Asked) > 0, &t)
 	}
 	return t
 }
 
-// countOrigin counts the resolvers that a row has values from, and those that were passed over and
-// may be asked later, and whether it has all that is wanted.
-func countOrigin(o columns.Origin, t *sinks.Totals) {
+// countOrigin counts the resolvers that a row has values from, where there are several, and those that
+// were passed over and may be asked later, and whether it has all that is wanted.
+func countOrigin(o columns.Origin, several bool, t *sinks.Totals) {
 	added := o.Wanted
 	if len(added) == 0 {
 		added = []string{o.AnsweredBy}
@@ -345,7 +343,7 @@ func countOrigin(o columns.Origin, t *sinks.Totals) {
 		t.Complete++
 	}
 	for i, name := range added {
-		if name != "" && !slices.Contains(added[:i], name) {
+		if several && name != "" && !slices.Contains(added[:i], name) {
 			t.CountResolver(name, sinks.ResolverTotals{Added: 1})
 		}
 	}

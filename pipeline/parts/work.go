@@ -10,8 +10,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/order"
-	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/rows"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
 )
@@ -20,12 +20,11 @@ import (
 type Work struct {
 	Decision    *begin.Decision
 	Log         *Log
-	Buyer       *purchase.Buyer     // nil without a Remote
-	Chain       *order.Chain        // nil without an Order
+	Chain       *order.Chain        // nil in windows, which ask nobody else than the engine
 	Answers     Groups              // nil if the answers need no loading
 	engineSlots *semaphore.Weighted // bounds the questions to the engine
 	ended       <-chan struct{}     // closed when the run is to end
-	Repeats     distinct.Repeats    // keys of rows, without a Remote
+	Repeats     distinct.Repeats    // keys of rows that the engine answers
 	lookers     []*rows.Looker      // of the part that is made
 }
 
@@ -47,9 +46,6 @@ func New(d *begin.Decision) *Work {
 
 // stopBuying ends the calls of a failed run.
 func (w *Work) stopBuying(cause error) {
-	if w.Buyer != nil {
-		w.Buyer.Stop(cause)
-	}
 	if w.Chain != nil {
 		w.Chain.Stop(cause)
 	}
@@ -57,10 +53,10 @@ func (w *Work) stopBuying(cause error) {
 
 // pages is who makes pages of searches.
 func (w *Work) pages() rows.Pages {
-	if w.Buyer != nil {
-		return w.Buyer
+	if engine := w.Decision.Run.Order.Engine(); engine != nil {
+		return &rows.EnginePages{Searcher: engine.(resolution.Searcher), Operation: w.Decision.Run.Job.Operation, Slots: w.engineSlots}
 	}
-	return &rows.EnginePages{Searcher: w.Decision.Run.Searcher, Operation: w.Decision.Run.Job.Operation, Slots: w.engineSlots}
+	return w.Chain
 }
 
 // Make makes the parts of a window that are not recorded yet, and records them: it reads

@@ -107,7 +107,7 @@ func costOf(about resolution.About, price int64) int64 {
 // Spending is what a run has spent of its budget.
 type Spending struct {
 	Calls int64 // questions
-	Paid  int64 // credits of those with an answer, and Remote.PaidBefore
+	Paid  int64 // credits of those with an answer
 	// Open is the most that each question without an answer may have cost.
 	Open map[answers.Hash]int64
 }
@@ -129,7 +129,7 @@ func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Calls, s.Paid = paid.Answers+int64(len(open)), paid.Credits+paid.Unpriced*r.Price.Max()+r.PaidBefore
+	s.Calls, s.Paid = paid.Answers+int64(len(open)), paid.Credits+paid.Unpriced*r.Price.Max()
 	for _, c := range open {
 		s.Open[c.Hash] = r.Price.MaxCost(c.Question)
 	}

@@ -105,8 +105,6 @@ type Remote struct {
 	// PassOver answers no question that would wait until the service answers again: the next
 	// resolver of an order is asked.
 	PassOver bool
-	// PaidBefore are credits that count as spent beside those that Answers knows of.
-	PaidBefore int64
 	// Price is what a call costs, and so what the budget holds before it leaves.
 	Price Price
 	// Strict stops the Remote as a budget does when an answer costs more than its price.

@@ -60,6 +60,23 @@ func (r *Report) Asked() *Service {
 	return r.Total
 }
 
+// SetTotal sets what all resolvers were asked. That of a single one is its own account, and the report
+// has no other.
+func (r *Report) SetTotal(total *Service) {
+	if len(r.Resolvers) > 1 || r.Resolvers[0].Service == nil {
+		r.Total = total
+		return
+	}
+	total.Name, total.Unknown, r.Resolvers = r.Resolvers[0].Service.Name, r.Resolvers[0].Service.Unknown, nil
+	r.Service = total
+}
+
+// Add adds the open calls of a resolver to those of all.
+func (s *Service) Add(of *Service) {
+	s.Unknown.Count += of.Unknown.Count
+	s.Parked += of.Parked
+}
+
 // Resolver says what one of several resolvers has done for the rows of the dataset.
 type Resolver struct {
 	Name string `json:"name"`

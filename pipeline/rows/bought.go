@@ -10,10 +10,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
-	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/pipeline/stats"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -25,11 +21,11 @@ const (
 	windowBatches = 64
 )
 
-// bought gets the answers to rows from a service. Many batches wait at the same time.
+// bought gets the answers to rows from the resolvers of an order. Many batches wait at the same time.
 type bought struct {
 	in          Input
 	keys        *keys.Maker
-	answers     Asker
+	answers     *Ordered
 	onlyWaiting func()
 
 	begin   sync.Once
@@ -50,19 +46,12 @@ type awaited struct {
 	err      error // set before answered is closed
 }
 
-// Asker fills the rows of a batch with answers, many batches at once. Each has a turn, which is
-// taken in the order of the input.
-type Asker interface {
-	turn() int64
-	ask(ctx context.Context, turn int64, b *columns.Batch) error
-}
-
-// FromService gives rows that a service answers. It calls onlyWaiting when a call was
+// FromOrder gives rows that the resolvers of an order answer. It calls onlyWaiting when a call was
 // requested for every row. The next part can start then, so that the concurrency limit
 // stays used while the last answers of this part arrive.
-func FromService(in Input, maker *keys.Maker, service Asker, onlyWaiting func()) Source {
+func FromOrder(in Input, maker *keys.Maker, asked *Ordered, onlyWaiting func()) Source {
 	return &bought{
-		in: in, keys: maker, answers: service, onlyWaiting: onlyWaiting,
+		in: in, keys: maker, answers: asked, onlyWaiting: onlyWaiting,
 		window: semaphore.NewWeighted(windowRows), waiting: make(chan *awaited, windowBatches),
 	}
 }
@@ -132,53 +121,4 @@ func (r *bought) ask() {
 			a.err = r.answers.ask(r.ctx, turn, &a.rows)
 		})
 	}
-}
-
-// Bought is an Answerer that asks a Buyer.
-type Bought struct {
-	From     *purchase.Buyer
-	Layout   *columns.Layout
-	Counters *stats.CallCounters
-}
-
-// Answer hands over a batch with its answers.
-func (r *Bought) Answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
-	if err := r.ask(ctx, 0, b); err != nil {
-		return err
-	}
-	return each(b)
-}
-
-func (r *Bought) turn() int64 { return 0 }
-
-// ask fills Answers, Outcomes, Reasons and Receipts of the rows with a key.
-func (r *Bought) ask(ctx context.Context, _ int64, b *columns.Batch) error {
-	n := b.Len()
-	b.Receipts = make([]outcome.Receipt, n)
-	asked, question := keys.Asked(b)
-	rows := n
-	for _, q := range question {
-		if q < 0 {
-			rows--
-		}
-	}
-	r.Counters.Unasked(int64(n - rows))
-	b.Answers = resolution.NewAnswers()
-	b.Answers.Companies.Table = r.Layout.Companies()
-	err := r.From.Answer(ctx, asked, rows, func(answers []purchase.Answer) {
-		for i, q := range question {
-			if q < 0 {
-				b.Answers.AddMiss("")
-				continue
-			}
-			a := answers[q]
-			b.Outcomes[i], b.Reasons[i], b.Receipts[i] = a.Outcome, a.Reason, a.Receipt
-			b.Answers.AddRow(a.Found)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	r.Layout.CleanPhones(b.Answers)
-	return nil
 }

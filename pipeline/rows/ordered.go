@@ -10,7 +10,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Ordered is an Answerer that asks several resolvers.
+// Ordered is an Answerer that asks the resolvers of an order. Each batch has a turn, which is taken in the
+// order of the input.
 type Ordered struct {
 	from     *order.Chain
 	suppress order.Suppress

@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -72,18 +73,19 @@ func TestSources(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = store.Close() })
 			remote := &purchase.Remote{Name: "https://service.example", Answers: store, Offline: true, Counters: &stats.CallCounters{}}
-			buyer, _, err := purchase.Open(t.Context(), remote, resolution.EmailToHEM, "run", slog.New(slog.DiscardHandler))
+			one := &order.Order{Budget: purchase.NoBudget, Steps: []*order.Step{{Name: "service", Remote: remote}}}
+			chain, _, err := one.Open(t.Context(), order.Options{Operation: resolution.EmailToHEM, Run: "run", Layout: layout, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(buyer.Close)
+			t.Cleanup(chain.Close)
 			waiting := 0
 			t.Cleanup(func() {
 				if waiting != 1 {
 					t.Errorf("onlyWaiting was called %d times", waiting)
 				}
 			})
-			return FromService(in, maker, &Bought{From: buyer, Layout: layout, Counters: remote.Counters}, func() { waiting++ }), outcome.Skipped
+			return FromOrder(in, maker, NewOrdered(chain, nil), func() { waiting++ }), outcome.Skipped
 		},
 	} {
 		for _, c := range []struct {

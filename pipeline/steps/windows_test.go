@@ -27,6 +27,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/keys"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -144,7 +145,7 @@ func openRun(t testing.TB, uris []string, out string, perPart int, o sinks.Optio
 	j := job.Default(resolution.EmailToHEM)
 	j.RowsPerPart = perPart
 	return &job.Run{
-		Job: j, Input: input, Output: output, Resolver: embedded.New(nil, embedded.Options{}), StateDir: t.TempDir(), Workers: 2, Program: "leadetl test",
+		Job: j, Input: input, Output: output, Order: &order.Order{Steps: []*order.Step{{Directory: embedded.New(nil, embedded.Options{})}}}, StateDir: t.TempDir(), Workers: 2, Program: "leadetl test",
 		Log: slog.New(slog.DiscardHandler), Progress: &stats.Progress{},
 	}
 }

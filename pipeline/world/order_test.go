@@ -358,7 +358,7 @@ func (o *several) use(ctx context.Context, s opened, retry bool) {
 	}
 	with := o.options(maps.Clone(o.judged))
 	with.KeepJudged = o.keep
-	chain, err := o.order(s, retry).Open(ctx, with)
+	chain, _, err := o.order(s, retry).Open(ctx, with)
 	first.unexpected("open the chain", err)
 	if err != nil {
 		return
@@ -722,7 +722,7 @@ func (o *several) atRest(ctx context.Context) {
 	}
 	with := o.options(judged)
 	with.Run = runName(1)
-	chain, err := o.order(s, false).AtRest().Open(ctx, with)
+	chain, _, err := o.order(s, false).AtRest().Open(ctx, with)
 	first.unexpected("open the chain", err)
 	if err != nil {
 		return

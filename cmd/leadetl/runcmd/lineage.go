@@ -98,7 +98,7 @@ func (f *runFlags) beginLineage(run *job.Run) (*lineage, error) {
 	if from := columnsFrom(files, l.inputs, c.Layout.Inputs()); from != nil {
 		l.output.Facets["columnLineage"] = openlineage.ColumnLineage(from)
 	}
-	if run.Order != nil {
+	if !run.Order.IsOne() {
 		for _, s := range run.Order.Steps {
 			l.inputs = append(l.inputs, openlineage.Dataset{Namespace: f.openlineageNamespace, Name: "resolver/" + s.Name})
 		}

@@ -149,7 +149,7 @@ func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersO
 	if err := o.Check(run.Job.Operation); err != nil {
 		return nil, cli.UsageError(err)
 	}
-	run.Order, run.Answers, run.Progress.Calls = o, o.Identity(), o.Counters
+	run.Order, run.Progress.Calls = o, o.Counted()
 	return opened.Close, nil
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
+	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/resolution"
@@ -78,7 +80,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 			return nil, nil, cli.UsageError(err)
 		}
 		opened.Add(closeDirectory)
-		run.Resolver, run.Searcher, run.Answers = resolver, resolver, answers
+		run.Order = &order.Order{Steps: []*order.Step{{Name: EmbeddedResolver, Directory: resolver, Fingerprint: answers}}}
 	}
 	options.Wanted = []string{settings.IdentifierColumn()}
 	uris := f.in
@@ -163,7 +165,9 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 			return nil, nil, err
 		}
 		opened.Add(closeRemote)
-		run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
+		run.Order = &order.Order{Budget: remote.Budget, Steps: []*order.Step{{Name: serviceResolver, Remote: remote}}}
+		remote.Budget = purchase.Budget{MaxCredits: -1, MaxCalls: -1, MaxDuration: remote.Budget.MaxDuration}
+		run.Progress.Calls = run.Order.Counted()
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil

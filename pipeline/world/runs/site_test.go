@@ -151,12 +151,6 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 			return nil
 		}
 	}
-	switch p.plan.kind {
-	case hashed, windows, compared:
-		run.Resolver = embedded.New(nil, embedded.Options{})
-	case lookedUp:
-		run.Resolver, run.Answers = embedded.New(people(), embedded.Options{}), people().Fingerprint()
-	}
 	in := p.night.in
 	if !p.plan.outOnS3 {
 		in = filepath.Join(p.lists, in)
@@ -245,15 +239,21 @@ func (p *process) openNights(ctx context.Context, run *job.Run) (err error) {
 
 // openServices opens what is bought, and whom it is bought from.
 func (p *process) openServices(ctx context.Context, run *job.Run) error {
+	o := &order.Order{Budget: purchase.NoBudget, Counters: &stats.CallCounters{}}
+	run.Order = o
 	switch p.plan.kind {
+	case hashed, windows, compared:
+		o.Steps = []*order.Step{{Name: "embedded", Directory: embedded.New(nil, embedded.Options{})}}
+	case lookedUp:
+		o.Steps = []*order.Step{{Name: "embedded", Directory: embedded.New(people(), embedded.Options{}), Fingerprint: people().Fingerprint()}}
 	case bought:
 		remote, err := p.openService(ctx, p.services[0], run)
-		if err == nil {
-			run.Remote, run.Answers, run.Progress.Calls = remote, "service "+remote.Name, remote.Counters
+		if err != nil {
+			return err
 		}
-		return err
+		o.Steps = []*order.Step{{Name: "service", Remote: remote}}
 	case ordered:
-		o := &order.Order{Want: p.plan.want, Budget: purchase.Budget{MaxCredits: -1, MaxCalls: -1}, Counters: &stats.CallCounters{}}
+		o.Want = p.plan.want
 		for i, s := range p.services {
 			remote, err := p.openService(ctx, s, run)
 			if err != nil {
@@ -266,11 +266,8 @@ func (p *process) openServices(ctx context.Context, run *job.Run) error {
 			o.Steps = append(o.Steps, step)
 		}
 		o.Steps = append(o.Steps, &order.Step{Name: "directory", Directory: embedded.New(people(), embedded.Options{}), Fingerprint: people().Fingerprint()})
-		run.Order, run.Progress.Calls = o, o.Counters
-		err := o.Check(run.Job.Operation)
-		run.Answers = o.Identity()
-		return err
 	}
+	run.Progress.Calls = o.Counted()
 	return nil
 }
 

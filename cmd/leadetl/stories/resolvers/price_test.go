@@ -21,8 +21,8 @@ func TestOverPrice(t *testing.T) {
 		over     string
 		says     string
 	}{
-		{"max_credits: 20", 18, `"over_price":6`, "acme: the budget is too small for one more call: max_credits of acme 20, 18 spent; 2 left, and the call may cost 3; raise the limit"},
-		{"strict: true", 3, `"over_price":1`, "acme: an answer cost 3 credits, more than its price of 1, and strict stops then; correct the price in the entry of the provider, or leave out strict"},
+		{"max_credits: 20", 18, `"over_price":6`, "leadetl: the budget is too small for one more call: max_credits of acme 20, 18 spent; 2 left, and the call may cost 3; raise the limit"},
+		{"strict: true", 3, `"over_price":1`, "leadetl: an answer cost 3 credits, more than its price of 1, and strict stops then; correct the price in the entry of the provider, or leave out strict"},
 	} {
 		x := newOrder(t, profiles(12))
 		o := badservice.DefaultProvider("acme")

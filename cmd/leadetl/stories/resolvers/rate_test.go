@@ -75,7 +75,7 @@ func TestPlannedTime(t *testing.T) {
 		x := newOrder(t, profiles(40))
 		x.starts(o)
 		x.resolvers = []string{"one: {key_file: ./key, rate: " + f.rate + "}"}
-		if c := x.plan().Resolvers[0].Calls; math.Abs(c.Seconds/f.seconds-1) > 0.01 || c.Later != (f.polls > 0) {
+		if c := x.plan().Calls; math.Abs(c.Seconds/f.seconds-1) > 0.01 || c.Later != (f.polls > 0) {
 			t.Errorf("%+v: %g s, later %t", f, c.Seconds, c.Later)
 		}
 	}

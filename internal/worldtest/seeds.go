@@ -156,7 +156,7 @@ func (s Suite) Replay(t *testing.T) {
 	if !found {
 		seeds := 100
 		if testing.Short() {
-			seeds = 15
+			seeds = 4
 		}
 		if out := (part{first: 1, step: 1, seeds: seeds}).run(t, "TestReplay"); t.Failed() {
 			t.Log(out)

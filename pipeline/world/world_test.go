@@ -29,7 +29,7 @@ var again = []uint64{
 }
 
 // TestWorld tries seeds.
-func TestWorld(t *testing.T) { suite.World(t, 100) }
+func TestWorld(t *testing.T) { suite.World(t, 30) }
 
 // TestReplay tries seeds twice.
 func TestReplay(t *testing.T) { suite.Replay(t) }

@@ -13,11 +13,11 @@ import (
 )
 
 // TestEveryPlace kills small runs of each kind at each of their steps; if one does not wait for it,
-// at a tenth of them.
+// at a fortieth of them.
 func TestEveryPlace(t *testing.T) {
 	nth := 1
 	if testing.Short() {
-		nth = 10
+		nth = 40
 	}
 	worldtest.Places{Suite: suite, Worlds: len(small), Die: die}.Every(t, nth)
 }

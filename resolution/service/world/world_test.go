@@ -26,7 +26,7 @@ var again = []uint64{
 
 // TestWorld tries seeds.
 func TestWorld(t *testing.T) {
-	suite.World(t, 32)
+	suite.World(t, 16)
 	t.Log(sights())
 }
 

@@ -75,8 +75,8 @@ world-bugs: ## plant bugs in all, one after the other, and let make world find e
 
 REACHED ?= 4000
 
-world-reached: ## count the statements and rare branches that REACHED worlds (4000) reach of the code that pays
-	LEADETL_WORLD_REACHED=$(REACHED) go test -count=1 -v -timeout 0 -run TestReached ./pipeline/world
+world-reached: ## count the statements and rare branches that REACHED worlds (4000) reach of the code that pays, and of whole runs
+	LEADETL_WORLD_REACHED=$(REACHED) go test -p 1 -count=1 -v -timeout 0 -run TestReached ./pipeline/world ./pipeline/world/runs
 
 worlds = ./pipeline/world ./pipeline/world/runs ./resolution/service/world
 

@@ -92,8 +92,10 @@ func (f File) stored() store.File {
 // Options say where places are. The zero value is enough for local folders.
 type Options struct {
 	// Disk returns the folder at a path. Nil is disk.At.
-	Disk    func(path string) disk.Folder
-	Objects *objects.Store // nil refuses s3:// URIs
+	Disk func(path string) disk.Folder
+	// SumLater leaves the checksums of parts in a folder to Place.Sum also where that is not faster.
+	SumLater bool
+	Objects  *objects.Store // nil refuses s3:// URIs
 	// State is the folder of the state. It has unfinished parts for S3, and records who holds
 	// which dataset there.
 	State disk.Folder
@@ -128,7 +130,7 @@ func OpenToRead(ctx context.Context, uri string, o Options) (*Place, error) {
 			at = disk.At
 		}
 		f := folder.Public(at(uri))
-		f.Large, f.SumLater = true, sumLater
+		f.Large, f.SumLater = true, sumLater || o.SumLater
 		p.files = f
 	}
 	return p, nil

@@ -323,7 +323,7 @@ func (h *history) mourn(n night) {
 	case of.number == n.number && len(d.now.text) != len(d.before.text):
 		s.wrongly("%s is damaged (%s), and night %d is finished with it", d.file, d.did, n.number)
 	case len(problems) > 0:
-	case !d.inBucket && hashlanes.FasterTogether(): // its checksum may have been taken after that
+	case !d.inBucket && (s.plan.sumLater || hashlanes.FasterTogether()): // its checksum may have been taken after that
 	default:
 		s.wrongly("%s is damaged (%s), and nobody says so", d.file, d.did)
 	}

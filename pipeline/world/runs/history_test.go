@@ -50,8 +50,13 @@ func (h *history) live(ctx context.Context) {
 		}
 		for i := 0; i < h.plan.crashes && len(h.disturbed.wrong) == 0; i++ {
 			last := 1 + h.disturbed.world.Below(h.steps[number]*5/4, "last step", number, i)
+			h.disturbed.short = h.plan.grows && i == 0 && last < h.steps[number]*4/5
 			h.disturb(ctx, n, last)
+			if _, finished := h.disturbed.files(n.out)[sinks.SuccessName]; finished && h.disturbed.short { // with another list
+				n.overwrite, n.anew, h.anew[number] = true, true, true
+			}
 		}
+		h.disturbed.short = false
 		damaged := ""
 		if h.plan.damaged {
 			damaged = []string{"before", "after"}[h.disturbed.world.Below(2, "damaged", number)]
@@ -82,7 +87,7 @@ func (h *history) live(ctx context.Context) {
 // night is that of a number.
 func (h *history) night(number int) night {
 	n := h.plan.night(number)
-	n.anew = h.anew[number]
+	n.anew = n.anew || h.anew[number]
 	return n
 }
 

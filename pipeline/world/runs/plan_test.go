@@ -5,8 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -56,8 +58,12 @@ type plan struct {
 	batch     int // rows that are read together
 	workers   int
 	parted    bool // by a column
+	selects   bool // rows by the value of a column
 	malformed bool // some lines
 	listed    bool // some people must not be in the dataset
+	grows     bool // the list of them, after the first life of a night
+	sumLater  bool // checksums of parts in a folder are taken after they are recorded
+	budgeted  bool // there are budgets, which are never used up
 	crashes   int  // lives of a night that crash, unless they end before
 	damaged   bool // a file, before a night is done to its end or after
 	copied    int  // rows whose answers are copied at a time
@@ -94,7 +100,8 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of scene) plan {
 	if often("copied", 2) {
 		p.copied = in("copied rows", 1, 12)
 	}
-	p.damaged = often("damaged", 2)
+	p.selects, p.sumLater, p.budgeted = often("selects", 4), often("sum later", 2), often("budgeted", 2)
+	p.damaged, p.grows = often("damaged", 2), often("grows", 2)
 	if often("want", 2) {
 		p.want = []string{"email", "phone"}
 	}
@@ -112,12 +119,13 @@ func (p plan) of() plan {
 	case compared:
 		p.operation, p.nights, p.dated = resolution.EmailToHEM, 2, true
 	}
-	if p.kind == ordered || p.kind == compared { // a list says who is in no comparison
+	if p.kind == compared { // a list says who is in no comparison
 		p.listed = false
 	}
 	if p.nights == 1 || !p.dated {
 		p.changes = false
 	}
+	p.grows = p.grows && p.listed && p.crashes > 0 && p.kind != windows
 	return p
 }
 
@@ -131,7 +139,7 @@ type night struct {
 	overwrite bool
 	// compares says that the two nights before are compared.
 	compares bool
-	// anew says that damage made the user overwrite the dataset.
+	// anew says that damage made the user overwrite the dataset, or that more was asked before a list grew.
 	anew bool
 }
 
@@ -149,6 +157,14 @@ func (p plan) datasets() int {
 // buys reports whether answers cost something.
 func (p plan) buys() bool { return p.kind == bought || p.kind == ordered }
 
+// budget is what a run may spend.
+func (p plan) budget() purchase.Budget {
+	if !p.budgeted {
+		return purchase.Budget{MaxCredits: -1, MaxCalls: -1}
+	}
+	return purchase.Budget{MaxCredits: 1e6, MaxCalls: 1e6, MaxDuration: longest, Allowance: cliflag.Allowance{Days: 1000, Credits: 1e6}}
+}
+
 const bucketName = "leads"
 
 // night is that of a number.
@@ -157,7 +173,7 @@ func (p plan) night(number int) night {
 	if p.outOnS3 {
 		out, in = "s3://"+bucketName+"/", "s3://"+bucketName+"/"
 	}
-	n := night{number: number, out: out + "out", in: fmt.Sprintf("%sin/%d/", in, number)}
+	n := night{number: number, out: out + "out", in: fmt.Sprintf("%sin/%d/", in, number), anew: p.grows && p.buys()}
 	switch {
 	case number == p.nights:
 		n.compares, n.out = true, out+"changes"
@@ -184,6 +200,9 @@ func (p plan) job(n night) job.Job {
 	}
 	if p.parted {
 		j.PartitionBy = "land"
+	}
+	if p.selects {
+		j.Where = []job.Condition{{Column: "land", Value: "L1"}}
 	}
 	if n.day != "" {
 		j.Partitions = []sinks.Partition{{Name: "dt", Value: n.day}}
@@ -228,13 +247,17 @@ func (p plan) line(b *strings.Builder, w *worldtest.World, number, row int) {
 	fmt.Fprintf(b, "%d,L%d,%s\n", row, w.Below(3, "land", row), identifier)
 }
 
-// suppressed are the people who must not be in a dataset; nil without a list.
-func (p plan) suppressed() (*suppression.Set, error) {
+// suppressed are the people who must not be in a dataset; nil without a list. A list that grows lacks some first.
+func (p plan) suppressed(first bool) (*suppression.Set, error) {
 	if !p.listed {
 		return nil, nil
 	}
 	b := suppression.NewBuilder(suppression.Rules{Region: "US"})
-	for _, person := range []int{1, 3, 4, 11, 1000} {
+	people := []int{1, 3, 4, 11, 1000}
+	if p.grows && first {
+		people = people[:2]
+	}
+	for _, person := range people {
 		if err := b.Add(address(p.operation, person)); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/worldtest"
 )
 
-var suite = worldtest.Suite{Live: live, Again: again, Prepare: prepare, Planted: planted, Module: "../../.."}
+var suite = worldtest.Suite{Live: live, Again: again, Prepare: prepare, Planted: planted, Reach: reach, Module: "../../.."}
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
@@ -23,6 +23,9 @@ func TestWorld(t *testing.T) { suite.World(t, len(scenes)) }
 
 // TestReplay tries seeds twice.
 func TestReplay(t *testing.T) { suite.Replay(t) }
+
+// TestReached counts what seeds reach.
+func TestReached(t *testing.T) { suite.Reached(t) }
 
 // TestPlantedBugs plants bugs.
 func TestPlantedBugs(t *testing.T) { suite.PlantedBugs(t) }

@@ -186,7 +186,7 @@ func (p *process) remote(s *service, stored purchase.Store) *purchase.Remote {
 	}
 	r := &purchase.Remote{
 		Service: caller{s, p.machine}, Read: client.Read, Name: "https://" + s.name + ".example", Answers: stored, Pace: pace.New(o), Concurrency: o.Concurrency,
-		Plain404: purchase.Plain404Stop, RetryUnknown: p.retry, Price: purchase.Price{Match: price}, Budget: purchase.Budget{MaxCredits: -1, MaxCalls: -1},
+		Plain404: purchase.Plain404Stop, RetryUnknown: p.retry, Price: purchase.Price{Match: price}, Budget: p.plan.budget(),
 		Patience: time.Minute, Counters: &stats.CallCounters{},
 	}
 	if p.plan.honours {

@@ -42,6 +42,7 @@ type site struct {
 	dir      string           // of files that no simulated disk has
 	lists    string           // the folder of lists that are not on S3
 	told     map[int]string   // by night: the entries of lists that it has found
+	short    bool             // a list that grows has not yet
 	lives    int
 	harm     *harm // nil without damage
 	wrong    []string
@@ -137,7 +138,7 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 		Job: p.plan.job(p.night), StateDir: p.folder, Overwrite: p.night.overwrite, Workers: p.plan.workers, CopiedRows: p.plan.copied, Program: "leadetl test",
 		Log: slog.New(slog.DiscardHandler), Progress: &stats.Progress{},
 	}
-	if run.Suppression, err = p.plan.suppressed(); err != nil {
+	if run.Suppression, err = p.plan.suppressed(p.short); err != nil {
 		return nil, err
 	}
 	if p.plan.listed && !p.plan.buys() { // what parts have found is not known when a finished dataset is improved
@@ -192,7 +193,7 @@ func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, e
 
 // places are where datasets are.
 func (p *process) places() sinks.Options {
-	return sinks.Options{Objects: p.store, State: p.home, Disk: p.disk.At}
+	return sinks.Options{Objects: p.store, State: p.home, Disk: p.disk.At, SumLater: p.plan.sumLater}
 }
 
 // runs has the unfinished runs and the nights of the state.
@@ -239,7 +240,7 @@ func (p *process) openNights(ctx context.Context, run *job.Run) (err error) {
 
 // openServices opens what is bought, and whom it is bought from.
 func (p *process) openServices(ctx context.Context, run *job.Run) error {
-	o := &order.Order{Budget: purchase.NoBudget, Counters: &stats.CallCounters{}}
+	o := &order.Order{Budget: p.plan.budget(), Counters: &stats.CallCounters{}}
 	run.Order = o
 	switch p.plan.kind {
 	case hashed, windows, compared:

@@ -26,6 +26,7 @@ type Columns struct {
 	checked []atomic.Uint64
 	// scattered says that the file may not fit into memory.
 	scattered bool
+	remote    *remote // nil for a file of this machine
 }
 
 // OpenColumns opens a file of a folder. It checks the table of contents, but no values.
@@ -104,7 +105,11 @@ func (f *Columns) Close() error {
 	if f.data = nil; !f.mapped {
 		return nil
 	}
-	return unmap(data)
+	err := unmap(data)
+	if f.remote != nil {
+		err = errors.Join(err, f.remote.close())
+	}
+	return err
 }
 
 // check verifies the pages of a range of the body that are not verified yet. It
@@ -119,7 +124,10 @@ func (f *Columns) check(from, to int64) {
 
 func (f *Columns) checkPage(page int64) {
 	from, to := page*pageBytes, min((page+1)*pageBytes, f.body)
-	if f.scattered {
+	switch {
+	case f.remote != nil:
+		f.remote.need(page, f.body)
+	case f.scattered:
 		f.advise(from, to, unix.MADV_WILLNEED)
 	}
 	if checksum.Of(f.data[from:to]) != f.sums[page] {

@@ -32,6 +32,10 @@ func Open(in disk.Folder, name string, fields int) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openFile(c, fields)
+}
+
+func openFile(c *Columns, fields int) (*File, error) {
 	f := &File{columns: c, fields: fields}
 	if err := f.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", c.path, err), c.Close())

@@ -33,13 +33,16 @@ func setPanicOnFault() bool { return debug.SetPanicOnFault(true) }
 //
 // These then become ErrDamaged instead of ending the process: a page with a
 // wrong checksum, a number that points outside its column, and a page that the
-// disk cannot read. before is the result of SetPanicOnFault.
+// disk cannot read. An error of a Remote is returned as it is. before is the result of
+// SetPanicOnFault.
 func Guard(err *error, before bool) {
 	debug.SetPanicOnFault(before)
 	switch p := recover().(type) {
 	case nil:
 	case damage:
 		*err = fmt.Errorf("%w: %w", ErrDamaged, p)
+	case unread:
+		*err = p.error
 	case runtime.Error:
 		*err = fmt.Errorf("%w: %w", ErrDamaged, p)
 	default:

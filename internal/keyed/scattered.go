@@ -55,6 +55,10 @@ func (c *Checked[T]) Expect(places []uint64) {
 }
 
 func (f *Columns) expect(offset, width int64, places []uint64) {
+	if f.remote != nil {
+		f.expectRemote(offset, width, places)
+		return
+	}
 	last := int64(-1)
 	for _, i := range places {
 		at := min(offset+int64(i)*width, f.body-1)
@@ -67,6 +71,18 @@ func (f *Columns) expect(offset, width int64, places []uint64) {
 			f.advise(from, min(from+size, int64(len(f.data))), unix.MADV_WILLNEED)
 		}
 	}
+}
+
+// expectRemote is expect for a file that is kept elsewhere.
+func (f *Columns) expectRemote(offset, width int64, places []uint64) {
+	var pages []int64
+	for _, i := range places {
+		at := min(offset+int64(i)*width, f.body-1)
+		if page := at / pageBytes; !f.remote.isHere(page) {
+			pages = append(pages, page)
+		}
+	}
+	f.remote.expect(pages, f.body)
 }
 
 // systemPage is the size of a page of memory.

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 )
@@ -16,7 +17,7 @@ import (
 // returns. It is a file of its own, NAME/0000000000 and so on, which is created once: who has not read the
 // newest can append nothing. A group carries its number, and the checksum of the one before.
 //
-// A process Reads, then Begins a term, then Appends. Only one goroutine may use it at a time.
+// A process reads, with Read or From, then Begins a term, then Appends. Only one goroutine may use it at a time.
 type Log struct {
 	files  Store
 	folder string
@@ -29,6 +30,15 @@ const (
 	begins = 'b'
 	goesOn = 'g'
 )
+
+// Group is what a file of a log has.
+type Group struct {
+	Number int64
+	Begins bool // a term: it follows any other, as its writer may not have read all before it
+	Data   []byte
+
+	at, next appendlog.Position
+}
 
 // NewLog is the log in a folder of a store. It touches nothing.
 func NewLog(files Store, folder string) *Log { return &Log{files: files, folder: folder} }
@@ -71,37 +81,67 @@ func (l *Log) Read(ctx context.Context, removed func() (bool, error)) (groups []
 			return nil, errors.Join(err, missing(l.files, l.folder))
 		}
 	}
-	var names []string
-	for number := first; number < l.next.Number; number++ {
-		names = append(names, l.FileOf(number))
+	needed := func() (bool, error) { // who removes a log removes all of it
+		names, err := l.Files(ctx)
+		return len(names) > 0, err
 	}
-	ats, nexts, contents := make([]appendlog.Position, len(names)), make([]appendlog.Position, len(names)), make([][]byte, len(names))
-	err = l.readAll(ctx, names, func(ctx context.Context, i int) (err error) {
-		ats[i], nexts[i], contents[i], err = readAt(ctx, l.files, names[i])
-		return err
-	})
+	all, err := l.Between(ctx, appendlog.Position{Number: first}, l.next.Number, needed)
 	if err != nil {
 		return nil, err
 	}
 	begun := false
-	for i, content := range contents {
-		switch {
-		case len(content) == 0:
-			return nil, fmt.Errorf("%s: %w: it is empty", l.files.Path(names[i]), appendlog.ErrDamaged)
-		case content[0] == begins:
+	for _, g := range all {
+		if g.Begins {
 			groups, begun = nil, true
-			l.terms = append(l.terms, names[i])
-		case i > 0 && ats[i] != nexts[i-1]:
-			return nil, fmt.Errorf("%s: %w: it does not follow the one before it", l.files.Path(names[i]), appendlog.ErrDamaged)
+			l.terms = append(l.terms, l.FileOf(g.Number))
 		}
-		groups = append(groups, content[1:])
-		l.next = nexts[i]
+		groups = append(groups, g.Data)
+		l.next = g.next
 	}
 	if !begun {
 		return nil, missing(l.files, l.folder)
 	}
 	return groups, nil
 }
+
+// Between reads the groups from a position on and below a number, all of which exist while needed says so. It
+// lists none: a list may lack the newest.
+func (l *Log) Between(ctx context.Context, from appendlog.Position, below int64, needed func() (bool, error)) ([]Group, error) {
+	groups := make([]Group, max(below-from.Number, 0))
+	names := make([]string, len(groups))
+	for i := range names {
+		names[i] = l.FileOf(from.Number + int64(i))
+	}
+	err := Each(ctx, names, func(ctx context.Context, i int) error {
+		return AwaitSealed(ctx, l.files, names[i], needed, func() (err error) {
+			groups[i], err = l.Group(ctx, from.Number+int64(i))
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	at := from
+	for i, g := range groups {
+		if !g.Follows(at) {
+			return nil, fmt.Errorf("%s: %w: it does not follow the one before it", l.files.Path(names[i]), appendlog.ErrDamaged)
+		}
+		at = g.next
+	}
+	return groups, nil
+}
+
+// Follows reports whether the group may be at a position of a log, where the checksum before it may not be
+// known.
+func (g Group) Follows(at appendlog.Position) bool {
+	return g.at.Number == at.Number && (g.Begins || at.Before == 0 || g.at.Before == at.Before)
+}
+
+// Next is the position behind the group.
+func (g Group) Next() appendlog.Position { return g.next }
+
+// Next is where the log goes on.
+func (l *Log) Next() appendlog.Position { return l.next }
 
 // Remove ends the log. First go the files that begin a term: what is left of the others, or what a power cut
 // brings back of them, is no log.
@@ -129,31 +169,61 @@ func (l *Log) RemoveRest(ctx context.Context) error {
 	return err
 }
 
-// Group reads one group, and says whether it begins a term.
-func (l *Log) Group(ctx context.Context, number int64) (group []byte, term bool, err error) {
-	_, _, content, err := readAt(ctx, l.files, l.FileOf(number))
-	if err == nil && len(content) == 0 {
-		err = fmt.Errorf("%s: %w: it is empty", l.files.Path(l.FileOf(number)), appendlog.ErrDamaged)
+// Group reads one group.
+func (l *Log) Group(ctx context.Context, number int64) (g Group, err error) {
+	at, next, content, err := readAt(ctx, l.files, l.FileOf(number))
+	if err == nil && (len(content) == 0 || at.Number != number) {
+		err = fmt.Errorf("%s: %w: it has no group of this number", l.files.Path(l.FileOf(number)), appendlog.ErrDamaged)
 	}
 	if err != nil {
-		return nil, false, err
+		return g, err
 	}
-	return content[1:], content[0] == begins, nil
+	return Group{Number: number, Begins: content[0] == begins, Data: content[1:], at: at, next: next}, nil
+}
+
+// RemoveBelow removes the groups below a number, but for those that began a term not long ago: a process that
+// slept could else append where they were.
+func (l *Log) RemoveBelow(ctx context.Context, below int64) error {
+	var gone []string
+	for info, err := range l.files.List(ctx, l.folder+"/") {
+		if err != nil {
+			return err
+		}
+		number, err := l.Number(info.Name)
+		if err != nil || number >= below {
+			continue // it is unfinished, or was set aside
+		}
+		keep, err := l.keeps(ctx, number, info)
+		if err != nil {
+			return err
+		}
+		if !keep {
+			gone = append(gone, info.Name)
+		}
+	}
+	return l.files.Remove(ctx, gone...)
+}
+
+// keptTerms is how long a group that begins a term is kept, and maxTermBytes larger than any that has no
+// changes, also where a list has the size of an encrypted object.
+const (
+	keptTerms    = 30 * 24 * time.Hour
+	maxTermBytes = 1 << 10
+)
+
+func (l *Log) keeps(ctx context.Context, number int64, info Info) (bool, error) {
+	if time.Since(info.ModTime) >= keptTerms || info.Size >= maxTermBytes {
+		return false, nil
+	}
+	g, err := l.Group(ctx, number)
+	if IsMissing(err) || errors.Is(err, appendlog.ErrDamaged) { // a damaged one ends no log; it was set aside
+		return false, nil
+	}
+	return g.Begins, err
 }
 
 // Skip makes a number that of the next file.
 func (l *Log) Skip(to int64) { l.next = appendlog.Position{Number: to} }
-
-// readAll reads files that must exist, while there is any.
-func (l *Log) readAll(ctx context.Context, names []string, read func(ctx context.Context, i int) error) error {
-	needed := func() (bool, error) { // who removes a log removes all of it
-		names, err := l.Files(ctx)
-		return len(names) > 0, err
-	}
-	return Each(ctx, names, func(ctx context.Context, i int) error {
-		return AwaitSealed(ctx, l.files, names[i], needed, func() error { return read(ctx, i) })
-	})
-}
 
 // span finds the number of the first file, and the one behind the last. A list may lack any of
 // them: listed is how many it has.
@@ -177,10 +247,11 @@ func (l *Log) span(ctx context.Context) (first, listed int64, err error) {
 	return first, 0, err
 }
 
-// Begin begins a term with a group: what was read does not count any more. An earlier process may still be
-// active, so it tries again after renew.
+// Begin begins a term with a group: earlier processes can append nothing behind it. One of them may still be
+// active, and create files faster than this one can read them: so it looks for the end before each try,
+// after renew.
 func (l *Log) Begin(ctx context.Context, group []byte, renew func() error) error {
-	const tries = 5
+	const tries = 1000
 	for range tries {
 		seen := l.next.Number > 0
 		l.terms = append(l.terms, l.FileOf(l.next.Number))
@@ -194,9 +265,32 @@ func (l *Log) Begin(ctx context.Context, group []byte, renew func() error) error
 		if err := renew(); err != nil {
 			return err
 		}
-		l.next = appendlog.Position{Number: l.next.Number + 1}
+		last, err := l.last(ctx, l.next.Number)
+		if err != nil {
+			return err
+		}
+		l.next = appendlog.Position{Number: last + 1}
 	}
 	return fmt.Errorf("%s: %w", l.files.Path(l.folder), ErrFenced)
+}
+
+// last returns the number of the last file of a log that has one of a number. It lists a hundred at a time,
+// because an active writer goes on meanwhile.
+func (l *Log) last(ctx context.Context, from int64) (int64, error) {
+	last := from
+	for hundred := from / 100; ; hundred++ {
+		for info, err := range l.files.List(ctx, fmt.Sprintf("%s/%08d", l.folder, hundred)) {
+			if err != nil {
+				return last, err
+			}
+			if number, err := l.Number(info.Name); err == nil {
+				last = max(last, number)
+			}
+		}
+		if last < hundred*100+99 {
+			return last, nil
+		}
+	}
 }
 
 // Unseen is the error of who has to create a file that is there, and that no read and no list shows.

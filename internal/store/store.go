@@ -114,6 +114,16 @@ type Object struct {
 	Info
 	// Stream reads the file from its beginning, in one goroutine; nil reads with ReadAt.
 	Stream func() io.ReadCloser
+	// Ranges reads exactly what it is asked for, and keeps nothing of it; nil is ReadAt.
+	Ranges io.ReaderAt
+}
+
+// Exactly reads exactly what it is asked for: each read is a request, where a store has requests.
+func (o *Object) Exactly() io.ReaderAt {
+	if o.Ranges != nil {
+		return o.Ranges
+	}
+	return o
 }
 
 // Reader reads the file from its beginning.

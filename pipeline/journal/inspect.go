@@ -111,14 +111,14 @@ func (f *RunFolder) remaining(ctx context.Context) (left remaining, err error) {
 		}
 		another = another && number == next
 		next = number + 1
-		group, begins, err := p.log.Group(ctx, number)
+		group, err := p.log.Group(ctx, number)
 		switch {
 		case errors.Is(err, appendlog.ErrDamaged):
 			another = false // it may have begun one
 		case err != nil:
 			return left, err
-		case begins:
-			first, rest, _ := bytes.Cut(group, []byte("\n"))
+		case group.Begins:
+			first, rest, _ := bytes.Cut(group.Data, []byte("\n"))
 			first = append(slices.Clone(first), '\n')
 			if !beside {
 				header = first
@@ -128,7 +128,7 @@ func (f *RunFolder) remaining(ctx context.Context) (left remaining, err error) {
 				more = slices.Clone(rest)
 			}
 		case !another:
-			more = append(more, group...)
+			more = append(more, group.Data...)
 		}
 	}
 	if header == nil {

@@ -40,6 +40,9 @@ type Options struct {
 	// State is the folder of a state. It has unfinished files, and records of their uploads and of who
 	// holds which store. Only who holds the lease of the store begins files.
 	State disk.Folder
+	// Scratch is a folder of the file system for the unfinished files of who has no State. They have no names
+	// there, and their uploads are not recorded.
+	Scratch string
 	// Ours tells names of files of this store from those that others send. Nil is all.
 	Ours func(name string) bool
 }
@@ -147,7 +150,7 @@ func (b *Bucket) open(ctx context.Context, name string, info objects.Info) (*sto
 	if err != nil {
 		return nil, err
 	}
-	return &store.Object{ReaderAt: o, Closer: o, Info: infoOf(name, o.Info), Stream: o.Stream}, nil
+	return &store.Object{ReaderAt: o, Closer: o, Info: infoOf(name, o.Info), Stream: o.Stream, Ranges: o.Ranges()}, nil
 }
 
 func infoOf(name string, info objects.Info) store.Info {
@@ -219,10 +222,13 @@ func (b *Bucket) Await(ctx context.Context, name string, needed func() (bool, er
 // Begin is that of store.Store.
 func (b *Bucket) Begin(ctx context.Context, name string) (store.Unfinished, error) {
 	work := b.work()
-	if work == nil {
-		return nil, fmt.Errorf("begin %s: its lease is not held, with a folder for unfinished files", b.Path(name))
+	switch {
+	case work != nil:
+		return work.start(ctx, b, name)
+	case b.options.State == nil:
+		return b.startNameless(ctx, name)
 	}
-	return work.start(ctx, b, name)
+	return nil, fmt.Errorf("begin %s: its lease is not held", b.Path(name))
 }
 
 func (b *Bucket) work() *workFolder {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/directio"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
@@ -26,11 +27,22 @@ type upload struct {
 	*directio.Writer
 	ctx    context.Context
 	bucket *Bucket
-	work   *workFolder
+	work   *workFolder // nil for a file without a name
 	name   string
 	file   disk.File
-	spool  string // its name in the work folder; "" once it was removed
+	spool  string // its name in the work folder
 	sum    hash.Hash
+	ended  bool
+}
+
+// startNameless starts a file that no other process can find.
+func (b *Bucket) startNameless(ctx context.Context, name string) (store.Unfinished, error) {
+	file, err := atomicfile.Nameless(b.options.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	return &upload{Writer: directio.NewSmall(file, sum), ctx: ctx, bucket: b, name: name, file: file, sum: sum}, nil
 }
 
 // start starts a file.
@@ -41,7 +53,7 @@ func (w *workFolder) start(ctx context.Context, b *Bucket, name string) (store.U
 		return nil, err
 	}
 	sum := sha256.New()
-	return &upload{directio.NewSmall(file, sum), ctx, b, w, name, file, spool, sum}, nil
+	return &upload{Writer: directio.NewSmall(file, sum), ctx: ctx, bucket: b, work: w, name: name, file: file, spool: spool, sum: sum}, nil
 }
 
 // Commit is that of store.Unfinished.
@@ -60,11 +72,15 @@ func (u *upload) Commit() (store.File, error) {
 
 // Abort is that of store.Unfinished.
 func (u *upload) Abort() error {
-	if u.spool == "" {
+	if u.ended {
 		return nil
 	}
-	err := errors.Join(u.file.Close(), u.work.in.Remove(u.spool))
-	u.spool = ""
+	u.ended = true
+	u.Stop()
+	err := u.file.Close()
+	if u.work != nil {
+		err = errors.Join(err, u.work.in.Remove(u.spool))
+	}
 	return err
 }
 

@@ -81,7 +81,7 @@ var siblings = map[[2]string]string{
 
 // rooms lists the packages in pipeline from the ground up: each may import those before it.
 var rooms = []string{
-	"pipeline/outcome", "pipeline/pace", "pipeline/stats", "pipeline/columns", "pipeline/answers", "pipeline/objectstate",
+	"pipeline/outcome", "pipeline/pace", "pipeline/stats", "pipeline/columns", "pipeline/answers", "pipeline/answertable", "pipeline/objectstate",
 	"pipeline/journal", "pipeline/cut", "pipeline/keys", "pipeline/changes", "pipeline/report", "pipeline/purchase", "pipeline/order", "pipeline/job",
 	"pipeline/rows", "pipeline/begin", "pipeline/parts", "pipeline/finish", "pipeline/steps",
 }

@@ -175,7 +175,7 @@ func (o ordered) order(store *answers.Store) *order.Order {
 }
 
 func (o ordered) run(ctx context.Context) (result *finish.Result, err error) {
-	store, err := answers.Open(filepath.Join(o.stateDir(), "answers"), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(o.stateDir(), "answers")), answers.Options{})
 	if err != nil {
 		return nil, err
 	}

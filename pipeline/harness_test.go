@@ -66,10 +66,8 @@ type setup struct {
 	batchRows   int
 	workers     int
 	overwrite   bool
-	copied      int // rows
 	id          string
 	out, state  string // other folders than out and state
-	looksUp     func(n int)
 	changes     *job.Changes
 	objects     *objects.Store
 	nights      store.Store // nil remembers none
@@ -135,7 +133,7 @@ func (s setup) open(ctx context.Context, use func(*job.Run) error) (err error) {
 	}
 	run := &job.Run{
 		Job: settings, Input: input, Output: output, Order: s.asked(), StateDir: s.stateDir(), Suppression: s.suppress,
-		Overwrite: s.overwrite, Changes: s.changes, ID: s.id, CopiedRows: s.copied, Workers: max(s.workers, 1), Program: "leadetl test",
+		Overwrite: s.overwrite, Changes: s.changes, ID: s.id, Workers: max(s.workers, 1), Program: "leadetl test",
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Progress: &stats.Progress{},
 	}
 	if s.nights != nil {

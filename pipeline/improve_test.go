@@ -35,7 +35,7 @@ func TestUnknownRowsThatHaveAnAnswerNow(t *testing.T) {
 	failed("at first", 5)
 	failed("again", 5)
 
-	store, err := answers.Open(filepath.Join(a.stateDir(), "answers"), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(a.stateDir(), "answers")), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,9 +36,6 @@ func checkNewKeys(ctx context.Context, d *begin.Decision) error {
 	if err != nil {
 		return err
 	}
-	if err := renew(ctx, r.Remotes()); err != nil {
-		return err
-	}
 	if slices.Contains(p.Calls.NotEnough, "max_new_keys") {
 		return &purchase.NewKeysError{Limit: *r.MaxNewKeys, New: p.Calls.New, Keys: p.Keys}
 	}

@@ -208,14 +208,11 @@ func (p *Plan) addTotals(t sinks.Totals) {
 func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	keys, later := distinct.New(d.Run.StateDir), distinct.New(d.Run.StateDir)
 	defer func() { err = errors.Join(err, keys.Close(), later.Close()) }()
-	planner, err := newPlanner(ctx, d)
-	if err != nil {
-		return nil, err
-	}
+	planner := newPlanner(d)
 	if planner != nil {
 		defer func() { err = errors.Join(err, planner.Close()) }()
 	}
-	rows, err := planRows(ctx, d, job.WholeInput, keys, later, planner)
+	rows, err := planRows(ctx, d, keys, later, planner)
 	if err != nil {
 		return nil, err
 	}

@@ -35,17 +35,13 @@ type Expected struct {
 	Answers int64 `json:"from_stored_answers"`
 }
 
-// newPlanner returns what plans the calls of a run, whose stored answers it loads; nil for a run that
-// makes none.
-func newPlanner(ctx context.Context, d *begin.Decision) (*order.Planner, error) {
+// newPlanner returns what plans the calls of a run; nil for a run that makes none.
+func newPlanner(d *begin.Decision) *order.Planner {
 	if d.Run.Order.Engine() != nil {
-		return nil, nil
-	}
-	if err := (&answerGroups{decision: d}).Load(ctx, 0); err != nil {
-		return nil, err
+		return nil
 	}
 	options := d.OrderOptions(semaphore.NewWeighted(int64(d.Run.Workers)))
-	return d.Run.Order.NewPlanner(options, d.Run.StateDir, time.Now()), nil
+	return d.Run.Order.NewPlanner(options, d.Run.StateDir, time.Now())
 }
 
 // planCalls counts the calls to all resolvers, by the routes of keys.

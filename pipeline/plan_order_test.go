@@ -128,7 +128,7 @@ func newSeveral(t testing.TB, want string, says map[string]func(key string) stri
 
 // with opens the store and the resolvers for use.
 func (s *several) with(t tb, use func()) {
-	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(s.stateDir(), "answers")), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,42 +364,6 @@ func TestPlanOfSeveralBudgets(t *testing.T) {
 		}
 		if p.Calls.Calls != 40 || p.Calls.Credits != 80 || p.Calls.New != 20 || p.Calls.Stored != 0 {
 			t.Errorf("%s: %+v", c.name, p.Calls)
-		}
-	}
-}
-
-// From a store elsewhere, the answers of all resolvers to the keys of the list are loaded; those to
-// values that are not known before are loaded with all others.
-func TestSeveralLoadWhatTheyAsk(t *testing.T) {
-	says := map[string]func(string) string{"a": share("a", 50, "email=a@mail.example"), "b": share("b", 50, "email=b@mail.example"), "v": share("v", 100, "email_status=valid")}
-	for _, c := range []struct {
-		want  string
-		lines []string
-		all   bool
-	}{
-		{"", []string{"a", "b"}, false},
-		{"email", []string{"a", "v verifies=email accept=email_status:valid", "b"}, true},
-	} {
-		for _, use := range []func(*several){func(s *several) { s.planned(t) }, func(s *several) { s.runs(t) }} {
-			s := newSeveral(t, c.want, says, c.lines...)
-			s.people(t, 0, 30)
-			var all []*watched
-			s.store = func(store *answers.Store) purchase.Store {
-				w := &watched{Store: store, elsewhere: 1 << 40, loaded: map[answers.Hash]bool{}, asked: map[answers.Hash]bool{}, before: map[answers.Hash]bool{}}
-				all = append(all, w)
-				return w
-			}
-			use(s)
-			for i, w := range all {
-				for h := range w.asked {
-					if w.all != c.all || !w.all && !w.loaded[h] {
-						t.Fatalf("%v: a question to resolver %d is looked up and not loaded; everything is loaded: %t", c.lines, i, w.all)
-					}
-				}
-				if len(w.asked) == 0 && !c.all { // values to verify may not be known
-					t.Errorf("%v: nothing is looked up of resolver %d", c.lines, i)
-				}
-			}
 		}
 	}
 }

@@ -29,7 +29,6 @@ import (
 // identifiers, as a run does. Batches may be processed in any order.
 type rowPlanner struct {
 	decision    *begin.Decision
-	of          job.Window // whose parts are planned
 	keys        *distinct.Set
 	later       *distinct.Set  // pages after the first of searches that were begun
 	order       *order.Planner // nil if nobody has to be asked, and if only hashes are needed
@@ -55,9 +54,9 @@ type plannedBatch struct {
 }
 
 // planRows reads the whole input. It compares the rows of recorded parts and
-// skips them. It adds keys to keys with their routes by order, or without it the hashes of all questions
-// about them, and pages after the first of searches that were begun to later.
-func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later *distinct.Set, order *order.Planner) (r *rowPlanner, err error) {
+// skips them. It adds keys to keys with their routes by order, and pages after the first of searches that were begun
+// to later.
+func planRows(ctx context.Context, d *begin.Decision, keys, later *distinct.Set, order *order.Planner) (r *rowPlanner, err error) {
 	reader, err := d.Run.Input.Reader(d.Columns.Read)
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later
 
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	r = &rowPlanner{decision: d, of: of, keys: keys, later: later, order: order, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
+	r = &rowPlanner{decision: d, keys: keys, later: later, order: order, began: time.Now(), batches: make(chan plannedBatch), sample: newSample(d)}
 	workers := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	for range d.Run.Workers {
 		workers.Go(func(ctx context.Context) error {
@@ -79,33 +78,14 @@ func planRows(ctx context.Context, d *begin.Decision, of job.Window, keys, later
 	}
 	cutErr := d.Cut(reading, job.WholeInput, reader, r.start, nil)
 	close(r.batches)
-	if errors.Is(cutErr, errPlanned) {
-		cutErr = nil
-	}
 	if err := workers.Wait(); err != nil {
 		return nil, err // why reading ended
 	}
 	return r, cutErr
 }
 
-// errPlanned ends the reading of an input behind the last part of a window.
-var errPlanned = errors.New("the parts of the window are planned")
-
-// unread passes over the rows of a part.
-type unread struct{}
-
-func (unread) Take(_ context.Context, b *sources.Batch) error { b.Release(); return nil }
-func (unread) End() error                                     { return nil }
-func (unread) Abandon()                                       {}
-
 // start begins a part that a run would make.
 func (r *rowPlanner) start(_ context.Context, number int) (cut.Sink, error) {
-	if number < r.of.First {
-		return unread{}, nil
-	}
-	if until := r.of.Until(); until > 0 && number >= until {
-		return nil, errPlanned
-	}
 	r.parts++
 	p := &plannedPart{planner: r, folders: parts.NewFolders(r.decision.Columns.Layout, number)}
 	if p.folders.IsPartitioned() {
@@ -173,11 +153,6 @@ func (r *rowPlanner) work(ctx context.Context) error {
 		planner: r, run: d.Run, maker: d.NewKeys(d.NewSuppressor()), reader: d.NewSearchReader(),
 		hash: answers.Scope{Operation: d.Run.Job.Operation}.Hasher(), suppress: rows.SuppressBy(d.NewSuppressor()),
 	}
-	if r.order == nil {
-		for _, step := range d.Run.Order.Paid() {
-			w.hashes = append(w.hashes, step.Hasher(d.Run.Job.Operation))
-		}
-	}
 	for in := range r.batches {
 		err := ctx.Err() // another worker failed
 		if err == nil {
@@ -202,8 +177,7 @@ type rowWorker struct {
 	run      *job.Run
 	maker    *keys.Maker
 	reader   keys.SearchReader
-	hash     func(key []byte) answers.Hash   // tells keys apart
-	hashes   []func(key string) answers.Hash // of their questions; none if these are walked
+	hash     func(key []byte) answers.Hash // tells keys apart
 	suppress order.Suppress
 	batch    columns.Batch
 	asked    []distinct.Key
@@ -252,7 +226,7 @@ func (w *rowWorker) identifiers(ctx context.Context, b *columns.Batch, in *sourc
 	return err
 }
 
-// routes adds keys with their routes to to, or without an order the hashes of their questions.
+// routes adds keys with their routes to to.
 func (w *rowWorker) routes(ctx context.Context, asked []string, to []distinct.Key) ([]distinct.Key, error) {
 	codes := make([]int32, len(asked)) // all the same for the engine
 	if w.planner.order != nil {
@@ -263,12 +237,7 @@ func (w *rowWorker) routes(ctx context.Context, asked []string, to []distinct.Ke
 	}
 	for i, a := range asked {
 		key, _ := resolution.CutAddress(a)
-		if w.hashes == nil {
-			to = append(to, distinct.Key{Hash: w.hash([]byte(key)), Cost: codes[i]})
-		}
-		for _, hash := range w.hashes {
-			to = append(to, distinct.Key{Hash: hash(key)})
-		}
+		to = append(to, distinct.Key{Hash: w.hash([]byte(key)), Cost: codes[i]})
 	}
 	return to, nil
 }

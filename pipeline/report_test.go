@@ -69,7 +69,7 @@ func newAsking(t *testing.T, n int, o badservice.Options) (*asking, *badservice.
 // bytes and what they say.
 func (a *asking) run(t *testing.T, ctx context.Context) (*finish.Result, *report.Report, error) {
 	t.Helper()
-	store, err := answers.Open(filepath.Join(a.stateDir(), "answers"), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(a.stateDir(), "answers")), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,12 +32,7 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 	if err := d.Begin(ctx); err != nil {
 		return nil, err
 	}
-	answers, err := loadAnswers(ctx, d)
-	if err != nil {
-		return nil, purchase.EndOf(ctx, err)
-	}
 	w := parts.New(d)
-	w.Answers = answers
 	reporter := finish.NewReporter(w)
 	defer func() { reporter.Stopped(result, err) }() // when no call is in flight
 	if w.Chain, ctx, err = r.Order.Open(ctx, d.OrderOptions(w.EngineSlots())); err != nil {

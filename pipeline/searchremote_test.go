@@ -23,7 +23,7 @@ import (
 // at runs against a desk; nil is no desk, as offline. change, if any, changes
 // how it is asked.
 func (s setup) at(ctx context.Context, d *desk, change func(*purchase.Remote)) (r *finish.Result, calls stats.CallSnapshot, err error) {
-	store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(s.stateDir(), "answers")), answers.Options{})
 	if err != nil {
 		return nil, calls, err
 	}
@@ -260,7 +260,7 @@ func TestPlanOfSearchGoingOn(t *testing.T) {
 		if _, _, err := s.at(ctx, d, nil); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		store, err := answers.Open(filepath.Join(s.stateDir(), "answers"), answers.Options{})
+		store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(s.stateDir(), "answers")), answers.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package duckdbtest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
@@ -363,16 +364,29 @@ func TestPartedRows(t *testing.T) {
 	}
 }
 
-// TestStoredAnswers: the query of docs/answers.md reads answers as they are on
-// S3.
+// TestStoredAnswers: the query of docs/answers.md reads answers that were exported as a table.
 func TestStoredAnswers(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/answers.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := t.TempDir()
+	lines, state, table := filepath.Join(dir, "answers.jsonl"), filepath.Join(dir, "state"), filepath.Join(dir, "answers.parquet")
+	var text strings.Builder
+	for key, rest := range map[string]string{
+		"ann@x.example": `"outcome":"matched","body":{"lead":{"headline":"Ann"}}`, "bob@x.example": `"outcome":"matched","body_base64":"/2I="`, "cy@x.example": `"outcome":"no_match"`,
+	} {
+		hash := sha256.Sum256([]byte("\x15https://leads.example\x0aenrichment\x00" + key))
+		fmt.Fprintf(&text, `{"key_hash":"%x","key":%q,"service":"https://leads.example","operation":"enrichment","received_at":"2026-11-20T12:00:00Z","status":200,"run":"night",%s}`+"\n", hash, key, rest)
+	}
+	if err := os.WriteFile(lines, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	leadetl(t, "answers", "import", lines, "--state", state)
+	leadetl(t, "answers", "export", "--state", state, "--parquet", table)
 	_, after, _ := strings.Cut(string(page), "```sql\n")
 	query, _, _ := strings.Cut(after, "```")
-	query = strings.NewReplacer("s3://leads/state/answers/*/f/*.parquet", root+"/pipeline/objectstate/testdata/answers.parquet", ".headline", ".name").Replace(strings.TrimSuffix(strings.TrimSpace(query), ";"))
+	query = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(query), ";"), "out/answers/answers.parquet", table)
 	rows, err := open(t).QueryContext(t.Context(), query+" ORDER BY key")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, query)

@@ -29,8 +29,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,19 +38,17 @@ import (
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/longlock"
+	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Exist reports whether a folder holds answers. A kill at the right moment leaves one
+// Exist reports whether a place holds answers. A kill at the right moment leaves one
 // that holds none.
-func Exist(dir string) bool { return existIn(disk.Dir(dir)) }
-
-func existIn(in disk.Folder) bool {
-	l, err := list(in)
+func Exist(ctx context.Context, p Place) bool {
+	l, err := p.list(ctx)
 	return err != nil || l.any()
 }
 
@@ -66,56 +63,51 @@ var errClosed = fmt.Errorf("%w: the stored answers are closed", resolution.ErrUn
 
 // Options are the settings of Open. The zero value is the usual choice.
 type Options struct {
-	// MustExist makes Open return ErrNone for a folder without answers. Without
+	// MustExist makes Open return ErrNone for a place without answers. Without
 	// it, Open creates a store there.
 	MustExist bool
-	// Disk has the folder of the answers; nil means the file system.
-	Disk disk.Folder
-	// LogBytes is the size at which a file of the log is full; 0 means 8 MiB. The answers
-	// in memory that are not in files take at most about twice this size.
-	LogBytes int64
+	// Look opens a place without its lease, and writes nothing: changes are in memory alone. Others may have the
+	// place open.
+	Look bool
+	// LogBytes is the size of the log at which its changes move into files; 0 means 8 MiB. The answers
+	// in memory that are not in files take at most about twice this size. In a shared place they also move after
+	// so many Segments; 0 means 5,000.
+	LogBytes, Segments int64
 	// RowsPerFile is how many answers a file has at most, and Generations how many generations of
 	// files there are before some are merged. 0 means the usual numbers.
 	RowsPerFile, Generations int
 	// MaxBatch lowers how many changes a group has at most, and how many questions, answers and
 	// deletions are handled at a time. 0 leaves the usual numbers.
 	MaxBatch int
+	// LeaveBefore says until when a call may be sent whose intent is requested now; nil is any time.
+	LeaveBefore func(now time.Time) time.Time
 	// InTurn makes files before the next change, and not beside it: a simulated machine
 	// then does the same again.
 	InTurn bool
-}
-
-// folder is where the answers of dir are kept.
-func (o Options) folder(dir string) disk.Folder {
-	if o.Disk != nil {
-		return o.Disk
-	}
-	return disk.Dir(dir)
 }
 
 // The usual numbers of Options.
 const (
 	rowsPerFile = 1 << 20
 	generations = 8
+	segments    = 5000
 )
 
-// Store is an open folder of answers. It is safe for concurrent use, except
+// Store is an open place of answers. It is safe for concurrent use, except
 // that Close must come after the last use. Errors of the disk are
 // resolution.ErrUnavailable.
 type Store struct {
 	options Options
-	in      disk.Folder
+	in      Place
 	lock    lease.Lease
+	log     changeLog
 
-	queue       *groupcommit.Queue[func(*changeSet) error] // to the log
-	mem         *memtable
-	logMu       longlock.Lock                 // held while the log and mem change
-	staged      *changeSet                    // of the current group
-	allowance   map[string]runTotal           // runs, with the calls that they may begin
-	began       time.Time                     // when the last group began; of the queue's goroutine
-	replicate   func(group []byte) error      // nil: changes are not replicated
-	leaveBefore func(now time.Time) time.Time // limit for calls of a replicated store
-	moving      chan error                    // the result of the move of mem.previous; nil while none runs
+	queue  *groupcommit.Queue[func(*changeSet) error] // to the log
+	mem    *memtable
+	logMu  longlock.Lock // held while the log and mem change
+	staged *changeSet    // of the current group
+	began  time.Time     // when the last group began; of the queue's goroutine
+	moving chan error    // the result of the move of mem.previous; nil while none runs
 
 	publishing sync.Mutex // held while the manifest changes
 	manifest   *manifest
@@ -126,47 +118,88 @@ type Store struct {
 	merging    chan struct{}   // closed at the end of a merge; nil before the first
 }
 
-// Open opens the answers in dir. Until Close only this process can open the
-// folder; others get filelock.ErrLocked. Calls that an earlier process left
-// under way become unknown.
-func Open(dir string, o Options) (*Store, error) {
-	in := o.folder(dir)
+// Open opens the answers in a place. Until Close only this process can open them; others get
+// filelock.ErrLocked. Calls that an earlier process left under way become unknown.
+func Open(ctx context.Context, p Place, o Options) (_ *Store, err error) {
 	if o.MustExist {
-		if _, err := newest(in); errors.Is(err, ErrNone) {
+		if _, err := newest(ctx, p); errors.Is(err, ErrNone) {
 			return nil, err
 		}
 	}
-	if _, err := in.Make(0o700); err != nil {
+	s := newStore(p, o)
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open %s: %w", p, err), s.Close())
+		}
+	}()
+	if o.Look {
+		err = s.look(ctx)
+	} else if s.lock, err = p.lease(ctx); err != nil {
+		err = fmt.Errorf("stored answers: %w", err)
+	} else {
+		err = s.takeOver(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	s := newStore(in, o)
-	err := s.open(context.Background())
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", in.Path("."), err), s.Close())
-	}
+	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}}
+	s.queue = groupcommit.NewQueue(s.atMost(maxGroup), false, errClosed, s.commit) // not patient: a group is one small write
 	return s, nil
 }
 
-func newStore(in disk.Folder, o Options) *Store {
-	o.RowsPerFile, o.Generations, o.LogBytes = cmp.Or(o.RowsPerFile, rowsPerFile), cmp.Or(o.Generations, generations), cmp.Or(o.LogBytes, maxLogBytes)
-	return &Store{options: o, in: in, logMu: longlock.New(), mem: newMemtable(), making: map[string]bool{}, manifest: &manifest{Log: logState{Number: appendlog.First.Number}}}
+func newStore(p Place, o Options) *Store {
+	o.RowsPerFile, o.Generations, o.LogBytes, o.Segments = cmp.Or(o.RowsPerFile, rowsPerFile), cmp.Or(o.Generations, generations), cmp.Or(o.LogBytes, maxLogBytes), cmp.Or(o.Segments, segments)
+	s := &Store{options: o, in: p, log: p.newLog(o), logMu: longlock.New(), making: map[string]bool{}}
+	s.forget()
+	return s
 }
 
-// open takes over what an earlier process has left, and starts the queue.
-func (s *Store) open(ctx context.Context) (err error) {
-	if s.lock, err = s.in.Lock(); err != nil {
-		return fmt.Errorf("stored answers: %w", err)
-	}
-	m, err := newest(s.in)
-	switch {
-	case err == nil: // a killed process may not have synced its name, and what it replaces is removed
-		if s.manifest, err = m, s.in.Sync(); err != nil {
-			return fmt.Errorf("stored answers: %w", err)
+// forget drops what was read of the place.
+func (s *Store) forget() {
+	s.mem, s.manifest = newMemtable(), &manifest{Log: logState{Number: appendlog.First.Number}}
+}
+
+// takeOverTries bounds how often takeOver begins again.
+const takeOverTries = 5
+
+// takeOver takes over what earlier processes have left. In a shared place, one of them may still publish a
+// manifest with what it had in the log: then it begins again.
+func (s *Store) takeOver(ctx context.Context) error {
+	for tries := 1; ; tries++ {
+		err := s.tryTakeOver(ctx)
+		if err == nil || !s.in.isShared() || tries == takeOverTries {
+			return err
 		}
-	case !errors.Is(err, ErrNone):
+		seen := s.manifest.Number
+		now, other := newest(ctx, s.in)
+		if other != nil || now.Number == seen && !errors.Is(err, errLogMoved) {
+			return err
+		}
+		if err := s.files.release(); err != nil {
+			return err
+		}
+		s.files = nil
+		s.forget()
+	}
+}
+
+func (s *Store) tryTakeOver(ctx context.Context) (err error) {
+	if err := s.readNewest(ctx); err != nil {
 		return err
 	}
-	if s.files, err = openFiles(s.in, s.manifest, nil); err != nil {
+	if s.manifest.Number > 0 && s.in.disk != nil { // a killed process may not have synced its name, and what it replaces is removed
+		if err := s.in.disk.Sync(); err != nil {
+			return err
+		}
+	}
+	fence, err := s.log.takeOver(ctx, s.manifest.Log)
+	if err == nil && fence > 0 {
+		err = s.readNewest(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if s.files, err = openFiles(ctx, s.in, s.manifest, nil); err != nil {
 		return err
 	}
 	for _, r := range s.manifest.Runs {
@@ -179,20 +212,42 @@ func (s *Store) open(ctx context.Context) (err error) {
 	for _, c := range calls {
 		s.mem.setCall(c.Hash, c)
 	}
-	if err := s.openLog(ctx); err != nil {
+	return s.takeLog(ctx)
+}
+
+// look reads what is in the place, for changes in memory.
+func (s *Store) look(ctx context.Context) error {
+	c, err := lookInto(ctx, s.in)
+	if errors.Is(err, ErrNone) {
+		s.files, err = openFiles(ctx, s.in, s.manifest, nil)
 		return err
 	}
-	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}}
-	s.queue = groupcommit.NewQueue(s.atMost(maxGroup), false, errClosed, s.commit) // not patient: a group is one small write
+	if err != nil {
+		return err
+	}
+	s.files, s.manifest.Days, s.mem.current = c.files, c.days, c.later
+	s.manifest.Runs = c.runs
+	for h, call := range c.calls {
+		s.mem.setCall(h, call.abandoned())
+	}
+	for _, r := range c.runs {
+		s.mem.runs[r.Name] = r
+	}
+	maps.Copy(s.mem.runs, c.later.runs)
+	s.mem.current.number = s.manifest.Log.Number
 	return nil
 }
 
-// scratch is the folder for temporary files.
-func (s *Store) scratch() string {
-	if dir, real := s.in.(disk.Dir); real {
-		return string(dir)
+// readNewest reads the newest manifest, if there is one.
+func (s *Store) readNewest(ctx context.Context) error {
+	m, err := newest(ctx, s.in)
+	switch {
+	case err == nil:
+		s.manifest = m
+	case !errors.Is(err, ErrNone):
+		return err
 	}
-	return os.TempDir()
+	return nil
 }
 
 // atMost is how many are handled at a time of what has a usual number.
@@ -226,14 +281,14 @@ func (s *Store) nameData(kind string) string {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
 	s.lastFile = max(s.lastFile, s.manifest.LastFile) + 1
-	name := dataName(kind, s.lastFile)
+	name := s.in.dataName(kind, s.lastFile)
 	s.making[name] = true
 	return name
 }
 
 // publish makes a manifest with a change to it the newest one. made are files that were made for
 // it. Until a manifest has been published, the files of the one before it stay.
-func (s *Store) publish(made []fileRecord, change func(next *manifest) error) error {
+func (s *Store) publish(ctx context.Context, made []fileRecord, change func(next *manifest) error) error {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
 	defer func() {
@@ -242,23 +297,27 @@ func (s *Store) publish(made []fileRecord, change func(next *manifest) error) er
 		}
 	}()
 	next := s.manifest.clone()
+	next.Writer = s.in.writer
 	if err := change(next); err != nil {
 		return err
 	}
 	next.LastFile = max(s.lastFile, next.LastFile)
-	opened, err := openFiles(s.in, next, s.files)
+	opened, err := openFiles(ctx, s.in, next, s.files)
 	if err != nil {
 		return err
 	}
-	if err := next.write(s.in); err != nil {
+	if err := next.write(ctx, s.in); err != nil {
 		return errors.Join(fault(err), opened.release())
 	}
 	s.filesMu.Lock()
 	before := s.files
 	s.manifest, s.files = next, opened
 	s.filesMu.Unlock()
-	_ = errors.Join(before.release(), s.sweep()) // the next sweep removes what stays
-	return nil
+	_ = before.release() // closing what was read cannot lose anything
+	if err := s.sweep(ctx, keptUnnamed); errors.Is(err, store.ErrFenced) {
+		return err
+	}
+	return nil // the next sweep removes what stays
 }
 
 // publishWith is publish of files of answers that were made, with the open calls as they are behind a
@@ -273,48 +332,50 @@ func (s *Store) publishWith(ctx context.Context, files []fileRecord, behind *gen
 	if calls != nil {
 		made = append(made, *calls)
 	}
-	return s.publish(made, func(next *manifest) error {
+	return s.publish(ctx, made, func(next *manifest) error {
 		next.Calls = calls
 		change(next)
 		return nil
 	})
 }
 
-// sweep removes manifests and files that do not count any more, and what a kill has left. The caller
-// holds publishing.
-func (s *Store) sweep() error {
-	l, err := list(s.in)
+// keptManifests is how many manifests stay in a shared place: who began to read earlier may need one, and a
+// list that is late must not make a place look empty.
+const keptManifests = 100
+
+// sweep removes manifests and files that do not count any more, and what a kill has left; in a shared place, only
+// those that are older than kept. The error is store.ErrFenced if another process has published a newer
+// manifest. The caller holds publishing.
+func (s *Store) sweep(ctx context.Context, kept time.Duration) error {
+	l, err := s.in.list(ctx)
 	if err != nil {
 		return err
 	}
-	var gone []string
-	for _, name := range slices.Concat(l.left, l.data) {
-		final := name
-		if atomicfile.IsTemp(name) {
-			final = atomicfile.FinalName(name)
+	most, before := int64(0), time.Now()
+	if s.in.isShared() {
+		if n := len(l.manifests); n > 0 && l.manifests[n-1] > s.manifest.Number {
+			return fmt.Errorf("%s: %w", s.in.Path(manifestName(l.manifests[n-1])), store.ErrFenced)
 		}
-		if strings.HasSuffix(final, dataSuffix) && !s.making[final] && !s.manifest.names(name) {
-			gone = append(gone, name)
+		if before = before.Add(-kept); kept > 0 {
+			most = keptManifests
+		}
+	}
+	var gone []string
+	for _, info := range slices.Concat(l.left, l.data) {
+		final := info.Name
+		if store.IsUnfinished(info.Name) {
+			final = atomicfile.FinalName(info.Name)
+		}
+		if strings.HasSuffix(final, dataSuffix) && !s.making[final] && !s.manifest.names(info.Name) && !(s.in.isShared() && info.ModTime.After(before)) {
+			gone = append(gone, info.Name)
 		}
 	}
 	for _, number := range l.manifests {
-		if number < s.manifest.Number {
+		if number < s.manifest.Number-most {
 			gone = append(gone, manifestName(number), copyName(number))
 		}
 	}
-	for _, name := range gone {
-		if err := removeIfThere(s.in, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func removeIfThere(in disk.Folder, name string) error {
-	if err := in.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return s.in.Remove(ctx, gone...)
 }
 
 // Close completes the pending changes and releases all resources.
@@ -322,10 +383,12 @@ func (s *Store) Close() error {
 	var errs []error
 	if s.queue != nil {
 		s.queue.Close()
-		errs = append(errs, s.closeLog())
+		if !s.options.Look {
+			errs = append(errs, s.closeLog())
+		}
 		s.awaitMerge()
-	} else if s.mem.current.log != nil {
-		errs = append(errs, s.mem.current.log.Close())
+	} else {
+		errs = append(errs, s.log.close(false))
 	}
 	s.filesMu.Lock()
 	errs = append(errs, s.files.release())

@@ -35,7 +35,7 @@ var people = Scope{Service: "https://leads.example", Operation: resolution.Enric
 
 func open(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +45,20 @@ func open(t *testing.T, dir string) *Store {
 		}
 	})
 	return s
+}
+
+// forget forgets questions, also those with an open call.
+func forget(ctx context.Context, s *Store, questions ...Hash) (int, error) {
+	done, err := s.Forget(ctx, Choice{Hashes: questions, EvenOpen: true})
+	return done.Questions, err
+}
+
+// prune forgets answers received before a time, and bodies kept of calls sent before it.
+func prune(ctx context.Context, s *Store, before time.Time) (int, error) {
+	done, err := s.Forget(ctx, Choice{
+		Answer: func(i *Item) bool { return i.Received.Before(before) }, Body: func(c *OpenCall) bool { return c.Sent.Before(before) },
+	})
+	return done.Questions, err
 }
 
 func credits(n int64) *int64 { return &n }
@@ -111,11 +125,11 @@ func TestAnswerComesBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			want := full
 			c.change(&want)
-			s, err := Open(dir, Options{})
+			s, err := Open(t.Context(), InFolder(dir), Options{})
 			must(t, err)
 			intent(t, s, person(c.name), Send{Run: "night", At: noon})
 			must(t, s.Put(t.Context(), person(c.name), want), s.Close())
-			s, err = Open(dir, Options{MustExist: true})
+			s, err = Open(t.Context(), InFolder(dir), Options{MustExist: true})
 			must(t, err)
 			defer s.Close()
 			got := look(t, s, person(c.name), Freshness{Now: noon})
@@ -321,7 +335,7 @@ func TestCalls(t *testing.T) {
 	} {
 		t.Run(c.steps, func(t *testing.T) {
 			dir := t.TempDir()
-			s, err := Open(dir, Options{})
+			s, err := Open(t.Context(), InFolder(dir), Options{})
 			must(t, err)
 			q := person("one")
 			words := strings.Fields(c.steps)
@@ -356,7 +370,7 @@ func TestCalls(t *testing.T) {
 // process; the next call of the question has others.
 func TestIdempotencyKey(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
 	must(t, err)
 	q := person("one")
 	const typed = "https://x.example/v?b=2&a=1"
@@ -365,7 +379,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Errorf("%+v: %v", first, err)
 	}
 	must(t, s.Fail(t.Context(), q, Failure{Reason: "reset", Status: 0, Request: "req_1", MayBeBilled: true}), s.Close())
-	s, err = Open(dir, Options{})
+	s, err = Open(t.Context(), InFolder(dir), Options{})
 	must(t, err)
 	unknown := all(t, s.Unknown(t.Context()))
 	want := []OpenCall{{Hash: q.Hash(), Question: q, Address: typed, Run: "night", IdempotencyKey: first.IdempotencyKey, Attempts: 1, Sent: noon, State: Unknown, MaybeBilled: true,
@@ -433,7 +447,7 @@ func TestParked(t *testing.T) {
 // forgetting, and survives the process.
 func TestSpent(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
 	must(t, err)
 	var workers sync.WaitGroup
 	for w := range 16 {
@@ -478,7 +492,7 @@ func TestSpent(t *testing.T) {
 	check("night", want)
 	checkOpen(map[State]int{Unknown: 16, Parked: 16, UnderWay: 16})
 	check("morning", Spending{})
-	if n, err := s.Forget(t.Context(), []Hash{person("0-7").Hash(), person("never").Hash()}); n != 1 || err != nil {
+	if n, err := forget(t.Context(), s, person("0-7").Hash(), person("never").Hash()); n != 1 || err != nil {
 		t.Errorf("forgot %d, %v", n, err)
 	}
 	check("night", want)
@@ -612,7 +626,7 @@ func TestMany(t *testing.T) {
 		}
 	}
 	check(0, n)
-	if pruned, err := s.Prune(t.Context(), noon.Add(1000*time.Second)); pruned != 1000 || err != nil {
+	if pruned, err := prune(t.Context(), s, noon.Add(1000*time.Second)); pruned != 1000 || err != nil {
 		t.Errorf("pruned %d, %v", pruned, err)
 	}
 	check(1000, n)
@@ -620,7 +634,7 @@ func TestMany(t *testing.T) {
 	for i := 4000; i < n; i++ {
 		gone = append(gone, person(fmt.Sprint(i)).Hash())
 	}
-	if forgotten, err := s.Forget(t.Context(), gone); forgotten != 1000 || err != nil {
+	if forgotten, err := forget(t.Context(), s, gone...); forgotten != 1000 || err != nil {
 		t.Errorf("forgot %d, %v", forgotten, err)
 	}
 	check(1000, 4000)
@@ -639,7 +653,7 @@ func TestForgotten(t *testing.T) {
 		must(t, s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: body, Received: noon}))
 		intent(t, s, q, Send{Run: "night", At: noon})
 		must(t, s.Put(t.Context(), person(fmt.Sprint("other", size)), Answer{Run: "night", Outcome: Matched, Body: []byte("other"), Received: noon}))
-		if n, err := s.Forget(t.Context(), []Hash{q.Hash()}); n != 1 || err != nil {
+		if n, err := forget(t.Context(), s, q.Hash()); n != 1 || err != nil {
 			t.Errorf("forgot %d, %v", n, err)
 		}
 		if f := look(t, s, q, Freshness{}); f.Stored || f.Open != "" {
@@ -697,9 +711,9 @@ func TestKeptBody(t *testing.T) {
 			must(t, put(s))
 			return s.Reopen(ctx, q, Answer{Body: []byte("other"), Received: noon})
 		}, "other", false},
-		{"forgotten", func(s *Store) error { _, err := s.Forget(ctx, []Hash{q.Hash()}); return err }, "", true},
-		{"older than is kept", func(s *Store) error { _, err := s.Prune(ctx, noon.Add(time.Hour)); return err }, "", false},
-		{"not so old", func(s *Store) error { _, err := s.Prune(ctx, noon); return err }, body, false},
+		{"forgotten", func(s *Store) error { _, err := forget(ctx, s, q.Hash()); return err }, "", true},
+		{"older than is kept", func(s *Store) error { _, err := prune(ctx, s, noon.Add(time.Hour)); return err }, "", false},
+		{"not so old", func(s *Store) error { _, err := prune(ctx, s, noon); return err }, body, false},
 	} {
 		for name, between := range map[string]func(*Store) error{"in the log": func(*Store) error { return nil }, "in files": (*Store).flush} {
 			t.Run(f.name+" "+name, func(t *testing.T) {
@@ -707,7 +721,7 @@ func TestKeptBody(t *testing.T) {
 				s := open(t, dir)
 				intent(t, s, q, Send{Run: "night", At: noon})
 				must(t, s.Fail(ctx, q, paid(body)), between(s), f.then(s))
-				beside, err := OpenContents(ctx, dir, Options{})
+				beside, err := OpenContents(ctx, InFolder(dir))
 				must(t, err)
 				defer beside.Close()
 				there := open(t, t.TempDir())
@@ -752,12 +766,12 @@ func TestKeptBody(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	if _, err := Open(dir, Options{MustExist: true}); !errors.Is(err, ErrNone) {
+	if _, err := Open(t.Context(), InFolder(dir), Options{MustExist: true}); !errors.Is(err, ErrNone) {
 		t.Errorf("without answers: %v, want ErrNone", err)
 	}
-	s, err := Open(dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
 	must(t, err)
-	if _, err := Open(dir, Options{}); !errors.Is(err, filelock.ErrLocked) || !strings.Contains(err.Error(), "in use by another process") {
+	if _, err := Open(t.Context(), InFolder(dir), Options{}); !errors.Is(err, filelock.ErrLocked) || !strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("while it is open: %v, want ErrLocked", err)
 	}
 	must(t, s.Put(t.Context(), person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}), s.flush())
@@ -771,10 +785,10 @@ func TestOpen(t *testing.T) {
 	must(t, s.Close())
 	later := s.manifest.clone()
 	later.Format = 99
-	must(t, later.write(disk.Dir(dir)))
+	must(t, later.write(t.Context(), InFolder(dir)))
 	for name, open := range map[string]func() error{
-		"open": func() error { _, err := Open(dir, Options{}); return err },
-		"look": func() error { _, err := OpenContents(t.Context(), dir, Options{}); return err },
+		"open": func() error { _, err := Open(t.Context(), InFolder(dir), Options{}); return err },
+		"look": func() error { _, err := OpenContents(t.Context(), InFolder(dir)); return err },
 	} {
 		err := open()
 		if _, other := errors.AsType[*format.Error](err); !other || !strings.Contains(err.Error(), "has format 99") {
@@ -795,6 +809,9 @@ type small struct {
 	space int64
 	full  atomic.Bool
 }
+
+// In is the folder itself: it has none below it.
+func (s *small) In(string) disk.Folder { return s }
 
 func (s *small) Create(name string, perm fs.FileMode) (disk.File, error) {
 	if s.full.Load() && strings.Contains(name, dataSuffix) {
@@ -824,7 +841,7 @@ func (o *inSmall) WriteAt(p []byte, at int64) (int, error) {
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
 	small := &small{Folder: disk.Dir(dir), space: 1_100_000}
-	s, err := Open(dir, Options{Disk: small, LogBytes: 100})
+	s, err := Open(t.Context(), On(small), Options{LogBytes: 100})
 	must(t, err)
 	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
 	intent(t, s, person("waiting"), Send{Run: "night", At: noon})
@@ -859,7 +876,7 @@ func TestFull(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, ErrFull) {
 		t.Errorf("closed: %v, want ErrFull", err)
 	}
-	if s, err = Open(dir, Options{}); err != nil {
+	if s, err = Open(t.Context(), InFolder(dir), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
@@ -867,20 +884,20 @@ func TestFull(t *testing.T) {
 	if p, _, err := s.SumSpent(t.Context(), "night"); p != (Spending{Answers: 5, Unpriced: 5}) || err != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if l, err := list(disk.Dir(dir)); len(l.logs) != 1 || err != nil {
-		t.Errorf("logs %v, %v, want the one that is open", l.logs, err)
+	if logs, err := logsIn(disk.Dir(dir)); len(logs) != 1 || err != nil {
+		t.Errorf("logs %v, %v, want the one that is open", logs, err)
 	}
 }
 
 // Errors are printed and logged: they name no key and no body.
 func TestErrorsAreDiscreet(t *testing.T) {
-	s, err := Open(t.TempDir(), Options{})
+	s, err := Open(t.Context(), InFolder(t.TempDir()), Options{})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() }) // its log is closed
 	q := person("canary")
 	_, first := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
 	_, second := s.Intent(t.Context(), q, Send{Run: "night", At: noon})
-	must(t, first, s.mem.current.log.Close())
+	must(t, first, s.log.(*fileLog).now.Close())
 	put := s.Put(t.Context(), q, Answer{Run: "night", Outcome: Matched, Body: []byte("canary"), Received: noon})
 	for _, err := range []error{second, put, s.Put(t.Context(), q, Answer{Outcome: "odd"}), s.Fail(t.Context(), person("canary2"), Failure{})} {
 		if err == nil || strings.Contains(err.Error(), "canary") {
@@ -893,7 +910,7 @@ func TestErrorsAreDiscreet(t *testing.T) {
 // after a restart and in another store.
 func TestFirstSent(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
 	must(t, err)
 	first, later := noon, noon.Add(3*time.Hour)
 	q := person("a")
@@ -1021,8 +1038,8 @@ func TestUnreadablePage(t *testing.T) {
 	newer := Item{one.Hash(), one, Answer{Run: "night", Outcome: Matched, Received: noon.Add(time.Hour)}}
 	for name, do := range map[string]func(context.Context, *Store) error{
 		"list":   func(ctx context.Context, s *Store) error { return drain(s.List(ctx, Filter{})) },
-		"prune":  func(ctx context.Context, s *Store) error { _, err := s.Prune(ctx, noon.Add(time.Hour)); return err },
-		"forget": func(ctx context.Context, s *Store) error { _, err := s.Forget(ctx, []Hash{one.Hash()}); return err },
+		"prune":  func(ctx context.Context, s *Store) error { _, err := prune(ctx, s, noon.Add(time.Hour)); return err },
+		"forget": func(ctx context.Context, s *Store) error { _, err := forget(ctx, s, one.Hash()); return err },
 		"sorted": func(ctx context.Context, s *Store) error { return drain(s.Sorted(ctx, people)) },
 		"take": func(ctx context.Context, s *Store) error {
 			_, err := s.Take(ctx, people, func(yield func(Item, error) bool) { yield(newer, nil) }, nil)
@@ -1032,10 +1049,6 @@ func TestUnreadablePage(t *testing.T) {
 			_, err := s.Take(ctx, people, func(func(Item, error) bool) {}, []OpenCall{{Hash: one.Hash(), Question: one, Run: "later", State: Unknown}})
 			return err
 		},
-		"snapshot": func(ctx context.Context, s *Store) error {
-			shot, err := s.Snapshot(ctx, people, 0, func() {})
-			return errors.Join(err, drain(shot.Items))
-		},
 		"look up": func(ctx context.Context, s *Store) error {
 			_, err := s.Lookup(ctx, people, []string{one.Key}, Freshness{}, true, nil)
 			return err
@@ -1044,7 +1057,7 @@ func TestUnreadablePage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			s, err := Open(dir, Options{})
+			s, err := Open(t.Context(), InFolder(dir), Options{})
 			must(t, err)
 			g := newGeneration(0)
 			for i := range 300 {
@@ -1059,7 +1072,7 @@ func TestUnreadablePage(t *testing.T) {
 			must(t, err)
 			text[100] ^= 1
 			must(t, os.WriteFile(files[0], text, 0o600))
-			s, err = Open(dir, Options{})
+			s, err = Open(t.Context(), InFolder(dir), Options{})
 			must(t, err)
 			defer s.Close()
 			if err := do(t.Context(), s); !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(files[0])) {

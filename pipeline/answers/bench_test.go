@@ -26,7 +26,7 @@ var benchAnswer = Answer{Run: "bench", Outcome: Matched, Status: 200, Resolution
 func BenchmarkPair(b *testing.B) {
 	for _, callers := range []int{64, 256} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) {
-			s, err := Open(b.TempDir(), Options{})
+			s, err := Open(b.Context(), InFolder(b.TempDir()), Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func BenchmarkLookup(b *testing.B) {
 	if dir == "" {
 		dir = b.TempDir()
 	}
-	s, err := Open(dir, Options{})
+	s, err := Open(b.Context(), InFolder(dir), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

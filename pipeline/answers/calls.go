@@ -104,8 +104,8 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 		now.Attempts++
 		g.setCall(now)
 		c = Call{IdempotencyKey: now.IdempotencyKey, FirstSent: now.FirstSent(), Deadline: now.Deadline, Rekeyed: now.Rekeyed(), Address: now.Address, Attempt: now.Attempts}
-		if s.leaveBefore != nil {
-			c.LeaveBefore = s.leaveBefore(asked).Round(0) // of the wall clock: the other one may stand still while the machine sleeps
+		if s.options.LeaveBefore != nil {
+			c.LeaveBefore = s.options.LeaveBefore(asked).Round(0) // of the wall clock: the other one may stand still while the machine sleeps
 		}
 		return nil
 	})

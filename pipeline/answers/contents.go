@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/disk"
-	"github.com/leadetl/leadetl/internal/filelock"
 )
 
 // Contents is what a store held at one moment.
@@ -18,7 +16,9 @@ type Contents struct {
 	InUse bool
 
 	files *fileSet
+	parts []*Contents        // of several places, whose files are in files
 	days  []DaySpending      // without those of later
+	runs  []runTotal         // without those of later
 	calls map[Hash]*OpenCall // with those of later
 	later *generation        // what no file has
 }
@@ -37,71 +37,107 @@ func (s *Store) Contents() (*Contents, error) {
 	}
 	s.mem.mu.RLock()
 	defer s.mem.mu.RUnlock()
-	return &Contents{InUse: true, files: set, days: slices.Clone(s.newest().Days), calls: maps.Clone(s.mem.calls), later: newGeneration(0)}, nil
+	c := &Contents{InUse: true, files: set, days: slices.Clone(s.newest().Days), calls: maps.Clone(s.mem.calls), later: newGeneration(0)}
+	if s.options.Look {
+		c.later = s.mem.current.clone()
+	}
+	return c, nil
 }
 
 // maxLooks is how often OpenContents tries again if changes move into files
 // while it reads.
 const maxLooks = 20
 
-// OpenContents reads the answers in dir while another process may have them
+// OpenContents reads the answers in places while another process may have them
 // open. It changes nothing, so it works with a full disk or a read-only folder. It
-// returns what was on disk at one moment during the call. Of options only Disk counts.
-func OpenContents(ctx context.Context, dir string, o Options) (c *Contents, err error) {
-	in := o.folder(dir)
+// returns what was in each at one moment during the call.
+func OpenContents(ctx context.Context, places ...Place) (*Contents, error) {
+	return openContents(ctx, places, nil)
+}
+
+// openContents is OpenContents, but for places that are open here.
+func openContents(ctx context.Context, places []Place, open map[string]*Stored) (_ *Contents, err error) {
+	all := &Contents{files: &fileSet{}, calls: map[Hash]*OpenCall{}, later: newGeneration(0)}
+	for _, p := range places {
+		var c *Contents
+		if stored := open[p.String()]; stored != nil {
+			c, err = stored.Contents()
+		} else {
+			c, err = lookInto(ctx, p)
+		}
+		if errors.Is(err, ErrNone) && len(places) > 1 { // its first writer was killed before the first manifest, and so before any change
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+		if len(places) == 1 {
+			return c, nil
+		}
+		all.add(c)
+	}
+	return all, nil
+}
+
+// add adds what another place has. No question is in two.
+func (c *Contents) add(more *Contents) {
+	c.InUse = c.InUse || more.InUse
+	c.parts = append(c.parts, more)
+	c.files.files = append(c.files.files, more.files.files...)
+	for _, d := range more.days {
+		c.days = addDay(c.days, d)
+	}
+	maps.Copy(c.calls, more.calls)
+	c.later.add(more.later)
+}
+
+// lookInto reads what is in a place.
+func lookInto(ctx context.Context, p Place) (c *Contents, err error) {
 	for range maxLooks {
-		c, err = readContents(in)
+		var seen int64
+		c, seen, err = readContents(ctx, p)
 		if err == nil || !errors.Is(err, appendlog.ErrDamaged) || ctx.Err() != nil {
 			return c, err
 		}
 		// A process that is at work may have moved changes into files, or the log may have grown while it was
 		// read.
-		if inUse, other := isInUse(in); other != nil || !inUse {
+		if changed, other := p.mayHaveChanged(ctx, seen); other != nil || !changed {
 			break
 		}
 	}
 	return nil, err
 }
 
-// isInUse reports whether a process holds a folder.
-func isInUse(in disk.Folder) (bool, error) {
-	if dir, real := in.(disk.Dir); real {
-		return filelock.InUse(string(dir))
+// mayHaveChanged reports whether another process may have changed what was read since a manifest was the
+// newest one.
+func (p Place) mayHaveChanged(ctx context.Context, seen int64) (bool, error) {
+	if !p.isShared() {
+		return p.isInUse()
 	}
-	lock, err := in.Lock()
-	if errors.Is(err, filelock.ErrLocked) {
-		return true, nil
-	}
-	if err == nil {
-		err = lock.Release()
-	}
-	return false, err
+	now, err := newest(ctx, p)
+	return err == nil && now.Number > seen, err
 }
 
-func readContents(in disk.Folder) (_ *Contents, err error) {
-	m, err := newest(in)
+func readContents(ctx context.Context, p Place) (_ *Contents, seen int64, err error) {
+	m, err := newest(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	c := &Contents{days: m.Days, calls: map[Hash]*OpenCall{}, later: newGeneration(0)}
-	if c.files, err = openFiles(in, m, nil); err != nil {
-		return nil, err
+	c := &Contents{days: m.Days, runs: m.Runs, calls: map[Hash]*OpenCall{}, later: newGeneration(0)}
+	if c.files, err = openFiles(ctx, p, m, nil); err != nil {
+		return nil, m.Number, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	logs, _, err := readLogs(in, m.Log)
-	if err != nil {
-		return nil, damaged(err)
-	}
-	for _, g := range logs {
-		c.later.add(g)
+	if c.later, err = readGeneration(ctx, p.newLog(Options{}), m.Log); err != nil {
+		return nil, m.Number, damaged(err)
 	}
 	stored, err := c.files.readCalls()
 	if err != nil {
-		return nil, damaged(err)
+		return nil, m.Number, damaged(err)
 	}
 	for _, call := range stored {
 		c.calls[call.Hash] = call
@@ -111,14 +147,24 @@ func readContents(in disk.Folder) (_ *Contents, err error) {
 			delete(c.calls, h)
 		}
 	}
-	c.InUse, err = isInUse(in)
-	return c, err
+	c.InUse, err = p.isInUse()
+	return c, m.Number, err
 }
 
 // Calls returns all open calls, ordered by their hashes. A call that was under
 // way when its process died is unknown.
-func (c *Contents) Calls(context.Context) (open []OpenCall, err error) {
+func (c *Contents) Calls(ctx context.Context) (open []OpenCall, err error) {
+	for _, part := range c.parts {
+		some, err := part.Calls(ctx)
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, some...)
+	}
 	for h, call := range c.calls {
+		if len(c.parts) > 0 {
+			break // they are those of the parts
+		}
 		one := *call
 		body, later := c.later.bodies[h]
 		if !later {
@@ -127,13 +173,24 @@ func (c *Contents) Calls(context.Context) (open []OpenCall, err error) {
 			}
 		}
 		one.Body = body
-		if one.State == UnderWay && !c.InUse {
-			one.State = Unknown
+		if !c.InUse {
+			one = *one.abandoned()
 		}
 		open = append(open, one)
 	}
 	slices.SortFunc(open, byHash)
 	return open, nil
+}
+
+// Sorted lists the answers of one scope, with bodies, ordered by their hashes.
+func (c *Contents) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
+	return c.List(ctx, Filter{Service: of.Service, Operation: of.Operation, Bodies: true})
+}
+
+// OpenCalls lists the open calls of one scope, ordered by their hashes.
+func (c *Contents) OpenCalls(ctx context.Context, of Scope) ([]OpenCall, error) {
+	calls, err := c.Calls(ctx)
+	return slices.DeleteFunc(calls, func(call OpenCall) bool { return call.Scope != of }), err
 }
 
 // Scopes lists the scopes of all answers and calls, in order.
@@ -183,4 +240,13 @@ func (c *Contents) callsIn(ctx context.Context, state State) iter.Seq2[OpenCall,
 }
 
 // Close closes the files.
-func (c *Contents) Close() error { return c.files.release() }
+func (c *Contents) Close() error {
+	if len(c.parts) == 0 {
+		return c.files.release()
+	}
+	var errs []error
+	for _, part := range c.parts {
+		errs = append(errs, part.Close())
+	}
+	return errors.Join(errs...)
+}

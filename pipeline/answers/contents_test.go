@@ -30,7 +30,7 @@ func contents(t *testing.T, s *Store) *Contents {
 // beside reads a folder beside whoever uses it.
 func beside(t *testing.T, dir string) *Contents {
 	t.Helper()
-	c, err := OpenContents(t.Context(), dir, Options{})
+	c, err := OpenContents(t.Context(), InFolder(dir))
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Close()) })
 	return c
@@ -39,7 +39,7 @@ func beside(t *testing.T, dir string) *Contents {
 // statOf is the Stat of an unused folder, with its tallies in order.
 func statOf(t *testing.T, dir string) Stat {
 	t.Helper()
-	c, err := OpenContents(t.Context(), dir, Options{})
+	c, err := OpenContents(t.Context(), InFolder(dir))
 	must(t, err)
 	st, err := c.Stat(t.Context())
 	if must(t, err, c.Close()); c.InUse {
@@ -55,7 +55,7 @@ func statOf(t *testing.T, dir string) Stat {
 // acknowledged.
 func checkBeside(t *testing.T, dir string, told map[int][2]string) {
 	t.Helper()
-	c, err := OpenContents(t.Context(), dir, Options{})
+	c, err := OpenContents(t.Context(), InFolder(dir))
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	if !c.InUse {
@@ -204,7 +204,7 @@ func TestContentsWithoutWriting(t *testing.T) {
 					must(t, syscall.Mount("tmpfs", top, "tmpfs", 0, "size=4m"))
 					t.Cleanup(func() { _ = syscall.Unmount(top, syscall.MNT_DETACH) })
 				}
-				s, err := Open(filepath.Join(top, "answers"), Options{})
+				s, err := Open(t.Context(), InFolder(filepath.Join(top, "answers")), Options{})
 				must(t, err)
 				fill(s)
 				t.Cleanup(func() {
@@ -327,51 +327,12 @@ func TestTakeNewer(t *testing.T) {
 	if sorted := all(t, s.Sorted(t.Context(), people)); len(sorted) != 1 || sorted[0].Key != q.Key {
 		t.Errorf("%+v, want the answer of the question", sorted)
 	}
-	must(t, s.AbandonCalls(t.Context()))
-	parked := person("parked")
-	intent(t, s, parked, Send{Run: "night", At: noon})
-	must(t, s.Park(t.Context(), parked, Parking{Resolution: "res_1"}), s.AbandonCalls(t.Context()))
-	if f := look(t, s, parked, Freshness{}); f.Open != Parked {
-		t.Errorf("a parked call is %s after its process was given up", f.Open)
-	}
-}
-
-// TestReplay: another store makes the changes of a group, or takes from it, too late, the answers
-// to the questions it has asked.
-func TestReplay(t *testing.T) {
-	s, groups := open(t, t.TempDir()), [][]byte{}
-	s.ReplicateTo(func(group []byte) error {
-		groups = append(groups, bytes.Clone(group))
-		return nil
-	}, nil)
-	for _, name := range []string{"a", "b"} {
-		intent(t, s, person(name), Send{Run: "night", At: noon})
-		must(t, s.Put(t.Context(), person(name), Answer{Run: "night", Outcome: Matched, Received: noon}))
-	}
-	intent(t, s, person("c"), Send{Run: "night", At: noon})
-	whole, late := open(t, t.TempDir()), open(t, t.TempDir())
-	intent(t, late, person("a"), Send{Run: "night", At: noon})
-	for _, g := range groups {
-		must(t, whole.Replay(t.Context(), g), late.ReplayLate(t.Context(), g))
-	}
-	for name, want := range map[string]struct{ whole, late, open bool }{"a": {true, true, false}, "b": {true, false, false}, "c": {false, false, true}} {
-		w, l := look(t, whole, person(name), Freshness{}), look(t, late, person(name), Freshness{})
-		if w.Stored != want.whole || l.Stored != want.late || (w.Open != "") != want.open || l.Open != "" {
-			t.Errorf("%s: %+v and %+v, want %+v", name, w, l, want)
-		}
-	}
-	if err := whole.Replay(t.Context(), []byte("odd")); !errors.Is(err, errRecord) {
-		t.Errorf("an odd group: %v", err)
-	}
-	if err := whole.Replay(t.Context(), appendCall(nil, names{}, &OpenCall{})); !errors.Is(err, errRecord) {
-		t.Errorf("a group without its runs: %v", err)
-	}
 }
 
 // TestFlushThatFails: a call that cannot be written into a file stays in the log.
 func TestFlushThatFails(t *testing.T) {
 	full := &small{Folder: disk.Dir(t.TempDir()), space: 1 << 20}
-	s, err := Open("", Options{Disk: full})
+	s, err := Open(t.Context(), On(full), Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	intent(t, s, person("one"), Send{Run: "night", At: noon})
@@ -394,7 +355,7 @@ func TestOddRecord(t *testing.T) {
 	dir := t.TempDir()
 	log, err := appendlog.Create(disk.Dir(dir), logName(1), appendlog.First)
 	must(t, err, log.Append([]byte("?")), log.Close())
-	if _, _, err := readLogs(disk.Dir(dir), logState{Number: appendlog.First.Number}); !errors.Is(err, errRecord) {
+	if _, err := readGeneration(t.Context(), InFolder(dir).newLog(Options{}), logState{Number: appendlog.First.Number}); !errors.Is(err, errRecord) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,9 @@ import (
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/keyed"
+	"github.com/leadetl/leadetl/internal/store"
 )
 
 // Inspection is what can be read of a folder of answers, and what is damaged.
@@ -47,27 +47,48 @@ const (
 // Whole reports whether nothing is damaged.
 func (i Inspection) Whole() bool { return len(i.Damages) == 0 }
 
-// Inspect reads all that is stored in dir, and changes nothing. Of options only Disk counts.
-func Inspect(ctx context.Context, dir string, o Options) (found Inspection, err error) {
-	in := o.folder(dir)
-	inUse, err := isInUse(in)
+// Inspect reads all that is stored in places, and changes nothing. The error is ErrNone if none of them has answers.
+func Inspect(ctx context.Context, places ...Place) (found Inspection, err error) {
+	none := 0
+	for _, p := range places {
+		one, err := inspect(ctx, p)
+		if errors.Is(err, ErrNone) {
+			if none++; none == len(places) {
+				return found, err
+			}
+			continue
+		}
+		if err != nil {
+			return found, err
+		}
+		found.add(one)
+	}
+	return found, nil
+}
+
+func (i *Inspection) add(more Inspection) {
+	i.Answers, i.Calls, i.Damages = i.Answers+more.Answers, i.Calls+more.Calls, append(i.Damages, more.Damages...)
+	i.Lost.Answers, i.Lost.Credits, i.Lost.Intents = i.Lost.Answers+more.Lost.Answers, i.Lost.Credits+more.Lost.Credits, i.Lost.Intents+more.Lost.Intents
+	i.Lost.AtMost = cmp.Or(i.Lost.AtMost, more.Lost.AtMost)
+}
+
+func inspect(ctx context.Context, p Place) (found Inspection, err error) {
+	inUse, err := p.isInUse()
 	if err == nil && inUse {
-		err = fmt.Errorf("%s: %w", in.Path("."), filelock.ErrLocked)
+		err = fmt.Errorf("%s: %w", p, filelock.ErrLocked)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, err
 	}
-	s, err := salvageFrom(ctx, in)
-	if err != nil {
+	s := newSalvage()
+	if err := s.read(ctx, p, p.newLog(Options{}), false); err != nil {
 		return found, err
 	}
 	found.Damages, found.Lost = s.damages, s.lost
 	for _, f := range s.files {
 		found.Answers += f.rows
 	}
-	for _, g := range s.logs {
-		found.Answers += int64(len(g.answers)) // also those that replace an older one
-	}
+	found.Answers += int64(len(s.later.answers)) // also those that replace an older one
 	found.Calls = int64(len(s.open))
 	return found, nil
 }
@@ -80,19 +101,21 @@ type salvage struct {
 	manifest *manifest // nil if none can be read
 	files    []salvagedFile
 	calls    map[Hash]*OpenCall // of the file of calls
-	logs     []*generation
+	later    *generation        // of the log
 	next     appendlog.Position
 	damages  []error
 	damaged  []string // files, for their damage
 
-	manifests []string // damaged ones, whose copies are whole
+	late      [][]byte // records that came too late for the log
+	lateFiles []string
+	manifests []string // damaged ones
+	number    int64    // of the newest, damaged or not
 	lost      Lost
 	unnamed   map[string]int64 // calls by the names of their runs that are kept as spent
 
 	have   map[string]runTotal // of runs by name, after the last record that was read
 	open   map[Hash]bool       // calls without an answer
 	gap    bool                // records are missing before the next one
-	most   int64               // calls that these have begun, if that is known
 	missed missing             // before the last record that was read
 	seen   map[string]missing  // before the last record that has the total of a run
 }
@@ -110,48 +133,58 @@ type salvagedFile struct {
 }
 
 func newSalvage() *salvage {
-	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, seen: map[string]missing{}, open: map[Hash]bool{}, calls: map[Hash]*OpenCall{}}
+	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, seen: map[string]missing{}, open: map[Hash]bool{}, calls: map[Hash]*OpenCall{}, later: newGeneration(0)}
 }
 
-// salvageFrom reads what can be read of a store.
-func salvageFrom(ctx context.Context, in disk.Folder) (*salvage, error) {
-	s := newSalvage()
-	if err := s.readManifests(in); err != nil || s.manifest == nil {
-		return s, err
+// read reads what can be read of a place. To take it over, it ends the log of earlier processes first.
+func (s *salvage) read(ctx context.Context, p Place, log changeLog, takeOver bool) error {
+	if err := s.readManifests(ctx, p); err != nil || s.manifest == nil {
+		return err
+	}
+	if takeOver {
+		if fence, err := log.takeOver(ctx, s.manifest.Log); err != nil {
+			return err
+		} else if fence > 0 {
+			*s = *newSalvage()
+			return s.read(ctx, p, log, false)
+		}
 	}
 	m := s.manifest
 	for _, r := range m.Runs {
 		s.have[r.Name] = r
 	}
 	for _, f := range m.Files {
-		if err := s.readAnswers(ctx, in, f); err != nil {
-			return nil, err
+		if err := s.readAnswers(ctx, p, f); err != nil {
+			return err
 		}
 	}
 	if m.Calls != nil {
-		s.readCalls(in, *m.Calls)
+		if err := s.readCalls(ctx, p, *m.Calls); err != nil {
+			return err
+		}
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return s, s.readLogs(in)
+	return log.salvage(ctx, s)
 }
 
 // readManifests reads the newest manifest that can be read, and both of its files.
-func (s *salvage) readManifests(in disk.Folder) error {
-	if _, err := newest(in); err != nil && !errors.Is(err, appendlog.ErrDamaged) {
+func (s *salvage) readManifests(ctx context.Context, p Place) error {
+	if _, err := newest(ctx, p); err != nil && !errors.Is(err, appendlog.ErrDamaged) {
 		return err
 	}
-	l, err := list(in)
+	l, err := p.list(ctx)
 	if err != nil {
 		return err
 	}
 	for _, number := range slices.Backward(l.manifests) {
+		s.number = max(s.number, number)
 		for _, name := range []string{manifestName(number), copyName(number)} {
-			switch m, err := readManifestIn(in, name); {
+			switch m, err := readManifestFile(ctx, p, name); {
 			case err == nil:
 				s.manifest = m
-			case isMissing(err):
+			case store.IsMissing(err): // a kill may come between a manifest and its copy
 			case errors.Is(err, appendlog.ErrDamaged):
 				s.damages, s.manifests = append(s.damages, err), append(s.manifests, name)
 			default:
@@ -162,34 +195,32 @@ func (s *salvage) readManifests(in disk.Folder) error {
 			return nil
 		}
 	}
-	if len(l.manifests) == 0 {
-		s.damages = append(s.damages, fmt.Errorf("stored answers: %w", appendlog.Missing(in.Path(manifestName(1)))))
+	if len(s.damages) == 0 {
+		s.damages = append(s.damages, fmt.Errorf("stored answers: %w", appendlog.Missing(p.Path(manifestName(max(s.number, 1))))))
 	}
 	return nil
 }
 
-// isMissing reports whether an error says that a file is missing: a kill may come between a manifest and its
-// copy.
-func isMissing(err error) bool {
-	damage, is := errors.AsType[*appendlog.Damage](err)
-	return is && damage.Offset < 0
-}
-
-// damage notes the damage of a file.
-func (s *salvage) damage(in disk.Folder, of fileRecord, err error) {
+// damage notes the damage of a file. What a disk cannot read is damaged; if a store elsewhere does not answer,
+// it returns the error.
+func (s *salvage) damage(p Place, of fileRecord, err error) error {
 	if !errors.Is(err, appendlog.ErrDamaged) {
+		if p.isShared() && !errors.Is(err, keyed.ErrDamaged) && !errors.Is(err, errOtherQuestion) {
+			return err
+		}
 		err = fmt.Errorf("%w: %w", appendlog.ErrDamaged, err)
 	}
-	s.damages = append(s.damages, fmt.Errorf("%s: %w", in.Path(of.Name), err))
+	s.damages = append(s.damages, fmt.Errorf("%s: %w", p.Path(of.Name), err))
 	s.damaged = append(s.damaged, of.Name)
+	return nil
 }
 
 // readAnswers reads a file of answers.
-func (s *salvage) readAnswers(ctx context.Context, in disk.Folder, of fileRecord) error {
+func (s *salvage) readAnswers(ctx context.Context, p Place, of fileRecord) error {
 	found := salvagedFile{fileRecord: of}
 	defer func() { s.files = append(s.files, found) }()
 	credits := of.credits()
-	f, err := openData(in, of, answerFields)
+	f, err := openData(ctx, p, of, answerFields)
 	if err == nil {
 		if _, _, err = f.Verify(ctx); ctx.Err() != nil {
 			return errors.Join(ctx.Err(), f.File.Close())
@@ -202,12 +233,12 @@ func (s *salvage) readAnswers(ctx context.Context, in disk.Folder, of fileRecord
 		}
 		err = errors.Join(err, f.File.Close())
 	}
-	if err != nil {
-		s.damage(in, of, err)
-		s.lost.Answers += of.Rows - found.rows
-		s.lost.Credits += credits
+	if err == nil {
+		return nil
 	}
-	return nil
+	s.lost.Answers += of.Rows - found.rows
+	s.lost.Credits += credits
+	return s.damage(p, of, err)
 }
 
 // credits are what the answers of a file have cost.
@@ -244,9 +275,9 @@ func (f *dataFile) tryItem(row uint32, arena *keyed.Arena) (i Item, err error) {
 }
 
 // readCalls reads the file of calls. A call that is lost may have been billed.
-func (s *salvage) readCalls(in disk.Folder, of fileRecord) {
+func (s *salvage) readCalls(ctx context.Context, p Place, of fileRecord) error {
 	lost := maps.Clone(of.Runs)
-	f, err := openData(in, of, callFields)
+	f, err := openData(ctx, p, of, callFields)
 	if err == nil {
 		for row := range uint32(f.File.Rows()) {
 			c, unreadable := f.tryCall(row)
@@ -260,96 +291,43 @@ func (s *salvage) readCalls(in disk.Folder, of fileRecord) {
 		err = errors.Join(err, f.File.CheckAll(), f.File.Close())
 	}
 	if err == nil {
-		return
+		return nil
 	}
-	s.damage(in, of, err)
 	for run, calls := range lost {
 		s.lost.Intents += calls
 		s.unnamed[run] += calls
 	}
+	return s.damage(p, of, err)
 }
 
 func (f *dataFile) tryCall(row uint32) (c *OpenCall, err error) {
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 	c = f.call(row, true)
 	if c.Question.Hash() != c.Hash {
-		err = errors.New("a call has another question than its key says")
+		err = errOtherQuestion
 	}
 	return c, err
 }
 
-// readLogs reads the logs that the manifest lacks.
-func (s *salvage) readLogs(in disk.Folder) error {
-	l, err := list(in)
-	if err != nil {
-		return err
-	}
-	s.next = s.manifest.Log.position()
-	begun := s.manifest.Log.Open
-	for _, number := range l.logs {
-		if number < s.manifest.Log.Number {
-			continue
-		}
-		if number > s.next.Number {
-			s.lose(missingLog(in, s.next.Number))
-			s.next = appendlog.Position{Number: number}
-		}
-		if begun, err = s.read(in, number, begun); err != nil {
-			return err
-		}
-	}
-	if begun && !slices.Contains(l.logs, s.next.Number) {
-		s.lose(missingLog(in, s.next.Number))
-	}
-	if s.missed.gaps > 0 {
-		s.loseEnd(in)
-	}
-	return nil
-}
+var errOtherQuestion = errors.New("a call has another question than its key says")
 
-func (s *salvage) lose(damage error) {
+// lose notes damage before the next record, with which calls were lost: so many at most; 0 if that is not known.
+func (s *salvage) lose(most int64, damage error) {
 	s.damages = append(s.damages, damage)
-	s.miss(0)
+	s.miss(most)
 }
 
 // miss notes that records are missing before the next one, which have begun some calls at most; 0 if that is not
 // known.
 func (s *salvage) miss(most int64) {
-	s.gap, s.most = true, s.most+most
+	s.gap = true
 	s.missed = missing{s.missed.gaps + 1, s.missed.most + most}
 }
 
-// read reads a file of the log. It reports whether the log goes on in another one.
-func (s *salvage) read(dir disk.Folder, number int64, begun bool) (ended bool, err error) {
-	g, last := newGeneration(number), s.next.Number-1
-	content, damages, err := appendlog.Salvage(dir, logName(number), s.next, begun, func(number int64, record []byte) error {
-		if number > last+1 {
-			s.miss(0)
-		}
-		last = max(last, number)
-		return s.take(record, g)
-	})
-	if err != nil {
-		return false, fmt.Errorf("stored answers: %w", err)
-	}
-	for _, damage := range damages {
-		s.damages = append(s.damages, fmt.Errorf("stored answers: %w", damage))
-	}
-	if len(damages) > 0 {
-		s.damaged = append(s.damaged, logName(number))
-	}
-	if len(damages) > 0 && content.Cut {
-		s.miss(0)
-	}
-	g.end, s.next = content.Next, content.Next
-	s.logs = append(s.logs, g)
-	return content.Ended, nil
-}
-
 // take makes the changes of a record. If records are missing before it, its totals say what they had.
-func (s *salvage) take(record []byte, g *generation) error {
+func (s *salvage) take(record []byte) error {
 	own := &counted{open: s.open, added: map[string]runTotal{}, totals: map[string]runTotal{}}
-	if err := errors.Join(readGroup(record, own), readGroup(record, g)); err != nil {
+	if err := errors.Join(readGroup(record, own), readGroup(record, s.later)); err != nil {
 		return err
 	}
 	s.count(own)
@@ -373,7 +351,7 @@ func (s *salvage) count(own *counted) {
 		s.have[name], s.seen[name] = total, s.missed
 	}
 	if len(own.totals) > 0 {
-		s.gap, s.most = false, 0
+		s.gap = false
 	}
 	for _, run := range own.known {
 		if s.lost.Intents > 0 {
@@ -383,37 +361,10 @@ func (s *salvage) count(own *counted) {
 	}
 }
 
-// loseEnd counts what missing records may have had of runs of which no record follows: what they were allowed to
-// begin, and had not begun before.
-func (s *salvage) loseEnd(dir disk.Folder) {
-	allowed, err := readAllowance(dir)
-	if err != nil {
-		if s.gap {
-			s.loseMost(2*(maxLogBytes/leastIntent+maxGroup), byLogSize)
-		}
-		return
-	}
-	for _, r := range allowed {
-		if s.seen[r.Name].gaps == s.missed.gaps {
-			continue
-		}
-		s.lost.AtMost = byAllowance
-		calls := max(0, r.Intents-s.have[r.Name].Intents)
-		s.unnamed[r.Name] += calls
-		s.lost.Intents += calls
-	}
-}
-
 // loseMost counts calls of which it is not known which run has begun them.
 func (s *salvage) loseMost(most int64, by Bound) {
-	runs := map[string]bool{}
-	for _, g := range s.logs {
-		for name := range g.runs {
-			runs[name] = true
-		}
-	}
 	for name := range s.have {
-		if len(runs) == 0 || runs[name] {
+		if _, is := s.later.runs[name]; is || len(s.later.runs) == 0 {
 			s.unnamed[name] += most
 		}
 	}
@@ -464,85 +415,108 @@ func (c *counted) setRun(r runTotal)      { c.totals[r.Name] = r }
 // damagedSuffix ends the name of a damaged file that was set aside.
 const damagedSuffix = ".damaged"
 
-// Repair keeps all that can be read of a folder of answers. It sets damaged files aside, whose
+// Repair keeps all that can be read of places. It sets damaged files aside, whose
 // names it returns, and counts what they had as spent by their runs. Without a manifest nothing can be
 // repaired.
-func Repair(ctx context.Context, dir string, o Options) (setAside []string, err error) {
-	in := o.folder(dir)
-	s := newStore(in, o)
-	if s.lock, err = in.Lock(); err != nil {
+func Repair(ctx context.Context, places ...Place) (setAside []string, err error) {
+	var errs []error
+	for _, p := range places {
+		aside, err := repair(ctx, p)
+		setAside, errs = append(setAside, aside...), append(errs, err)
+	}
+	return setAside, errors.Join(errs...)
+}
+
+func repair(ctx context.Context, p Place) (setAside []string, err error) {
+	s := newStore(p, Options{})
+	if s.lock, err = p.lease(ctx); err != nil {
 		return nil, fmt.Errorf("stored answers: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	found, err := salvageFrom(ctx, in)
-	if err != nil {
+	found := newSalvage()
+	if err := found.read(ctx, p, s.log, true); errors.Is(err, ErrNone) {
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
-	if found.manifest == nil {
-		return nil, fmt.Errorf("%w; it cannot be repaired: bring it back from a backup, or move %s away to begin with no stored answers", errors.Join(found.damages...), in.Path("."))
+	switch {
+	case found.manifest == nil:
+		return nil, fmt.Errorf("%w; it cannot be repaired: bring it back from a backup, or move %s away to begin with no stored answers", errors.Join(found.damages...), p)
+	case len(found.damages) == 0 && p.isShared():
+		return nil, nil
 	}
-	if s.files, err = openFiles(in, &manifest{}, nil); err != nil {
+	if s.files, err = openFiles(ctx, p, &manifest{}, nil); err != nil {
 		return nil, err
 	}
 	s.manifest = found.manifest
+	s.manifest.Number = found.number
 	for _, name := range slices.Concat(found.manifests, found.damaged) { // before others take their place
-		switch err := keepAside(in, name); {
+		switch err := keepAside(ctx, p, name); {
 		case err == nil:
-			setAside = append(setAside, in.Path(name+damagedSuffix))
-		case !errors.Is(err, fs.ErrNotExist):
+			setAside = append(setAside, p.Path(name+damagedSuffix))
+		case !store.IsMissing(err):
 			return setAside, err
 		}
 	}
 	if err := s.applySalvage(ctx, found); err != nil {
 		return setAside, err
 	}
-	for _, name := range found.manifests {
-		if number, _ := manifestNumber(name); number > s.manifest.Number {
-			err = errors.Join(err, removeIfThere(in, name))
-		}
-	}
-	return setAside, errors.Join(err, s.removeLogs(), in.Sync())
+	gone := slices.DeleteFunc(slices.Concat(found.damaged, found.lateFiles), s.manifest.names)
+	return setAside, errors.Join(s.log.removeBelow(ctx, found.next.Number+1), p.Remove(ctx, gone...))
 }
 
 // keepAside copies a damaged file.
-func keepAside(in disk.Folder, name string) error {
-	from, err := in.Open(name)
+func keepAside(ctx context.Context, p Place, name string) error {
+	from, err := p.Open(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := atomicfile.CreateIn(in, name+damagedSuffix, 0o600)
+	to, err := p.Begin(ctx, name+damagedSuffix)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(to, from); err != nil {
+	content := from.Reader()
+	defer content.Close()
+	_, err = io.Copy(to, content)
+	if err == nil {
+		err = to.Flush()
+	}
+	if err != nil {
 		return errors.Join(err, to.Abort())
 	}
-	return to.Commit()
+	_, err = to.Commit()
+	return err
 }
 
 // applySalvage writes what was read of damaged files, and what they had.
 func (s *Store) applySalvage(ctx context.Context, found *salvage) error {
-	all := newGeneration(0)
-	for _, g := range found.logs {
-		all.add(g)
-	}
+	all := found.later
 	all.end = appendlog.Position{Number: found.next.Number}
 	for h, c := range all.calls {
 		if found.calls[h] = c; c == nil {
 			delete(found.calls, h)
 		}
 	}
-	all.open = map[Hash]*OpenCall{}
 	for h, c := range found.calls {
+		s.mem.setCall(h, c)
+	}
+	for name, r := range found.have {
+		s.mem.runs[name] = r
+	}
+	for _, record := range found.late {
+		if err := takeLate(record, all, s.mem); err != nil {
+			return err
+		}
+	}
+	all.open = map[Hash]*OpenCall{}
+	for h, c := range s.mem.calls {
 		now := *c
 		if _, changed := all.bodies[h]; !changed && now.Body != nil {
 			all.bodies[h] = now.Body
 		}
-		if now.Body = nil; now.State == UnderWay {
-			now.State, now.MaybeBilled = Unknown, true
-		}
-		all.open[h] = &now
+		now.Body = nil
+		all.open[h] = now.abandoned()
 	}
 	return s.sealSalvage(ctx, found, all)
 }
@@ -555,7 +529,7 @@ func (s *Store) sealSalvage(ctx context.Context, found *salvage, all *generation
 			named = append(named, of.fileRecord)
 			continue
 		}
-		f, err := openData(s.in, of.fileRecord, answerFields)
+		f, err := openData(ctx, s.in, of.fileRecord, answerFields)
 		if err != nil {
 			continue // nothing of it can be read
 		}
@@ -583,7 +557,10 @@ func (s *Store) sealSalvage(ctx context.Context, found *salvage, all *generation
 		next.addGeneration(files)
 		next.add(all)
 		for run, calls := range found.unnamed {
-			total := found.have[run]
+			total, later := all.runs[run]
+			if !later {
+				total = found.have[run]
+			}
 			total.Name = run
 			total.Answers, total.Unpriced = total.Answers+max(calls, 0), total.Unpriced+max(calls, 0)
 			next.setRun(total)

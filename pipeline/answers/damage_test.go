@@ -25,7 +25,7 @@ const priced = 3
 // and open calls. It returns how many questions were answered, and how many calls are open.
 func leaveKilled(t *testing.T, dir string, moved, logged int) (answered, open int) {
 	t.Helper()
-	s, err := Open(filepath.Join(dir, "alive"), Options{})
+	s, err := Open(t.Context(), InFolder(filepath.Join(dir, "alive")), Options{})
 	must(t, err)
 	for i := range moved + logged {
 		q := person(fmt.Sprint("number ", i))
@@ -121,8 +121,8 @@ func TestDamage(t *testing.T) {
 func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 	t.Helper()
 	before := content(t, dir)
-	s, err := Open(dir, Options{})
-	_, other := OpenContents(t.Context(), dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
+	_, other := OpenContents(t.Context(), InFolder(dir))
 	if kind == "another bit" && err == nil { // of what fills a sector
 		checkAll(t, s, answered, open)
 		return
@@ -130,7 +130,7 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 	if !errors.Is(err, appendlog.ErrDamaged) || !errors.Is(other, appendlog.ErrDamaged) || !strings.Contains(err.Error(), "answers") {
 		t.Fatalf("opened: %v; read: %v; want damage", err, other)
 	}
-	found, err := Inspect(t.Context(), dir, Options{})
+	found, err := Inspect(t.Context(), InFolder(dir))
 	if err != nil || found.Whole() {
 		t.Fatalf("inspected: %+v, %v", found, err)
 	}
@@ -139,7 +139,7 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 			t.Errorf("%s has changed", name)
 		}
 	}
-	aside, err := Repair(t.Context(), dir, Options{})
+	aside, err := Repair(t.Context(), InFolder(dir))
 	if kind == "no manifest" {
 		if !errors.Is(err, appendlog.ErrDamaged) || !strings.Contains(err.Error(), "from a backup") {
 			t.Errorf("a store without a manifest was repaired: %v", err)
@@ -154,10 +154,10 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 			t.Error(err)
 		}
 	}
-	if again, err := Inspect(t.Context(), dir, Options{}); err != nil || !again.Whole() || again.Answers != found.Answers {
+	if again, err := Inspect(t.Context(), InFolder(dir)); err != nil || !again.Whole() || again.Answers != found.Answers {
 		t.Errorf("after the repair: %+v, %v; before it %+v", again, err, found)
 	}
-	s, err = Open(dir, Options{})
+	s, err = Open(t.Context(), InFolder(dir), Options{})
 	must(t, err)
 	defer s.Close()
 	stored := storedOf(t, s, answered+open)
@@ -211,7 +211,7 @@ func TestDamageOfTwoLogs(t *testing.T) {
 	const each = 40                                   // questions in a log
 	number := func(i int) int { return i/9*10 + i%9 } // none that leaveKilled leaves open
 	dir := t.TempDir()
-	s, err := Open(filepath.Join(dir, "alive"), Options{})
+	s, err := Open(t.Context(), InFolder(filepath.Join(dir, "alive")), Options{})
 	must(t, err)
 	ask := func(from int) {
 		for i := from; i < from+each; i++ {
@@ -267,16 +267,16 @@ func TestDamageOfTwoLogs(t *testing.T) {
 					must(t, damage(logs[i]))
 				}
 			}
-			found, err := Inspect(t.Context(), damaged, Options{})
+			found, err := Inspect(t.Context(), InFolder(damaged))
 			if must(t, err); found.Whole() {
 				t.Error("the damage is not found")
 			}
-			aside, err := Repair(t.Context(), damaged, Options{})
+			aside, err := Repair(t.Context(), InFolder(damaged))
 			must(t, err)
 			if len(aside) != c.aside {
 				t.Errorf("set aside %q", aside)
 			}
-			s, err := Open(damaged, Options{})
+			s, err := Open(t.Context(), InFolder(damaged), Options{})
 			must(t, err)
 			defer s.Close()
 			spent, calls, err := s.SumSpent(t.Context(), "night")
@@ -296,6 +296,9 @@ type refusing struct {
 	refuses bool
 }
 
+// In is the folder itself: it has none below it.
+func (r *refusing) In(string) disk.Folder { return r }
+
 func (r *refusing) Create(name string, perm fs.FileMode) (disk.File, error) {
 	if r.refuses && strings.Contains(name, allowanceName) {
 		return nil, syscall.ENOSPC
@@ -308,7 +311,7 @@ func (r *refusing) Create(name string, perm fs.FileMode) (disk.File, error) {
 func TestAllowanceThatIsNotStored(t *testing.T) {
 	dir := t.TempDir()
 	folder := &refusing{Folder: disk.Dir(dir)}
-	s, err := Open(dir, Options{Disk: folder})
+	s, err := Open(t.Context(), On(folder), Options{})
 	must(t, err)
 	defer s.Close()
 	begun := int64(0)
@@ -320,7 +323,7 @@ func TestAllowanceThatIsNotStored(t *testing.T) {
 		case !folder.refuses || !errors.Is(err, ErrFull):
 			t.Fatal(err)
 		}
-		allowed, err := readAllowance(disk.Dir(dir))
+		allowed, err := s.log.(*fileLog).readAllowance(t.Context())
 		must(t, err)
 		most := int64(0)
 		for _, r := range allowed {
@@ -335,7 +338,7 @@ func TestAllowanceThatIsNotStored(t *testing.T) {
 // TestInterruptedInspection: who interrupts an inspection or a repair is not told of damage.
 func TestInterruptedInspection(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
 	if err == nil {
 		err = s.Close()
 	}
@@ -344,8 +347,8 @@ func TestInterruptedInspection(t *testing.T) {
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	_, inspected := Inspect(ctx, dir, Options{})
-	_, repaired := Repair(ctx, dir, Options{})
+	_, inspected := Inspect(ctx, InFolder(dir))
+	_, repaired := Repair(ctx, InFolder(dir))
 	for what, err := range map[string]error{"inspection": inspected, "repair": repaired} {
 		if !errors.Is(err, context.Canceled) || errors.Is(err, appendlog.ErrDamaged) {
 			t.Errorf("an interrupted %s says %v", what, err)
@@ -356,7 +359,7 @@ func TestInterruptedInspection(t *testing.T) {
 // TestDamageOfAnotherRun: what a lost record had counts as spent, also if a record of another run follows, or none.
 func TestDamageOfAnotherRun(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(filepath.Join(dir, "alive"), Options{})
+	s, err := Open(t.Context(), InFolder(filepath.Join(dir, "alive")), Options{})
 	must(t, err)
 	buy := func(run string, number int) {
 		q := person(fmt.Sprint(run, number))
@@ -378,14 +381,14 @@ func TestDamageOfAnotherRun(t *testing.T) {
 		clear(text[from:min(from+2048, len(text))])
 		must(t, os.RemoveAll(filepath.Join(dir, "damaged")), os.CopyFS(filepath.Join(dir, "damaged"), os.DirFS(filepath.Join(dir, "killed"))))
 		must(t, os.WriteFile(filepath.Join(dir, "damaged", logName(1)), text, 0o600))
-		if found, err := Inspect(t.Context(), filepath.Join(dir, "damaged"), Options{}); err != nil {
+		if found, err := Inspect(t.Context(), InFolder(filepath.Join(dir, "damaged"))); err != nil {
 			t.Fatal(err)
 		} else if found.Whole() { // the last record alone
 			continue
 		}
-		_, err := Repair(t.Context(), filepath.Join(dir, "damaged"), Options{})
+		_, err := Repair(t.Context(), InFolder(filepath.Join(dir, "damaged")))
 		must(t, err)
-		s, err := Open(filepath.Join(dir, "damaged"), Options{})
+		s, err := Open(t.Context(), InFolder(filepath.Join(dir, "damaged")), Options{})
 		must(t, err)
 		for _, run := range runs {
 			if spent, open, err := s.SumSpent(t.Context(), run); err != nil || spent.Answers+int64(len(open)) < 3 {

@@ -12,10 +12,9 @@ import (
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/fields"
 	"github.com/leadetl/leadetl/internal/keyed"
+	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -55,9 +54,9 @@ type dataFile struct {
 }
 
 // openData opens a file that a manifest names.
-func openData(in disk.Folder, of fileRecord, fields int) (_ *dataFile, err error) {
+func openData(ctx context.Context, p Place, of fileRecord, fields int) (_ *dataFile, err error) {
 	f := &dataFile{fileRecord: of}
-	if f.File, err = keyed.Open(in, of.Name, fields); err != nil {
+	if f.File, err = openKeyed(ctx, p, of, fields); err != nil {
 		return nil, fmt.Errorf("stored answers: %w", damaged(err))
 	}
 	defer func() {
@@ -66,7 +65,7 @@ func openData(in disk.Folder, of fileRecord, fields int) (_ *dataFile, err error
 		}
 	}()
 	if f.File.Size() != of.Bytes || f.File.Checksum() != of.Checksum || int64(f.File.Rows()) != of.Rows {
-		return nil, fmt.Errorf("stored answers: %s is %w: it is not the file that the manifest names", in.Path(of.Name), appendlog.ErrDamaged)
+		return nil, fmt.Errorf("stored answers: %s is %w: it is not the file that the manifest names", p.Path(of.Name), appendlog.ErrDamaged)
 	}
 	for i, is := range repeated[:len(f.texts)] {
 		if !is {
@@ -78,6 +77,18 @@ func openData(in disk.Folder, of fileRecord, fields int) (_ *dataFile, err error
 		}
 	}
 	return f, nil
+}
+
+// openKeyed opens a file of this machine as a whole, and any other page by page.
+func openKeyed(ctx context.Context, p Place, of fileRecord, fields int) (*keyed.File, error) {
+	if p.disk != nil {
+		return keyed.Open(p.disk, of.Name, fields)
+	}
+	o, err := p.Open(context.WithoutCancel(ctx), of.Name)
+	if err != nil {
+		return nil, err
+	}
+	return keyed.OpenRemote(keyed.Remote{ReaderAt: o.Exactly(), Closer: o, Path: p.Path(of.Name), Size: o.Size}, p.scratch, fields)
 }
 
 // damaged turns the errors of missing and damaged files into appendlog.ErrDamaged.
@@ -239,7 +250,7 @@ func (s *fileSet) each() iter.Seq[*dataFile] {
 }
 
 // openFiles opens the files of a manifest. Those that before has open too are shared.
-func openFiles(in disk.Folder, m *manifest, before *fileSet) (_ *fileSet, err error) {
+func openFiles(ctx context.Context, p Place, m *manifest, before *fileSet) (_ *fileSet, err error) {
 	s := &fileSet{}
 	s.users.Store(1)
 	defer func() {
@@ -256,7 +267,7 @@ func openFiles(in disk.Folder, m *manifest, before *fileSet) (_ *fileSet, err er
 				}
 			}
 		}
-		f, err := openData(in, of, fields)
+		f, err := awaitData(ctx, p, m, of, fields)
 		if err == nil {
 			f.users.Store(1)
 		}
@@ -273,6 +284,19 @@ func openFiles(in disk.Folder, m *manifest, before *fileSet) (_ *fileSet, err er
 		s.calls, err = open(*m.Calls, callFields)
 	}
 	return s, err
+}
+
+// awaitData is openData of a file that exists while the manifest is the newest.
+func awaitData(ctx context.Context, p Place, m *manifest, of fileRecord, fields int) (f *dataFile, err error) {
+	needed := func() (bool, error) {
+		now, err := newest(ctx, p)
+		return err == nil && now.Number <= m.Number, err
+	}
+	err = p.await(ctx, of.Name, needed, func() error {
+		f, err = openData(ctx, p, of, fields)
+		return err
+	})
+	return f, err
 }
 
 // release ends one use of the set. The last one closes the files that no other set has.
@@ -381,17 +405,21 @@ func tryItem(texts []string, bodies bool, arena *keyed.Arena) (i Item, err error
 type dataWriter struct {
 	*keyed.Writer
 	about fileRecord
-	to    *atomicfile.File
+	to    store.Unfinished
 }
 
-// newDataWriter begins a file. Temporary files are in the folder scratch.
-func newDataWriter(in disk.Folder, scratch, name string, fields int) (*dataWriter, error) {
-	to, err := atomicfile.CreateIn(in, name, 0o600)
+// newDataWriter begins a file.
+func newDataWriter(ctx context.Context, p Place, name string, fields int) (*dataWriter, error) {
+	to, err := p.Begin(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	marks := make([]bool, fields)
 	copy(marks, repeated)
+	scratch := p.scratch
+	if scratch == "" {
+		scratch = os.TempDir()
+	}
 	return &dataWriter{keyed.NewWriter(to, scratch, marks), fileRecord{Name: name}, to}, nil
 }
 
@@ -447,11 +475,15 @@ func (w *dataWriter) finish(ctx context.Context) (fileRecord, error) {
 	if err == nil {
 		err = w.Finish()
 	}
+	if err == nil {
+		err = w.to.Flush()
+	}
 	if err = errors.Join(err, w.Writer.Close()); err != nil {
 		return w.about, errors.Join(err, w.to.Abort())
 	}
 	w.about.Bytes, w.about.Checksum = w.Columns.Size(), w.Columns.Checksum()
-	return w.about, w.to.Commit()
+	_, err = w.to.Commit()
+	return w.about, err
 }
 
 func (w *dataWriter) abort() error { return errors.Join(w.Writer.Close(), w.to.Abort()) }

@@ -12,91 +12,199 @@ import (
 	"github.com/leadetl/leadetl/internal/keyed"
 )
 
-// Forget deletes the answers and open calls of questions, and returns how many
-// questions had any. It writes each file that has one anew, and removes the old files and the log
-// before it returns; their blocks on the disk are not overwritten. The totals that runs have paid do
-// not change.
+// Choice says which questions to forget: those with some hashes, or those that
+// Answer or Call chooses.
+type Choice struct {
+	Hashes []Hash // in any order; nil: Answer and Call choose
+	// Answer is asked about every stored answer, and Call about every open call, with its body. Nil chooses
+	// none.
+	Answer func(*Item) bool
+	Call   func(*OpenCall) bool
+	// Body is asked about open calls with a kept body, which goes without its call. Nil chooses none.
+	Body func(*OpenCall) bool
+	// EvenOpen also forgets chosen questions with an open call, which otherwise
+	// stay.
+	EvenOpen bool
+}
+
+// Forgotten is what Forget has done.
+type Forgotten struct {
+	Questions int
+	Open      int    // of these, with an open call
+	Kept      []Hash // chosen, but with an open call
+}
+
+// Forget deletes the answers and open calls of the chosen questions. It writes each file that has one anew, and
+// removes the old files and the log before it returns; their blocks on a disk are not overwritten. The totals
+// that runs have paid do not change.
 //
 // If an open call is forgotten, its question may be bought twice.
-func (s *Store) Forget(ctx context.Context, questions []Hash) (forgotten int, err error) {
-	gone := map[Hash]bool{}
-	for _, h := range questions {
-		gone[h] = true
+func (s *Store) Forget(ctx context.Context, c Choice) (done Forgotten, err error) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.flushLocked(); err != nil { // also removes the log
+		return done, err
 	}
-	return s.delete(ctx, func(found *deletion) error {
-		for h := range gone {
-			if s.mem.calls[h] != nil { // without mu: nothing changes it meanwhile
-				found.calls[h] = nil
-				found.questions[h] = true
-			}
+	s.awaitMerge() // its files have what is deleted
+	set, err := s.acquire()
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = damaged(errors.Join(err, set.release())) }()
+	f := &forgetting{Choice: c, set: set, calls: s.mem.calls, newest: map[Hash]time.Time{}, files: map[*dataFile]bool{}, ended: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}, kept: map[Hash]bool{}}
+	if done, err = f.find(ctx); err != nil { // without mu: nothing changes the calls meanwhile
+		return done, err
+	}
+	if len(f.files)+len(f.ended)+len(f.bodies) > 0 {
+		if err := s.replace(ctx, f); err != nil {
+			return Forgotten{}, err
 		}
-		for _, f := range found.set.files {
-			rows, err := f.rowsOf(questions)
-			if err != nil {
-				return err
-			}
-			for _, h := range rows {
-				found.questions[h], found.files[f] = true, true
-			}
-		}
-		found.keep = func(i *Item) bool { return !gone[i.Hash] }
-		return nil
-	})
+		s.mem.removeCalls(slices.Collect(maps.Keys(f.ended)))
+	}
+	return done, s.removeRest(ctx)
 }
 
-// rowsOf returns the questions that the file has an answer to.
-func (f *dataFile) rowsOf(questions []Hash) (found []Hash, err error) {
+// forgetting is one Forget.
+type forgetting struct {
+	Choice
+	set    *fileSet // all that is stored
+	calls  map[Hash]*OpenCall
+	newest map[Hash]time.Time // of the answers that go: those of the question up to this one
+	files  map[*dataFile]bool // with answers that go
+	ended  map[Hash]*OpenCall // that go: nil
+	bodies map[Hash]KeptBody  // that go: nil
+	kept   map[Hash]bool
+}
+
+func (f *forgetting) find(ctx context.Context) (done Forgotten, err error) {
+	slices.SortFunc(f.Hashes, Hash.Compare)
+	for _, file := range f.set.files {
+		if f.Hashes != nil {
+			err = f.chooseRows(file)
+		} else if f.Answer != nil {
+			err = f.chooseItems(ctx, file)
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	if done.Questions, err = f.countAnswers(); err != nil {
+		return done, err
+	}
+	for h, c := range f.calls {
+		chosen, err := f.chooseCall(*c)
+		if err != nil {
+			return done, err
+		}
+		if !chosen {
+			continue
+		}
+		done.Open++
+		if _, answered := f.newest[h]; !answered {
+			done.Questions++
+		}
+		f.ended[h] = nil
+	}
+	done.Kept = slices.SortedFunc(maps.Keys(f.kept), Hash.Compare)
+	return done, f.findReplaced()
+}
+
+// choose chooses an answer of a file.
+func (f *forgetting) choose(h Hash, received time.Time, in *dataFile) {
+	if f.calls[h] != nil && !f.EvenOpen {
+		f.kept[h] = true
+		return
+	}
+	f.files[in] = true
+	if received.After(f.newest[h]) {
+		f.newest[h] = received
+	}
+}
+
+// chooseRows chooses the answers to some questions in a file.
+func (f *forgetting) chooseRows(in *dataFile) (err error) {
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
-	for _, h := range questions {
-		if f.Find(string(h[:])) != keyed.None {
-			found = append(found, h)
+	for _, h := range f.Hashes {
+		if row := in.Find(string(h[:])); row != keyed.None {
+			var a Answer
+			in.answer(row, false, &keyed.Arena{}, &a, nil)
+			f.choose(h, a.Received, in)
 		}
 	}
-	return found, nil
+	return nil
 }
 
-// Prune deletes, as Forget does, the answers received before a time, and
-// returns how many. Open calls stay, without the bodies kept of those sent before.
-func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int, err error) {
-	old := func(i *Item) bool { return i.Received.Before(before) }
-	return s.delete(ctx, func(found *deletion) error {
-		for _, f := range found.set.files {
-			for i, err := range each(ctx, []*dataFile{f}, false) {
-				if err != nil {
-					return err
-				}
-				if old(&i) {
-					found.files[f] = true
-					break
-				}
-			}
+// chooseItems chooses answers of a file, also those that another file replaces.
+func (f *forgetting) chooseItems(ctx context.Context, in *dataFile) error {
+	for i, err := range each(ctx, []*dataFile{in}, true) {
+		if err != nil {
+			return err
 		}
-		for i, err := range each(ctx, found.set.files, false) {
-			if err != nil {
-				return err
-			}
-			if old(&i) {
-				found.questions[i.Hash] = true
-			}
+		if f.Answer(&i) {
+			f.choose(i.Hash, i.Received, in)
 		}
-		for h, c := range s.mem.calls { // without mu: nothing changes it meanwhile
-			if c.Sent.Before(before) {
-				found.bodies[h] = nil
-			}
-		}
-		found.keep = func(i *Item) bool { return !old(i) }
-		return nil
-	})
+	}
+	return nil
 }
 
-// deletion says what is deleted.
-type deletion struct {
-	set       *fileSet // all that is stored
-	questions map[Hash]bool
-	files     map[*dataFile]bool // with answers that go
-	calls     map[Hash]*OpenCall // that go: nil
-	bodies    map[Hash]KeptBody  // that go: nil
-	keep      func(*Item) bool
+// countAnswers counts the questions whose answer goes.
+func (f *forgetting) countAnswers() (n int, err error) {
+	hashes := slices.Collect(maps.Keys(f.newest))
+	found := make([]Found, len(hashes))
+	if err := f.set.find(hashes, Freshness{}, false, &keyed.Arena{}, found); err != nil {
+		return 0, err
+	}
+	for i, h := range hashes {
+		if found[i].Stored && f.goes(h, found[i].Answer.Received) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// goes reports whether an answer is forgotten. Those that a chosen one has replaced go with it, and do not count
+// again in its place.
+func (f *forgetting) goes(h Hash, received time.Time) bool {
+	newest, chosen := f.newest[h]
+	return chosen && !received.After(newest)
+}
+
+// findReplaced finds the files with answers that a chosen one of another file has replaced.
+func (f *forgetting) findReplaced() (err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	for _, file := range f.set.files {
+		for h := range f.newest {
+			if f.files[file] {
+				break
+			}
+			f.files[file] = file.Find(string(h[:])) != keyed.None
+		}
+	}
+	maps.DeleteFunc(f.files, func(_ *dataFile, hit bool) bool { return !hit })
+	return nil
+}
+
+// chooseCall reports whether an open call is forgotten. It notes whether its body is.
+func (f *forgetting) chooseCall(c OpenCall) (bool, error) {
+	if f.Call != nil || f.Body != nil {
+		body, err := f.set.bodyOf(c.Hash)
+		if err != nil {
+			return false, err
+		}
+		c.Body = body
+	}
+	_, answered := f.newest[c.Hash]
+	_, named := slices.BinarySearchFunc(f.Hashes, c.Hash, Hash.Compare)
+	if answered || named || f.Call != nil && f.Call(&c) {
+		if f.EvenOpen {
+			return true, nil
+		}
+		f.kept[c.Hash] = true
+	}
+	if len(c.Body) > 0 && f.Body != nil && f.Body(&c) {
+		f.bodies[c.Hash] = nil
+	}
+	return false, nil
 }
 
 // removeCalls removes open calls that were deleted.
@@ -108,87 +216,53 @@ func (m *memtable) removeCalls(questions []Hash) {
 	}
 }
 
-// delete deletes what find finds. What was stored is in no file behind it.
-func (s *Store) delete(ctx context.Context, find func(*deletion) error) (deleted int, err error) {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
-	if err := s.flushLocked(); err != nil { // also removes the log files
-		return 0, err
-	}
-	s.awaitMerge() // its files have what is deleted
-	set, err := s.acquire()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = damaged(errors.Join(err, set.release())) }()
-	d := &deletion{set: set, questions: map[Hash]bool{}, files: map[*dataFile]bool{}, calls: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}}
-	if err := find(d); err != nil {
-		return 0, err
-	}
-	if len(d.files)+len(d.calls)+len(d.bodies) > 0 {
-		if err := s.replace(ctx, d); err != nil {
-			return 0, err
-		}
-		s.mem.removeCalls(slices.Collect(maps.Keys(d.calls)))
-	}
-	return len(d.questions), s.removeRest()
-}
-
 // replace writes the files anew without what is deleted, and publishes a manifest that names them.
-func (s *Store) replace(ctx context.Context, d *deletion) error {
+func (s *Store) replace(ctx context.Context, f *forgetting) error {
 	var made []fileRecord
 	instead := map[string][]fileRecord{}
-	for _, f := range d.set.files {
-		if !d.files[f] {
+	for _, file := range f.set.files {
+		if !f.files[file] {
 			continue
 		}
-		files, err := s.writeAnswers(ctx, only(each(ctx, []*dataFile{f}, true), d.keep))
+		files, err := s.writeAnswers(ctx, f.left(each(ctx, []*dataFile{file}, true)))
 		made = append(made, files...)
 		if err != nil {
 			s.unmake(made)
 			return err
 		}
 		for i := range files {
-			files[i].Generation = f.Generation
+			files[i].Generation = file.Generation
 		}
-		instead[f.Name] = files
+		instead[file.Name] = files
 	}
-	behind := &generation{open: s.callsWithout(d.calls), bodies: d.bodies}
+	behind := &generation{open: s.callsWithout(f.ended), bodies: f.bodies}
 	return s.publishWith(ctx, made, behind, func(next *manifest) {
 		var files []fileRecord
-		for _, f := range next.Files {
-			if other, is := instead[f.Name]; is {
+		for _, of := range next.Files {
+			if other, is := instead[of.Name]; is {
 				files = append(files, other...)
 			} else {
-				files = append(files, f)
+				files = append(files, of)
 			}
 		}
 		next.Files = files
 	})
 }
 
-// only lists the answers that are kept.
-func only(items iter.Seq2[Item, error], keep func(*Item) bool) iter.Seq2[Item, error] {
+// left lists the answers that stay.
+func (f *forgetting) left(items iter.Seq2[Item, error]) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for i, err := range items {
-			if (err != nil || keep(&i)) && !yield(i, err) {
+			if (err != nil || !f.goes(i.Hash, i.Received)) && !yield(i, err) {
 				return
 			}
 		}
 	}
 }
 
-// removeRest removes all files that do not count any more. The caller holds logMu.
-func (s *Store) removeRest() error {
+// removeRest removes all files that do not count any more, however new they are. The caller holds logMu.
+func (s *Store) removeRest(ctx context.Context) error {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
-	err := s.sweep()
-	l, listed := list(s.in)
-	err = errors.Join(err, listed)
-	for _, number := range l.logs {
-		if number != s.mem.current.number {
-			err = errors.Join(err, s.in.Remove(logName(number)))
-		}
-	}
-	return fault(errors.Join(err, s.in.Sync()))
+	return fault(errors.Join(s.sweep(ctx, 0), s.log.removeBelow(ctx, s.mem.current.number)))
 }

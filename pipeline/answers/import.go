@@ -9,11 +9,170 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 
 	"github.com/leadetl/leadetl/internal/spill"
 )
+
+// Sorted lists the answers of one scope, with bodies, ordered by their hashes.
+func (s *Store) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
+	return s.List(ctx, Filter{Service: of.Service, Operation: of.Operation, Bodies: true})
+}
+
+// OpenCalls lists the open calls of one scope, ordered by their hashes.
+func (s *Store) OpenCalls(_ context.Context, of Scope) (calls []OpenCall, err error) {
+	calls = s.mem.callsOf(func(c *OpenCall) bool { return c.Scope == of && c.State != UnderWay })
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	return calls, s.addBodies(calls)
+}
+
+// addBodies adds the kept bodies of calls, which are all in the file of calls.
+func (s *Store) addBodies(calls []OpenCall) (err error) {
+	set, err := s.acquire()
+	if err != nil {
+		return err
+	}
+	for i := range calls {
+		if err == nil {
+			calls[i].Body, err = set.bodyOf(calls[i].Hash)
+		}
+	}
+	return damaged(errors.Join(err, set.release()))
+}
+
+// Taken counts what a store has taken over from another.
+type Taken struct{ Answers, Calls int64 }
+
+// Add adds the counts of more.
+func (t *Taken) Add(more Taken) {
+	t.Answers += more.Answers
+	t.Calls += more.Calls
+}
+
+// Supersedes reports whether an answer, stored or not, makes an open call of
+// its question obsolete: it arrived after the call was sent.
+func (i Item) Supersedes(c OpenCall) bool { return !i.Received.Before(c.Sent) }
+
+// Take takes over answers and open calls of one scope from another store, if
+// they are newer than the existing ones. An answer ends the open call of its
+// question that was sent before it. What runs have paid does not change.
+// The answers are ordered by their hashes.
+func (s *Store) Take(ctx context.Context, of Scope, items iter.Seq2[Item, error], calls []OpenCall) (taken Taken, err error) {
+	if taken.Answers, err = s.takeAll(ctx, of, items); err != nil {
+		return taken, err
+	}
+	for _, c := range calls {
+		made, err := s.takeCall(ctx, of, c)
+		if err != nil {
+			return taken, err
+		}
+		taken.Calls += boolToInt(made)
+	}
+	return taken, nil
+}
+
+// takeAll takes over answers as a generation.
+func (s *Store) takeAll(ctx context.Context, of Scope, items iter.Seq2[Item, error]) (taken int64, err error) {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.flushLocked(); err != nil { // the log's changes come first
+		return 0, err
+	}
+	ended := newGeneration(0)
+	files, err := s.writeAnswers(ctx, s.newer(ctx, of, items, ended.closeCall))
+	if err != nil {
+		return 0, fault(err)
+	}
+	taken = rowsOf(files)
+	if taken+int64(len(ended.calls)) == 0 {
+		return 0, nil
+	}
+	ended.open = s.callsWithout(ended.calls)
+	err = s.publishWith(ctx, files, ended, func(next *manifest) { next.addGeneration(files) })
+	if err != nil {
+		return 0, fault(err)
+	}
+	s.mem.removeCalls(slices.Collect(maps.Keys(ended.calls)))
+	return taken, nil
+}
+
+// callsWithout returns the open calls that are not in gone. The caller holds logMu.
+func (s *Store) callsWithout(gone map[Hash]*OpenCall) map[Hash]*OpenCall {
+	s.mem.mu.RLock()
+	defer s.mem.mu.RUnlock()
+	calls := maps.Clone(s.mem.calls)
+	maps.DeleteFunc(calls, func(h Hash, _ *OpenCall) bool { _, is := gone[h]; return is })
+	return calls
+}
+
+// newer lists the answers that are newer than those that are stored, and calls ends for those that end
+// an open call.
+func (s *Store) newer(ctx context.Context, of Scope, items iter.Seq2[Item, error], ends func(Hash)) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		last, some := Hash{}, make([]Item, 0, s.atMost(pageSize))
+		pass := func() bool {
+			hashes := make([]Hash, len(some))
+			for n, i := range some {
+				hashes[n] = i.Hash
+			}
+			found, err := s.LookupHashes(ctx, hashes, Freshness{}, nil)
+			if err != nil {
+				return yield(Item{}, err)
+			}
+			for n, i := range some {
+				f := found[n]
+				if f.Open != "" && i.Supersedes(OpenCall{Sent: f.Sent}) {
+					ends(i.Hash)
+				}
+				if !(f.Stored && !f.Answer.Received.Before(i.Received)) && !yield(i, nil) {
+					return false
+				}
+			}
+			some = some[:0]
+			return true
+		}
+		for i, err := range items {
+			if err == nil && i.Hash.Compare(last) < 0 {
+				err = errors.New("answers are not in the order of the hashes of their questions")
+			}
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			last, i.Scope = i.Hash, of
+			if some = append(some, i); len(some) == cap(some) && !pass() {
+				return
+			}
+		}
+		pass()
+	}
+}
+
+// pageSize bounds the answers that are taken over at a time.
+const pageSize = 500
+
+func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, err error) {
+	found, err := s.LookupHashes(ctx, []Hash{c.Hash}, Freshness{}, nil)
+	if err != nil {
+		return false, err
+	}
+	if f := found[0]; f.Open != "" && !f.Sent.Before(c.Sent) || f.Stored && (Item{Answer: f.Answer}).Supersedes(c) {
+		return false, nil
+	}
+	body := c.Body
+	c.Body, c.Scope = nil, of // the body is not held in memory
+	return true, s.queue.Do(ctx, func(g *changeSet) error {
+		g.setCall(&c)
+		if body != nil {
+			g.setBody(c.Hash, body)
+		}
+		return nil
+	})
+}
 
 // Keeper keeps answers and open calls: a folder, or a state on S3.
 type Keeper interface {

@@ -44,7 +44,7 @@ func TestKilledChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("it is run by TestKilled")
 	}
-	s, err := Open(dir, Options{LogBytes: 20_000}) // there are many logs, and kills while they are brought into the database
+	s, err := Open(t.Context(), InFolder(dir), Options{LogBytes: 20_000}) // there are many logs, and kills while they are brought into the database
 	must(t, err)
 	from, err := strconv.Atoi(first)
 	must(t, err)
@@ -120,7 +120,7 @@ func runKilled(t *testing.T, dir string, from, lines int, told map[int][2]string
 		}
 		told[i] = [2]string{what, key}
 		if heard++; heard == 1 {
-			if _, err := Open(dir, Options{}); !errors.Is(err, filelock.ErrLocked) {
+			if _, err := Open(t.Context(), InFolder(dir), Options{}); !errors.Is(err, filelock.ErrLocked) {
 				t.Errorf("a second process: %v, want ErrLocked", err)
 			}
 		}
@@ -139,7 +139,7 @@ func runKilled(t *testing.T, dir string, from, lines int, told map[int][2]string
 func checkKilled(t *testing.T, dir string, told map[int][2]string) {
 	t.Helper()
 	before := statOf(t, dir)
-	s, err := Open(dir, Options{})
+	s, err := Open(t.Context(), InFolder(dir), Options{})
 	must(t, err)
 	defer s.Close()
 	if after, err := contents(t, s).Stat(t.Context()); err != nil || !reflect.DeepEqual(before, after) {

@@ -3,22 +3,50 @@ package answers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 )
 
 // Changes go to a log first: a group of them costs one small write and one
-// fsync. Answers go into files in batches of tens of thousands. A call
+// fsync, or one request. Answers go into files in batches of tens of thousands. A call
 // that begins and ends in one generation of the log is in no file of calls.
+
+// changeLog is the log of a store. Its records are numbered. One goroutine uses it at a time.
+type changeLog interface {
+	// takeOver ends the log of earlier processes, which can append nothing behind it. It returns the
+	// number of the first record that is not theirs; 0 if nobody else can be at work.
+	takeOver(ctx context.Context, from logState) (int64, error)
+	// read calls use for the records that a manifest lacks, in order. It returns where the log goes on.
+	read(ctx context.Context, from logState, use func(record []byte) error) (appendlog.Position, error)
+	// readLate calls use for records that an earlier process could not append any more. Once they are in
+	// files, removeLate removes them.
+	readLate(ctx context.Context, use func(record []byte) error) (late []string, err error)
+	// begin lets the log go on behind the records of earlier processes.
+	begin(at appendlog.Position) error
+	// append adds a record. It is durable when append returns.
+	append(record []byte) error
+	// full reports whether the records since the last cut should move into files.
+	full() bool
+	// cut keeps the records before it apart from the next ones, and returns the position between them. The
+	// totals are those of the runs in the records before.
+	cut(totals []byte) (appendlog.Position, error)
+	// removeBelow removes the records below a number, which are in files.
+	removeBelow(ctx context.Context, number int64) error
+	// allow notes before the next record how many calls runs may have begun with it.
+	allow(runs []runTotal) error
+	// close ends the use of the log. done says that all of it is in files.
+	close(done bool) error
+	// hasFile reports whether a file of the log exists at any time while the store is open.
+	hasFile() bool
+	// salvage reads what a damaged log has.
+	salvage(ctx context.Context, s *salvage) error
+}
 
 // maxLogBytes is the usual Options.LogBytes.
 const maxLogBytes = 8 << 20
@@ -27,11 +55,6 @@ const maxLogBytes = 8 << 20
 // group takes some 27 ms: with 256, no more than 4,700 calls a second would go
 // through.
 const maxGroup = 1024
-
-const logSuffix = ".log"
-
-// logName is the name of the log file whose first record has a number.
-func logName(number int64) string { return fmt.Sprintf("answers-%08d%s", number, logSuffix) }
 
 // commit makes a group's changes and returns the result to every caller.
 func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
@@ -59,86 +82,62 @@ func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
 	}
 }
 
+// lingers is the time between two records of the log of a shared place while there is no hurry: with those of the
+// lease and of files, at most 10 requests a second.
+const lingers = 105 * time.Millisecond
+
+// DelayWrites makes changes in a shared place wait for others, so that fewer requests go there, except
+// while urgent says that calls wait for places. Each call then takes some 50 ms longer on
+// average. urgent is called often.
+func (s *Store) DelayWrites(urgent func() bool) {
+	if !s.in.isShared() {
+		return
+	}
+	s.queue.DelayWrites(func() time.Duration {
+		if urgent() {
+			return 0
+		}
+		return lingers - time.Since(s.began)
+	})
+}
+
 // store makes the changes of a group durable. The caller holds logMu.
 func (s *Store) store(record []byte) error {
-	if s.replicate != nil {
-		if err := s.replicate(record); err != nil {
-			return err
-		}
+	if s.options.Look {
+		return nil
 	}
-	if s.mem.current.log.Size() >= s.options.LogBytes {
+	if s.log.full() {
 		if err := s.rotate(); err != nil {
 			return err
 		}
 	}
-	if err := s.allow(s.staged.names.runs); err != nil {
+	if err := s.nameRuns(s.staged.names.runs); err != nil {
 		return err
 	}
-	return s.mem.current.log.Append(record)
+	if err := s.log.allow(s.staged.names.runs); err != nil {
+		return err
+	}
+	return s.log.append(record)
 }
 
-// The allowance says how many calls each run of this process may have begun at most. It is
-// written before a record goes beyond it, so it bounds what a log had whose end is lost.
-const allowanceName = "answers.allowance"
-
-// leastAllowed and mostAllowed bound for how many calls it is written at a time: an eighth of
-// those that the run has begun. With 5,000 calls a second, that is ten times a second.
-const leastAllowed, mostAllowed = 32, 512
-
-// allow lets runs begin as many calls as they have after the next record. Those of a replicated
-// store are allowed elsewhere.
-func (s *Store) allow(runs []runTotal) error {
-	var more map[string]runTotal
-	for _, r := range runs {
-		if r.Intents <= s.allowance[r.Name].Intents || s.replicate != nil {
-			continue
-		}
-		if more == nil {
-			more = maps.Clone(s.allowance)
-		}
-		r.Intents += min(max(r.Intents/8, leastAllowed), mostAllowed)
-		more[r.Name] = r
+// nameRuns lets the manifest name runs before their first call: if the log is lost, nothing else would say whose
+// the lost calls are.
+func (s *Store) nameRuns(runs []runTotal) error {
+	named := s.newest().Runs
+	isNamed := func(r runTotal) bool {
+		return slices.ContainsFunc(named, func(other runTotal) bool { return other.Name == r.Name })
 	}
-	if more == nil {
+	if !slices.ContainsFunc(runs, func(r runTotal) bool { return !isNamed(r) }) {
 		return nil
 	}
-	if err := s.nameRuns(more); err != nil {
-		return err
-	}
-	return s.writeAllowance(more)
-}
-
-// nameRuns lets the manifest name runs before their first call: without the log and its allowance, nothing
-// else would say whose the lost calls are.
-func (s *Store) nameRuns(runs map[string]runTotal) error {
-	named := s.newest().Runs
-	isNamed := func(name string) bool {
-		return slices.ContainsFunc(named, func(r runTotal) bool { return r.Name == name })
-	}
-	for name := range runs {
-		if !isNamed(name) {
-			return s.publish(nil, func(m *manifest) error {
-				for name := range runs {
-					if !isNamed(name) {
-						m.Runs = append(m.Runs, runTotal{Name: name})
-					}
-				}
-				return nil
-			})
+	return s.publish(context.Background(), nil, func(m *manifest) error {
+		for _, r := range runs {
+			if !isNamed(r) {
+				m.Runs = append(m.Runs, runTotal{Name: r.Name})
+			}
 		}
-	}
-	return nil
-}
-
-func (s *Store) writeAllowance(runs map[string]runTotal) error {
-	sealed, err := appendlog.Seal(allowanceName, appendRuns(nil, sortedRuns(runs)))
-	if err == nil {
-		err = writeSecret(s.in, allowanceName, sealed)
-	}
-	if err == nil {
-		s.allowance = runs
-	}
-	return err
+		return nil
+	})
 }
 
 // sortedRuns returns totals in the order of their names.
@@ -146,51 +145,21 @@ func sortedRuns(runs map[string]runTotal) []runTotal {
 	return slices.SortedFunc(maps.Values(runs), func(a, b runTotal) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func readAllowance(dir disk.Folder) (map[string]runTotal, error) {
-	sealed, err := dir.ReadFile(allowanceName)
-	if err != nil {
-		return nil, err
-	}
-	record, err := appendlog.Unseal(allowanceName, sealed)
-	g := newGeneration(0)
-	return g.runs, errors.Join(err, readGroup(record, g))
-}
-
-// newLog makes the file of the log that goes on at a position.
-func (s *Store) newLog(at appendlog.Position) (*generation, error) {
-	g := newGeneration(at.Number)
-	var err error
-	if g.log, err = appendlog.Create(s.in, logName(g.number), at); err != nil {
-		return nil, err
-	}
-	if err := s.in.Sync(); err != nil { // otherwise a power failure could remove the file
-		return nil, errors.Join(err, g.log.Close())
-	}
-	return g, nil
-}
-
 // rotate starts a new generation, and starts moving the full one into a
 // file. It first waits for the previous move, so that there are never more
-// than two generations. The file of the new one is there before the full one ends, so there is
-// one at any time while the store is open. The caller holds logMu.
+// than two generations. The caller holds logMu.
 func (s *Store) rotate() error {
 	if err := s.awaitMove(); err != nil || s.mem.current.empty() {
 		return err
 	}
 	full := s.mem.current
-	if err := full.log.Repair(); err != nil {
-		return err
-	}
-	next, err := s.newLog(full.log.Position())
+	end, err := s.log.cut(appendRuns(nil, sortedRuns(full.runs)))
 	if err != nil {
 		return err
 	}
-	if err := full.log.End(appendRuns(nil, sortedRuns(full.runs))); err != nil {
-		return errors.Join(err, next.log.Close())
-	}
-	full.end = full.log.Position()
+	full.end = end
 	s.mem.mu.Lock()
-	s.mem.previous, s.mem.current = full, next
+	s.mem.previous, s.mem.current = full, newGeneration(end.Number)
 	calls := maps.Clone(s.mem.calls)
 	s.mem.mu.Unlock()
 	s.moving = make(chan error, 1)
@@ -230,6 +199,9 @@ func (s *Store) flush() error {
 }
 
 func (s *Store) flushLocked() error {
+	if s.options.Look {
+		return nil
+	}
 	err := s.rotate()
 	if err == nil {
 		err = s.awaitMove()
@@ -239,13 +211,14 @@ func (s *Store) flushLocked() error {
 
 // move writes a full generation to files and removes its log.
 func (s *Store) move(full *generation) error {
-	if err := s.seal(context.Background(), full, true); err != nil {
+	ctx := context.Background()
+	if err := s.seal(ctx, full, s.log.hasFile()); err != nil {
 		return err
 	}
 	s.mem.mu.Lock()
 	s.mem.previous = nil
 	s.mem.mu.Unlock()
-	_ = errors.Join(full.log.Close(), s.in.Remove(logName(full.number))) // the next Open removes a file that stays
+	_ = s.log.removeBelow(ctx, full.end.Number) // the next Open removes what stays
 	s.merge()
 	return nil
 }
@@ -274,108 +247,104 @@ func itemsOf(g *generation) iter.Seq2[Item, error] {
 	}
 }
 
-// openLog moves the logs of an earlier process into files, and begins a new one.
-func (s *Store) openLog(ctx context.Context) error {
-	logs, next, err := readLogs(s.in, s.manifest.Log)
-	if err != nil {
-		return err
-	}
-	if err := s.takeLogs(ctx, logs, next); err != nil {
-		return err
-	}
-	if err := errors.Join(s.removeLogs(), s.writeAllowance(map[string]runTotal{})); err != nil {
-		return err
-	}
-	first, err := s.newLog(next)
-	if err != nil {
-		return err
-	}
-	s.mem.current = first
-	return s.publish(nil, func(m *manifest) error { m.Log.Open = true; return nil })
+// readGeneration reads what a manifest lacks. Records of another process that is at work may be missing at its
+// end.
+func readGeneration(ctx context.Context, log changeLog, from logState) (*generation, error) {
+	g := newGeneration(from.Number)
+	end, err := log.read(ctx, from, func(record []byte) error { return readGroup(record, g) })
+	g.end = end
+	return g, err
 }
 
-// takeLogs makes the changes of logs, and marks the calls that were under way as unknown.
-func (s *Store) takeLogs(ctx context.Context, logs []*generation, next appendlog.Position) error {
-	all := newGeneration(0)
-	for _, g := range logs {
-		all.add(g)
+// takeLog moves the log of earlier processes into files, and begins where it ends.
+func (s *Store) takeLog(ctx context.Context) error {
+	all, err := readGeneration(ctx, s.log, s.manifest.Log)
+	if err != nil {
+		return damaged(err)
 	}
-	all.end = next
 	for h, c := range all.calls {
 		s.mem.setCall(h, c)
 	}
+	late, err := s.log.readLate(ctx, func(record []byte) error { return takeLate(record, all, s.mem) })
+	if err != nil {
+		return damaged(err)
+	}
 	for h, c := range s.mem.calls {
-		if c.State == UnderWay {
-			now := *c
-			now.State, now.MaybeBilled = Unknown, true
-			s.mem.calls[h], all.calls[h] = &now, &now
+		if now := c.abandoned(); now != c {
+			s.mem.calls[h], all.calls[h] = now, now
 		}
 	}
-	maps.Copy(s.mem.runs, all.runs)
-	if all.empty() && !s.manifest.Log.Open && s.manifest.Number > 0 {
+	for name, r := range all.runs {
+		s.mem.runs[name] = r
+	}
+	if s.in.isShared() || !all.empty() || s.manifest.Log.Open || s.manifest.Number == 0 { // in a shared place, an earlier process can then publish nothing
+		all.open = maps.Clone(s.mem.calls)
+		if err := s.seal(ctx, all, false); err != nil {
+			return err
+		}
+	}
+	if err := s.log.removeBelow(ctx, all.end.Number); err != nil {
+		return err
+	}
+	if err := s.in.Remove(ctx, late...); err != nil {
+		return err
+	}
+	if err := s.log.begin(all.end); err != nil {
+		return err
+	}
+	s.mem.current = newGeneration(all.end.Number)
+	if !s.log.hasFile() {
 		return nil
 	}
-	all.open = maps.Clone(s.mem.calls)
-	return s.seal(ctx, all, false)
+	return s.publish(ctx, nil, func(m *manifest) error { m.Log.Open = true; return nil })
+}
+
+// takeLate takes over the answers of a record that came too late for the log: those to questions with an open
+// call. What their runs have spent grows by them.
+func takeLate(record []byte, all *generation, mem *memtable) error {
+	late := lateChanges{all: all, mem: mem, runs: map[string]runTotal{}}
+	err := readGroup(record, late)
+	for name, r := range late.runs {
+		all.runs[name] = late.total(name).atLeast(r)
+	}
+	return err
+}
+
+type lateChanges struct {
+	all  *generation
+	mem  *memtable
+	runs map[string]runTotal // as their writer has counted
+}
+
+func (l lateChanges) setCall(*OpenCall)      {}
+func (l lateChanges) closeCall(Hash)         {}
+func (l lateChanges) setBody(Hash, KeptBody) {}
+func (l lateChanges) setRun(r runTotal)      { l.runs[r.Name] = r }
+func (l lateChanges) addAnswer(a *Item) {
+	if l.mem.calls[a.Hash] == nil {
+		return
+	}
+	l.mem.setCall(a.Hash, nil)
+	l.all.addAnswer(a)
+	total := l.total(a.Run)
+	total.add(a.Answer)
+	l.all.runs[a.Run] = total
+}
+
+func (l lateChanges) total(run string) runTotal {
+	total, is := l.all.runs[run]
+	if !is {
+		total = l.mem.runs[run]
+	}
+	total.Name = run
+	return total
 }
 
 // closeLog ends the log, if everything is in files.
 func (s *Store) closeLog() error {
 	err := s.flush()
-	if err == nil {
-		err = s.publish(nil, func(m *manifest) error { m.Log.Open = false; return nil })
+	if err == nil && s.log.hasFile() {
+		err = s.publish(context.Background(), nil, func(m *manifest) error { m.Log.Open = false; return nil })
 	}
-	err = errors.Join(err, s.mem.current.log.Close())
-	if err == nil {
-		_ = s.removeLogs() // the next Open removes a file that stays
-	}
-	return err
-}
-
-// removeLogs removes the files of the log, whose changes are in files.
-func (s *Store) removeLogs() error {
-	l, err := list(s.in)
-	for _, number := range l.logs {
-		err = errors.Join(err, s.in.Remove(logName(number)))
-	}
-	return err
-}
-
-// readLogs reads the logs with changes that the manifest lacks, and returns where the log goes on.
-func readLogs(in disk.Folder, from logState) (logs []*generation, next appendlog.Position, err error) {
-	l, err := list(in)
-	if err != nil {
-		return nil, next, err
-	}
-	at, begun := from.position(), from.Open // the next file must be there
-	for _, number := range l.logs {
-		if number < at.Number {
-			continue
-		}
-		if number > at.Number {
-			return nil, next, missingLog(in, at.Number)
-		}
-		g := newGeneration(number)
-		content, err := appendlog.Read(in, logName(number), at, begun, func(record []byte) error { return readGroup(record, g) })
-		if err != nil {
-			return nil, next, fmt.Errorf("stored answers: %w", err)
-		}
-		g.end, at, begun = content.Next, content.Next, content.Ended
-		logs = append(logs, g)
-	}
-	if begun && (len(logs) == 0 || logs[len(logs)-1].number < at.Number) && !slices.Contains(l.logs, at.Number) {
-		return nil, next, missingLog(in, at.Number)
-	}
-	return logs, at, nil
-}
-
-func missingLog(in disk.Folder, number int64) error {
-	return fmt.Errorf("stored answers: %w", appendlog.Missing(in.Path(logName(number))))
-}
-
-// logNumber returns the number of a file of the log by its name.
-func logNumber(name string) (number int64, is bool) {
-	digits, is := strings.CutSuffix(strings.TrimPrefix(name, "answers-"), logSuffix)
-	number, err := strconv.ParseInt(digits, 10, 64)
-	return number, is && err == nil && name == logName(number)
+	return errors.Join(err, s.log.close(err == nil))
 }

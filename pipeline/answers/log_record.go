@@ -121,15 +121,6 @@ func readGroup(record []byte, to changes) error {
 	return nil
 }
 
-// ScopesOf returns the scopes that a record names.
-func ScopesOf(record []byte) []Scope {
-	r := recordReader{Reader: fields.Reader{Rest: record}}
-	for len(r.Rest) > 0 {
-		r.change(newGeneration(0)) // names come first
-	}
-	return r.scopes
-}
-
 // changes receives the changes of a record.
 type changes interface {
 	setCall(*OpenCall)

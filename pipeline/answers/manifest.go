@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +12,8 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/atomicfile"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/format"
+	"github.com/leadetl/leadetl/internal/store"
 )
 
 // storeFormat is the number of the format of a store: of manifests, of all that they name, and of
@@ -43,6 +43,7 @@ type manifest struct {
 	Format    int       `json:"format"`
 	Number    int64     `json:"number"` // 0: there is no manifest yet
 	CreatedAt time.Time `json:"created_at"`
+	Writer    string    `json:"writer,omitempty"` // that of Place
 	// Files are those with answers, older generations first. Files of one generation share no
 	// question, and are in the order of their hashes.
 	Files []fileRecord `json:"files"`
@@ -122,7 +123,10 @@ func manifestNumber(name string) (number int64, is bool) {
 }
 
 // dataName is the name of a file of answers or calls.
-func dataName(kind string, number int64) string {
+func (p Place) dataName(kind string, number int64) string {
+	if p.writer != "" {
+		kind += "-" + p.writer
+	}
 	return fmt.Sprintf("%s-%010d%s", kind, number, dataSuffix)
 }
 
@@ -201,124 +205,133 @@ func (m *manifest) addGeneration(files []fileRecord) {
 	m.Files = append(m.Files, files...)
 }
 
-// listing is what is in the folder of a store.
+// listing is what is in a place, but for the log.
 type listing struct {
 	manifests []int64 // in order
-	logs      []int64 // in order
-	data      []string
-	left      []string // temporary files that a kill has left
-	older     string   // the file of a store in an older format
+	data      []store.Info
+	left      []store.Info // temporary files that a kill has left
+	log       bool         // there is a log
+	older     string       // the file or folder of a store in an older format
 }
 
-// olderName is the file of a store in an older format.
-const olderName = "answers.sqlite"
+// olderNames are files and folders of stores in older formats.
+var olderNames = []string{"answers.sqlite", "v/"}
 
-func list(in disk.Folder) (l listing, err error) {
-	names, err := disk.Names(in)
-	if errors.Is(err, fs.ErrNotExist) {
+func (p Place) list(ctx context.Context) (l listing, err error) {
+	entries, err := p.Entries(ctx, "")
+	if store.IsMissing(err) {
 		return l, nil
 	}
-	for _, name := range names {
-		manifest, isManifest := manifestNumber(name)
-		log, isLog := logNumber(name)
+	for _, info := range entries {
+		manifest, isManifest := manifestNumber(info.Name)
+		_, isLog := logNumber(info.Name)
 		switch {
-		case name == olderName:
-			l.older = name
+		case slices.Contains(olderNames, info.Name):
+			l.older = info.Name
 		case isManifest:
 			l.manifests = append(l.manifests, manifest)
-		case isLog:
-			l.logs = append(l.logs, log)
-		case strings.HasSuffix(name, dataSuffix):
-			l.data = append(l.data, name)
-		case atomicfile.IsTemp(name):
-			l.left = append(l.left, name)
+		case isLog || info.Name == logFolder+"/":
+			l.log = true
+		case strings.HasSuffix(info.Name, dataSuffix):
+			l.data = append(l.data, info)
+		case store.IsUnfinished(info.Name):
+			l.left = append(l.left, info)
 		}
 	}
 	slices.Sort(l.manifests)
 	l.manifests = slices.Compact(l.manifests)
-	slices.Sort(l.logs)
 	return l, err
 }
 
-// any reports whether a store was begun in the folder.
+// any reports whether a store was begun in the place.
 func (l listing) any() bool {
-	return l.older != "" || len(l.manifests)+len(l.logs)+len(l.data) > 0
+	return l.older != "" || l.log || len(l.manifests)+len(l.data) > 0
 }
 
-// newest reads the newest manifest in a folder: ErrNone if no store was begun there.
-func newest(in disk.Folder) (*manifest, error) {
-	l, err := list(in)
+// newest reads the newest manifest of a place: ErrNone if no store was begun there. A list may lack the newest
+// ones, so it looks for those behind the last.
+func newest(ctx context.Context, p Place) (m *manifest, err error) {
+	var l listing
+	err = p.Await(ctx, manifestPrefix, store.Always, func() error {
+		if l, err = p.list(ctx); err != nil {
+			return err
+		}
+		if len(l.manifests) == 0 {
+			m, err = readManifest(ctx, p, 1)
+			if store.IsMissing(err) && (!l.any() || p.isShared() && len(l.data) == 0) { // a process that was killed may have begun the log
+				err = fmt.Errorf("%s: %w", p, ErrNone)
+			}
+		} else {
+			m, err = readManifest(ctx, p, l.manifests[len(l.manifests)-1])
+		}
+		for err == nil {
+			var next *manifest
+			if next, err = readManifest(ctx, p, m.Number+1); err == nil {
+				m = next
+			}
+		}
+		if m != nil && store.IsMissing(err) {
+			return nil
+		}
+		return err
+	})
+	switch {
+	case l.older != "":
+		return nil, &format.Error{Where: p.Path(l.older), Found: format.Unknown, Reads: storeFormat, Advice: ExportFirst}
+	case store.IsMissing(err) && !errors.Is(err, appendlog.ErrDamaged):
+		err = fmt.Errorf("stored answers: %w", appendlog.Missing(p.Path(manifestName(1))))
+	}
 	if err != nil {
 		return nil, fault(err)
 	}
-	if l.older != "" {
-		return nil, &format.Error{Where: in.Path(l.older), Found: format.Unknown, Reads: storeFormat, Advice: ExportFirst}
-	}
-	if len(l.manifests) == 0 {
-		if l.any() {
-			return nil, fmt.Errorf("stored answers: %w", appendlog.Missing(in.Path(manifestName(1))))
-		}
-		return nil, fmt.Errorf("%s: %w", in.Path("."), ErrNone)
-	}
-	return readManifest(in, l.manifests[len(l.manifests)-1])
+	return m, nil
 }
 
-// readManifest reads a manifest, or its copy if it is damaged.
-func readManifest(in disk.Folder, number int64) (*manifest, error) {
-	m, err := readManifestIn(in, manifestName(number))
-	if errors.Is(err, appendlog.ErrDamaged) {
-		again, other := readManifestIn(in, copyName(number))
-		if other == nil {
-			return again, nil
+// readManifest reads a manifest, or its copy if it is missing or damaged.
+func readManifest(ctx context.Context, p Place, number int64) (*manifest, error) {
+	m, err := readManifestFile(ctx, p, manifestName(number))
+	if store.IsMissing(err) || errors.Is(err, appendlog.ErrDamaged) {
+		again, other := readManifestFile(ctx, p, copyName(number))
+		if other == nil || store.IsMissing(err) {
+			return again, other
 		}
 	}
 	return m, err
 }
 
-func readManifestIn(in disk.Folder, name string) (*manifest, error) {
-	sealed, err := in.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("stored answers: %w", appendlog.Missing(in.Path(name)))
-	}
+func readManifestFile(ctx context.Context, p Place, name string) (*manifest, error) {
+	text, err := store.ReadSealed(ctx, p, name)
 	if err != nil {
-		return nil, fault(err)
+		return nil, fmt.Errorf("stored answers: %w", err)
 	}
 	m := &manifest{}
-	text, err := appendlog.Unseal(name, sealed)
-	if err == nil {
-		if err = json.Unmarshal(text, m); err != nil {
-			err = fmt.Errorf("%w: %w", appendlog.ErrDamaged, err)
-		}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("stored answers: %s: %w: %w", p.Path(name), appendlog.ErrDamaged, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("stored answers: %s: %w", in.Path(name), err)
-	}
-	return m, format.Check(in.Path(name), m.Format, storeFormat, ExportFirst)
+	return m, format.Check(p.Path(name), m.Format, storeFormat, ExportFirst)
 }
 
-// write makes a manifest the newest one. The copy is there first.
-func (m *manifest) write(in disk.Folder) error {
-	text, err := json.Marshal(m)
-	for _, name := range []string{copyName(m.Number), manifestName(m.Number)} {
-		var sealed []byte
+// write makes a manifest the newest one. The copy is there first: who creates it is the only one that writes this
+// number. If this process has tried before, and cannot know how that ended, the manifest gets the next number.
+func (m *manifest) write(ctx context.Context, p Place) error {
+	for {
+		text, err := json.Marshal(m)
 		if err == nil {
-			sealed, err = appendlog.Seal(name, text)
+			err = store.CreateSealed(ctx, p, copyName(m.Number), text)
 		}
 		if err == nil {
-			err = writeSecret(in, name, sealed)
+			return store.CreateSealed(ctx, p, manifestName(m.Number), text)
 		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		other, err := readManifestFile(ctx, p, copyName(m.Number))
+		if err != nil {
+			return err
+		}
+		if other.Writer != m.Writer {
+			return fmt.Errorf("%s: %w", p, store.ErrFenced)
+		}
+		m.Number++
 	}
-	return err
-}
-
-// writeSecret writes a small file that only its owner can read.
-func writeSecret(in disk.Folder, name string, content []byte) error {
-	f, err := atomicfile.CreateIn(in, name, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(content); err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return f.Commit()
 }

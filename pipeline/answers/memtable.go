@@ -125,10 +125,9 @@ func (m *memtable) total(run string) runTotal {
 	return total
 }
 
-// generation is the content of one file of the log.
+// generation has the changes of a piece of the log, which move into files together.
 type generation struct {
-	number  int64
-	log     *appendlog.Log // nil before the first change
+	number  int64 // of the first record
 	answers map[Hash]*Item
 	calls   map[Hash]*OpenCall  // changed calls in their current state; nil means closed
 	bodies  map[Hash]KeptBody   // of open calls; nil means that an earlier one goes
@@ -188,22 +187,21 @@ func (g *generation) addAnswer(a *Item) {
 
 func (g *generation) setRun(r runTotal) { g.runs[r.Name] = r }
 
-// add adds the changes of a later generation.
+// add adds the changes of another generation, which come later.
 func (g *generation) add(later *generation) {
 	maps.Copy(g.answers, later.answers)
-	for h, c := range later.calls {
-		if c == nil {
-			g.closeCall(h)
-		} else {
-			g.setCall(c)
-		}
-	}
+	maps.Copy(g.calls, later.calls)
 	maps.Copy(g.bodies, later.bodies)
 	maps.Copy(g.runs, later.runs)
 	for day, spent := range later.days {
 		g.days[day] = g.days[day].Plus(spent)
 	}
-	g.end = later.end
+}
+
+func (g *generation) clone() *generation {
+	same := newGeneration(g.number)
+	same.add(g)
+	return same
 }
 
 // dayOf is a day of a scope.

@@ -27,7 +27,7 @@ func (s *Store) writeAnswers(ctx context.Context, items iter.Seq2[Item, error]) 
 	}()
 	for i, err := range items {
 		if err == nil && w == nil {
-			w, err = s.newData("answers", answerFields)
+			w, err = s.newData(ctx, "answers", answerFields)
 		}
 		if err == nil {
 			err = w.addItem(&i)
@@ -46,9 +46,9 @@ func (s *Store) writeAnswers(ctx context.Context, items iter.Seq2[Item, error]) 
 }
 
 // newData begins a file of answers or calls.
-func (s *Store) newData(kind string, fields int) (*dataWriter, error) {
+func (s *Store) newData(ctx context.Context, kind string, fields int) (*dataWriter, error) {
 	name := s.nameData(kind)
-	w, err := newDataWriter(s.in, s.scratch(), name, fields)
+	w, err := newDataWriter(ctx, s.in, name, fields)
 	if err != nil {
 		s.unmake([]fileRecord{{Name: name}})
 	}
@@ -75,7 +75,7 @@ func (s *Store) writeCalls(ctx context.Context, behind *generation) (_ *fileReco
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, before.release()) }()
-	w, err := s.newData("calls", callFields)
+	w, err := s.newData(ctx, "calls", callFields)
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +141,13 @@ func (s *Store) merge() {
 	done := make(chan struct{})
 	s.merging = done
 	if s.options.InTurn {
-		_ = s.mergeGenerations(context.Background())
+		_ = s.mergeGenerations(context.Background(), s.options.Generations)
 		close(done)
 		return
 	}
 	go func() {
 		defer close(done)
-		_ = s.mergeGenerations(context.Background())
+		_ = s.mergeGenerations(context.Background(), s.options.Generations)
 	}()
 }
 
@@ -157,14 +157,14 @@ func (s *Store) awaitMerge() {
 	}
 }
 
-// mergeGenerations replaces the last generations by one.
-func (s *Store) mergeGenerations(ctx context.Context) (err error) {
+// mergeGenerations replaces the last generations by one, if there are more than so many.
+func (s *Store) mergeGenerations(ctx context.Context, most int) (err error) {
 	set, err := s.acquire()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.release()) }()
-	inputs := slices.Clone(set.inputs(s.options.Generations))
+	inputs := slices.Clone(set.inputs(most))
 	if len(inputs) == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (s *Store) mergeGenerations(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.publish(files, func(next *manifest) error {
+	return s.publish(ctx, files, func(next *manifest) error {
 		at := slices.IndexFunc(next.Files, func(f fileRecord) bool { return f.Name == inputs[0].Name })
 		if at < 0 {
 			return errors.New("the files of a merge have gone") // a deletion has replaced them meanwhile
@@ -206,4 +206,17 @@ func (s *fileSet) inputs(most int) []*dataFile {
 		kept += len(g)
 	}
 	return s.files[kept:]
+}
+
+// Compact merges all files into one generation, and returns the number of files before and after.
+func (s *Store) Compact(ctx context.Context) (before, after int, err error) {
+	if err := s.flush(); err != nil {
+		return 0, 0, err
+	}
+	s.awaitMerge()
+	before = len(s.newest().Files)
+	if err := s.mergeGenerations(ctx, 1); err != nil {
+		return 0, 0, damaged(err)
+	}
+	return before, len(s.newest().Files), nil
 }

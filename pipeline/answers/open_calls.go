@@ -49,6 +49,16 @@ func (c *OpenCall) Asked() string { return resolution.WithAddress(c.Key, c.Addre
 // SetAsked undoes Asked.
 func (c *OpenCall) SetAsked(asked string) { c.Key, c.Address = resolution.CutAddress(asked) }
 
+// abandoned is the call after its process has died.
+func (c *OpenCall) abandoned() *OpenCall {
+	if c.State != UnderWay {
+		return c
+	}
+	now := *c
+	now.State, now.MaybeBilled = Unknown, true
+	return &now
+}
+
 // SentKey is the idempotency key that was sent; "" to a provider, which is sent none.
 func (c *OpenCall) SentKey() string {
 	if c.IsProvider() {

@@ -107,11 +107,6 @@ type listChecker struct {
 func (c *listChecker) openAnswers(ctx context.Context) (closeAnswers func(), err error) {
 	c.listed = map[int]string{}
 	run := c.decision.Run
-	for _, remote := range run.Remotes() { // the rows of recorded parts are not asked about otherwise
-		if err := remote.Load(ctx, nil); err != nil {
-			return nil, err
-		}
-	}
 	slots := semaphore.NewWeighted(int64(run.Workers))
 	if run.Order.Engine() != nil {
 		c.answers = c.decision.NewEngine(slots)

@@ -101,9 +101,6 @@ type Run struct {
 	// after another: what one of them has finished, the next does not overwrite. Without it,
 	// the name is a new one.
 	ID string
-	// CopiedRows bounds the rows whose answers are copied to StateDir at a time, if they are
-	// stored elsewhere; 0 is some millions.
-	CopiedRows int
 	// Workers, at least 1, bounds the questions to the engine at a time, and the parts of
 	// searches in progress. It does not affect the dataset.
 	Workers  int

@@ -7,20 +7,17 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
 // What a manifest or a number says must exist is read by its name. A store may show it late, so a
 // read waits. If that is in vain, the run ends, to be repeated, and leaves a mark: the next run
-// that waits in vain for the same object knows that it is lost. The end of a session that missed
+// that waits in vain for the same object knows that it is lost. The end of a state that missed
 // nothing removes the marks.
 
 // missingFolder has the marks.
 const missingFolder = "missing/"
-
-// always is the answer for an object that no other process makes needless.
-func always() (bool, error) { return true, nil }
 
 // await repeats a read of an object that must exist while it is missing. The read says which object
 // that is. If another process made it needless, the error is ErrDamaged and fs.ErrNotExist: there
@@ -54,7 +51,7 @@ func (s *State) await(ctx context.Context, needed func() (bool, error), read fun
 // ErrDamaged if an earlier run left the mark.
 func (s *State) missed(ctx context.Context, at objects.Location) error {
 	s.late.Store(true)
-	mark := s.at.Below(missingFolder + shortHash(s.sealName(at)))
+	mark := s.at.Below(missingFolder + shortHash(strings.TrimPrefix(at.Key, s.at.Key)))
 	by, _, err := s.store.ReadFile(ctx, mark)
 	if err == nil && string(by) != s.writer {
 		return fmt.Errorf("%w: %s is missing, as it was when an earlier run ended", ErrDamaged, at)
@@ -68,33 +65,11 @@ func (s *State) missed(ctx context.Context, at objects.Location) error {
 	return fmt.Errorf("%s: %w; run the same command again later; leadetl doctor --state %s says what is lost", at, objects.ErrLate, s)
 }
 
-// awaitOf is await for an object of a scope, while the newest manifest needs it.
-func (s *State) awaitOf(ctx context.Context, of answers.Scope, at objects.Location, read func() error) error {
-	needed := func() (bool, error) {
-		m, err := s.latest(ctx, of)
-		return err == nil && m.needs(strings.TrimPrefix(at.Key, s.folder(of).Key)), err
+// damaged returns the error for an object that cannot be read, whether or not it has to
+// exist.
+func damaged(err error) error {
+	if !errors.Is(err, ErrDamaged) && (errors.Is(err, objects.ErrChecksum) || errors.Is(err, appendlog.ErrDamaged)) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return s.await(ctx, needed, func() (objects.Location, error) { return at, read() })
-}
-
-// needs reports whether an object of the scope counts, or is a segment after those that are in
-// files.
-func (m *manifest) needs(name string) bool {
-	if number, ok := segmentNumber(objects.Info{Location: objects.Location{Key: name}}); ok {
-		return number >= m.LogFrom
-	}
-	for _, f := range m.Files {
-		if f.Name == name {
-			return true
-		}
-	}
-	return m.Calls != nil && m.Calls.Name == name
-}
-
-// forgetMissed removes the marks of earlier runs, unless an object is missing still.
-func (s *State) forgetMissed(ctx context.Context) error {
-	if s.late.Load() {
-		return nil
-	}
-	return s.removeAll(ctx, s.at.Below(missingFolder))
+	return err
 }

@@ -2,9 +2,6 @@ package objectstate
 
 import (
 	"context"
-	"errors"
-
-	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -12,46 +9,32 @@ import (
 	inbucket "github.com/leadetl/leadetl/internal/store/bucket"
 )
 
-// files are the files of the state as a store, whose patience with late files is that of the state.
+// files are files of the state as a store, whose patience with late files is that of the state.
 type files struct {
 	*inbucket.Bucket
 	state *State
+	under string // of the names
 }
 
 // Files are the files of the state.
-func (s *State) Files() store.Store {
-	b, err := inbucket.Open(s.store, s.String(), inbucket.Options{})
+func (s *State) Files() store.Store { return s.filesBelow("") }
+
+// filesBelow are the files below a folder of the state.
+func (s *State) filesBelow(under string) store.Store {
+	b, err := inbucket.Open(s.store, s.at.Below(under).String(), inbucket.Options{Scratch: s.Scratch})
 	if err != nil {
 		panic(err) // the state was opened there
 	}
-	return files{b, s}
+	return files{b, s, under}
 }
 
 // Await is that of store.Store.
 func (f files) Await(ctx context.Context, name string, needed func() (bool, error), read func() error) error {
-	return f.state.await(ctx, needed, func() (objects.Location, error) { return f.state.at.Below(name), read() })
+	return f.state.await(ctx, needed, func() (objects.Location, error) { return f.state.at.Below(f.under + name), read() })
 }
 
 // ClaimRun keeps other processes from a run. It waits for one that may be dead. If one is alive, the error is
 // filelock.ErrLocked.
-func (s *State) ClaimRun(ctx context.Context, id string) (lease.All, error) {
-	return s.claimFrom(ctx, "run "+id)
-}
-
-// removeAll removes all objects below a folder.
-func (s *State) removeAll(ctx context.Context, at objects.Location) error {
-	return s.eachBelow(ctx, at, func(ctx context.Context, info objects.Info) error { return s.store.Remove(ctx, info.Location) })
-}
-
-// eachBelow calls do with each object below a folder, some at a time.
-func (s *State) eachBelow(ctx context.Context, at objects.Location, do func(ctx context.Context, info objects.Info) error) error {
-	doing := pool.New().WithContext(ctx).WithMaxGoroutines(readAtOnce).WithFirstError().WithCancelOnError()
-	var listing error
-	for info, err := range s.store.List(ctx, at) {
-		if listing = err; err != nil {
-			break
-		}
-		doing.Go(func(ctx context.Context) error { return do(ctx, info) })
-	}
-	return errors.Join(listing, doing.Wait())
+func (s *State) ClaimRun(ctx context.Context, id string) (lease.Lease, error) {
+	return s.claimFrom(ctx, s.leaseOf("run "+id))
 }

@@ -265,11 +265,6 @@ func (o *Order) Judges(judged map[string]bool) bool {
 	})
 }
 
-// Verifies reports whether a resolver is asked about values that others have found.
-func (o *Order) Verifies() bool {
-	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.Verifies != "" })
-}
-
 // Paid are the resolvers that cost something.
 func (o *Order) Paid() (paid []*Step) {
 	for _, s := range o.Steps {

@@ -383,16 +383,6 @@ type partStarter struct {
 // Parts get their places in order: otherwise a later part could hold the place
 // that an earlier part needs.
 func (s *partStarter) start(ctx context.Context, number int) (cut.Sink, error) {
-	if g := s.work.Answers; g != nil && g.EndsBefore(number) {
-		before := s.workers
-		s.workers = s.work.newWorkers(ctx) // also if those before fail: a pool is waited for once
-		if err := before.Wait(); err != nil {
-			return nil, err
-		}
-		if err := g.Load(ctx, number); err != nil {
-			return nil, err
-		}
-	}
 	if err := s.places.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}

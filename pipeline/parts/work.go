@@ -6,14 +6,15 @@ import (
 	"context"
 	"errors"
 
+	"github.com/sourcegraph/conc/pool"
+	"golang.org/x/sync/semaphore"
+
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/sourcegraph/conc/pool"
-	"golang.org/x/sync/semaphore"
 )
 
 // Work is a run in progress: what its parts share.
@@ -21,19 +22,10 @@ type Work struct {
 	Decision    *begin.Decision
 	Log         *Log
 	Chain       *order.Chain        // nil in windows, which ask nobody else than the engine
-	Answers     Groups              // nil if the answers need no loading
 	engineSlots *semaphore.Weighted // bounds the questions to the engine
 	ended       <-chan struct{}     // closed when the run is to end
 	Repeats     distinct.Repeats    // keys of rows that the engine answers
 	lookers     []*rows.Looker      // of the part that is made
-}
-
-// Groups loads the answers to some parts at a time.
-type Groups interface {
-	// EndsBefore reports whether a part is the first to make of the next group.
-	EndsBefore(number int) bool
-	// Load loads the answers to the group that begins with a part.
-	Load(ctx context.Context, first int) error
 }
 
 // EngineSlots bounds the questions to reference data.
@@ -77,7 +69,8 @@ func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
 	defer stop()
 	// All cores work on the rows of one part. A second part would take memory and save no time.
 	starter := &partStarter{
-		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(1), workers: w.newWorkers(ctx),
+		work: w, stopReading: stop, ahead: newLookAhead(lookAheadBytes), places: semaphore.NewWeighted(1),
+		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(begin.PartsAtOnce(run.Workers)), // they go on after ctx has ended
 	}
 	switch {
 	case run.Job.Operation.IsKeyword(): // a part may wait for one long search
@@ -91,9 +84,4 @@ func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
 		return err // why reading ended
 	}
 	return cutErr
-}
-
-// newWorkers returns the workers of parts. They go on after ctx has ended.
-func (w *Work) newWorkers(ctx context.Context) *pool.ContextPool {
-	return pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(begin.PartsAtOnce(w.Decision.Run.Workers))
 }

@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -22,7 +23,7 @@ import (
 // openIn opens a store inside a bubble of synctest, and its Deliveries.
 func openIn(t *testing.T) (*answers.Store, *Deliveries) {
 	t.Helper()
-	store, err := answers.Open(t.TempDir(), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

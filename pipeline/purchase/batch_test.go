@@ -297,13 +297,8 @@ func TestBatchesUseTheWholeLimit(t *testing.T) {
 // TestBatchSharesItsGroups: the intents of a batch are stored together, and so are its answers.
 func TestBatchSharesItsGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, _ := openIn(t)
 		groups, before := 0, 0
-		store.ReplicateTo(func([]byte) error {
-			groups++
-			time.Sleep(27 * time.Millisecond) // a request to S3
-			return nil
-		}, func(now time.Time) time.Time { return now.Add(time.Minute) })
+		store := openFarAway(t, &groups, inAMinute)
 		s := &batching{size: 100}
 		s.says = func(string, int) resolution.Result {
 			if before == 0 {

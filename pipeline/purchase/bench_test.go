@@ -23,7 +23,7 @@ func (s slow) Do(ctx context.Context, call resolution.Call) (resolution.Reply, e
 // BenchmarkPaid pays for questions one by one, 256 in flight, at a service that takes 50 ms:
 // at best 5,120 calls a second.
 func BenchmarkPaid(b *testing.B) {
-	store, err := answers.Open(b.TempDir(), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(b.TempDir()), answers.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

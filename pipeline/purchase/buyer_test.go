@@ -290,7 +290,7 @@ func TestStoredMissesAreReadAgain(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, err := answers.Open(t.TempDir(), answers.Options{})
+			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,7 +323,7 @@ func TestStoredMissesAreReadAgain(t *testing.T) {
 // question is left, whose row can be asked for again then.
 func TestDownIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, err := answers.Open(t.TempDir(), answers.Options{})
+		store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +368,7 @@ func TestUnknownAreCounted(t *testing.T) {
 		{"unknown before, broken off each time", true, maxAttempts, "", 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			store, err := answers.Open(t.TempDir(), answers.Options{})
+			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -401,7 +401,7 @@ func TestUnknownAreCounted(t *testing.T) {
 func TestAskedOnceHoweverLongARunTakes(t *testing.T) {
 	for _, op := range []resolution.Operation{resolution.NetworkToPhone, resolution.KeywordToLeadCount} {
 		synctest.Test(t, func(t *testing.T) {
-			store, err := answers.Open(t.TempDir(), answers.Options{})
+			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -466,18 +466,9 @@ func TestExpiredIntent(t *testing.T) {
 // this worker is alive, few are made: each is an object on S3.
 func TestIntentsExpireForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, err := answers.Open(t.TempDir(), answers.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { store.Close() })
 		until := time.Now().Add(5 * time.Minute)
 		intents := 0
-		store.ReplicateTo(func([]byte) error {
-			intents++
-			time.Sleep(27 * time.Millisecond) // a request to S3
-			return nil
-		}, func(now time.Time) time.Time {
+		store := openFarAway(t, &intents, func(now time.Time) time.Time {
 			if now.Before(until) {
 				return now.Add(-time.Second)
 			}

@@ -23,7 +23,7 @@ var laterNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // laterOf is a Later with a store, where a match costs 3 credits.
 func laterOf(t *testing.T) (*Deliveries, *answers.Store) {
 	t.Helper()
-	store, err := answers.Open(filepath.Join(t.TempDir(), "answers"), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(t.TempDir(), "answers")), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

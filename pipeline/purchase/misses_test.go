@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,7 +38,7 @@ func TestAllMissed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(t.TempDir(), answers.Options{})
+				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

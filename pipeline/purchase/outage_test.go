@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -55,7 +56,7 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(t.TempDir(), answers.Options{})
+				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

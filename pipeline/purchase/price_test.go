@@ -35,7 +35,7 @@ func (s dear) Do(ctx context.Context, call resolution.Call) (resolution.Reply, e
 // TestDearerThanDeclared: where calls cost more than was declared, the budget
 // is passed by what was in flight when that came out, and by no more.
 func TestDearerThanDeclared(t *testing.T) {
-	store, err := answers.Open(t.TempDir(), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestAllowance(t *testing.T) {
 		{"nothing allowed", 1, 0, func(*answers.Store, func(int) time.Time) error { return nil }, 0},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			store, err := answers.Open(t.TempDir(), answers.Options{})
+			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -124,7 +124,7 @@ func TestRefusedQuestions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(t.TempDir(), answers.Options{})
+				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -183,7 +183,7 @@ func TestNewKey(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(t.TempDir(), answers.Options{})
+				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -235,7 +235,7 @@ func TestSecondRefusal(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(t.TempDir(), answers.Options{})
+				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -318,7 +318,7 @@ func TestKeyGrowsOld(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(t.TempDir(), answers.Options{})
+				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -452,7 +452,7 @@ func TestKeyGrowsOldBehindItsIntent(t *testing.T) {
 		calls   int
 	}{time.Hour: {"matched ", 2}, 23*time.Hour + 45*time.Minute: {"failed unknown_call", 1}} {
 		synctest.Test(t, func(t *testing.T) {
-			store, err := answers.Open(t.TempDir(), answers.Options{})
+			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 			must(t, err)
 			t.Cleanup(func() { store.Close() })
 			s := &byKey{script: map[string][]string{"a": {"500", "match"}, "b": {"match"}}, keys: map[string][]string{}}

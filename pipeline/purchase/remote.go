@@ -199,37 +199,6 @@ type Store interface {
 	Ledger
 }
 
-// Loader is a Store whose stored answers are elsewhere, and are looked up only if
-// they were loaded.
-type Loader interface {
-	// Unloaded is how many stored answers there are to choose from, at most; 0 after
-	// Load.
-	Unloaded() (answers int64)
-	// Load loads the stored answers to some questions, whose hashes are in ascending
-	// order and may be read twice; nil loads all. It comes before the first change, and
-	// does nothing if all are loaded.
-	Load(ctx context.Context, questions iter.Seq2[answers.Hash, error]) error
-	// Renew makes room for other answers: it drops all answers, and Load brings them
-	// again. Nothing else uses the Store meanwhile.
-	Renew(ctx context.Context) error
-}
-
-// Unloaded is that of Answers; 0 if it is no Loader.
-func (r *Remote) Unloaded() int64 {
-	if l, ok := r.Answers.(Loader); ok {
-		return l.Unloaded()
-	}
-	return 0
-}
-
-// Load is that of Answers; it does nothing if Answers is no Loader.
-func (r *Remote) Load(ctx context.Context, questions iter.Seq2[answers.Hash, error]) error {
-	if l, ok := r.Answers.(Loader); ok {
-		return l.Load(ctx, questions)
-	}
-	return nil
-}
-
 // Lookups finds what is stored of questions, for buyers and plans: once for up to
 // MaxLookups keys of a batch. The result is in the order of the keys, in the memory of
 // into, and the caller's until it calls again with that memory.

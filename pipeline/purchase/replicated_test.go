@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/lease"
+	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/internal/store/memory"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
@@ -34,6 +38,37 @@ func (s stating) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 	return r, err
 }
 
+// farAway is a store where each file takes as long as a request to S3.
+type farAway struct {
+	*memory.Memory
+	groups *int // of the log
+}
+
+// Create is that of store.Store.
+func (f farAway) Create(ctx context.Context, name string, data []byte) error {
+	if strings.HasPrefix(name, "log/") {
+		*f.groups++
+	}
+	time.Sleep(27 * time.Millisecond)
+	return f.Memory.Create(ctx, name, data)
+}
+
+func inAMinute(now time.Time) time.Time { return now.Add(time.Minute) }
+
+// openFarAway opens answers that are kept far away, and counts the groups of changes that go there.
+func openFarAway(t *testing.T, groups *int, leaveBefore func(now time.Time) time.Time) *answers.Store {
+	t.Helper()
+	files := farAway{memory.New(), groups}
+	place := answers.Elsewhere(files, t.TempDir(), func(ctx context.Context) (lease.Lease, error) { return files.Lease(ctx, "", store.Holder{}) })
+	s, err := answers.Open(t.Context(), place, answers.Options{LeaveBefore: leaveBefore})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	*groups = 0
+	return s
+}
+
 // Calls keep to the rate, of the user or of a service with a token bucket of 20 calls
 // that says what is left, where each waits for its intent to be stored far away, in
 // groups of which one is on its way at a time. At 200 calls a second there are less
@@ -51,11 +86,6 @@ func TestRateWithAStoreFarAway(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.rate, c.burst), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(t.TempDir(), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
 				o := pace.DefaultOptions()
 				o.Rate, o.Concurrency = float64(c.rate), c.concurrency
 				if c.burst > 0 {
@@ -63,12 +93,8 @@ func TestRateWithAStoreFarAway(t *testing.T) {
 				}
 				controller := pace.New(o)
 				groups := 0
-				store.ReplicateTo(func([]byte) error {
-					groups++
-					time.Sleep(27 * time.Millisecond) // a request to S3
-					return nil
-				}, func(now time.Time) time.Time { return now.Add(time.Minute) })
-				store.DelayWrites(105*time.Millisecond, controller.Crowded)
+				store := openFarAway(t, &groups, inAMinute)
+				store.DelayWrites(controller.Crowded)
 				var mu sync.Mutex
 				var sent []time.Time
 				var bucket *limit.Buckets

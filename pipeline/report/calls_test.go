@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // TestReportListsTheRunsOwnUnknownCallsFirst, a thousand at most, and counts
 // all of them that are of the operation at the service.
 func TestReportListsTheRunsOwnUnknownCallsFirst(t *testing.T) {
-	store, err := answers.Open(filepath.Join(t.TempDir(), "answers"), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(t.TempDir(), "answers")), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 // in an order that know half of the rest each.
 func BenchmarkStored(b *testing.B) {
 	const people = 1 << 15
-	store, err := answers.Open(b.TempDir(), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(b.TempDir()), answers.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

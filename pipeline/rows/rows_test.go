@@ -67,7 +67,7 @@ func TestSources(t *testing.T) {
 			return FromEngine(in, lookers, &distinct.Repeats{}), outcome.Matched
 		},
 		"service": func(t *testing.T, in Input, maker *keys.Maker, layout *columns.Layout) (Source, outcome.Outcome) {
-			store, err := answers.Open(t.TempDir(), answers.Options{})
+			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -123,7 +123,7 @@ func (h *history) exportTo(ctx context.Context, file string, from *answers.Conte
 
 // importFile is what a process does that imports a file.
 func (h *history) importFile(ctx context.Context, file string) (taken answers.Taken, err error) {
-	s, err := answers.Open(h.dir, h.stored())
+	s, err := answers.Open(context.Background(), answers.On(h.disk), h.stored())
 	if err != nil {
 		return taken, err
 	}
@@ -153,7 +153,7 @@ func (h *history) copyTo(dir string) error {
 // inspect compares what an inspection of a copy finds with what a run finds: nothing is damaged. A
 // repair changes nothing.
 func (h *history) inspect(ctx context.Context, dir string, found []answers.Found) {
-	i, err := answers.Inspect(ctx, dir, answers.Options{})
+	i, err := answers.Inspect(ctx, answers.InFolder(dir))
 	h.unexpected("inspect", err)
 	stored, open := int64(0), int64(0)
 	for _, f := range found {
@@ -167,11 +167,11 @@ func (h *history) inspect(ctx context.Context, dir string, found []answers.Found
 	if !i.Whole() || i.Lost != (answers.Lost{}) || i.Answers < stored || i.Calls != open {
 		h.wrongly("of %d answers and %d calls an inspection finds %+v", stored, open, i)
 	}
-	aside, err := answers.Repair(ctx, dir, answers.Options{})
+	aside, err := answers.Repair(ctx, answers.InFolder(dir))
 	if h.unexpected("repair", err); len(aside) > 0 {
 		h.wrongly("a repair sets %v aside", aside)
 	}
-	s, err := answers.Open(dir, answers.Options{})
+	s, err := answers.Open(context.Background(), answers.InFolder(dir), answers.Options{})
 	if h.unexpected("open what is repaired", err); err != nil {
 		return
 	}
@@ -219,11 +219,11 @@ func (h *history) interrupt(ctx context.Context, dir string) {
 		command func(ctx context.Context) error
 	}{
 		{"inspect", func(ctx context.Context) error {
-			_, err := answers.Inspect(ctx, dir, answers.Options{})
+			_, err := answers.Inspect(ctx, answers.InFolder(dir))
 			return err
 		}},
 		{"list", func(ctx context.Context) error {
-			c, err := answers.OpenContents(ctx, dir, answers.Options{})
+			c, err := answers.OpenContents(ctx, answers.InFolder(dir))
 			if err != nil {
 				return err
 			}
@@ -239,7 +239,7 @@ func (h *history) interrupt(ctx context.Context, dir string) {
 			return errors.Join(failed, err, other)
 		}},
 		{"repair", func(ctx context.Context) error {
-			_, err := answers.Repair(ctx, dir, answers.Options{})
+			_, err := answers.Repair(ctx, answers.InFolder(dir))
 			return err
 		}},
 	} {

@@ -59,7 +59,7 @@ func (h *history) suffer(ctx context.Context, all ...*history) {
 	d := &damaged{history: h, all: all, file: names[h.world.Below(len(names), "damaged file", h.lives)]}
 	kept := h.dir + "-kept"
 	defer os.RemoveAll(kept)
-	if h.unexpected("copy", h.copyTo(kept)); !d.hold(ctx, kept, answers.Options{}, &d.was) {
+	if h.unexpected("copy", h.copyTo(kept)); !d.hold(ctx, answers.InFolder(kept), answers.Options{}, &d.was) {
 		return
 	}
 	back := h.disk.Keep()
@@ -78,7 +78,7 @@ func (h *history) suffer(ctx context.Context, all ...*history) {
 // bear looks at what is damaged, repairs it and goes on. It reports whether the state can be lived with.
 func (d *damaged) bear(ctx context.Context, before string) bool {
 	d.world.Note("%s is %s", d.file, d.did)
-	inspected, err := answers.Inspect(ctx, d.dir, d.stored())
+	inspected, err := answers.Inspect(ctx, answers.On(d.disk))
 	if err != nil {
 		d.wrongly("inspect what is damaged: %v", err)
 		return false
@@ -106,7 +106,7 @@ func (d *damaged) hasCopy() bool { return strings.HasPrefix(d.file, "manifest-")
 func (d *damaged) use(ctx context.Context) error {
 	back := d.disk.Keep()
 	defer back()
-	s, err := answers.Open(d.dir, d.stored())
+	s, err := answers.Open(context.Background(), answers.On(d.disk), d.stored())
 	if err != nil {
 		if now := d.disk.Files(); !maps.Equal(now, d.text) {
 			d.wrongly("%s is %s, and who finds it changes files", d.file, d.did)
@@ -125,8 +125,8 @@ func (d *damaged) use(ctx context.Context) error {
 }
 
 // hold reads what a store holds. It reports whether it can be read.
-func (d *damaged) hold(ctx context.Context, dir string, o answers.Options, into *holding) bool {
-	s, err := answers.Open(dir, o)
+func (d *damaged) hold(ctx context.Context, at answers.Place, o answers.Options, into *holding) bool {
+	s, err := answers.Open(context.Background(), at, o)
 	if err != nil {
 		d.wrongly("open: %v", err)
 		return false
@@ -152,7 +152,7 @@ func (d *damaged) hold(ctx context.Context, dir string, o answers.Options, into 
 // isHarmless reports whether a run finds all that was there.
 func (d *damaged) isHarmless(ctx context.Context) bool {
 	var now holding
-	if !d.hold(ctx, d.dir, d.stored(), &now) {
+	if !d.hold(ctx, answers.On(d.disk), d.stored(), &now) {
 		return false
 	}
 	same := slices.Equal(now.paid, d.was.paid)
@@ -204,7 +204,7 @@ func (d *damaged) repair(ctx context.Context, inspected answers.Inspection) {
 		if i == 2 {
 			last = 0
 		}
-		_, err := answers.Repair(d.world.Begin(ctx, last), d.dir, d.stored())
+		_, err := answers.Repair(d.world.Begin(ctx, last), answers.On(d.disk))
 		if d.unexpected("repair", err); d.world.Alive() == nil {
 			break
 		}
@@ -219,12 +219,12 @@ func (d *damaged) repair(ctx context.Context, inspected answers.Inspection) {
 			d.wrongly("%s is %s, and a repair does not keep it: %v of %v", name, d.did, slices.Sorted(maps.Keys(now)), inspected.Damages)
 		}
 	}
-	again, err := answers.Inspect(ctx, d.dir, d.stored())
+	again, err := answers.Inspect(ctx, answers.On(d.disk))
 	if d.unexpected("inspect what is repaired", err); !again.Whole() {
 		d.wrongly("%s is %s, and damaged after a repair: %v", d.file, d.did, again.Damages)
 	}
 	var now holding
-	if d.hold(ctx, d.dir, d.stored(), &now) {
+	if d.hold(ctx, answers.On(d.disk), d.stored(), &now) {
 		d.mourn(now, inspected.Lost)
 	}
 }

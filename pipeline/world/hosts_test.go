@@ -11,11 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/apache/arrow/go/v17/parquet/compress"
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -104,7 +102,7 @@ type fate struct {
 
 var (
 	appends   = regexp.MustCompile("^PUT .*/log/")
-	publishes = regexp.MustCompile("^PUT .*/v/")
+	publishes = regexp.MustCompile("^PUT .*/manifest-")
 	releases  = regexp.MustCompile("^DELETE .*/lease/")
 	fateful   = []fate{
 		{appends, 4}, {appends, 4}, {appends, 8}, {publishes, 3}, {regexp.MustCompile("/late/"), 3},
@@ -123,10 +121,18 @@ func (f fences) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	f.Handler.ServeHTTP(w, r)
-	if r.Method == http.MethodPut && w.(*httptest.ResponseRecorder).Code == http.StatusOK && bytes.Contains(body, []byte(`"fence":true`)) {
+	if r.Method == http.MethodPut && w.(*httptest.ResponseRecorder).Code == http.StatusOK && isFence(r.URL.Path, body) {
 		f.known.takesOver(r.Header.Get(worldtest.MachineHeader))
 	}
 }
+
+// isFence reports whether an object begins a term of a log, and has no changes.
+func isFence(path string, body []byte) bool {
+	return strings.Contains(path, "/log/") && len(body) == fenceBytes
+}
+
+// fenceBytes is the size of a sealed record of one byte.
+const fenceBytes = 41
 
 func (k *knowledge) takesOver(machine string) {
 	k.mu.Lock()
@@ -160,7 +166,7 @@ var errCutOff = errors.New("the machine is believed dead")
 
 // maxRequests is more than any machine needs of the store, even if it is told for minutes that it
 // may not send.
-const maxRequests = 1500
+const maxRequests = 4000
 
 // machine is the next machine, which knows nothing.
 func (h *history) machine() *history {
@@ -184,16 +190,6 @@ func (h *history) run(ctx context.Context, last int, process func(ctx context.Co
 	}
 }
 
-// warmUp makes what Parquet files are compressed with: its channels, which all worlds use, must
-// belong to none.
-var warmUp = sync.OnceFunc(func() {
-	codec, err := compress.GetCodec(compress.Codecs.Zstd)
-	if err != nil {
-		panic(err)
-	}
-	codec.Decode(nil, codec.Encode(nil, []byte("text")))
-})
-
 // openOnS3 opens the state on S3 as a run does, or as who looks.
 func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 	h.known.takesOver(fmt.Sprint(h.lives))
@@ -214,52 +210,25 @@ func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	state.Scratch, state.SealSegments = h.dir, h.plan.sealSegments
-	if h.plan.smallFiles > 0 {
-		state.RowsPerFile, state.MaxGenerations = h.plan.smallFiles, 1+h.plan.smallFiles
-	}
+	state.Scratch, state.Waits = copied, true
 	if h.plan.terms {
 		state.HeldBy(objectstate.Turn{Holder: objects.Holder{Name: "job", Term: int64(h.lives), LostAfter: lostAfter}, Confirmed: h.world.LastAwake})
 	}
-	open := state.Write
-	if look {
-		open = state.Look
-	}
-	x, err := open(ctx, h.scope, copied)
-	if err == nil {
-		if err = x.Answers.Load(ctx, h.questions()); err != nil {
-			err = errors.Join(err, x.Close(ctx))
-		}
-	}
+	o := h.stored()
+	o.Look, o.LeaveBefore, o.Segments = look, state.LeaveBefore, h.plan.sealSegments
+	stores := answers.NewStores(state, o)
+	s, err := stores.Of(ctx, h.scope.Service)
 	if err != nil {
 		return opened{}, err
 	}
-	renew := func() error {
-		if err := x.Answers.Renew(ctx); err != nil {
-			return err
+	end := func() error {
+		err := stores.Close()
+		if err == nil && !look {
+			err = state.ForgetMissed(ctx)
 		}
-		return x.Answers.Load(ctx, h.questions())
+		return err
 	}
-	return opened{x.Answers, func() error { return x.Close(ctx) }, x.DelayWrites, renew}, nil
-}
-
-// questions are those that the run will ask, or nil for all.
-func (h *history) questions() objectstate.Hashes {
-	if h.world.Below(2, "load all", h.lives) == 0 {
-		return nil
-	}
-	hashes := make([]answers.Hash, len(h.plan.keys))
-	for i, key := range h.plan.keys {
-		hashes[i] = answers.Question{Scope: h.scope, Key: key}.Hash()
-	}
-	slices.SortFunc(hashes, answers.Hash.Compare)
-	return func(yield func(answers.Hash, error) bool) {
-		for _, hash := range hashes {
-			if !yield(hash, nil) {
-				return
-			}
-		}
-	}
+	return opened{s, end, s.DelayWrites}, nil
 }
 
 // isExpectedOnS3 reports whether the store or another machine explains an error.

@@ -194,8 +194,6 @@ type opened struct {
 	close func() error
 	// delay makes its changes wait for others, unless urgent says that there is a hurry.
 	delay func(urgent func() bool)
-	// renew begins a new working copy; nil if there is none.
-	renew func() error
 }
 
 // openStore opens what is stored; look says that nothing will be written.
@@ -203,14 +201,14 @@ func (h *history) openStore(ctx context.Context, look bool) (opened, error) {
 	if h.bucket != nil {
 		return h.openOnS3(ctx, look)
 	}
-	s, err := answers.Open(h.dir, h.stored())
-	return opened{s, s.Close, func(func() bool) {}, nil}, err
+	s, err := answers.Open(context.Background(), answers.On(h.disk), h.stored())
+	return opened{s, s.Close, func(func() bool) {}}, err
 }
 
-// stored are the settings of a store on the disk of the machine.
+// stored are the settings of a store.
 func (h *history) stored() answers.Options {
 	return answers.Options{
-		Disk: h.disk, LogBytes: h.plan.logBytes, MaxBatch: h.plan.maxBatch, RowsPerFile: h.plan.rowsPerFile, Generations: h.plan.generations, InTurn: true,
+		LogBytes: h.plan.logBytes, MaxBatch: h.plan.maxBatch, RowsPerFile: h.plan.rowsPerFile, Generations: h.plan.generations, InTurn: true,
 	}
 }
 
@@ -279,13 +277,7 @@ func (h *history) use(ctx context.Context, s opened, retry bool) {
 			after := time.Duration(h.world.Draw("interrupted", h.lives) % uint64(20*time.Second))
 			defer time.AfterFunc(after, func() { b.Stop(errInterrupted) }).Stop()
 		}
-		asked := h.askAll(buying, b)
-		if asked && s.renew != nil && h.plan.later == 0 && h.world.Below(3, "renew", h.lives) == 0 { // else an answer may come meanwhile
-			err := s.renew()
-			if h.unexpected("renew", err); err == nil {
-				h.askAll(buying, b)
-			}
-		}
+		h.askAll(buying, b)
 		b.Close()
 	}
 	stopPosting()

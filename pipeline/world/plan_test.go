@@ -70,7 +70,6 @@ type plan struct {
 	onS3         bool // the state is there, and each life is that of another machine
 	terms        bool // which are started one after another, with rising terms
 	sealSegments int64
-	smallFiles   int // rows of a file of answers; 0 is many
 	bucketFails  float64
 	bucketAway   float64
 	bucketSlow   float64
@@ -172,9 +171,6 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of string) plan {
 		p.onS3, p.terms, p.sealSegments = true, often("terms", 3), int64(in("segments", 2, 12))
 		if often("long log", 2) {
 			p.sealSegments = 5000
-		}
-		if often("small files", 2) && len(p.keys) <= 12 { // each file takes a megabyte of memory, or more
-			p.smallFiles = in("rows of a file", 1, 4)
 		}
 		if !often("good store", 4) {
 			p.bucketFails = float64(in("store fails", 0, 25)) / 100

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
@@ -60,12 +59,12 @@ func (h *history) show(ctx context.Context, rested bool) {
 // openContents opens the store for reading, with the logs that a process may have left. A look reads
 // them beside the database.
 func (h *history) openContents(ctx context.Context) (*answers.Contents, error) {
-	return answers.OpenContents(ctx, h.dir, h.stored())
+	return answers.OpenContents(ctx, answers.On(h.disk))
 }
 
 // find opens the store, and looks up all keys; nil if it fails.
 func (h *history) find(ctx context.Context) (s *answers.Store, found []answers.Found) {
-	s, err := answers.Open(h.dir, h.stored())
+	s, err := answers.Open(context.Background(), answers.On(h.disk), h.stored())
 	if h.unexpected("open", err); err != nil {
 		return nil, nil
 	}
@@ -140,22 +139,22 @@ func linesOf(items iter.Seq2[answers.Item, error]) iter.Seq2[answers.Line, error
 func (h *history) forget(ctx context.Context, s *answers.Store, before []answers.Found) {
 	one := h.world.Below(len(h.plan.keys), "forget", h.lives)
 	paid := h.paid(ctx, s)
-	n, err := s.Forget(ctx, []answers.Hash{answers.Question{Scope: h.scope, Key: h.plan.keys[one]}.Hash()})
-	if h.unexpected("forget", err); err == nil && n == 1 != (before[one].Stored || before[one].Open != "") {
-		h.wrongly("%d questions are forgotten, of key %d", n, one)
+	done, err := s.Forget(ctx, answers.Choice{Hashes: []answers.Hash{answers.Question{Scope: h.scope, Key: h.plan.keys[one]}.Hash()}, EvenOpen: true})
+	if h.unexpected("forget", err); err == nil && done.Questions == 1 != (before[one].Stored || before[one].Open != "") {
+		h.wrongly("%+v is forgotten of key %d", done, one)
 	}
 	before[one] = answers.Found{}
 	h.compareFound(ctx, s, before)
 	stored := 0
 	for i, f := range before {
-		if f.Stored {
+		if f.Stored && f.Open == "" {
 			stored++
+			before[i].Stored = false
 		}
-		before[i].Stored = false
 	}
-	n, err = s.Prune(ctx, time.Now().Add(time.Hour))
-	if h.unexpected("prune", err); err == nil && n != stored {
-		h.wrongly("%d answers of %d are pruned", n, stored)
+	done, err = s.Forget(ctx, answers.Choice{Answer: func(*answers.Item) bool { return true }})
+	if h.unexpected("forget all", err); err == nil && done.Questions != stored {
+		h.wrongly("%+v of %d answers is forgotten", done, stored)
 	}
 	h.compareFound(ctx, s, before)
 	if now := h.paid(ctx, s); now != paid {

@@ -13,7 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 
-var suite = worldtest.Suite{Live: live, Again: again, Prepare: warmUp, Planted: planted, Tested: tested, Mutated: mutated, Reach: reach, Module: "../.."}
+var suite = worldtest.Suite{Live: live, Again: again, Planted: planted, Tested: tested, Mutated: mutated, Reach: reach, Module: "../.."}
 
 // again are seeds that found something, with what it was.
 var again = []uint64{

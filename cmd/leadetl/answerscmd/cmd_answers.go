@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
@@ -31,7 +29,7 @@ stat, list and export change nothing: they work beside a run, on a full disk and
 in a folder that cannot be written to, and show what is on disk when they begin.
 The others need that no run uses the folder.
 
-leadetl answers copy puts them on S3, as sorted Parquet files, and back.`,
+leadetl answers copy puts them on S3, and back.`,
 	}
 	c.AddCommand(newAnswersStatCommand(std), newAnswersListCommand(std), newAnswersExportCommand(std), newAnswersImportCommand(std), newAnswersForgetCommand(std),
 		newAnswersCopyCommand(std), newAnswersCompactCommand(std), newAnswersRunsCommand(std))
@@ -44,15 +42,6 @@ type stored struct {
 	service   string
 	operation string
 	s3        wire.S3
-}
-
-// source is a folder or S3 from which answers are read.
-type source interface {
-	List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error]
-	Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
-	Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
-	Calls(ctx context.Context) ([]answers.OpenCall, error)
-	Stat(ctx context.Context) (answers.Stat, error)
 }
 
 // command adds what all answers commands share.
@@ -81,14 +70,6 @@ func (s *stored) reading(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// writing is command for commands that write to S3.
-func (s *stored) writing(c *cobra.Command) *cobra.Command {
-	s.command(c)
-	c.Flags().StringVar(&s.state, "state", "", "`state` on S3, s3://bucket/prefix/ (required)")
-	s.s3.Register(c.Flags())
-	return c
-}
-
 // filtered adds the flags that select answers.
 func (s *stored) filtered(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVar(&s.service, "service", "", "only answers of the service at this `URL`, or of this provider")
@@ -105,44 +86,31 @@ func (s *stored) filter() (answers.Filter, error) {
 	return answers.Filter{Service: strings.TrimRight(s.service, "/"), Operation: op}, nil
 }
 
-// on runs work on the open store of a folder.
-func (s *stored) on(ctx context.Context, work func(*answers.Store) error) (err error) {
-	store, err := wire.OpenAnswers(s.state, answers.Options{MustExist: true})
+// stores opens no store yet. The error is a usage error if nothing is stored.
+func (s *stored) stores(ctx context.Context, std cli.Streams) (*answers.Stores, error) {
+	places, err := wire.OpenAnswers(ctx, s.state, &s.s3, std)
+	if err != nil {
+		return nil, err
+	}
+	all, err := places.All(ctx)
+	if err == nil && len(all) == 0 {
+		err = answers.ErrNone
+	}
+	return answers.NewStores(places, answers.Options{}), wire.AnswersError(s.state, err)
+}
+
+// read runs work on the contents of a folder or S3. A run may use it at the same time.
+func (s *stored) read(ctx context.Context, std cli.Streams, work func(*answers.Contents) error) (err error) {
+	places, err := wire.OpenAnswers(ctx, s.state, &s.s3, std)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	return interrupted(ctx, work(store))
-}
-
-// readFolder runs work on the contents of a folder. A run may use the folder at
-// the same time.
-func (s *stored) readFolder(ctx context.Context, work func(*answers.Contents) error) (err error) {
-	contents, err := wire.ReadAnswers(ctx, s.state)
+	contents, err := wire.ReadAnswers(ctx, places, s.state)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, contents.Close()) }()
 	return interrupted(ctx, work(contents))
-}
-
-// read runs work on the contents of a folder or S3.
-func (s *stored) read(ctx context.Context, std cli.Streams, work func(source) error) error {
-	if !objects.Is(s.state) {
-		return s.readFolder(ctx, func(contents *answers.Contents) error { return work(contents) })
-	}
-	state, err := wire.OpenObjectState(ctx, s.state, &s.s3, std)
-	if err != nil {
-		return err
-	}
-	scopes, err := state.Scopes(ctx)
-	if err == nil && len(scopes) == 0 {
-		err = cli.UsageError(fmt.Errorf("%s has no stored answers; leadetl answers copy stores them, or name another --state", state))
-	}
-	if err == nil {
-		err = work(state)
-	}
-	return interrupted(ctx, err)
 }
 
 // interrupted converts an error to the interrupt error if the user's interrupt

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,9 +14,9 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/objectstate"
 )
 
 func newAnswersCopyCommand(std cli.Streams) *cobra.Command {
@@ -28,8 +29,7 @@ folder or s3://bucket/prefix/. An answer that TO already has stays, unless FROM
 has a newer one. So the same command again, also after an interruption, copies
 only what is missing.
 
-On S3 the answers are Parquet files, sorted by key hash, which DuckDB and others
-read. The store has to support conditional writes.
+A store on S3 has to support conditional writes.
 
 The copy is personal data: the keys and the answers. It does not include what
 runs have spent, nor the progress of unfinished runs. An open call is then in both
@@ -58,43 +58,41 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 	if isSame(fromName, toName) {
 		return cli.UsageError(errors.New("FROM and TO are the same; name two states"))
 	}
-	from, closeFrom, err := s.open(ctx, std, fromName, answers.Options{MustExist: true})
+	places, err := wire.OpenAnswers(ctx, fromName, &s.s3, std)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeFrom()) }()
+	from, err := wire.ReadAnswers(ctx, places, fromName)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if from.InUse { // its calls under way would be open in both
+		return wire.AnswersError(fromName, fmt.Errorf("%s: %w", fromName, filelock.ErrLocked))
+	}
+	to, err := s.open(ctx, std, toName)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
 	scopes, err := from.Scopes(ctx)
 	if err != nil {
 		return err
 	}
-	if len(scopes) == 0 {
-		return cli.UsageError(fmt.Errorf("%s has no stored answers to copy", fromName))
-	}
-	to, closeTo, err := s.open(ctx, std, toName, answers.Options{})
-	if err != nil {
+	scopes = slices.DeleteFunc(scopes, func(of answers.Scope) bool { return !f.Selects(of) })
+	if err := claim(ctx, to, scopes, toName); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeTo()) }()
-	release, err := claim(ctx, to, scopes, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
 	ctx, stop, err := runview.Watch(ctx, std, "copying", "answer", true)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if counts, ok := from.(source); ok {
-		if err := expect(ctx, counts, f); err != nil {
-			return err
-		}
+	if err := expect(ctx, from, f); err != nil {
+		return err
 	}
 	var all answers.Taken
 	for _, of := range scopes {
-		if !f.Selects(of) {
-			continue
-		}
 		calls, err := from.OpenCalls(ctx, of)
 		if err != nil {
 			return err
@@ -123,83 +121,54 @@ func isSame(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// open opens one end of a copy.
-func (s *stored) open(ctx context.Context, std cli.Streams, name string, o answers.Options) (_ answers.Keeper, closeIt func() error, err error) {
-	if objects.Is(name) {
-		state, err := wire.OpenObjectState(ctx, name, &s.s3, std)
-		return state, func() error { return nil }, err
-	}
-	store, err := wire.OpenAnswers(name, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	return store, store.Close, nil
-}
-
-// claim keeps other processes from writing answers of the services of scopes.
-// An open folder does that by itself.
-func claim(ctx context.Context, to answers.Keeper, scopes []answers.Scope, f answers.Filter) (release func() error, err error) {
-	state, onS3 := to.(*objectstate.State)
-	if !onS3 {
-		return func() error { return nil }, nil
-	}
-	var services []string
-	for _, of := range scopes {
-		if f.Selects(of) {
-			services = append(services, of.Service)
-		}
-	}
-	lease, err := state.Claim(ctx, services...)
+// open returns the stores of a state to which answers are written.
+func (s *stored) open(ctx context.Context, std cli.Streams, name string) (*answers.Stores, error) {
+	places, err := wire.OpenAnswers(ctx, name, &s.s3, std)
 	if err != nil {
 		return nil, err
 	}
-	return lease.Release, nil
+	return answers.NewStores(places, answers.Options{}), nil
+}
+
+// claim opens the stores of the services of scopes before anything is written to one of them.
+func claim(ctx context.Context, to *answers.Stores, scopes []answers.Scope, state string) error {
+	for _, of := range scopes {
+		if _, err := to.Of(ctx, of.Service); err != nil {
+			return wire.AnswersError(state, err)
+		}
+	}
+	return nil
 }
 
 func newAnswersCompactCommand(std cli.Streams) *cobra.Command {
 	var at stored
-	c := at.filtered(at.writing(&cobra.Command{
-		Use:   "compact --state s3://BUCKET/PREFIX/",
-		Short: "Merge the files of answers on S3",
-		Long: `Merge the files of answers of each service and operation on S3, so that each
-question is in one of them. Copying does this by itself from time to time. The
-files that were merged are deleted a day later, by the next command that writes.`,
+	return at.changing(&cobra.Command{
+		Use:   "compact",
+		Short: "Merge the files of stored answers",
+		Long: `Merge the files of stored answers, so that each question is in one of them. Runs do
+this by themselves from time to time. On S3, the files that were merged are deleted a day
+later, by the next command that writes.`,
 		Example: `  leadetl answers compact --state s3://leads/state/`,
 		Args:    cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return interrupted(c.Context(), at.compact(c.Context(), std))
 		},
-	}))
-	return c
+	})
 }
 
 func (s *stored) compact(ctx context.Context, std cli.Streams) (err error) {
-	f, err := s.filter()
+	stores, err := s.stores(ctx, std)
 	if err != nil {
 		return err
 	}
-	if !objects.Is(s.state) {
-		return cli.UsageError(errors.New("--state: only answers on S3 are compacted; name s3://bucket/prefix/"))
-	}
-	state, err := wire.OpenObjectState(ctx, s.state, &s.s3, std)
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	all, err := stores.All(ctx)
 	if err != nil {
-		return err
+		return wire.AnswersError(s.state, err)
 	}
-	scopes, err := state.Scopes(ctx)
-	if err != nil {
-		return err
-	}
-	release, err := claim(ctx, state, scopes, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
 	before, after := 0, 0
-	for _, of := range scopes {
-		if !f.Selects(of) {
-			continue
-		}
-		were, are, err := state.Compact(ctx, of)
+	for _, stored := range all {
+		were, are, err := stored.Compact(ctx)
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,10 @@
 package answerscmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -115,32 +113,118 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) (err error) {
 		return err
 	}
 	defer stop()
-	if objects.Is(f.stored.state) {
-		return f.forgetOnS3(ctx, std)
+	versions, err := f.versions(ctx, std)
+	if err != nil {
+		return interrupted(ctx, err)
 	}
-	if f.deleteVersions {
-		return cli.UsageError(errors.New("--delete-versions: only a state on S3 has versions"))
+	stores, err := f.stored.stores(ctx, std)
+	if err != nil {
+		return interrupted(ctx, err)
 	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	e := &eraser{}
+	done, err := f.erase(ctx, std, e, stores)
+	if err == nil && versions != nil {
+		err = versions(ctx)
+	}
+	if err = interrupted(ctx, err); f.olderThan > 0 {
+		fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(done.Questions, "answer"))
+		return err
+	}
+	return e.report(std, done, err)
+}
+
+// versions returns what deletes the earlier versions of objects, in a bucket that keeps them; nil elsewhere.
+func (f *forgetFlags) versions(ctx context.Context, std cli.Streams) (func(context.Context) error, error) {
+	if !objects.Is(f.stored.state) {
+		if f.deleteVersions {
+			return nil, cli.UsageError(errors.New("--delete-versions: only a state on S3 has versions"))
+		}
+		return nil, nil
+	}
+	state, err := wire.OpenObjectState(ctx, f.stored.state, &f.stored.s3, std)
+	if err != nil {
+		return nil, err
+	}
+	keeps, err := state.KeepsVersions(ctx)
+	switch {
+	case err != nil || !keeps:
+		return nil, err
+	case !f.deleteVersions:
+		return nil, cli.UsageError(fmt.Errorf("%s is in a bucket that keeps earlier versions of objects, and with them what is forgotten; --delete-versions deletes the versions too", state))
+	}
+	return state.RemoveVersions, nil
+}
+
+// erase forgets what is chosen, in one place after the other.
+func (f *forgetFlags) erase(ctx context.Context, std cli.Streams, e *eraser, stores *answers.Stores) (done answers.Forgotten, err error) {
+	all, err := stores.All(ctx)
+	if err != nil {
+		return done, wire.AnswersError(f.stored.state, err)
+	}
+	contents, err := stores.Contents(ctx)
+	if err != nil {
+		return done, err
+	}
+	choice, err := f.choose(ctx, std, e, contents)
+	if err = errors.Join(err, contents.Close()); err != nil {
+		return done, err
+	}
+	for _, stored := range all {
+		some, err := stored.Forget(ctx, choice)
+		done.Questions, done.Open, done.Kept = done.Questions+some.Questions, done.Open+some.Open, append(done.Kept, some.Kept...)
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// choose reads the lists or the input.
+func (f *forgetFlags) choose(ctx context.Context, std cli.Streams, e *eraser, contents *answers.Contents) (c answers.Choice, err error) {
+	c.EvenOpen = f.evenOpen
 	switch {
 	case len(f.files) > 0:
-		return f.forgetLists(ctx, std)
-	case len(f.in) > 0:
-		return f.forgetInput(ctx, std)
-	case len(f.hashes) > 0:
-		hashes, err := parseHashes(f.hashes)
+		lists, err := f.readLists(ctx)
 		if err != nil {
-			return cli.UsageError(err)
+			return c, err
 		}
-		return f.stored.on(ctx, func(s *answers.Store) error {
-			e := eraser{store: s, evenOpen: f.evenOpen}
-			return e.report(std, errors.Join(e.erase(ctx, hashes), e.emptyLog(ctx)))
-		})
+		e.bad, e.places = int(lists.Bad), lists.Places
+		who := lists.Set.Finder()
+		c.Answer = func(i *answers.Item) bool { return who.Names(i.Key) || namesIn(i.Body, who) }
+		c.Call = func(call *answers.OpenCall) bool { return namesCall(call, who) }
+	case len(f.in) > 0:
+		c.Hashes, err = f.chooseInput(ctx, std, e, contents)
+	case len(f.hashes) > 0:
+		c.Hashes, err = parseHashes(f.hashes)
+		err = cli.UsageError(err)
+	default:
+		before := time.Now().Add(-time.Duration(f.olderThan))
+		c.Answer = func(i *answers.Item) bool { return i.Received.Before(before) }
+		c.Body = func(call *answers.OpenCall) bool { return call.Sent.Before(before) }
 	}
-	return f.stored.on(ctx, func(s *answers.Store) error {
-		n, err := s.Prune(ctx, time.Now().Add(-time.Duration(f.olderThan)))
-		fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(n, "answer"))
+	return c, err
+}
+
+// chooseInput returns the questions about the identifiers of the input, and those to verifiers about what the
+// answers to these have found. It is not nil: an empty input chooses nothing.
+func (f *forgetFlags) chooseInput(ctx context.Context, std cli.Streams, e *eraser, contents *answers.Contents) (hashes []answers.Hash, err error) {
+	scopes, err := contents.Scopes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hashes = []answers.Hash{}
+	err = f.readInput(ctx, std, func(reader *sources.Reader, kind resolution.Identifier) error {
+		about := subjects{kind: kind, scopes: scopes, region: f.defaultRegion}
+		err := e.eachKey(ctx, reader, f.keys(kind), func(keys []string) { hashes = append(hashes, about.questions(keys)...) })
+		if err != nil {
+			return err
+		}
+		found, err := about.found(counted(ctx, contents.List(ctx, answers.Filter{Bodies: true})), hashes)
+		hashes = append(hashes, found...)
 		return err
 	})
+	return hashes, err
 }
 
 func parseHashes(texts []string) (hashes []answers.Hash, err error) {
@@ -152,27 +236,6 @@ func parseHashes(texts []string) (hashes []answers.Hash, err error) {
 		hashes = append(hashes, h)
 	}
 	return hashes, nil
-}
-
-// forgetInput forgets the identifiers of the input.
-func (f *forgetFlags) forgetInput(ctx context.Context, std cli.Streams) error {
-	return f.readInput(ctx, std, func(reader *sources.Reader, kind resolution.Identifier) error {
-		return f.stored.on(ctx, func(s *answers.Store) error {
-			scopes, err := s.Scopes(ctx)
-			if err != nil {
-				return err
-			}
-			e := eraser{store: s, evenOpen: f.evenOpen}
-			about := subjects{kind: kind, scopes: scopes, region: f.defaultRegion}
-			return e.report(std, errors.Join(e.eachKey(ctx, reader, f.keys(kind), func(ctx context.Context, keys []string) error {
-				found, err := about.found(ctx, s, keys)
-				if err != nil {
-					return err
-				}
-				return e.erase(ctx, append(about.questions(keys), found...))
-			}), e.emptyLog(ctx)))
-		})
-	})
 }
 
 // readInput opens the column of the input with the identifiers.
@@ -258,21 +321,14 @@ func (f *forgetFlags) keys(kind resolution.Identifier) func(cell string) ([]stri
 	return func(cell string) ([]string, error) { return keys.Canonical(kind, cell, f.networkHosts) }
 }
 
-// eraser forgets questions and counts them.
+// eraser notes what cannot be forgotten.
 type eraser struct {
-	store     *answers.Store
-	evenOpen  bool
-	forgotten int
-	open      int                   // number of these with an open call
-	kept      map[answers.Hash]bool // questions kept because of their open calls
-	bad       int                   // rows without an identifier
-	places    []string              // places of the first of these rows
-	chosen    []answers.Hash
-	found     []answers.Found
+	bad    int      // rows without an identifier
+	places []string // places of the first of these rows
 }
 
 // eachKey calls do with the keys of the identifiers in a column.
-func (e *eraser) eachKey(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), do func(context.Context, []string) error) error {
+func (e *eraser) eachKey(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), do func([]string)) error {
 	for {
 		b, err := from.Next(ctx, 0)
 		if err == io.EOF {
@@ -293,9 +349,7 @@ func (e *eraser) eachKey(ctx context.Context, from *sources.Reader, keys func(ce
 			e.passOver(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
 		}
 		b.Release()
-		if err := do(ctx, some); err != nil {
-			return err
-		}
+		do(some)
 	}
 }
 
@@ -305,66 +359,25 @@ func (e *eraser) passOver(place string) {
 	}
 }
 
-// erase forgets the stored questions among questions. It sorts the slice.
-func (e *eraser) erase(ctx context.Context, questions []answers.Hash) (err error) {
-	slices.SortFunc(questions, func(a, b answers.Hash) int { return bytes.Compare(a[:], b[:]) })
-	questions = slices.Compact(questions)
-	if e.found, err = e.store.LookupHashes(ctx, questions, answers.Freshness{}, e.found[:0]); err != nil {
-		return err
-	}
-	e.chosen = e.chosen[:0]
-	open := 0
-	for i, f := range e.found {
-		switch {
-		case f.Open != "" && !e.evenOpen:
-			if e.kept == nil {
-				e.kept = map[answers.Hash]bool{}
-			}
-			e.kept[questions[i]] = true
-			continue
-		case f.Open != "":
-			open++
-		case !f.Stored:
-			continue
-		}
-		e.chosen = append(e.chosen, questions[i])
-	}
-	if len(e.chosen) == 0 {
-		return nil
-	}
-	n, err := e.store.Forget(ctx, e.chosen)
-	e.forgotten += n
-	e.open += open
-	return err
-}
-
-// emptyLog removes deleted data from the log. It also covers deletions of an
-// earlier command that could not empty the log because another process was
-// reading: erase no longer finds those questions.
-func (e *eraser) emptyLog(ctx context.Context) error {
-	_, err := e.store.Forget(ctx, nil)
-	return err
-}
-
 // report prints the result. It returns failure, or an error about rows without
 // an identifier and questions that were kept.
-func (e *eraser) report(std cli.Streams, failure error) error {
+func (e *eraser) report(std cli.Streams, done answers.Forgotten, failure error) error {
 	for _, place := range e.places {
 		fmt.Fprintf(std.Err, "no identifier: %s\n", invisible.Escape(place))
 	}
 	if more := e.bad - len(e.places); more > 0 {
 		fmt.Fprintf(std.Err, "no identifier: and %s more\n", figures.Grouped(int64(more)))
 	}
-	if e.open > 0 {
-		fmt.Fprintf(std.Err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(e.open, "forgotten identifier"))
+	if done.Open > 0 {
+		fmt.Fprintf(std.Err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(done.Open, "forgotten identifier"))
 	}
-	fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(e.forgotten, "identifier"))
+	fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(done.Questions, "identifier"))
 	if failure != nil {
 		return failure
 	}
 	var left []error
-	if len(e.kept) > 0 {
-		left = append(left, fmt.Errorf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(e.kept), "identifier")))
+	if len(done.Kept) > 0 {
+		left = append(left, fmt.Errorf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(done.Kept), "identifier")))
 	}
 	if e.bad > 0 {
 		left = append(left, fmt.Errorf("%s without an identifier passed over", figures.Plural(e.bad, "row")))

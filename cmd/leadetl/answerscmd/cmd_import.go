@@ -43,16 +43,14 @@ func (s *stored) importFile(ctx context.Context, std cli.Streams, path string) (
 		return importError(err)
 	}
 	defer func() { err = errors.Join(err, lines.Close()) }()
-	into, closeIt, err := s.open(ctx, std, s.state, answers.Options{})
+	into, err := s.open(ctx, std, s.state)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeIt()) }()
-	release, err := claim(ctx, into, lines.Scopes(), answers.Filter{})
-	if err != nil {
+	defer func() { err = errors.Join(err, into.Close()) }()
+	if err := claim(ctx, into, lines.Scopes(), s.state); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release()) }()
 	if err := lines.Check(ctx, into); err != nil {
 		return importError(err)
 	}

@@ -40,7 +40,7 @@ it was first sent, is young enough.`,
 			if err != nil {
 				return err
 			}
-			return at.read(c.Context(), std, func(s source) error {
+			return at.read(c.Context(), std, func(s *answers.Contents) error {
 				l := newLister(std, asJSON)
 				if unknown || parked {
 					return l.open(c.Context(), s, f, unknown, parked)
@@ -111,7 +111,7 @@ type answerJSON struct {
 	Request    string          `json:"request_id,omitempty"`
 }
 
-func (l *lister) answers(ctx context.Context, s source, f answers.Filter) error {
+func (l *lister) answers(ctx context.Context, s *answers.Contents, f answers.Filter) error {
 	l.head("KEY HASH", "SERVICE", "OPERATION", "OUTCOME", "REASON", "STATUS", "CREDITS", "RECEIVED", "RESOLUTION", "REQUEST")
 	for i, err := range s.List(ctx, f) {
 		if err != nil {
@@ -148,7 +148,7 @@ type callJSON struct {
 	Request        string        `json:"request_id,omitempty"`
 }
 
-func (l *lister) open(ctx context.Context, s source, f answers.Filter, unknown, parked bool) error {
+func (l *lister) open(ctx context.Context, s *answers.Contents, f answers.Filter, unknown, parked bool) error {
 	l.head("KEY HASH", "SERVICE", "OPERATION", "STATE", "REASON", "STATUS", "ATTEMPTS", "FIRST SENT", "SENT", "DEADLINE", "IDEMPOTENCY KEY", "RESOLUTION", "REQUEST")
 	var lists []iter.Seq2[answers.OpenCall, error]
 	if unknown {

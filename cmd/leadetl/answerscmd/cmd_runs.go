@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/journal"
@@ -20,12 +21,12 @@ import (
 func newAnswersRunsCommand(std cli.Streams) *cobra.Command {
 	var at stored
 	var remove []string
-	c := at.writing(&cobra.Command{
-		Use:   "runs --state s3://BUCKET/PREFIX/ [--remove RUN…]",
-		Short: "List the runs that have not finished, in a state on S3",
-		Long: `List the runs that have not finished, in a state on S3, the longest unchanged
-first. A run removes what it keeps there when it finishes; one that was killed
-and never resumed leaves it. It may be personal data: rows and keys.
+	c := at.changing(&cobra.Command{
+		Use:   "runs [--remove RUN…]",
+		Short: "List the runs that have not finished",
+		Long: `List the runs of a state that have not finished, the longest unchanged first. A
+run removes what it keeps there when it finishes; one that was killed and never
+resumed leaves it. It may be personal data: rows and keys.
 
 --remove deletes what such runs keep, except stored answers. The same command
 then starts those runs anew, and buys nothing again that is stored. A run that
@@ -41,14 +42,16 @@ wrote something within the last hour is not removed, because it may be at work.`
 }
 
 func (s *stored) runs(ctx context.Context, std cli.Streams, remove []string) error {
-	if !objects.Is(s.state) {
-		return cli.UsageError(errors.New("--state: only a state on S3 has such runs; name s3://bucket/prefix/"))
-	}
-	state, err := wire.OpenObjectState(ctx, s.state, &s.s3, std)
-	if err != nil {
+	unfinished := journal.InFolder(disk.Dir(s.state))
+	if objects.Is(s.state) {
+		state, err := wire.OpenObjectState(ctx, s.state, &s.s3, std)
+		if err != nil {
+			return err
+		}
+		unfinished = journal.OnS3(state)
+	} else if err := wire.CheckRunState(s.state); err != nil {
 		return err
 	}
-	unfinished := journal.OnS3(state)
 	for _, id := range remove {
 		switch err := unfinished.Discard(ctx, id); {
 		case errors.Is(err, fs.ErrNotExist):

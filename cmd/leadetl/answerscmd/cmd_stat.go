@@ -29,7 +29,7 @@ parked when its answer will come later; leadetl answers list shows them. Calls
 of a run that uses the folder now are under way.`,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return at.read(c.Context(), std, func(s source) error {
+			return at.read(c.Context(), std, func(s *answers.Contents) error {
 				st, err := s.Stat(c.Context())
 				if err != nil {
 					return err

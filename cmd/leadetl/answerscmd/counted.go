@@ -9,7 +9,7 @@ import (
 )
 
 // expect counts the answers that a filter selects, for who watches.
-func expect(ctx context.Context, from source, f answers.Filter) error {
+func expect(ctx context.Context, from *answers.Contents, f answers.Filter) error {
 	work := progress.Of(ctx)
 	if work == nil {
 		return nil

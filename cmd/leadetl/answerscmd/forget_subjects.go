@@ -1,7 +1,6 @@
 package answerscmd
 
 import (
-	"context"
 	"iter"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -37,25 +36,9 @@ func (s *subjects) questions(keys []string) (all []answers.Hash) {
 	return all
 }
 
-// found are the questions to verifiers about what the stored answers to keys have found.
-func (s *subjects) found(ctx context.Context, store *answers.Store, keys []string) (all []answers.Hash, err error) {
-	if !s.verified() {
-		return nil, nil
-	}
-	for _, scope := range s.of() {
-		stored, err := store.Lookup(ctx, scope, keys, answers.Freshness{}, true, nil)
-		if err != nil {
-			return nil, err
-		}
-		for i := range stored {
-			all = s.addFound(all, stored[i].Answer.Body)
-		}
-	}
-	return all, nil
-}
-
-// foundAmong is found for answers of which all are read. chosen are the questions about the keys.
-func (s *subjects) foundAmong(items iter.Seq2[answers.Item, error], chosen []answers.Hash) (all []answers.Hash, err error) {
+// found are the questions to verifiers about what stored answers have found. chosen are the questions about the
+// keys.
+func (s *subjects) found(items iter.Seq2[answers.Item, error], chosen []answers.Hash) (all []answers.Hash, err error) {
 	if !s.verified() {
 		return nil, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -29,7 +28,7 @@ func bought() {
 	check(err)
 	lines, err := csv.NewReader(in).ReadAll()
 	check(err)
-	s, err := answers.Open(filepath.Join(os.Args[1], wire.AnswersFolder), answers.Options{})
+	s, err := answers.Open(context.Background(), wire.Answers(os.Args[1]).Of(""), answers.Options{})
 	check(err)
 	for i, l := range lines {
 		check(Buy(s, i, l[0], l[1], l[2], l[3], l[4], l[5], l[6]))

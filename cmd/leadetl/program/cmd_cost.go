@@ -71,8 +71,8 @@ func (f *costFlags) run(ctx context.Context, from string, std cli.Streams) error
 	if err != nil {
 		return err
 	}
-	if !objects.Is(from) && wire.HoldsAnswers(from) {
-		return f.ofFolder(ctx, from, std)
+	if !objects.Is(from) && wire.HoldsAnswers(ctx, from) {
+		return f.ofState(ctx, from, std)
 	}
 	opened, err := openDataset(ctx, from, &f.s3, log)
 	if err != nil {
@@ -87,24 +87,20 @@ func (f *costFlags) run(ctx context.Context, from string, std cli.Streams) error
 	case !objects.Is(from):
 		return cli.UsageError(fmt.Errorf("%s has neither stored answers nor a dataset; name the folder of a state, or of a dataset", from))
 	}
-	state, err := wire.OpenObjectState(ctx, from, &f.s3, std)
+	return f.ofState(ctx, from, std)
+}
+
+func (f *costFlags) ofState(ctx context.Context, from string, std cli.Streams) (err error) {
+	places, err := wire.OpenAnswers(ctx, from, &f.s3, std)
 	if err != nil {
 		return err
 	}
-	scopes, err := state.Scopes(ctx)
-	if err == nil && len(scopes) == 0 {
-		err = cli.UsageError(fmt.Errorf("%s has neither stored answers nor a dataset; name a state, or a dataset", from))
+	contents, err := wire.ReadAnswers(ctx, places, from)
+	if errors.Is(err, answers.ErrNone) {
+		return cli.UsageError(fmt.Errorf("%s has neither stored answers nor a dataset; name a state, or a dataset", from))
 	}
 	if err != nil {
 		return wire.UnlessUnavailable(err)
-	}
-	return f.print(ctx, state, std)
-}
-
-func (f *costFlags) ofFolder(ctx context.Context, from string, std cli.Streams) (err error) {
-	contents, err := wire.ReadAnswers(ctx, from)
-	if err != nil {
-		return err
 	}
 	defer func() { err = errors.Join(err, contents.Close()) }()
 	return f.print(ctx, contents, std)
@@ -119,10 +115,7 @@ type dayCost struct {
 }
 
 // print shows what is paid by day.
-func (f *costFlags) print(ctx context.Context, state interface {
-	SpentSince(ctx context.Context, day string) ([]answers.DaySpending, error)
-}, std cli.Streams,
-) error {
+func (f *costFlags) print(ctx context.Context, state *answers.Contents, std cli.Streams) error {
 	spent, err := state.SpentSince(ctx, f.since.String())
 	if err != nil {
 		return wire.UnlessUnavailable(err)

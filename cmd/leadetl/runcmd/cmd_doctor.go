@@ -520,34 +520,51 @@ func (d *checkup) note(format string, args ...any) {
 
 // examineFolder checks a state in a folder.
 func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err error) {
-	found, err := answers.Inspect(ctx, filepath.Join(d.flags.state, wire.AnswersFolder), answers.Options{})
-	switch {
-	case errors.Is(err, answers.ErrNone):
-		d.skip("answers", "none are stored")
-	case err != nil:
+	if lost, err = d.examineAnswers(ctx, wire.Answers(d.flags.state)); err != nil {
 		return lost, err
-	default:
-		d.damages("answers", figures.Plural(found.Answers, "stored answer")+", "+figures.Plural(found.Calls, "open call"), found.Damages)
 	}
 	if err := d.examineRuns(ctx, journal.InFolder(disk.Dir(d.flags.state))); err != nil {
 		return lost, err
 	}
 	damages, err := bucket.InspectWork(disk.Dir(d.flags.state))
 	d.damages("uploads", "their records are whole", damages)
-	return found.Lost, err
+	return lost, err
 }
 
 // repairFolder sets damaged files of a state in a folder aside.
 func (d *checkup) repairFolder(ctx context.Context) error {
-	aside, failed := []string(nil), error(nil)
-	if answers.Exist(filepath.Join(d.flags.state, wire.AnswersFolder)) {
-		aside, failed = answers.Repair(ctx, filepath.Join(d.flags.state, wire.AnswersFolder), answers.Options{})
-	}
+	aside, failed := repairAnswers(ctx, wire.Answers(d.flags.state))
 	runs, other := repairRuns(ctx, journal.InFolder(disk.Dir(d.flags.state)))
 	aside = append(aside, runs...)
 	uploads, err := bucket.RepairWork(disk.Dir(d.flags.state))
 	d.setAside(append(aside, uploads...), failed, other, err)
 	return nil
+}
+
+// examineAnswers reads all stored answers.
+func (d *checkup) examineAnswers(ctx context.Context, of answers.Places) (lost answers.Lost, err error) {
+	places, err := of.All(ctx)
+	if err != nil {
+		return lost, err
+	}
+	found, err := answers.Inspect(ctx, places...)
+	switch {
+	case len(places) == 0 || errors.Is(err, answers.ErrNone):
+		d.skip("answers", "none are stored")
+		return lost, nil
+	case err != nil:
+		return lost, err
+	}
+	d.damages("answers", figures.Plural(found.Answers, "stored answer")+", "+figures.Plural(found.Calls, "open call"), found.Damages)
+	return found.Lost, nil
+}
+
+func repairAnswers(ctx context.Context, of answers.Places) (setAside []string, err error) {
+	places, err := of.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return answers.Repair(ctx, places...)
 }
 
 // examineRuns checks the unfinished runs and finished datasets of a state.
@@ -597,28 +614,24 @@ func (d *checkup) examineObjects(ctx context.Context, repair bool) error {
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
-	if err := state.CheckFormat(ctx); err != nil {
+	if err := journal.OnS3(state).CheckFormat(); err != nil {
 		return err
 	}
-	examine := func() (objectstate.Inspection, error) {
-		found, err := state.Inspect(ctx)
-		d.damages("answers", figures.Plural(found.Answers, "stored answer")+", "+figures.Plural(found.Calls, "open call"), found.Damages)
-		if err == nil {
-			err = d.examineRuns(ctx, journal.OnS3(state.AsFound()))
+	state = state.AsFound()
+	examine := func() (lost answers.Lost, err error) {
+		if lost, err = d.examineAnswers(ctx, state); err == nil {
+			err = d.examineRuns(ctx, journal.OnS3(state))
 		}
-		return found, err
+		return lost, err
 	}
-	found, err := examine()
+	lost, err := examine()
 	if err != nil {
 		return err
 	}
-	if found.LostRows > 0 {
-		d.note("Lost: %s of damaged files, whose price stays counted.", figures.Plural(found.LostRows, "stored answer"))
-	}
-	d.advise(found.Lost, repair)
+	d.advise(lost, repair)
 	return d.repaired(repair, func() error {
-		aside, err := state.Repair(ctx)
-		runs, other := repairRuns(ctx, journal.OnS3(state.AsFound()))
+		aside, err := repairAnswers(ctx, state)
+		runs, other := repairRuns(ctx, journal.OnS3(state))
 		d.setAside(append(aside, runs...), err, other)
 		return nil
 	}, func() error { _, err := examine(); return err })

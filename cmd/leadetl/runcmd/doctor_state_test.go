@@ -30,7 +30,7 @@ func must(t *testing.T, errs ...error) {
 func killedState(t *testing.T) (state string) {
 	t.Helper()
 	alive, state := t.TempDir(), t.TempDir()
-	s, err := answers.Open(filepath.Join(alive, "answers"), answers.Options{})
+	s, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(alive, "answers")), answers.Options{})
 	must(t, err)
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
 		q := answers.Question{Scope: answers.Scope{Service: "https://leads.example", Operation: "enrichment"}, Key: key}

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -374,48 +373,50 @@ func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, concur
 	return c, nil
 }
 
-// answersOf opens the stored answers of a state for the resolvers of a run. Those in a folder are
-// one store, which all share; on S3 each resolver has a working copy of its own.
+// answersOf opens the stored answers of a state for the resolvers of a run.
 type answersOf struct {
 	wire.State
-	store  *answers.Store // of a folder, once it is open
-	copies int            // on S3
+	stores *answers.Stores // nil before the first is opened
 	opened wire.Closers
 }
 
-// open opens the answers of a scope, with look to make no calls; nil if there are none then. For a
-// state on S3 it opens a working copy, into which the run loads the stored answers that it needs.
+// open opens the answers of a scope, with look to make no calls; nil if there are none then. Who looks at a
+// state on S3 writes nothing to it.
 func (a *answersOf) open(ctx context.Context, of answers.Scope, look bool, calls *pace.Controller) (storedAnswers, error) {
-	switch {
-	case a.store != nil:
-		return a.store, nil
-	case a.Objects == nil && look && !wire.HoldsAnswers(a.Folder):
+	if a.Objects == nil && look && !wire.HoldsAnswers(ctx, a.Folder) {
 		return nil, nil
-	case a.Objects == nil:
-		store, err := wire.OpenAnswers(a.Folder, answers.Options{})
-		if err != nil {
-			return nil, err
+	}
+	if a.stores == nil {
+		o := answers.Options{Look: look && a.Objects != nil}
+		if a.Objects != nil {
+			o.LeaveBefore = a.Objects.LeaveBefore
 		}
-		a.store = store
-		a.opened.Add(store.Close)
-		return store, nil
+		a.stores = answers.NewStores(a.Answers(), o)
+		a.opened.Add(func() error { return a.close(ctx, look) })
 	}
-	open := a.Objects.Write
-	if look {
-		open = a.Objects.Look
-	}
-	folder := wire.AnswersFolder
-	if a.copies > 0 {
-		folder += fmt.Sprint("-", a.copies)
-	}
-	a.copies++
-	session, err := open(ctx, of, filepath.Join(a.Folder, folder))
+	stored, err := a.stores.Of(ctx, of.Service)
 	if err != nil {
-		return nil, wire.UnlessUnavailable(err)
+		return nil, wire.UnlessUnavailable(wire.AnswersError(a.name(), err))
 	}
-	session.DelayWrites(calls.Crowded)
-	a.opened.Add(func() error { return session.Close(ctx) })
-	return session.Answers, nil
+	stored.DelayWrites(calls.Crowded)
+	return stored, nil
+}
+
+// close closes the stores. If all is stored, what earlier runs have missed was there.
+func (a *answersOf) close(ctx context.Context, look bool) error {
+	err := a.stores.Close()
+	if err == nil && a.Objects != nil && !look {
+		err = a.Objects.ForgetMissed(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// name is the state for users.
+func (a *answersOf) name() string {
+	if a.Objects != nil {
+		return a.Objects.String()
+	}
+	return a.Folder
 }
 
 // recall counts the calls about a scope that the state knows of and that are within a window. Of a
@@ -447,13 +448,9 @@ func (a *answersOf) recall(ctx context.Context, of answers.Scope, o pace.Options
 		}
 		sent[c]++
 	}
-	var from interface {
-		List(ctx context.Context, f answers.Filter) iter.Seq2[answers.Item, error]
-		Unknown(ctx context.Context) iter.Seq2[answers.OpenCall, error]
-		Parked(ctx context.Context) iter.Seq2[answers.OpenCall, error]
-	} = a.store
-	if a.Objects != nil {
-		from = a.Objects
+	from, err := a.stores.Of(ctx, of.Service)
+	if err != nil {
+		return wire.UnlessUnavailable(err)
 	}
 	scope := answers.Filter{Service: of.Service, Operation: of.Operation}
 	for i, err := range from.List(ctx, scope) {

@@ -2,6 +2,7 @@ package runcmd
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // http://127.0.0.1:8080, and with an open call of the first.
 func TestCheckNames(t *testing.T) {
 	state := wire.State{Folder: t.TempDir()}
-	store, err := answers.Open(filepath.Join(state.Folder, wire.AnswersFolder), answers.Options{})
+	store, err := answers.Open(context.Background(), answers.InFolder(filepath.Join(state.Folder, wire.AnswersFolder)), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 	if err != nil {
 		return nil, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
-	if err := state.CheckFormat(ctx); err != nil {
+	if err := journal.OnS3(state).CheckFormat(); err != nil {
 		return nil, nil, err
 	}
 	out, err := objects.ParseFolder(f.out)

@@ -98,7 +98,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err := wire.CheckApart(f.out, input.Files()); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	if f.remote.isRemote() && f.remote.offline && state.Objects == nil && !wire.HoldsAnswers(f.state) {
+	if f.remote.isRemote() && f.remote.offline && state.Objects == nil && !wire.HoldsAnswers(ctx, f.state) {
 		return nil, nil, errNothingStored(f.state)
 	}
 	if err := os.MkdirAll(state.Folder, 0o700); err != nil {

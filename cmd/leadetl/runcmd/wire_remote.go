@@ -277,9 +277,6 @@ func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options c
 	}
 	f.warnPlain(log)
 	if r.Deliveries != nil {
-		if err := r.Load(ctx, nil); err != nil { // a delivery may be about any question
-			return wire.UnlessUnavailable(err)
-		}
 		address, stop, err := f.callbacks.receive(ctx, r.Deliveries, f.callbackURL == "", log)
 		if err != nil {
 			return err
@@ -373,7 +370,7 @@ type errNoKey struct{ error }
 
 func (e errNoKey) Unwrap() error { return e.error }
 
-// storedAnswers are the answers of a state, or a working copy of them.
+// storedAnswers are the answers of a state.
 type storedAnswers interface {
 	purchase.Store
 	Scopes(ctx context.Context) ([]answers.Scope, error)
@@ -435,11 +432,11 @@ func errNothingStored(state string) error {
 // scope. The most likely cause is a different address than in the run that
 // bought the answers.
 func checkOffline(ctx context.Context, state wire.State, store storedAnswers, asked answers.Scope, log *slog.Logger) error {
-	list, name := store.Scopes, state.Folder
+	name := state.Folder
 	if state.Objects != nil {
-		list, name = state.Objects.Scopes, state.Objects.String()
+		name = state.Objects.String()
 	}
-	scopes, err := list(ctx)
+	scopes, err := store.Scopes(ctx)
 	if err != nil {
 		return err
 	}
@@ -506,19 +503,16 @@ func (f *remoteFlags) otherNames(ctx context.Context, state wire.State, than ans
 
 // heldOf counts what a state has of some scopes.
 func heldOf(ctx context.Context, state wire.State, some func(answers.Scope) bool) (map[answers.Scope]answers.Held, error) {
-	if state.Objects != nil {
-		held, err := state.Objects.Held(ctx, some)
-		return held, wire.UnlessUnavailable(err)
+	places, err := state.Answers().All(ctx)
+	if err != nil || len(places) == 0 {
+		return nil, wire.UnlessUnavailable(err)
 	}
-	if !wire.HoldsAnswers(state.Folder) {
-		return nil, nil
-	}
-	contents, err := wire.ReadAnswers(ctx, state.Folder)
+	contents, err := answers.OpenContents(ctx, places...)
 	if errors.Is(err, answers.ErrNone) { // a kill came before the first commit
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, wire.UnlessUnavailable(err)
 	}
 	defer contents.Close()
 	return contents.Held(ctx, some)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -15,39 +16,60 @@ import (
 // AnswersFolder is the folder of the stored answers in a state folder.
 const AnswersFolder = "answers"
 
-// OpenAnswers opens the stored answers of a state folder.
-func OpenAnswers(state string, o answers.Options) (*answers.Store, error) {
+// Answers are the places of the stored answers of a state folder.
+func Answers(folder string) answers.Places {
+	return answers.Alone{Place: answers.InFolder(filepath.Join(folder, AnswersFolder))}
+}
+
+// Answers are the places of the stored answers of the state.
+func (s State) Answers() answers.Places {
+	if s.Objects != nil {
+		return s.Objects
+	}
+	return Answers(s.Folder)
+}
+
+// OpenAnswers returns the places of the stored answers of a state in a folder or on S3, unless it is in
+// another format.
+func OpenAnswers(ctx context.Context, state string, flags *S3, std cli.Streams) (answers.Places, error) {
 	if objects.Is(state) {
-		return nil, cli.UsageError(fmt.Errorf("--state %s: this command needs a folder; leadetl answers copy brings answers from S3 into one", state))
+		return OpenObjectState(ctx, state, flags, std)
 	}
-	if err := CheckRunState(state); err != nil {
-		return nil, err
+	if info, err := os.Stat(state); err == nil && !info.IsDir() {
+		return nil, cli.UsageError(fmt.Errorf("stored answers: %s is a file; name a folder", state))
 	}
-	s, err := answers.Open(filepath.Join(state, AnswersFolder), o)
-	return s, answersError(state, err)
+	return Answers(state), CheckRunState(state)
 }
 
-// ReadAnswers opens the stored answers of a state folder for reading, even
-// while a run uses them.
-func ReadAnswers(ctx context.Context, state string) (*answers.Contents, error) {
-	if err := CheckRunState(state); err != nil {
-		return nil, err
+// ReadAnswers opens the stored answers of places for reading, even while a run uses them.
+func ReadAnswers(ctx context.Context, places answers.Places, state string) (*answers.Contents, error) {
+	all, err := places.All(ctx)
+	if err == nil && len(all) == 0 {
+		err = answers.ErrNone
 	}
-	c, err := answers.OpenContents(ctx, filepath.Join(state, AnswersFolder), answers.Options{})
-	return c, answersError(state, err)
+	if err != nil {
+		return nil, AnswersError(state, err)
+	}
+	c, err := answers.OpenContents(ctx, all...)
+	return c, AnswersError(state, err)
 }
 
-func answersError(state string, err error) error {
+// AnswersError says what to do about stored answers that cannot be opened.
+func AnswersError(state string, err error) error {
 	switch {
 	case errors.Is(err, answers.ErrNone):
-		return cli.UsageError(fmt.Errorf("%s has %w; a run with --resolver URL stores them, or name another folder", state, answers.ErrNone))
-	case errors.Is(err, filelock.ErrLocked):
+		another := "folder"
+		if objects.Is(state) {
+			another = "--state"
+		}
+		return cli.UsageError(fmt.Errorf("%s has %w; a run with --resolver URL stores them, or name another %s", state, answers.ErrNone, another))
+	case errors.Is(err, filelock.ErrLocked) && !objects.Is(state):
 		return cli.UsageError(fmt.Errorf("%w; try again when it has ended, or name another folder", err))
 	}
 	return err
 }
 
 // HoldsAnswers reports whether a state folder contains stored answers.
-func HoldsAnswers(state string) bool {
-	return answers.Exist(filepath.Join(state, AnswersFolder))
+func HoldsAnswers(ctx context.Context, folder string) bool {
+	return answers.Exist(ctx, answers.InFolder(filepath.Join(folder, AnswersFolder)))
 }

@@ -30,7 +30,7 @@ func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	return state, state.CheckFormat(ctx)
+	return state, journal.OnS3(state).CheckFormat()
 }
 
 // State is the state of a run. A state on S3 has a working folder that is
@@ -57,9 +57,10 @@ func OpenState(ctx context.Context, uri string, store *objects.Store) (s State, 
 	if s.Objects, err = objectstate.Open(store, uri); err != nil {
 		return s, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
-	if err := s.Objects.CheckFormat(ctx); err != nil {
+	if err := journal.OnS3(s.Objects).CheckFormat(); err != nil {
 		return s, nil, err
 	}
+	s.Objects.Waits = true
 	removeAbandoned()
 	if s.Folder, err = os.MkdirTemp("", workPattern); err != nil {
 		return s, nil, fmt.Errorf("a folder to work in: %w; TMPDIR names another place", err)

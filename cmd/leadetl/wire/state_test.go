@@ -12,17 +12,17 @@ import (
 func TestHoldsAnswers(t *testing.T) {
 	state := t.TempDir()
 	folder := filepath.Join(state, AnswersFolder)
-	if HoldsAnswers(state) {
+	if HoldsAnswers(t.Context(), state) {
 		t.Error("no folder holds answers")
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil || HoldsAnswers(state) {
+	if err := os.MkdirAll(folder, 0o700); err != nil || HoldsAnswers(t.Context(), state) {
 		t.Errorf("an empty folder holds answers, %v", err)
 	}
-	s, err := answers.Open(folder, answers.Options{})
+	s, err := answers.Open(t.Context(), answers.InFolder(folder), answers.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil || !HoldsAnswers(state) {
+	if err := s.Close(); err != nil || !HoldsAnswers(t.Context(), state) {
 		t.Errorf("a folder with a database holds no answers, %v", err)
 	}
 }

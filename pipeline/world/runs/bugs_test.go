@@ -14,8 +14,6 @@ var planted = worldtest.Bugs{
 		"if listed < l.next.Number-first {", "if listed < 0 {"},
 	{"a recorded part is not looked at", "pipeline/begin/resume.go",
 		"err := r.Output.CheckPart(p)", "err := error(nil)"},
-	{"workers are waited for twice", "pipeline/parts/part.go",
-		"\t\tbefore := s.workers\n\t\ts.workers = s.work.newWorkers(ctx)", "\t\tbefore := s.workers\n\t\tdefer func() { s.workers = s.work.newWorkers(ctx) }()"},
 	{"on S3, the header of a journal is removed with the rest", "pipeline/journal/progress.go",
 		"\tif err := p.folder.state.files.Remove(p.ctx, p.folder.folder+headerFile); err != nil {\n\t\treturn err\n\t}\n", ""},
 	{"what was suppressed is kept after the part is recorded", "pipeline/parts/part.go",

@@ -66,7 +66,6 @@ type plan struct {
 	budgeted  bool // there are budgets, which are never used up
 	crashes   int  // lives of a night that crash, unless they end before
 	damaged   bool // a file, before a night is done to its end or after
-	copied    int  // rows whose answers are copied at a time
 
 	honours bool    // services know idempotency keys
 	faulty  float64 // the share of requests that they fail
@@ -96,9 +95,6 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of scene) plan {
 	}
 	if often("bad disk", 4) {
 		p.diskFails = float64(in("disk fails", 1, 4)) / 100
-	}
-	if often("copied", 2) {
-		p.copied = in("copied rows", 1, 12)
 	}
 	p.selects, p.sumLater, p.budgeted = often("selects", 4), often("sum later", 2), often("budgeted", 2)
 	p.damaged, p.grows = often("damaged", 2), often("grows", 2)

@@ -216,12 +216,5 @@ func (a asking) Intent(ctx context.Context, q answers.Question, send answers.Sen
 
 // asked is what a process knows of a service's answers.
 func (p *process) asked(s *service, stored purchase.Store) purchase.Store {
-	of := asking{stored, s, p.retry}
-	if loader, elsewhere := stored.(purchase.Loader); elsewhere {
-		return struct {
-			asking
-			purchase.Loader
-		}{of, loader}
-	}
-	return of
+	return asking{stored, s, p.retry}
 }

@@ -89,7 +89,7 @@ type process struct {
 	folder  string             // scratch
 	home    disk.Folder        // of the state, or of what a state on S3 has on the machine
 	state   *objectstate.State // nil of a state in a folder
-	stored  *answers.Store     // of a state in a folder, once it is open
+	stored  *answers.Stores    // of a state in a folder, once it is open
 	opened  []func() error
 }
 
@@ -116,8 +116,8 @@ func (s *site) start(ctx context.Context, machine *worldtest.World, n night, ret
 	}
 	p.opened = append(p.opened, func() error { return os.RemoveAll(p.folder) })
 	if p.state, err = objectstate.Open(p.store, stateURI); err == nil {
-		p.state.Scratch = p.folder
-		err = p.state.CheckFormat(ctx)
+		p.state.Scratch, p.state.Waits = p.folder, true
+		err = journal.OnS3(p.state).CheckFormat()
 	}
 	return p, err
 }
@@ -135,7 +135,7 @@ func (p *process) close() (err error) {
 // that this one has it for itself now.
 func (p *process) open(ctx context.Context, shared, alone bool) (run *job.Run, err error) {
 	run = &job.Run{
-		Job: p.plan.job(p.night), StateDir: p.folder, Overwrite: p.night.overwrite, Workers: p.plan.workers, CopiedRows: p.plan.copied, Program: "leadetl test",
+		Job: p.plan.job(p.night), StateDir: p.folder, Overwrite: p.night.overwrite, Workers: p.plan.workers, Program: "leadetl test",
 		Log: slog.New(slog.DiscardHandler), Progress: &stats.Progress{},
 	}
 	if run.Suppression, err = p.plan.suppressed(p.short); err != nil {
@@ -281,28 +281,21 @@ func (p *process) openService(ctx context.Context, s *service, run *job.Run) (*p
 	return remote, err
 }
 
-// openAnswers opens the stored answers of a service. Those in a folder are one store.
+// openAnswers opens the stored answers of a service.
 func (p *process) openAnswers(ctx context.Context, remote *purchase.Remote, run *job.Run) (purchase.Store, error) {
-	of := remote.Scope(run.Job.Operation)
-	if p.state == nil {
-		if p.stored == nil {
-			var err error
-			if p.stored, err = answers.Open(p.answersFolder(), answers.Options{Disk: p.logs, InTurn: true}); err != nil {
-				return nil, err
-			}
-			p.opened = append(p.opened, p.stored.Close)
+	if p.stored == nil {
+		o := answers.Options{InTurn: true}
+		var places answers.Places = answers.Alone{Place: answers.On(p.logs)}
+		if p.state != nil {
+			places, o.LeaveBefore = p.state, p.state.LeaveBefore
 		}
-		return p.stored, nil
+		p.stored = answers.NewStores(places, o)
+		p.opened = append(p.opened, p.stored.Close)
 	}
-	copied, err := os.MkdirTemp(p.folder, "answers-")
+	s, err := p.stored.Of(ctx, remote.Name)
 	if err != nil {
 		return nil, err
 	}
-	session, err := p.state.Write(ctx, of, copied)
-	if err != nil {
-		return nil, err
-	}
-	session.DelayWrites(remote.Pace.Crowded)
-	p.opened = append(p.opened, func() error { return session.Close(ctx) })
-	return session.Answers, nil
+	s.DelayWrites(remote.Pace.Crowded)
+	return s, nil
 }

@@ -53,7 +53,7 @@ func TestRunWithCallbacks(t *testing.T) {
 // storedCredits adds up what stored answers cost.
 func storedCredits(t *testing.T, state string) (credits int64) {
 	t.Helper()
-	contents, err := wire.ReadAnswers(t.Context(), state)
+	contents, err := wire.ReadAnswers(t.Context(), wire.Answers(state), state)
 	if err != nil {
 		t.Fatal(err)
 	}

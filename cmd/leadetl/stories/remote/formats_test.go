@@ -91,7 +91,7 @@ func TestOtherFormats(t *testing.T) {
 		binary.LittleEndian.PutUint32(record[36:], checksum.Of(record[:36], record[40:]))
 		return string(record)
 	}
-	const scope = "answers/00112233445566778899/"
+	const service, first = "answers/0011223344556677/", "manifest-0000000001.json"
 	at := []string{"--state", "s3://" + clitest.S3Bucket + "/state/", "--s3-endpoint", server.URL, "--s3-path-style"}
 	for _, c := range []struct {
 		name, object, text string
@@ -100,9 +100,9 @@ func TestOtherFormats(t *testing.T) {
 		{"a run without a mark", "runs/0011223344556677/job.json", "{}", []string{"/state/ has no format number" + number, export}},
 		{"nights without a mark", "nights/0011223344556677.json", "[]", []string{"/state/ has no format number" + number, export}},
 		{"an older mark", "format.json", `{"format":1}`, []string{"/state/ has format 1" + number, export}},
-		{"an older manifest", scope + "v/0000000001.json", sealed(scope+"v/0000000001.json", `{"format":1}`), []string{"/v/0000000001.json has format 1" + number, export}},
-		{"a newer manifest", scope + "v/0000000001.json", sealed(scope+"v/0000000001.json", `{"format":99}`), []string{"/v/0000000001.json has format 99" + number, export}},
-		{"a newer record", scope + "v/0000000001.json", later(scope + "v/0000000001.json"), []string{"/v/0000000001.json has format 3" + number, "the version of the program"}},
+		{"older answers", service + "v/0000000001.json", "{}", []string{"/v/ has a format that is not known" + number, export}},
+		{"newer answers", service + first, sealed(first, `{"format":99}`), []string{first + " has format 99" + number, export}},
+		{"a newer record", service + first, later(first), []string{first + " has format 3" + number, "the version of the program"}},
 	} {
 		t.Run("s3, "+c.name, func(t *testing.T) {
 			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(3))
@@ -112,7 +112,7 @@ func TestOtherFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := [][]string{append([]string{"answers", "stat"}, at...), append([]string{"doctor"}, at...), append([]string{"doctor", "--repair"}, at...)}
-			if !strings.HasPrefix(c.object, scope) { // which is of another service
+			if !strings.HasPrefix(c.object, service) { // which is another one
 				all = append(all, j.Args(), append([]string{"plan"}, j.Args()[1:]...))
 			}
 			for _, args := range all {

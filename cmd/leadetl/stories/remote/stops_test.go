@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -276,7 +277,7 @@ func TestRemoteKeysAge(t *testing.T) {
 				}
 				j.Flags = append(j.Flags, "--job", j.Path("job.yaml"))
 			}
-			store, err := answers.Open(j.Path("state/answers"), answers.Options{})
+			store, err := answers.Open(context.Background(), answers.InFolder(j.Path("state/answers")), answers.Options{})
 			for _, key := range strings.Fields(list)[1:] {
 				q := answers.Question{Scope: answers.Scope{Service: url, Operation: resolution.IPToCompany}, Key: key}
 				if err == nil {

@@ -294,14 +294,15 @@ func (m *machines) others(t *testing.T, n int) {
 		some = append(some, answers.Item{Hash: q.Hash(), Question: q, Answer: answers.Answer{Run: "others", Outcome: answers.NoMatch, Status: 200, Received: time.Now()}})
 	}
 	slices.SortFunc(some, func(a, b answers.Item) int { return a.Hash.Compare(b.Hash) })
-	_, err = state.Take(t.Context(), of, func(yield func(answers.Item, error) bool) {
+	stores := answers.NewStores(state, answers.Options{})
+	_, err = stores.Take(t.Context(), of, func(yield func(answers.Item, error) bool) {
 		for _, i := range some {
 			if !yield(i, nil) {
 				return
 			}
 		}
 	}, nil)
-	if err != nil {
+	if err := errors.Join(err, stores.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,200 @@
+package answers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/format"
+	"github.com/leadetl/leadetl/internal/lease"
+	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/internal/store/memory"
+	"github.com/leadetl/leadetl/resolution"
+)
+
+// shared is a place that several processes may write at the same time: nothing keeps them apart but what they
+// create.
+func shared(t *testing.T, files store.Store) Place {
+	return Elsewhere(files, t.TempDir(), func(context.Context) (lease.Lease, error) { return lease.All(nil), nil })
+}
+
+// TestShared: who takes over has all that an earlier process stored, and that one can store nothing more, but what
+// it has bought.
+func TestShared(t *testing.T) {
+	ctx, files := t.Context(), memory.New()
+	first, err := Open(ctx, shared(t, files), Options{LogBytes: 500, Generations: 2, RowsPerFile: 3})
+	must(t, err)
+	for i := range 30 {
+		intent(t, first, person(fmt.Sprint(i)), Send{Run: "night", At: noon})
+		if i < 25 {
+			must(t, first.Put(ctx, person(fmt.Sprint(i)), Answer{Run: "night", Outcome: Matched, Received: noon, Credits: credits(2)}))
+		}
+	}
+	second, err := Open(ctx, shared(t, files), Options{})
+	must(t, err)
+	lost := first.Put(ctx, person("29"), Answer{Run: "night", Outcome: Matched, Received: noon, Credits: credits(2)})
+	_, refused := first.Intent(ctx, person("other"), Send{Run: "night", At: noon})
+	for what, err := range map[string]error{"an answer": lost, "an intent": refused} {
+		if !errors.Is(err, store.ErrFenced) || !errors.Is(err, resolution.ErrUnavailable) {
+			t.Errorf("%s of the first process: %v, want ErrFenced", what, err)
+		}
+	}
+	must(t, second.Close())
+	_ = first.Close()
+	third, err := Open(ctx, shared(t, files), Options{})
+	must(t, err)
+	for i := range 30 {
+		want := Unknown
+		if i < 25 || i == 29 {
+			want = ""
+		}
+		if f := look(t, third, person(fmt.Sprint(i)), Freshness{}); f.Stored != (want == "") || f.Open != want {
+			t.Errorf("%d: stored %t, open %q, want %q", i, f.Stored, f.Open, want)
+		}
+	}
+	if p, open, err := third.SumSpent(ctx, "night"); p != (Spending{Answers: 26, Credits: 52}) || len(open) != 4 || err != nil {
+		t.Errorf("spent %+v, %d calls open, %v", p, len(open), err)
+	}
+	must(t, third.Close())
+	c, err := OpenContents(ctx, shared(t, files))
+	must(t, err)
+	defer c.Close()
+	if st, err := c.Stat(ctx); err != nil || len(st.Tallies) != 1 || st.Tallies[0].Answers != 26 || st.Unknown != 4 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// TestOlderForm: what an older program has stored is refused by name, and never taken for nothing.
+func TestOlderForm(t *testing.T) {
+	for _, name := range []string{"v/0000000001.json", "answers.sqlite"} {
+		files := memory.New()
+		must(t, files.Put(t.Context(), name, []byte("{}")), files.Put(t.Context(), "log/000000000001.seg", []byte("{}")))
+		for what, open := range map[string]func(Place) error{
+			"open": func(p Place) error { _, err := Open(t.Context(), p, Options{}); return err },
+			"look": func(p Place) error { _, err := OpenContents(t.Context(), p, shared(t, memory.New())); return err },
+		} {
+			if _, refused := errors.AsType[*format.Error](open(shared(t, files))); !refused {
+				t.Errorf("%s, %s: not refused", name, what)
+			}
+		}
+	}
+}
+
+// TestFenceBelowTheLog: a fence where a segment was that is in files ends no log.
+func TestFenceBelowTheLog(t *testing.T) {
+	ctx, p := t.Context(), shared(t, memory.New())
+	s, err := Open(ctx, p, Options{})
+	must(t, err, s.Put(ctx, person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}), s.Close())
+	m, err := newest(ctx, p)
+	must(t, err)
+	for below, moved := range map[int64]bool{1: true, 0: false} {
+		l := p.newLog(Options{}).(*segmentLog)
+		l.fence = m.Log.Number - below
+		if _, err := l.read(ctx, m.Log, func([]byte) error { return nil }); errors.Is(err, errLogMoved) != moved {
+			t.Errorf("a fence %d below the log: %v", below, err)
+		}
+	}
+}
+
+// TestSharedDamage: each file that is changed or gone is named, and a repair keeps what the others have; what is
+// lost counts as spent.
+func TestSharedDamage(t *testing.T) {
+	ctx, whole := t.Context(), memory.New()
+	s, err := Open(ctx, shared(t, whole), Options{LogBytes: 2000, RowsPerFile: 10})
+	must(t, err)
+	for i := range 40 {
+		intent(t, s, person(fmt.Sprint(i)), Send{Run: "night", At: noon})
+		if i%4 > 0 {
+			must(t, s.Put(ctx, person(fmt.Sprint(i)), Answer{Run: "night", Outcome: Matched, Received: noon}))
+		}
+	}
+	must(t, s.awaitMoveNow()) // the rest is in the log, as after a kill
+	texts := contentsOf(t, whole)
+	last := ""
+	for name := range texts {
+		if strings.HasPrefix(name, logFolder+"/") && name > last {
+			last = name
+		}
+	}
+	for name := range texts {
+		for _, gone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, gone %t", name, gone), func(t *testing.T) {
+				files := memory.New()
+				for other, text := range texts {
+					if other == name {
+						if gone {
+							continue
+						}
+						text = append([]byte(nil), text...)
+						text[len(text)/2] ^= 0x10
+					}
+					must(t, files.Put(ctx, other, text))
+				}
+				p := shared(t, files)
+				found, err := Inspect(ctx, p)
+				must(t, err)
+				counts := !strings.HasPrefix(name, manifestPrefix) || strings.Contains(name, fmt.Sprintf("%010d", s.manifest.Number)) && !gone
+				if sees := !found.Whole(); sees != counts && !(gone && name == last) && s.counts(name) {
+					t.Errorf("damage is seen: %t; %v", sees, found.Damages)
+				}
+				_, err = Repair(ctx, p)
+				must(t, err)
+				if again, err := Inspect(ctx, p); err != nil || !again.Whole() {
+					t.Errorf("after a repair: %+v, %v", again, err)
+				}
+				r, err := Open(ctx, p, Options{})
+				must(t, err)
+				spent, open, err := r.SumSpent(ctx, "night")
+				if must(t, err, r.Close()); spent.Answers+int64(len(open)) < 40 && !(gone && name == last) {
+					t.Errorf("spent %+v, %d calls open: fewer than were made", spent, len(open))
+				}
+			})
+		}
+	}
+	t.Run("all manifests", func(t *testing.T) {
+		files := memory.New()
+		for name, text := range texts {
+			if !strings.HasPrefix(name, manifestPrefix) {
+				must(t, files.Put(ctx, name, text))
+			}
+		}
+		if found, err := Inspect(ctx, shared(t, files)); !errors.Is(errors.Join(append(found.Damages, err)...), appendlog.ErrDamaged) && !errors.Is(err, ErrNone) {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
+// awaitMoveNow waits until the previous generation is in files.
+func (s *Store) awaitMoveNow() error {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	err := s.awaitMove()
+	s.awaitMerge()
+	return err
+}
+
+// counts reports whether a file is one of those that the newest manifest names, of the log behind it, or it.
+func (s *Store) counts(name string) bool {
+	switch {
+	case strings.HasPrefix(name, manifestPrefix):
+		return true
+	case strings.HasPrefix(name, logFolder+"/"):
+		return name >= s.log.(*segmentLog).log.FileOf(s.manifest.Log.Number)
+	}
+	return s.manifest.names(name)
+}
+
+func contentsOf(t *testing.T, files store.Store) map[string][]byte {
+	texts := map[string][]byte{}
+	for info, err := range files.List(t.Context(), "") {
+		must(t, err)
+		text, err := files.Read(t.Context(), info.Name)
+		must(t, err)
+		texts[info.Name] = text
+	}
+	return maps.Clone(texts)
+}

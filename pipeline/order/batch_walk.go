@@ -81,7 +81,7 @@ func (w *batchWalk) advance(ctx context.Context, some []int) error {
 	for a, of := range actions {
 		working.Go(func(ctx context.Context) error {
 			if err := w.do(ctx, a, of, values); err != nil {
-				return w.chain.order.named(w.chain.order.Steps[a.step], err)
+				return w.chain.order.Named(w.chain.order.Steps[a.step], err)
 			}
 			return w.advance(ctx, of)
 		})
@@ -126,7 +126,7 @@ func (w *batchWalk) passGates(ctx context.Context, from, to int) error {
 		}
 		if behind > 0 {
 			if err := w.do(ctx, action{kind: ask, step: step}, came[:behind], nil); err != nil {
-				return w.chain.order.named(w.chain.order.Steps[step], err)
+				return w.chain.order.Named(w.chain.order.Steps[step], err)
 			}
 		}
 		if err := w.advance(ctx, came); err != nil {

@@ -107,7 +107,7 @@ func (c *Chain) ended() error {
 		if why == nil {
 			return nil
 		}
-		errs = append(errs, c.order.named(s, why))
+		errs = append(errs, c.order.Named(s, why))
 	}
 	return joined(errs)
 }
@@ -179,7 +179,7 @@ func (c *Chain) End(skipped bool) error {
 			err = cmp.Or(err, c.buyers[i].Ended())
 		}
 		if err != nil {
-			errs = append(errs, c.order.named(s, err))
+			errs = append(errs, c.order.Named(s, err))
 		}
 	}
 	return joined(errs)

@@ -122,8 +122,8 @@ func (o *Order) ReasonOf(reason string, s *Step) string {
 	return reason + ":" + s.Name
 }
 
-// named says whose error it is, except of the end of the run.
-func (o *Order) named(s *Step, err error) error {
+// Named says whose error it is, except of the end of the run.
+func (o *Order) Named(s *Step, err error) error {
 	if o.IsOne() || s.Remote == nil || errors.Is(err, context.Canceled) {
 		return err
 	}

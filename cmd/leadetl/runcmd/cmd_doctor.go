@@ -290,7 +290,7 @@ func (d *checkup) checkInput(ctx context.Context, j job.Job, known bool, store *
 	}
 	defer list.Close()
 	if known {
-		if _, err = job.ChooseColumns(j, list, job.Source{Remote: d.flags.remote.isRemote(), Suppress: len(d.flags.suppress.Lists) > 0}); err != nil {
+		if _, err = job.ChooseColumns(j, list, job.Source{Remote: d.flags.isRemote(), Suppress: len(d.flags.suppress.Lists) > 0}); err != nil {
 			d.failed("input", cli.UsageError(err))
 			return
 		}

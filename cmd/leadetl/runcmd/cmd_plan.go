@@ -113,8 +113,8 @@ type plannedJSON struct {
 func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
 	timed, done := context.WithTimeout(ctx, planPatience)
 	defer done()
-	if !f.remote.several {
-		return f.remote.allow(timed, plan.Operation, plan.Calls)
+	if s := f.items[0]; len(f.items) == 1 && s.address != "" {
+		return s.forService(f.remote).allow(timed, plan.Operation, plan.Calls)
 	}
 	for _, r := range plan.Resolvers {
 		if s := f.items[slices.IndexFunc(f.items, func(s *resolverSettings) bool { return s.name == r.Name })]; s.address != "" {

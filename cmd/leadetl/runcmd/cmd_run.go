@@ -64,7 +64,7 @@ type runFlags struct {
 	dataset              JobFlags
 	remote               remoteFlags
 	order                orderKeys           // of the job file
-	items                []*resolverSettings // of an order; nil for one resolver
+	items                []*resolverSettings // of the order
 	search               searchFlags
 	suppress             wire.Suppress
 	name                 string // of the job
@@ -246,7 +246,7 @@ func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []stri
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.changes.check(), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags), f.checkCallback(op), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
+	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.changes.check(), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
 }
 
 // OneOperation refuses a second argument, which is probably an input.

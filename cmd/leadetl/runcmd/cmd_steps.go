@@ -136,7 +136,7 @@ func (f *stepFlags) registerIndex(c *cobra.Command, one, all string) {
 // scheduler tells this process.
 func (f *stepFlags) checkStep(flags *pflag.FlagSet) error {
 	var errs []error
-	if f.remote.isRemote() {
+	if f.isRemote() {
 		errs = append(errs, fmt.Errorf("%s makes no calls to a service; leave out --resolver and resolvers, or use leadetl run with --state %s, which any machine can resume", f.step, orExample(f.state)))
 	}
 	if !objects.Is(f.state) {

@@ -20,13 +20,10 @@ import (
 func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job, known bool) (clock time.Time, of string) {
 	f := d.flags
 	switch {
-	case f.remote.isRemote() && f.remote.offline:
+	case f.isRemote() && f.remote.offline:
 		d.skip("service", "is not asked with --offline")
-	case f.remote.several:
+	case f.isRemote():
 		clock, of = d.checkResolvers(ctx, operation, j)
-		d.checkPlan(ctx, operation)
-	case f.remote.isRemote():
-		clock, of = d.checkService(ctx, &f.remote), "the service"
 		d.checkPlan(ctx, operation)
 	case known && (f.directory != "" || len(needs[j.Operation]) > 0):
 		d.checkDirectory("reference data", f.directory, j)
@@ -64,6 +61,9 @@ func (d *checkup) checkResolvers(ctx context.Context, operation string, j job.Jo
 		if clock.IsZero() && !at.IsZero() {
 			clock, of = at, s.name
 		}
+	}
+	if f.isService() {
+		of = "the service"
 	}
 	return clock, of
 }
@@ -103,7 +103,7 @@ func (d *checkup) checkProvider(ctx context.Context, s *resolverSettings, entrie
 func (d *checkup) checkService(ctx context.Context, f *remoteFlags) (clock time.Time) {
 	name, of := "service", ""
 	setting, budget := "--resolver", "--max-credits"
-	if d.flags.remote.several {
+	if !d.flags.isService() {
 		name = f.name()
 		of, setting, budget = " of "+name, "its address", "max_credits"
 	}

@@ -32,8 +32,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/provider"
 )
 
-// settleResolvers finds out who is asked: one resolver, or several in an order. A provider is asked
-// as one of several, also if it is alone.
+// settleResolvers finds out who is asked, in which order: whom the job file or --resolver names, or the
+// embedded engine.
 func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
 	given := f.remote.resolvers
 	switch {
@@ -46,7 +46,12 @@ func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
 		if f.items, err = f.order.parse(); err != nil {
 			return err
 		}
-	case len(given) > 1, len(given) == 1 && (f.order.want.IsSet() || f.isProvider(given[0])):
+	case len(given) == 0 && f.order.want.IsSet():
+		return f.order.want.Errorf("want names columns for whose sake resolvers are asked; name them under resolvers, first to last")
+	default:
+		if len(given) == 0 {
+			given = []string{EmbeddedResolver}
+		}
 		var errs []error
 		for _, word := range given {
 			s, err := f.namedResolver(word)
@@ -55,13 +60,21 @@ func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
 		if err := errors.Join(errs...); err != nil {
 			return err
 		}
-	case f.order.want.IsSet():
-		return f.order.want.Errorf("want names columns for whose sake resolvers are asked; name them under resolvers, first to last")
-	case len(given) == 1:
-		f.remote.resolver = given[0]
+		if s := f.items[0]; f.isService() {
+			f.remote.setFlags(s)
+		}
 	}
-	f.remote.several = f.items != nil
 	return checkResolverNames(f.items)
+}
+
+// isService reports whether the service of --resolver is asked alone.
+func (f *runFlags) isService() bool {
+	return len(f.items) == 1 && f.items[0].address != "" && !f.order.resolvers.IsSet()
+}
+
+// isRemote reports whether somebody is asked who may cost something.
+func (f *runFlags) isRemote() bool {
+	return slices.ContainsFunc(f.items, func(s *resolverSettings) bool { return s.name != EmbeddedResolver })
 }
 
 // isProvider reports whether a word is the name of an entry, or may be meant as one.
@@ -74,7 +87,7 @@ func (f *runFlags) isProvider(word string) bool {
 func (f *runFlags) namedResolver(word string) (*resolverSettings, error) {
 	s := &resolverSettings{idempotent: f.remote.idempotent}
 	if word == EmbeddedResolver {
-		if s.directory, s.name = f.directory, EmbeddedResolver; f.directory == "" {
+		if s.directory, s.name = f.directory, EmbeddedResolver; f.directory == "" && len(f.remote.resolvers) > 1 {
 			return s, errors.New("--resolver embedded among several needs --directory, the folder of its reference data")
 		}
 		return s, nil
@@ -87,29 +100,10 @@ func (f *runFlags) namedResolver(word string) (*resolverSettings, error) {
 	return s, s.of(word)
 }
 
-// ofOne are flags that each of several resolvers has as a setting of its own.
-var ofOne = []string{"api-key-file", "service-name", "rate", "credit-cost", "header-name", "refresh-older-than", "refresh-no-match-older-than", "plain-404"}
-
-// checkSeveral joins the problems of flags for a run of several resolvers.
-func (f *remoteFlags) checkSeveral(flags *pflag.FlagSet) error {
-	var errs []error
-	for _, name := range ofOne {
-		if flags.Changed(name) {
-			errs = append(errs, fmt.Errorf("--%s is for one resolver; of several, each has its own settings in the job file under resolvers", name))
-		}
-	}
-	if f.newKey && !f.retryUnknown {
-		errs = append(errs, errors.New("--new-key goes with --retry-unknown"))
-	}
-	return errors.Join(append(append(errs, checkCallbackURL(f.callbackURL)), f.callbacks.check()...)...)
-}
-
 // lacksCallback reports whether a service requires a callback address, and no flag sets it.
 func (f *runFlags) lacksCallback(op resolution.Operation) bool {
-	if f.remote.several && !slices.ContainsFunc(f.items, func(s *resolverSettings) bool { return s.address != "" }) {
-		return false
-	}
-	return f.remote.lacksCallback(op)
+	asks := slices.ContainsFunc(f.items, func(s *resolverSettings) bool { return s.address != "" })
+	return asks && !f.remote.offline && needsCallback(op) && f.remote.callbackURL == "" && f.remote.callbacks.listen == ""
 }
 
 // checkCallback refuses a run whose service could not answer. A plan says so instead.
@@ -120,8 +114,8 @@ func (f *runFlags) checkCallback(op resolution.Operation) error {
 	return fmt.Errorf("%s needs an address for callbacks: name one with --callback-url, or listen with --callback-listen", op)
 }
 
-// openOrder opens the resolvers of an order, and all that a run needs of them.
-func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersOf) (closeOrder func() error, err error) {
+// openDirectories begins the order of a run, and opens its reference data.
+func (f *runFlags) openDirectories(run *job.Run) (closeAll func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	o := &order.Order{
@@ -131,6 +125,27 @@ func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersO
 	if o.Want, err = f.order.wanted(); err != nil {
 		return nil, cli.UsageError(err)
 	}
+	for _, s := range f.items {
+		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
+		if s.name == EmbeddedResolver {
+			resolver, fingerprint, closeDirectory, err := f.openResolver(s.directory, run.Job, run.Suppression, run.Log)
+			if err != nil {
+				return nil, cli.UsageError(err)
+			}
+			opened.Add(closeDirectory)
+			step.Directory, step.Fingerprint = resolver, fingerprint
+		}
+		o.Steps = append(o.Steps, step)
+	}
+	run.Order = o
+	return opened.Close, nil
+}
+
+// openOrder opens all others of the order that may be asked, with what a run needs of them.
+func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersOf) (closeOrder func() error, err error) {
+	var opened wire.Closers
+	defer func() { opened.CloseOn(&err) }()
+	o := run.Order
 	entries, err := f.order.entries(ctx)
 	if err != nil {
 		return nil, cli.UsageError(err)
@@ -138,17 +153,18 @@ func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersO
 	shared := &callbackSwitch{ready: make(chan struct{})}
 	defer close(shared.ready)
 	f.remote.callbacks.shared, f.remote.asked = shared, exchange.NewAsked(run.Job.NetworkHosts)
-	for _, s := range f.items {
-		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
-		if err := f.openStep(ctx, step, s, entries, run, stored, &opened); err != nil {
+	for i, s := range f.items {
+		if s.name == EmbeddedResolver {
+			continue
+		}
+		if err := f.openStep(ctx, o.Steps[i], s, entries, run, stored, &opened); err != nil {
 			return nil, err
 		}
-		o.Steps = append(o.Steps, step)
 	}
 	if err := o.Check(run.Job.Operation); err != nil {
 		return nil, cli.UsageError(err)
 	}
-	run.Order, run.Progress.Calls = o, o.Counted()
+	run.Progress.Calls = o.Counted()
 	return opened.Close, nil
 }
 
@@ -197,39 +213,36 @@ var providerFile = wholefile.Kind{Name: "a file of providers", Bytes: 256 << 10}
 
 // openStep opens a resolver.
 func (f *runFlags) openStep(ctx context.Context, step *order.Step, s *resolverSettings, entries provider.Entries, run *job.Run, stored *answersOf, opened *wire.Closers) (err error) {
-	switch {
-	case s.directory != "":
-		resolver, fingerprint, closeDirectory, err := f.openResolver(s.directory, run.Job, run.Suppression, run.Log)
-		if err != nil {
-			return cli.UsageError(err)
-		}
-		opened.Add(closeDirectory)
-		step.Directory, step.Fingerprint = resolver, fingerprint
-		return nil
-	case s.address != "":
-		var closeRemote func() error
-		service := s.forService(f.remote)
-		for _, other := range f.items {
-			service.beside = append(service.beside, other.storedName())
-		}
-		if err := checkResolver(s.address); err != nil {
-			return cli.UsageError(s.at.Errorf("%v", err))
-		}
-		paced, o, err := s.newPace(f.remote, nil, 1)
-		if err != nil {
-			return err
-		}
-		service.paced, service.strict = paced, s.strict
-		if step.Remote, closeRemote, err = service.open(ctx, run.Job, stored, f.planning, run.Log); err != nil {
-			return &order.StepError{Resolver: s.name, Err: err}
-		}
-		opened.Add(closeRemote)
-		if step.Remote.Service == nil {
-			return nil
-		}
-		return stored.recall(ctx, step.Remote.Scope(run.Job.Operation), o, false, paced)
+	if s.address == "" {
+		return f.openProvider(ctx, step, s, entries, run, stored, opened)
 	}
-	return f.openProvider(ctx, step, s, entries, run, stored, opened)
+	if err := checkResolver(s.address); err != nil {
+		return cli.UsageError(s.at.Errorf("%v", err))
+	}
+	service := f.service(s)
+	paced, o, err := s.newPace(f.remote, nil, 1)
+	if err != nil {
+		return err
+	}
+	var closeRemote func() error
+	service.paced = paced
+	if step.Remote, closeRemote, err = service.open(ctx, run.Job, stored, f.planning, run.Log); err != nil {
+		return run.Order.Named(step, err)
+	}
+	opened.Add(closeRemote)
+	if step.Remote.Service == nil {
+		return nil
+	}
+	return stored.recall(ctx, step.Remote.Scope(run.Job.Operation), o, false, paced)
+}
+
+// service are the settings of a service, which knows of the others.
+func (f *runFlags) service(s *resolverSettings) *remoteFlags {
+	service := s.forService(f.remote)
+	for _, other := range f.items {
+		service.beside = append(service.beside, other.storedName())
+	}
+	return service
 }
 
 // newPace makes the controller of a resolver. defaults are the limits that its entry knows of, and

@@ -1,6 +1,7 @@
 package runcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/resolution/provider"
 	"github.com/leadetl/leadetl/resolution/service/limit"
 )
@@ -35,6 +37,7 @@ type resolverSettings struct {
 	name      string
 
 	keyFile        string
+	variable       string // with the key
 	rates          []provider.Rate
 	concurrency    int // 0 is not given
 	timeout        time.Duration
@@ -48,6 +51,10 @@ type resolverSettings struct {
 	minMatch       cliflag.Share
 	elseNext       bool
 	strict         bool
+
+	// Only flags set these, of a service.
+	stored, headerName, plain404 string // stored is the name in stored answers
+	creditCost                   cliflag.Number
 }
 
 // The names of resolvers that are no providers.
@@ -291,16 +298,26 @@ func perSecond(rates []provider.Rate) (calls float64, keys bool, windows []pace.
 	return calls, keys, windows
 }
 
-// forService returns the flags of a service among several resolvers.
+// setFlags sets what flags say of the service of --resolver.
+func (f *remoteFlags) setFlags(s *resolverSettings) {
+	s.keyFile, s.variable, s.stored = f.apiKeyFile, APIKeyVariable, f.serviceName
+	s.headerName, s.plain404, s.creditCost = f.headerName, f.plain404, f.creditCost
+	s.refresh, s.refreshNoMatch = f.refresh, f.refreshNoMatch
+	if f.rate != limit.None {
+		s.rates = []provider.Rate{{Count: f.rate.Events, Per: f.rate.Per}}
+	}
+}
+
+// forService are the settings of a service, with those of the job.
 func (s *resolverSettings) forService(job remoteFlags) *remoteFlags {
 	f := job
-	f.several, f.resolver, f.apiKeyFile, f.variable = false, s.address, s.keyFile, keyVariable(s.name)
+	f.resolver, f.apiKeyFile, f.variable, f.strict = s.address, s.keyFile, cmp.Or(s.variable, keyVariable(s.name)), s.strict
 	f.maxCredits, f.maxCalls, f.maxCreditsPer = s.maxCredits, s.maxCalls, cliflag.Allowance{}
 	f.refresh, f.refreshNoMatch, f.idempotent = s.refresh, s.refreshNoMatch, s.idempotent
-	if s.name != serviceResolver {
+	f.headerName, f.plain404, f.creditCost = cmp.Or(s.headerName, client.DefaultOptions().HeaderName), s.plain404, s.creditCost
+	if f.serviceName = s.stored; s.name != serviceResolver {
 		f.serviceName = s.name
 	}
-	f.rate = limit.None
 	if s.concurrency > 0 {
 		f.concurrency = s.concurrency
 	}

@@ -87,7 +87,7 @@ func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) e
 		fail("--directory: workers do not reach the folder; serve it with leadetl serve and ask that with --resolver, or leave out --on")
 	}
 	for _, s := range f.items {
-		if s.directory != "" {
+		if s.directory != "" && s.directory != f.directory {
 			errs = append(errs, s.at.Errorf("directory: workers do not reach the folder; serve it with leadetl serve and name its address in its place, or leave out --on"))
 		}
 	}
@@ -121,9 +121,6 @@ func ServiceOf(names ...string) string {
 
 // storedNames are the names in stored answers of all that the run may ask.
 func (f *runFlags) storedNames() (names []string) {
-	if !f.remote.several {
-		return []string{f.remote.name()}
-	}
 	for _, s := range f.items {
 		names = append(names, s.storedName())
 	}
@@ -174,7 +171,7 @@ func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation st
 		return nil, err
 	}
 	started := time.Now()
-	if f.remote.isRemote() {
+	if f.isRemote() {
 		s.progress.Calls = &stats.CallCounters{}
 	}
 	stop := f.display(log, std).Run(ctx, s.progress, f.remote.timeout)
@@ -213,12 +210,15 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 		return nil, nil, err
 	}
 	job := cluster.Job{ID: own.ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
-	if f.remote.isRemote() {
+	if f.isRemote() {
 		job.Service = ServiceOf(f.storedNames()...)
 	}
-	if f.remote.isRemote() && !f.remote.several { // a worker does so for several
-		of := answers.Scope{Service: f.remote.name(), Operation: resolution.Operation(settings.Operation)}
-		if err := f.remote.checkNames(ctx, wire.State{Objects: state}, of, log); err != nil {
+	for _, s := range f.items {
+		if s.address == "" {
+			continue
+		}
+		of := answers.Scope{Service: s.storedName(), Operation: resolution.Operation(settings.Operation)}
+		if err := f.service(s).checkNames(ctx, wire.State{Objects: state}, of, log); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -17,8 +17,6 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
-	"github.com/leadetl/leadetl/pipeline/order"
-	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/resolution"
@@ -74,14 +72,11 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err := f.openSuppression(ctx, run, store); err != nil {
 		return nil, nil, err
 	}
-	if !f.remote.isRemote() {
-		resolver, answers, closeDirectory, err := f.openResolver(f.directory, settings, run.Suppression, log)
-		if err != nil {
-			return nil, nil, cli.UsageError(err)
-		}
-		opened.Add(closeDirectory)
-		run.Order = &order.Order{Steps: []*order.Step{{Name: EmbeddedResolver, Directory: resolver, Fingerprint: answers}}}
+	closeDirectories, err := f.openDirectories(run)
+	if err != nil {
+		return nil, nil, err
 	}
+	opened.Add(closeDirectories)
 	options.Wanted = []string{settings.IdentifierColumn()}
 	uris := f.in
 	if f.search.isGiven() {
@@ -98,7 +93,7 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 	if err := wire.CheckApart(f.out, input.Files()); err != nil {
 		return nil, nil, cli.UsageError(err)
 	}
-	if f.remote.isRemote() && f.remote.offline && state.Objects == nil && !wire.HoldsAnswers(ctx, f.state) {
+	if f.isRemote() && f.remote.offline && state.Objects == nil && !wire.HoldsAnswers(ctx, f.state) {
 		return nil, nil, errNothingStored(f.state)
 	}
 	if err := os.MkdirAll(state.Folder, 0o700); err != nil {
@@ -147,27 +142,15 @@ func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) 
 		wire.SetGC(wire.LookupGC)
 		opened.Add(wire.ReserveHeap(wire.LookupReserve))
 	}
-	if f.remote.isRemote() {
+	if f.isRemote() {
 		wire.SetGC(wire.RemoteGC)
 		stored := &answersOf{State: state}
 		opened.Add(stored.Close)
-		if f.remote.several {
-			closeOrder, err := f.openOrder(ctx, run, stored)
-			if err != nil {
-				return nil, nil, err
-			}
-			opened.Add(closeOrder)
-			run.Input, run.Output = input, output
-			return run, opened.Close, nil
-		}
-		remote, closeRemote, err := f.remote.open(ctx, settings, stored, f.planning, log)
+		closeOrder, err := f.openOrder(ctx, run, stored)
 		if err != nil {
 			return nil, nil, err
 		}
-		opened.Add(closeRemote)
-		run.Order = &order.Order{Budget: remote.Budget, Steps: []*order.Step{{Name: serviceResolver, Remote: remote}}}
-		remote.Budget = purchase.Budget{MaxCredits: -1, MaxCalls: -1, MaxDuration: remote.Budget.MaxDuration}
-		run.Progress.Calls = run.Order.Counted()
+		opened.Add(closeOrder)
 	}
 	run.Input, run.Output = input, output
 	return run, opened.Close, nil

@@ -46,15 +46,14 @@ const EmbeddedResolver = "embedded"
 // named.
 const APIKeyVariable = "LEADETL_API_KEY"
 
-// remoteFlags are the flags of a run that uses a service.
+// remoteFlags are the flags of a run that asks somebody, or the settings of one service that it asks.
 type remoteFlags struct {
 	resolvers      []string         // as given
-	resolver       string           // the one that is given; EmbeddedResolver without one
-	several        bool             // an order is asked in place of resolver
-	strict         bool             // of one among several
-	paced          *pace.Controller // of one among several; nil makes one
+	resolver       string           // the address of the service
+	strict         bool             // of the service
+	paced          *pace.Controller // of the service
 	beside         []string         // names in stored answers of the others in the order
-	asked          *exchange.Asked  // what an order asks; nil of one resolver
+	asked          *exchange.Asked  // what the order asks
 	variable       string           // with the API key
 	serviceName    string
 	buyAgain       bool
@@ -84,7 +83,6 @@ type remoteFlags struct {
 
 // registerAnswers registers the flags for the source of answers.
 func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
-	f.resolver, f.variable = EmbeddedResolver, APIKeyVariable
 	flags.StringArrayVar(&f.resolvers, "resolver", nil, "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)")
 	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+APIKeyVariable+")")
 	flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)")
@@ -123,9 +121,6 @@ func (f *remoteFlags) registerCallbacks(flags *pflag.FlagSet) {
 	f.callbacks.register(flags)
 }
 
-// isRemote reports whether answers come from a service.
-func (f *remoteFlags) isRemote() bool { return f.several || f.resolver != EmbeddedResolver }
-
 // onlyRemote are the flags that have no meaning for the embedded engine.
 var onlyRemote = []string{
 	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-credits-per", "max-new-keys", "max-calls", "max-duration",
@@ -133,10 +128,14 @@ var onlyRemote = []string{
 	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
 }
 
-// check joins the problems of the flags, before anything is opened.
-func (f *remoteFlags) check(flags *pflag.FlagSet) error {
+// ofService are the flags of the service that --resolver names. Others have settings of their own.
+var ofService = []string{"api-key-file", "service-name", "rate", "credit-cost", "header-name", "refresh-older-than", "refresh-no-match-older-than", "plain-404"}
+
+// check joins the problems of the flags, before anything is opened. remote says that somebody is asked
+// who may cost something, and service that it is the service of --resolver alone.
+func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 	var errs []error
-	if !f.isRemote() {
+	if !remote {
 		for _, name := range onlyRemote {
 			if flags.Changed(name) {
 				errs = append(errs, fmt.Errorf("--%s needs a service; name its address with --resolver", name))
@@ -144,11 +143,10 @@ func (f *remoteFlags) check(flags *pflag.FlagSet) error {
 		}
 		return errors.Join(errs...)
 	}
-	if f.several {
-		return f.checkSeveral(flags)
-	}
-	if err := checkResolver(f.resolver); err != nil {
-		return err
+	for _, name := range ofService {
+		if flags.Changed(name) && !service {
+			errs = append(errs, fmt.Errorf("--%s is for one service, named by --resolver; others have their own settings in the job file under resolvers", name))
+		}
 	}
 	if err := checkCallbackURL(f.callbackURL); err != nil {
 		errs = append(errs, err)
@@ -174,16 +172,10 @@ func (f *remoteFlags) check(flags *pflag.FlagSet) error {
 	if f.newKey && !f.retryUnknown {
 		errs = append(errs, errors.New("--new-key goes with --retry-unknown"))
 	}
-	if flags.Changed("directory") {
+	if flags.Changed("directory") && service {
 		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))
 	}
 	return errors.Join(append(errs, f.callbacks.check()...)...)
-}
-
-// lacksCallback reports whether the service requires a callback address, and no
-// flag sets it.
-func (f *remoteFlags) lacksCallback(op resolution.Operation) bool {
-	return f.isRemote() && !f.offline && needsCallback(op) && f.callbackURL == "" && f.callbacks.listen == ""
 }
 
 // needsCallback reports whether a service requires callback_url.
@@ -210,14 +202,14 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
-	op, asked := j.Operation, cmp.Or(f.asked, exchange.NewAsked(j.NetworkHosts))
+	op, asked := j.Operation, f.asked
 	r = &purchase.Remote{
 		Read: new(client.Reader).Read, Check: client.CheckerOf(asked), Name: f.name(), Address: f.resolver, Concurrency: f.concurrency,
 		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
 		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
 		Plain404: purchase.Plain404(f.plain404),
 		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration, Allowance: f.maxCreditsPer},
-		Price:    f.price(op), Strict: f.strict,
+		Price:    f.price(op), Strict: f.strict, Pace: f.paced,
 		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
 	}
 	if !op.IsKeyword() {
@@ -235,9 +227,6 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, pla
 		if r.Through, err = wire.ProxyTo(f.resolver); err != nil {
 			return nil, nil, cli.UsageError(err)
 		}
-	}
-	if r.Pace, err = f.controller(); err != nil {
-		return nil, nil, cli.UsageError(err)
 	}
 	if !f.offline {
 		if err := f.checkNames(ctx, state.State, r.Scope(op), log); err != nil {
@@ -375,25 +364,6 @@ type storedAnswers interface {
 	purchase.Store
 	Scopes(ctx context.Context) ([]answers.Scope, error)
 }
-
-// controller returns the controller that paces calls as the flags say.
-func (f *remoteFlags) controller() (*pace.Controller, error) {
-	if f.paced != nil {
-		return f.paced, nil
-	}
-	o := pace.DefaultOptions()
-	o.Concurrency, o.GiveUp = f.concurrency, f.giveUpAfter
-	if f.rate != limit.None {
-		o.Rate = f.perSecond()
-	}
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	return pace.New(o), nil
-}
-
-// perSecond is the rate limit in calls per second.
-func (f *remoteFlags) perSecond() float64 { return float64(f.rate.Events) / f.rate.Per.Seconds() }
 
 // authorities returns the certificates of --ca-file; nil means the system's.
 func (f *remoteFlags) authorities(ctx context.Context) (*x509.CertPool, error) {

@@ -59,7 +59,7 @@ func TestWrongOrders(t *testing.T) {
 		{"no list", want, "  acme: {key_file: ./key}", nil, []string{"resolvers is a list: one item for each, first to last"}},
 		{"both ways", want, "  - acme: {key_file: ./key}", []string{"--resolver", "pdl"}, []string{"job.yaml:8: resolvers and --resolver are both given"}},
 		{"reference data beside the list", want, "  - acme: {key_file: ./key}", []string{"--directory", "own"}, []string{"job.yaml:8: resolvers and --directory are both given; write - directory: FOLDER under resolvers"}},
-		{"a flag of one resolver", want, "  - acme: {key_file: ./key}", []string{"--rate", "5/s"}, []string{"--rate is for one resolver; of several, each has its own settings in the job file under resolvers"}},
+		{"a flag of one resolver", want, "  - acme: {key_file: ./key}", []string{"--rate", "5/s"}, []string{"--rate is for one service, named by --resolver; others have their own settings in the job file under resolvers"}},
 		{"searches by two", "", "  - http://127.0.0.1:1: {key_file: ./key}\n  - http://127.0.0.1:2: {key_file: ./key, name: other}", []string{"--set", "operation=keyword_to_lead"}, []string{"keyword_to_lead asks one service; several resolvers are for operations on single records"}},
 		{"searches by a provider", "", "  - acme: {key_file: ./key}", []string{"--set", "operation=keyword_to_lead_count"}, []string{"keyword_to_lead_count asks one service; provider acme has no searches"}},
 	} {

@@ -28,47 +28,52 @@ var textGroups = [Fields]Group{
 	FieldMatchLevel: GroupMatch, FieldLeadID: GroupPerson, FieldLeadType: GroupPerson,
 }
 
-// Has reports whether an answer has a value in a group.
-func (r AnswerRow) Has(g Group) bool {
+// Values are the groups in which an answer has a value, one bit each.
+func (r AnswerRow) Values() (groups uint) {
 	if !r.Matched() || !r.Of.Matched[r.I] {
-		return false
+		return 0
 	}
 	a, i := r.Of, r.I
 	for f, of := range textGroups {
-		if of == g && len(a.Texts[f].At(i)) > 0 {
-			return true
+		if len(a.Texts[f].At(i)) > 0 {
+			groups |= 1 << of
 		}
 	}
-	has := func(l *TextLists) bool { from, to := l.Of(i); return from < to }
-	switch g {
-	case GroupEmails:
-		return has(&a.Emails.TextLists)
-	case GroupPhones:
-		return has(&a.Phones.TextLists)
-	case GroupHashes:
-		return has(&a.Hashes.TextLists)
-	case GroupCompany:
-		return i < len(a.Companies.Codes) && a.Companies.Codes[i] != 0 || i < len(a.OrgTypes) && a.OrgTypes[i] != ""
-	case GroupMatch:
-		return i < len(a.Confidences) && !math.IsNaN(a.Confidences[i])
-	case GroupPerson:
-		return has(&a.Keywords) || i < len(a.LastSeen) && a.LastSeen[i] != NotSeen || i < len(a.SearchedAt) && a.SearchedAt[i] != NotSeen
+	add := func(g Group, has bool) {
+		if has {
+			groups |= 1 << g
+		}
 	}
-	return false
+	any := func(l *TextLists) bool { from, to := l.Of(i); return from < to }
+	add(GroupEmails, any(&a.Emails.TextLists))
+	add(GroupPhones, any(&a.Phones.TextLists))
+	add(GroupHashes, any(&a.Hashes.TextLists))
+	add(GroupCompany, i < len(a.Companies.Codes) && a.Companies.Codes[i] != 0 || i < len(a.OrgTypes) && a.OrgTypes[i] != "")
+	add(GroupMatch, i < len(a.Confidences) && !math.IsNaN(a.Confidences[i]))
+	add(GroupPerson, any(&a.Keywords) || i < len(a.LastSeen) && a.LastSeen[i] != NotSeen || i < len(a.SearchedAt) && a.SearchedAt[i] != NotSeen)
+	return groups
 }
 
 // AddMerged adds a match with each group of columns from another answer, whose table of companies
 // is the same or a CompanyList. The zero AnswerRow leaves a group empty.
 func (a *Answers) AddMerged(from [Groups]AnswerRow) {
 	i := a.AddMatch()
+	if r := from[GroupCompany]; r.Matched() && r.I < len(r.Of.OrgTypes) {
+		a.OrgTypes = append(Pad(a.OrgTypes, i, ""), r.Of.OrgTypes[r.I])
+	}
+	done := uint(0)
 	for g, r := range from {
-		if !r.Matched() {
+		if !r.Matched() || done>>g&1 == 1 {
 			continue
 		}
-		if Group(g) == GroupCompany && r.I < len(r.Of.OrgTypes) {
-			a.OrgTypes = append(Pad(a.OrgTypes, i, ""), r.Of.OrgTypes[r.I])
+		groups := uint(0) // from the same answer: most rows are of one
+		for h := g; h < len(from); h++ {
+			if from[h] == r {
+				groups |= 1 << h
+			}
 		}
-		a.copyGroups(1<<g, r.Of, r.I)
+		a.copyGroups(groups, r.Of, r.I)
+		done |= groups
 	}
 }
 

@@ -27,14 +27,10 @@ func (s *Step) classify(o *Order, a purchase.Answer, row resolution.AnswerRow) (
 	case a.Outcome != outcome.Matched:
 		return k
 	}
-	for g := range resolution.Groups {
-		if !row.Has(g) {
-			continue
-		}
-		if s.accepts(g, row, a.Helpers) {
-			k.groups[0] |= 1 << g
-		} else {
-			k.groups[1] |= 1 << g
+	k.groups[0] = row.Values()
+	for _, c := range s.conditions {
+		if g := uint(1) << c.guards; k.groups[0]&g != 0 && !s.accepts(c.guards, row, a.Helpers) {
+			k.groups[0], k.groups[1] = k.groups[0]&^g, k.groups[1]|g
 		}
 	}
 	for n, column := range o.Want {

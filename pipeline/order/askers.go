@@ -19,8 +19,9 @@ import (
 // asker is a resolver in a run. Keys are distinct. says hands over what it says about one of them,
 // by its place. The rows of answers stay as they are.
 type asker interface {
-	// look says what is known without a call.
-	look(ctx context.Context, keys []string, says func(i int, l purchase.Looked)) error
+	// look says what is known without a call. hold is told how to free the memory of the rows, once they
+	// are not needed any more.
+	look(ctx context.Context, keys []string, says func(i int, l *purchase.Looked), hold func(free func())) error
 	// ask asks about keys, which may have the address to send (resolution.WithAddress).
 	ask(ctx context.Context, keys []string, says func(i int, a purchase.Answer)) error
 }
@@ -31,11 +32,12 @@ type bought struct {
 	layout *columns.Layout
 }
 
-func (b *bought) look(_ context.Context, keys []string, says func(int, purchase.Looked)) error {
-	return b.buyer.Look(keys, func(from int, looked []purchase.Looked) {
-		keepFound(b.layout, len(looked), func(i int) *resolution.AnswerRow { return &looked[i].Found })
-		for i, l := range looked {
-			says(from+i, l)
+func (b *bought) look(_ context.Context, keys []string, says func(int, *purchase.Looked), hold func(func())) error {
+	return b.buyer.Look(keys, func(from int, looked []purchase.Looked, memory *resolution.Answers, free func()) {
+		hold(free)
+		b.layout.CleanPhones(memory)
+		for i := range looked {
+			says(from+i, &looked[i])
 		}
 	})
 }
@@ -76,7 +78,7 @@ type planned struct {
 	reads     bool // stored answers; else their outcomes say enough
 }
 
-func (p *planned) look(ctx context.Context, keys []string, says func(int, purchase.Looked)) error {
+func (p *planned) look(ctx context.Context, keys []string, says func(int, *purchase.Looked), _ func(func())) error {
 	from := 0
 	for some := range slices.Chunk(keys, purchase.MaxLookups) {
 		looked, err := p.remote.Foresee(ctx, p.operation, some, p.began, p.reads)
@@ -86,8 +88,8 @@ func (p *planned) look(ctx context.Context, keys []string, says func(int, purcha
 		if p.reads {
 			keepFound(p.layout, len(looked), func(i int) *resolution.AnswerRow { return &looked[i].Found })
 		}
-		for i, l := range looked {
-			says(from+i, l)
+		for i := range looked {
+			says(from+i, &looked[i])
 		}
 		from += len(some)
 	}
@@ -126,7 +128,7 @@ func newDirectory(of resolution.Resolver, with Options) *directory {
 // directoryBytes bounds the text of answers of reference data that are made at a time.
 const directoryBytes = 4 << 20
 
-func (d *directory) look(ctx context.Context, keys []string, says func(int, purchase.Looked)) error {
+func (d *directory) look(ctx context.Context, keys []string, says func(int, *purchase.Looked), _ func(func())) error {
 	var q resolution.Questions
 	for _, key := range keys {
 		q.Keys.Add([]byte(key))
@@ -148,7 +150,7 @@ func (d *directory) look(ctx context.Context, keys []string, says func(int, purc
 			return err
 		}
 		for i, matched := range found.Matched {
-			l := purchase.Looked{Decision: purchase.UseStored}
+			l := &purchase.Looked{Decision: purchase.UseStored}
 			if l.Found, l.Outcome = rowOf(found, i), outcome.Matched; !matched {
 				l.Outcome, l.Reason = outcome.NoMatch, found.Reasons[i]
 			}
@@ -160,5 +162,5 @@ func (d *directory) look(ctx context.Context, keys []string, says func(int, purc
 }
 
 func (d *directory) ask(ctx context.Context, keys []string, says func(int, purchase.Answer)) error {
-	return d.look(ctx, keys, func(i int, l purchase.Looked) { says(i, l.Answer) })
+	return d.look(ctx, keys, func(i int, l *purchase.Looked) { says(i, l.Answer) }, nil)
 }

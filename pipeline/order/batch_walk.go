@@ -26,19 +26,34 @@ type batchWalk struct {
 
 	mu     sync.Mutex
 	atGate map[int][]int // keys that wait before a step until those before them are decided
+	held   []func()      // free the memory of rows
+}
+
+// hold notes how to free memory once the rows of the batch are made.
+func (w *batchWalk) hold(free func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = append(w.held, free)
+}
+
+// free frees the memory of the rows.
+func (w *batchWalk) free() {
+	for _, free := range w.held {
+		free()
+	}
 }
 
 func newBatchWalk(c *Chain, asked []string, suppress Suppress) *batchWalk {
 	w := &batchWalk{chain: c, asked: asked, keys: make([]key, len(asked)), results: slices.Repeat([]result{{stop: -1}}, len(asked)), suppress: suppress}
 	steps := len(c.order.Steps)
-	all := make([]stepAnswer, steps*len(asked))
+	all, used := make([]stepAnswer, steps*len(asked)), make([]int, steps*len(asked))
 	var verdicts []map[string]stepAnswer
-	if slices.ContainsFunc(c.order.Steps, func(s *Step) bool { return s.Verifies != "" }) {
+	if c.order.verifies {
 		verdicts = make([]map[string]stepAnswer, steps*len(asked))
 	}
 	for i := range w.keys {
 		from, to := i*steps, (i+1)*steps
-		w.keys[i].answers = all[from:to:to]
+		w.keys[i].answers, w.keys[i].used = all[from:to:to], used[from:to:to]
 		if verdicts != nil {
 			w.keys[i].verdicts = verdicts[from:to:to]
 		}
@@ -153,8 +168,8 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 	step, c := w.chain.order.Steps[a.step], w.chain
 	var questions []string
 	var who [][]int
-	place := map[string]int{}
-	for _, q := range of {
+	place := map[string]int{} // of questions that keys may share
+	for n, q := range of {
 		question := w.asked[q]
 		value, verifies := values[q]
 		if verifies {
@@ -170,13 +185,14 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 				continue
 			}
 		}
-		i, known := place[question]
-		if !known {
-			i = len(questions)
-			place[question] = i
-			questions, who = append(questions, question), append(who, nil)
+		if i, known := place[question]; known {
+			who[i] = append(who[i], q)
+			continue
 		}
-		who[i] = append(who[i], q)
+		if verifies || step.Question != nil {
+			place[question] = len(questions)
+		}
+		questions, who = append(questions, question), append(who, of[n:n+1:n+1])
 	}
 	if len(questions) == 0 {
 		return nil
@@ -193,14 +209,14 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 			all(i, s)
 		})
 	}
-	return c.askers[a.step].look(ctx, questions, func(i int, l purchase.Looked) {
+	return c.askers[a.step].look(ctx, questions, func(i int, l *purchase.Looked) {
 		s := stepAnswer{state: absent}
 		if l.Settled() {
 			s = step.classify(c.order, l.Answer, l.Found)
 		}
-		s.looked = &l
+		s.looked = l
 		all(i, s)
-	})
+	}, w.hold)
 }
 
 // record notes what a step says about a key, or about a value of it.

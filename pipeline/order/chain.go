@@ -214,6 +214,7 @@ func (c *Chain) Answer(ctx context.Context, turn int64, b *columns.Batch, suppre
 	if err != nil {
 		return err
 	}
+	defer w.free()
 	if slices.ContainsFunc(w.results, func(r result) bool { return r.waits() }) {
 		if why := c.ended(); why != nil {
 			return why

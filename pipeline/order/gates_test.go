@@ -32,7 +32,7 @@ func (l *lettered) letter(key string) (place int, words string) {
 	}[l.says[place]]
 }
 
-func (l *lettered) look(_ context.Context, keys []string, says func(int, purchase.Looked)) error {
+func (l *lettered) look(_ context.Context, keys []string, says func(int, *purchase.Looked), _ func(func())) error {
 	for i, key := range keys {
 		_, words := l.letter(key)
 		looked := purchase.Looked{Decision: purchase.Ask}
@@ -44,7 +44,7 @@ func (l *lettered) look(_ context.Context, keys []string, says func(int, purchas
 		case l.offline:
 			looked = purchase.Looked{Answer: purchase.Answer{Outcome: 5, Reason: "not_stored"}, Decision: purchase.Skip}
 		}
-		says(i, looked)
+		says(i, &looked)
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ type Order struct {
 
 	wanted [resolution.Groups]bits // those of Want in each group
 	all    bits
+	// decisive are the groups whose values decide who is asked next, one bit each.
+	decisive uint
+	verifies bool // a resolver is asked about values that others have found
 }
 
 // Step is a resolver of an order.
@@ -99,7 +102,7 @@ func (o *Order) Check(op resolution.Operation) error {
 	if len(o.Want) > maxWanted {
 		fail("want names %d columns; %d are possible", len(o.Want), maxWanted)
 	}
-	o.all, o.wanted = 0, [resolution.Groups]bits{}
+	o.all, o.wanted, o.decisive, o.verifies = 0, [resolution.Groups]bits{}, 0, false
 	for i, column := range o.Want {
 		v, known := values[column]
 		switch {
@@ -114,6 +117,7 @@ func (o *Order) Check(op resolution.Operation) error {
 		if i < maxWanted {
 			o.wanted[v.group] |= 1 << i
 			o.all |= 1 << i
+			o.decisive |= 1 << v.group
 		}
 	}
 	if len(o.Steps) > maxSteps {
@@ -126,6 +130,10 @@ func (o *Order) Check(op resolution.Operation) error {
 		}
 		names[s.Name] = true
 		errs = append(errs, s.check(o, op)...)
+		if v, verifies := values[s.Verifies]; verifies {
+			o.decisive |= 1 << v.group
+			o.verifies = true
+		}
 	}
 	return errors.Join(errs...)
 }

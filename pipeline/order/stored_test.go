@@ -27,7 +27,7 @@ type remembering struct {
 	mu     *sync.Mutex
 }
 
-func (r *remembering) look(_ context.Context, keys []string, says func(int, purchase.Looked)) error {
+func (r *remembering) look(_ context.Context, keys []string, says func(int, *purchase.Looked), _ func(func())) error {
 	for i, key := range keys {
 		r.mu.Lock()
 		words, stored := r.stored[key], true
@@ -41,7 +41,7 @@ func (r *remembering) look(_ context.Context, keys []string, says func(int, purc
 		if stored {
 			l = purchase.Looked{Answer: r.answer(strings.Fields(words), key), Decision: purchase.UseStored, Stored: true}
 		}
-		says(i, l)
+		says(i, &l)
 	}
 	return nil
 }

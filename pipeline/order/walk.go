@@ -41,6 +41,7 @@ type stepAnswer struct {
 type key struct {
 	answers  []stepAnswer            // by step
 	verdicts []map[string]stepAnswer // by step that verifies, then value
+	used     []int                   // memory for that of its result
 	calls    int
 	again    bool // an earlier batch has counted it
 }
@@ -93,21 +94,25 @@ type walk struct {
 	key    *key
 	closed []bool // steps that are not asked any more; nil asks all
 	run    string // who pays
-	// refused are the groups of each step's answer that a verifier refuses.
+	// refused are the groups of each step's answer that a verifier refuses; nil without one.
 	refused []uint
 	result
 }
 
 // next is the whole rule of an order, in a run.
 func (o *Order) next(k *key, closed []bool, run string) (action, result) {
-	w := walk{order: o, key: k, closed: closed, run: run, refused: make([]uint, len(o.Steps))}
+	w := walk{order: o, key: k, closed: closed, run: run}
+	if o.verifies {
+		w.refused = make([]uint, len(o.Steps))
+	}
 	for {
-		w.result = result{stop: -1, checked: w.checked}
+		w.result = result{stop: -1, checked: w.checked, used: k.used[:0]}
 		a, again := w.through()
 		switch {
 		case again:
 			continue
 		case a.kind == finish:
+			w.choose(1<<resolution.Groups - 1)
 			a = w.retryOpen()
 		}
 		return a, w.result
@@ -174,7 +179,6 @@ func (w *walk) through() (a action, again bool) {
 			}
 		}
 	}
-	w.merge()
 	return action{}, false
 }
 
@@ -287,10 +291,16 @@ func (w *walk) complete() bool {
 	return w.got == w.order.all
 }
 
-// merge chooses the answer that each group of columns is from.
-func (w *walk) merge() {
+// merge chooses the answer that each group of columns is from which decides about the next step.
+func (w *walk) merge() { w.choose(w.order.decisive) }
+
+// choose chooses the answer that each of some groups of columns is from, one bit each.
+func (w *walk) choose(groups uint) {
 	w.got, w.matched = 0, false
 	for g := range resolution.Groups {
+		if groups>>g&1 == 0 {
+			continue
+		}
 		w.from[g] = w.best(g)
 		if i := w.from[g]; i >= 0 {
 			w.got |= w.key.answers[i].fills & w.order.wanted[g]
@@ -301,6 +311,14 @@ func (w *walk) merge() {
 	}
 }
 
+// refuses are the groups of a step's answer that a verifier refuses.
+func (w *walk) refuses(i int) uint {
+	if w.refused == nil {
+		return 0
+	}
+	return w.refused[i]
+}
+
 // best is the step that a group is from: the first with all that is wanted of it, else with some of
 // that, else with any value; -1 without one.
 func (w *walk) best(g resolution.Group) int {
@@ -308,7 +326,7 @@ func (w *walk) best(g resolution.Group) int {
 	some, other := -1, -1
 	for _, i := range w.used {
 		k := &w.key.answers[i]
-		if (k.groups[0]&^w.refused[i])>>g&1 == 0 || w.isRefuted(g, i) {
+		if (k.groups[0]&^w.refuses(i))>>g&1 == 0 || w.isRefuted(g, i) {
 			continue
 		}
 		fills := k.fills & wanted
@@ -337,7 +355,7 @@ func (w *walk) isRefuted(g resolution.Group, i int) bool {
 		return false
 	}
 	k := &w.key.answers[i]
-	if (k.groups[1]|w.refused[i])>>of.group&1 == 1 {
+	if (k.groups[1]|w.refuses(i))>>of.group&1 == 1 {
 		return true
 	}
 	return slices.ContainsFunc(w.checked, func(v verdict) bool {

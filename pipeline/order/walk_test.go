@@ -44,7 +44,7 @@ type scripted struct {
 	calls   *[]string
 }
 
-func (s *scripted) look(_ context.Context, keys []string, says func(int, purchase.Looked)) error {
+func (s *scripted) look(_ context.Context, keys []string, says func(int, *purchase.Looked), _ func(func())) error {
 	for i, key := range keys {
 		l := purchase.Looked{Answer: s.answer(s.stored, key), Decision: purchase.UseStored, Stored: true}
 		has := func(word string) bool { return slices.Contains(s.stored, word) }
@@ -61,7 +61,7 @@ func (s *scripted) look(_ context.Context, keys []string, says func(int, purchas
 		case l.Answer.Open:
 			l.Decision = purchase.GiveUp
 		}
-		says(i, l)
+		says(i, &l)
 	}
 	return nil
 }

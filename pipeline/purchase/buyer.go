@@ -217,32 +217,33 @@ func (b *Buyer) begin(added []*entry, into *resolution.Answers) (calls []*call) 
 // look decides about a question by what is stored of it, sets its answer if it needs no call, and
 // counts that.
 func (b *Buyer) look(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (Decision, error) {
-	d, err := b.decide(e, f, now, into)
+	d, a, err := b.decide(e.key, f, now, into)
+	e.answer = a
 	if err == nil && !d.asks() && !e.again {
 		b.countLooked(d == UseStored)
 	}
 	return d, err
 }
 
-func (b *Buyer) decide(e *entry, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, err error) {
+func (b *Buyer) decide(key string, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, a Answer, err error) {
 	wasOpen, none := f.Open != "", false
-	if d, e.answer, none, err = b.codec.settle(b.remote, f, b.began, now, into); err != nil {
-		return d, err
+	if d, a, none, err = b.codec.settle(b.remote, f, b.began, now, into); err != nil {
+		return d, a, err
 	}
-	if err = b.keepOpen(e.key, *f, d, none && !wasOpen); err != nil {
-		return d, err
+	if err = b.keepOpen(key, *f, d, none && !wasOpen); err != nil {
+		return d, a, err
 	}
 	switch d {
 	case UseStored:
 		if f.Answer.Outcome != answers.Refused {
 			b.refusals.answer()
 		}
-		b.bookDelivered(e.key, f.Answer)
+		b.bookDelivered(key, f.Answer)
 	case GiveUp:
 		b.warnTooOld()
-		e.answer.leaveOpen(f.Run, b.remote.Price.MaxCost(answers.Question{Scope: b.scope, Key: e.key}))
+		a.leaveOpen(f.Run, b.remote.Price.MaxCost(answers.Question{Scope: b.scope, Key: key}))
 	}
-	return d, nil
+	return d, a, nil
 }
 
 // keepOpen opens the call of a question whose stored answer is none by the rules of today. If it is one

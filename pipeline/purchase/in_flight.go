@@ -52,6 +52,9 @@ func (f *inFlight) join(asked []string) (all, added []*entry) {
 func (f *inFlight) of(some []string) map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.entries) == 0 {
+		return nil
+	}
 	found := map[string]bool{}
 	for _, key := range some {
 		if f.entries[key] != nil {

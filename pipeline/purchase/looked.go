@@ -54,29 +54,29 @@ type Looked struct {
 func (l Looked) Settled() bool { return !l.Decision.asks() }
 
 // Look looks up distinct keys without a call, and hands over what is known of some of them at a time,
-// beginning with the one at from. Found is valid until use returns. It counts nothing: see Use. A
-// question in flight needs a call, which is that one: its open call is not unknown yet.
-func (b *Buyer) Look(keys []string, use func(from int, looked []Looked)) error {
+// beginning with the one at from. Found is in memory that use owns until it calls free, if it does. It
+// counts nothing: see Use. A question in flight needs a call, which is that one: its open call is not
+// unknown yet.
+func (b *Buyer) Look(keys []string, use func(from int, looked []Looked, memory *resolution.Answers, free func())) error {
 	from := 0
 	for some := range slices.Chunk(keys, MaxLookups) {
 		into, before := b.newMemory(), b.inFlight.of(some)
-		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, true, func(e *entry, f *answers.Found, now time.Time) (Decision, error) {
-			if f.Open != "" && !f.Fresh && (before[e.key] || f.Open == answers.UnderWay || len(b.inFlight.of([]string{e.key})) > 0) {
-				return Ask, nil
+		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, true, func(key string, f *answers.Found, now time.Time) (Decision, Answer, error) {
+			if f.Open != "" && !f.Fresh && (before[key] || f.Open == answers.UnderWay || len(b.inFlight.of([]string{key})) > 0) {
+				return Ask, Answer{}, nil
 			}
-			return b.decide(e, f, now, into)
+			return b.decide(key, f, now, into)
 		})
 		if err != nil {
 			return err
 		}
-		use(from, looked)
+		use(from, looked, into, func() { b.memory.Put(into) })
 		from += len(some)
-		b.memory.Put(into)
 	}
 	return nil
 }
 
-func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, began time.Time, bodies bool, decide func(*entry, *answers.Found, time.Time) (Decision, error)) ([]Looked, error) {
+func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, began time.Time, bodies bool, decide func(string, *answers.Found, time.Time) (Decision, Answer, error)) ([]Looked, error) {
 	now, found := time.Now(), make([]answers.Found, len(keys))
 	if r.Answers != nil {
 		var err error
@@ -86,17 +86,17 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 	}
 	looked := make([]Looked, len(keys))
 	for i, key := range keys {
-		e, was := entry{key: key}, found[i]
-		d, err := decide(&e, &found[i], now)
+		wasStored, was := found[i].Stored && found[i].Fresh, found[i].Answer.Outcome
+		d, a, err := decide(key, &found[i], now)
 		if err != nil {
 			return nil, err
 		}
 		stored := &found[i].Answer
-		looked[i] = Looked{Answer: e.answer, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: stored.Run}
+		looked[i] = Looked{Answer: a, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: stored.Run}
 		looked[i].Retried = d == Resend && r.retries(found[i], began)
 		looked[i].Stale = found[i].Stored && !found[i].Fresh && stored.Outcome != answers.Refused
-		looked[i].Changed = was.Stored && was.Fresh && was.Answer.Outcome != answers.Refused &&
-			(!found[i].Stored || (was.Answer.Outcome == answers.Matched) != (e.answer.Outcome == outcome.Matched))
+		looked[i].Changed = wasStored && was != answers.Refused &&
+			(!found[i].Stored || (was == answers.Matched) != (a.Outcome == outcome.Matched))
 		if found[i].Open != "" {
 			looked[i].Payer = found[i].Run
 		}
@@ -109,15 +109,14 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 // these are as they were when they came.
 func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []string, began time.Time, reads bool) ([]Looked, error) {
 	c, into := newCodec(op, r), resolution.NewAnswers()
-	return r.look(ctx, r.Scope(op), keys, began, reads, func(e *entry, f *answers.Found, now time.Time) (d Decision, err error) {
+	return r.look(ctx, r.Scope(op), keys, began, reads, func(_ string, f *answers.Found, now time.Time) (d Decision, a Answer, err error) {
 		if !reads && f.Stored && f.Answer.Outcome != answers.Refused {
 			if d = r.Decide(op, *f, began, now); d == UseStored {
-				e.answer = answerOf(f.Answer, resolution.Reply{})
-				return d, nil
+				return d, answerOf(f.Answer, resolution.Reply{}), nil
 			}
 		}
-		d, e.answer, _, err = c.settle(r, f, began, now, into)
-		return d, err
+		d, a, _, err = c.settle(r, f, began, now, into)
+		return d, a, err
 	})
 }
 

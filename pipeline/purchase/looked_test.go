@@ -27,7 +27,7 @@ func TestLookAtACallInFlight(t *testing.T) {
 	}()
 	<-begun
 	look := func() (l Looked) {
-		if err := b.Look([]string{key}, func(_ int, looked []Looked) { l = looked[0] }); err != nil {
+		if err := b.Look([]string{key}, func(_ int, looked []Looked, _ *resolution.Answers, _ func()) { l = looked[0] }); err != nil {
 			t.Error(err)
 		}
 		return l

@@ -1,0 +1,47 @@
+package arch
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestOneOrder: every run asks an order, and what differs where that has a single resolver is in
+// pipeline/order/one.go. Elsewhere few lines ask whether it has one or several.
+func TestOneOrder(t *testing.T) {
+	for _, c := range []struct {
+		what, pattern, in, but string
+		most                   int
+	}{
+		{"asks in pipeline/order whether there is one resolver", `\bIsOne\(\)`, "pipeline/order/", "pipeline/order/one.go", 5},
+		{"asks elsewhere whether there is one resolver", `\bIsOne\(\)`, "", "pipeline/order/", 3},
+		{"knows a run without an order", `\.Order [!=]= nil|[rR]un\.(Remote|Resolver|Searcher)\b`, "", "-", 0},
+		{"knows a buyer or flags of several resolvers", `\.Total [!=]= nil|remote\.several\b`, "", "-", 0},
+	} {
+		pattern := regexp.MustCompile(c.pattern)
+		var found []string
+		for _, folder := range []string{"pipeline", "cmd"} {
+			tree := os.DirFS("../..")
+			err := fs.WalkDir(tree, folder, func(name string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || !strings.HasPrefix(name, c.in) || strings.HasPrefix(name, c.but) {
+					return err
+				}
+				source, err := fs.ReadFile(tree, name)
+				for line := range strings.Lines(string(source)) {
+					if pattern.MatchString(line) {
+						found = append(found, name+": "+strings.TrimSpace(line))
+					}
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(found) > c.most {
+			t.Errorf("%s: %d lines, and %d are allowed:\n%s", c.what, len(found), c.most, strings.Join(found, "\n"))
+		}
+	}
+}

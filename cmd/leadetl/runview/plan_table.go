@@ -145,6 +145,9 @@ func planTime(p *pipeline.Plan, rate string) string {
 	}
 	rate, _, _ = strings.Cut(rate, " ") // without the burst
 	c := p.Calls
+	if rate == "0" { // the resolver has one of its own
+		rate = figures.Decimal(c.Rate) + "/s"
+	}
 	switch {
 	case c.Rate == 0:
 		return "unknown without --rate: as fast as the service answers"

@@ -103,8 +103,9 @@ func (d *checkup) checkProvider(ctx context.Context, s *resolverSettings, entrie
 func (d *checkup) checkService(ctx context.Context, f *remoteFlags) (clock time.Time) {
 	name, of := "service", ""
 	setting, budget := "--resolver", "--max-credits"
+	limit := d.flags.remote.maxCredits // that of the job
 	if !d.flags.isService() {
-		name = f.name()
+		name, limit = f.name(), f.maxCredits
 		of, setting, budget = " of "+name, "its address", "max_credits"
 	}
 	account, err := f.account(ctx)
@@ -140,7 +141,7 @@ func (d *checkup) checkService(ctx context.Context, f *remoteFlags) (clock time.
 		return account.Clock
 	}
 	d.ok("API key"+of, "accepted")
-	switch most := f.maxCredits.Or(-1); {
+	switch most := limit.Or(-1); {
 	case account.Credits <= 0:
 		d.failed("credits"+of, fmt.Errorf("%w: buy some", purchase.ErrNoCredits))
 	case most > account.Credits:

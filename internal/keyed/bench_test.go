@@ -110,16 +110,20 @@ func lookUp(b *testing.B, name string, n int, files keyed.Files, each func(*test
 		keys[to] = answerKey(i)
 	}
 	const batch = 256
-	found, fields := make([]keyed.Found, batch), make([]string, len(answerFields))
+	rows, fields := make([]uint32, batch), make([]string, len(answerFields))
 	var arena keyed.Arena
 	b.Run(name, func(b *testing.B) {
 		each(b, n, func() {
 			for keys := range slices.Chunk(keys, batch) {
 				if err := guarded(func() {
 					arena.Reset()
-					files.FindAll(keys, found)
-					for i := range keys {
-						found[i].File.Read(found[i].Row, &arena, fields)
+					for _, f := range slices.Backward(files) {
+						f.FindAll(keys, rows[:len(keys)])
+						for _, row := range rows[:len(keys)] {
+							if row != keyed.None {
+								f.Read(row, &arena, fields)
+							}
+						}
 					}
 				}); err != nil {
 					b.Fatal(err)

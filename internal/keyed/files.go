@@ -4,49 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 )
 
 // Files are files with the same fields, the newest last. Of records with the same key, that of
 // the newest file counts. They become one file by adding what InOrder yields to a Writer.
 type Files []*File
-
-// Found is the place of a record; the zero value is none.
-type Found struct {
-	File *File
-	Row  uint32
-}
-
-// FindAll sets found to the place of the newest record of each key. It skips empty keys. Call it
-// under Guard.
-func (fs Files) FindAll(keys []string, found []Found) {
-	var asked [together]string // keys that no newer file has
-	var hashes [together]Hash
-	var places [together]int // of the keys in found
-	var rows [together]uint32
-	for from := 0; from < len(keys); from += together {
-		n := 0
-		for i, key := range keys[from:min(from+together, len(keys))] {
-			if found[from+i] = (Found{}); key != "" {
-				asked[n], hashes[n], places[n] = key, HashOf(key), from+i
-				n++
-			}
-		}
-		for _, f := range slices.Backward(fs) {
-			f.findAll(asked[:n], hashes[:n], rows[:n])
-			left := 0
-			for k, row := range rows[:n] {
-				if row != None {
-					found[places[k]] = Found{f, row}
-					continue
-				}
-				asked[left], hashes[left], places[left] = asked[k], hashes[k], places[k]
-				left++
-			}
-			n = left
-		}
-	}
-}
 
 // InOrder yields the fields of the newest record of each key, in the order of the keys. The
 // records of each file must have been added in that order, each key once. The fields are valid

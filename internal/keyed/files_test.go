@@ -156,22 +156,32 @@ func compare(t *testing.T, files keyed.Files, all map[string][]string) {
 		t.Fatalf("in order, there are %q, want %q", got, want)
 	}
 	keys := append(slices.Sorted(maps.Keys(all)), "", "nobody")
-	found := slices.Repeat([]keyed.Found{{Row: 7}}, len(keys))
+	rows := make([]uint32, len(keys))
 	var arena keyed.Arena
 	fields := make([]string, len(repeated))
+	left := maps.Clone(all)
 	if err := guarded(func() {
-		files.FindAll(keys, found)
-		for i, at := range found {
-			if want := all[keys[i]]; (at.File == nil) != (want == nil) {
-				t.Fatalf("%q is found: %v, want %q", keys[i], at, want)
-			} else if want != nil {
-				if at.File.Read(at.Row, &arena, fields); !slices.Equal(fields, want) {
+		for _, f := range slices.Backward(files) {
+			f.FindAll(keys, rows)
+			for i, row := range rows {
+				want := all[keys[i]]
+				switch {
+				case row == keyed.None:
+					continue
+				case want == nil:
+					t.Fatalf("%q is found in row %d", keys[i], row)
+				}
+				if f.Read(row, &arena, fields); left[keys[i]] != nil && !slices.Equal(fields, want) {
 					t.Fatalf("%q has %q, want %q", keys[i], fields, want)
 				}
+				delete(left, keys[i])
 			}
 		}
 	}); err != nil {
 		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Fatalf("%q are not found", slices.Sorted(maps.Keys(left)))
 	}
 }
 
@@ -246,7 +256,7 @@ func TestCutWhileOpen(t *testing.T) {
 	_, _, err := f.Verify(t.Context())
 	wantDamage(t, "verify", err, "bytes 65536 to 131072 of "+in.Path("cut")+": the file is damaged")
 	wantDamage(t, "look up", guarded(func() {
-		keyed.Files{f}.FindAll([]string{"key 000001"}, make([]keyed.Found, 1))
+		f.FindAll([]string{"key 000001"}, make([]uint32, 1))
 	}), "")
 	for _, failed := range (keyed.Files{f}).InOrder(t.Context()) {
 		err = failed

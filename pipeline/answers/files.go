@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -319,27 +321,33 @@ func (s *fileSet) find(hashes []Hash, f Freshness, bodies bool, arena *keyed.Are
 		return nil
 	}
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
-	files, of := make(keyed.Files, len(s.files)), make(map[*keyed.File]*dataFile, len(s.files))
-	for i, f := range s.files {
-		files[i], of[f.File] = f.File, f
-	}
-	keys, places := make([]string, len(hashes)), make([]keyed.Found, len(hashes))
-	for i := range hashes {
-		if !into[i].Stored {
-			keys[i] = unsafe.String(&hashes[i][0], len(hashes[i]))
-		}
-	}
-	files.FindAll(keys, places)
+	keys, rows, at := make([]string, len(hashes)), make([]uint32, len(hashes)), make([]int, len(hashes))
 	credits := make([]int64, 0, len(hashes))
-	for i, at := range places {
-		if at.File == nil {
-			continue
+	for _, file := range slices.Backward(s.files) {
+		n := 0
+		for i := range hashes {
+			if !into[i].Stored && file.mayHave(&hashes[i]) {
+				keys[n], at[n] = unsafe.String(&hashes[i][0], len(hashes[i])), i
+				n++
+			}
 		}
-		found := &into[i]
-		credits = of[at.File].answer(at.Row, bodies, arena, &found.Answer, credits)
-		found.Stored, found.Fresh = true, f.Of(found.Answer.Outcome, found.Answer.Received)
+		file.FindAll(keys[:n], rows[:n])
+		for k, row := range rows[:n] {
+			if row == keyed.None {
+				continue
+			}
+			found := &into[at[k]]
+			credits = file.answer(row, bodies, arena, &found.Answer, credits)
+			found.Stored, found.Fresh = true, f.Of(found.Answer.Outcome, found.Answer.Received)
+		}
 	}
 	return nil
+}
+
+// mayHave reports whether a question is among those of the file by its hash. The files of a generation are of one
+// range of hashes each.
+func (f *fileRecord) mayHave(h *Hash) bool {
+	return bytes.Compare(h[:], f.First[:]) >= 0 && bytes.Compare(h[:], f.Last[:]) <= 0
 }
 
 // bodyOf returns the kept body of a call in the file of calls.

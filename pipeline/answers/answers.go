@@ -15,6 +15,9 @@
 //	answers-N.log      changes that are in no file yet, at most 16 MiB of answers and calls
 //	answers.allowance  how many calls each run may have begun at most
 //
+// Elsewhere than in a folder, such as on S3, a log has an object for each group of changes, log/N, and late/
+// has what came too late for it.
+//
 // All but manifests hold personal data: the keys of the questions, and the
 // answers as received. The program itself prints the hash of a key instead of
 // the key. Files are never changed, only the log grows: a copy of the folder of a process that has
@@ -150,12 +153,12 @@ func Open(ctx context.Context, p Place, o Options) (_ *Store, err error) {
 func newStore(p Place, o Options) *Store {
 	o.RowsPerFile, o.Generations, o.LogBytes, o.Segments = cmp.Or(o.RowsPerFile, rowsPerFile), cmp.Or(o.Generations, generations), cmp.Or(o.LogBytes, maxLogBytes), cmp.Or(o.Segments, segments)
 	s := &Store{options: o, in: p, log: p.newLog(o), logMu: longlock.New(), making: map[string]bool{}}
-	s.forget()
+	s.reset()
 	return s
 }
 
-// forget drops what was read of the place.
-func (s *Store) forget() {
+// reset drops what was read of the place.
+func (s *Store) reset() {
 	s.mem, s.manifest = newMemtable(), &manifest{Log: logState{Number: appendlog.First.Number}}
 }
 
@@ -179,7 +182,7 @@ func (s *Store) takeOver(ctx context.Context) error {
 			return err
 		}
 		s.files = nil
-		s.forget()
+		s.reset()
 	}
 }
 
@@ -351,13 +354,13 @@ func (s *Store) sweep(ctx context.Context, kept time.Duration) error {
 	if err != nil {
 		return err
 	}
-	most, before := int64(0), time.Now()
+	most, since := int64(0), time.Time{} // files that are newer stay; zero: none do, whatever the clock of the place says
 	if s.in.isShared() {
 		if n := len(l.manifests); n > 0 && l.manifests[n-1] > s.manifest.Number {
 			return fmt.Errorf("%s: %w", s.in.Path(manifestName(l.manifests[n-1])), store.ErrFenced)
 		}
-		if before = before.Add(-kept); kept > 0 {
-			most = keptManifests
+		if kept > 0 {
+			most, since = keptManifests, time.Now().Add(-kept)
 		}
 	}
 	var gone []string
@@ -366,7 +369,7 @@ func (s *Store) sweep(ctx context.Context, kept time.Duration) error {
 		if store.IsUnfinished(info.Name) {
 			final = atomicfile.FinalName(info.Name)
 		}
-		if strings.HasSuffix(final, dataSuffix) && !s.making[final] && !s.manifest.names(info.Name) && !(s.in.isShared() && info.ModTime.After(before)) {
+		if strings.HasSuffix(final, dataSuffix) && !s.making[final] && !s.manifest.names(info.Name) && (since.IsZero() || !info.ModTime.After(since)) {
 			gone = append(gone, info.Name)
 		}
 	}

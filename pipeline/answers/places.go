@@ -250,6 +250,9 @@ func (s *Stored) OpenAnywhere(ctx context.Context) iter.Seq2[OpenCall, error] {
 			return
 		}
 		c, err := openContents(ctx, others, s.of.open)
+		if errors.Is(err, ErrNone) {
+			return
+		}
 		if err != nil {
 			yield(OpenCall{}, err)
 			return

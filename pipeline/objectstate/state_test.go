@@ -486,6 +486,21 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// TestBesideNothing: a run lists what is open anywhere also where another service's first writer was killed before it
+// wrote a manifest.
+func TestBesideNothing(t *testing.T) {
+	state := newBench(t).state(t, "state")
+	must(t, store.NewLog(state.Of("https://killed.example"), "log").Begin(t.Context(), nil, func() error { return nil }))
+	stores := answers.NewStores(state, answers.Options{})
+	s, err := stores.Of(t.Context(), people.Service)
+	must(t, err)
+	for _, err := range s.OpenAnywhere(t.Context()) {
+		must(t, err)
+	}
+	_, err = s.SpentSince(t.Context(), "2026-01-01")
+	must(t, errors.Join(err, stores.Close()))
+}
+
 // TestForget: no byte of what is forgotten is left in the bucket.
 func TestForget(t *testing.T) {
 	b := newBench(t)

@@ -28,7 +28,8 @@ type Remote struct {
 const (
 	// wholePages is how long a file is at most that is read whole when it is opened.
 	wholePages = 16
-	// mostPages are read with one request at most, fewPages that nobody needs if they are between others.
+	// mostPages is how many pages one request reads at most. It also reads up to fewPages between two that are
+	// needed.
 	mostPages, fewPages = 128, 24
 	// requestsAtOnce bounds the requests that are in flight for a file.
 	requestsAtOnce = 8

@@ -153,18 +153,24 @@ func readContents(ctx context.Context, p Place) (_ *Contents, seen int64, err er
 
 // Calls returns all open calls, ordered by their hashes. A call that was under
 // way when its process died is unknown.
-func (c *Contents) Calls(ctx context.Context) (open []OpenCall, err error) {
-	for _, part := range c.parts {
-		some, err := part.Calls(ctx)
-		if err != nil {
-			return nil, err
-		}
-		open = append(open, some...)
+func (c *Contents) Calls(context.Context) (open []OpenCall, err error) {
+	if len(c.parts) == 0 {
+		open, err = c.ownCalls()
 	}
-	for h, call := range c.calls {
-		if len(c.parts) > 0 {
-			break // they are those of the parts
+	for _, part := range c.parts {
+		if err == nil {
+			var more []OpenCall
+			more, err = part.ownCalls()
+			open = append(open, more...)
 		}
+	}
+	slices.SortFunc(open, byHash)
+	return open, err
+}
+
+// ownCalls are the calls of one place.
+func (c *Contents) ownCalls() (open []OpenCall, err error) {
+	for h, call := range c.calls {
 		one := *call
 		body, later := c.later.bodies[h]
 		if !later {
@@ -178,7 +184,6 @@ func (c *Contents) Calls(ctx context.Context) (open []OpenCall, err error) {
 		}
 		open = append(open, one)
 	}
-	slices.SortFunc(open, byHash)
 	return open, nil
 }
 

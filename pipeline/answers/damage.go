@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -412,9 +411,6 @@ func (c *counted) addAnswer(a *Item) {
 func (c *counted) setBody(Hash, KeptBody) {}
 func (c *counted) setRun(r runTotal)      { c.totals[r.Name] = r }
 
-// damagedSuffix ends the name of a damaged file that was set aside.
-const damagedSuffix = ".damaged"
-
 // Repair keeps all that can be read of places. It sets damaged files aside, whose
 // names it returns, and counts what they had as spent by their runs. Without a manifest nothing can be
 // repaired.
@@ -450,43 +446,14 @@ func repair(ctx context.Context, p Place) (setAside []string, err error) {
 	}
 	s.manifest = found.manifest
 	s.manifest.Number = found.number
-	for _, name := range slices.Concat(found.manifests, found.damaged) { // before others take their place
-		switch err := keepAside(ctx, p, name); {
-		case err == nil:
-			setAside = append(setAside, p.Path(name+damagedSuffix))
-		case !store.IsMissing(err):
-			return setAside, err
-		}
+	if setAside, err = store.SetAside(ctx, p, slices.Concat(found.manifests, found.damaged)...); err != nil {
+		return setAside, err
 	}
 	if err := s.applySalvage(ctx, found); err != nil {
 		return setAside, err
 	}
 	gone := slices.DeleteFunc(slices.Concat(found.damaged, found.lateFiles), s.manifest.names)
 	return setAside, errors.Join(s.log.removeBelow(ctx, found.next.Number+1), p.Remove(ctx, gone...))
-}
-
-// keepAside copies a damaged file.
-func keepAside(ctx context.Context, p Place, name string) error {
-	from, err := p.Open(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := p.Begin(ctx, name+damagedSuffix)
-	if err != nil {
-		return err
-	}
-	content := from.Reader()
-	defer content.Close()
-	_, err = io.Copy(to, content)
-	if err == nil {
-		err = to.Flush()
-	}
-	if err != nil {
-		return errors.Join(err, to.Abort())
-	}
-	_, err = to.Commit()
-	return err
 }
 
 // applySalvage writes what was read of damaged files, and what they had.

@@ -294,7 +294,7 @@ func awaitData(ctx context.Context, p Place, m *manifest, of fileRecord, fields 
 		now, err := newest(ctx, p)
 		return err == nil && now.Number <= m.Number, err
 	}
-	err = p.await(ctx, of.Name, needed, func() error {
+	err = store.AwaitSealed(ctx, p, of.Name, needed, func() error {
 		f, err = openData(ctx, p, of, fields)
 		return err
 	})
@@ -348,6 +348,14 @@ func (s *fileSet) find(hashes []Hash, f Freshness, bodies bool, arena *keyed.Are
 // range of hashes each.
 func (f *fileRecord) mayHave(h *Hash) bool {
 	return bytes.Compare(h[:], f.First[:]) >= 0 && bytes.Compare(h[:], f.Last[:]) <= 0
+}
+
+// rowOf returns the row of a question, keyed.None without one. Call it under keyed.Guard.
+func (f *dataFile) rowOf(h *Hash) uint32 {
+	if !f.mayHave(h) {
+		return keyed.None
+	}
+	return f.Find(string(h[:]))
 }
 
 // bodyOf returns the kept body of a call in the file of calls.

@@ -125,7 +125,7 @@ func (f *forgetting) choose(h Hash, received time.Time, in *dataFile) {
 func (f *forgetting) chooseRows(in *dataFile) (err error) {
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 	for _, h := range f.Hashes {
-		if row := in.Find(string(h[:])); row != keyed.None {
+		if row := in.rowOf(&h); row != keyed.None {
 			var a Answer
 			in.answer(row, false, &keyed.Arena{}, &a, nil)
 			f.choose(h, a.Received, in)
@@ -177,7 +177,7 @@ func (f *forgetting) findReplaced() (err error) {
 			if f.files[file] {
 				break
 			}
-			f.files[file] = file.Find(string(h[:])) != keyed.None
+			f.files[file] = file.rowOf(&h) != keyed.None
 		}
 	}
 	maps.DeleteFunc(f.files, func(_ *dataFile, hit bool) bool { return !hit })

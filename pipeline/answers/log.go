@@ -19,8 +19,8 @@ import (
 
 // changeLog is the log of a store. Its records are numbered. One goroutine uses it at a time.
 type changeLog interface {
-	// takeOver ends the log of earlier processes, which can append nothing behind it. It returns the
-	// number of the first record that is not theirs; 0 if nobody else can be at work.
+	// takeOver ends the log of earlier processes: they can append nothing any more. It returns the number of the
+	// record that ends it; 0 where a lock keeps them away.
 	takeOver(ctx context.Context, from logState) (int64, error)
 	// read calls use for the records that a manifest lacks, in order. It returns where the log goes on.
 	read(ctx context.Context, from logState, use func(record []byte) error) (appendlog.Position, error)

@@ -82,11 +82,6 @@ func (p Place) newLog(o Options) changeLog {
 	return &fileLog{in: p.disk, files: p.Store, bytes: o.LogBytes, allowed: map[string]runTotal{}}
 }
 
-// await is Store.Await.
-func (p Place) await(ctx context.Context, name string, needed func() (bool, error), read func() error) error {
-	return store.AwaitSealed(ctx, p, name, needed, read)
-}
-
 // Places say where a state keeps its answers: a folder keeps all in one place, S3 those of each service in its own.
 type Places interface {
 	// Of is the place of the answers of a service.

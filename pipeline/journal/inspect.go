@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/sinks"
 )
-
-// damagedSuffix ends the name of a damaged file that was set aside.
-const damagedSuffix = ".damaged"
 
 // Inspection is what the folder of a run has.
 type Inspection struct {
@@ -165,7 +161,7 @@ func (f *RunFolder) repair(ctx context.Context) (aside []string, err error) {
 		return nil, err
 	}
 	for _, name := range found.damaged {
-		copied, err := f.state.copyAside(ctx, f.folder+name)
+		copied, err := store.SetAside(ctx, f.state.files, f.folder+name)
 		aside = append(aside, copied...)
 		if err != nil {
 			return aside, err
@@ -226,22 +222,6 @@ func (f *RunFolder) remove(ctx context.Context, names []string) error {
 	return nil
 }
 
-// copyAside copies a damaged file. It returns the path of the copy; none if the file is missing.
-func (s *State) copyAside(ctx context.Context, name string) ([]string, error) {
-	o, err := s.files.Open(ctx, name)
-	if store.IsMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.NewSectionReader(o, 0, o.Size))
-	if err = errors.Join(err, o.Close()); err == nil {
-		err = s.files.Put(ctx, name+damagedSuffix, data)
-	}
-	return []string{s.files.Path(name + damagedSuffix)}, err
-}
-
 // NightsFound are the lists of finished datasets in a state.
 type NightsFound struct {
 	Files   int
@@ -255,7 +235,7 @@ func (s *State) InspectNights(ctx context.Context) (found NightsFound, err error
 		if err != nil {
 			return found, err
 		}
-		if strings.HasSuffix(info.Name, damagedSuffix) || store.IsUnfinished(info.Name) {
+		if strings.HasSuffix(info.Name, store.DamagedSuffix) || store.IsUnfinished(info.Name) {
 			continue
 		}
 		found.Files++
@@ -273,7 +253,7 @@ func (s *State) InspectNights(ctx context.Context) (found NightsFound, err error
 func (s *State) RepairNights(ctx context.Context) (setAside []string, err error) {
 	found, err := s.InspectNights(ctx)
 	for _, name := range found.files {
-		aside, failed := s.copyAside(ctx, name)
+		aside, failed := store.SetAside(ctx, s.files, name)
 		setAside = append(setAside, aside...)
 		if failed == nil {
 			failed = s.files.Remove(ctx, name)

@@ -82,7 +82,7 @@ func (f *RunFolder) List(ctx context.Context, prefix string) (names []string, er
 		if err != nil {
 			return nil, err
 		}
-		if !store.IsUnfinished(info.Name) && !strings.HasSuffix(info.Name, damagedSuffix) {
+		if !store.IsUnfinished(info.Name) && !strings.HasSuffix(info.Name, store.DamagedSuffix) {
 			names = append(names, strings.TrimPrefix(info.Name, f.folder))
 		}
 	}

@@ -177,7 +177,7 @@ var planted = worldtest.Bugs{
 	{"a log that was cut is taken for a whole one", "internal/appendlog/appendlog.go",
 		"< r.size; r.Cut {", "< r.size; r.Cut && r.at > r.size {"},
 	{"a damaged log is removed before it is kept", "pipeline/answers/damage.go",
-		"	for _, name := range slices.Concat(found.manifests, found.damaged) { // before", "	if err := s.applySalvage(ctx, found); err != nil {\n\t\treturn setAside, err\n\t}\n\tfor _, name := range slices.Concat(found.manifests, found.damaged) { // before"},
+		"\tif setAside, err = store.SetAside(ctx, p,", "\tif err := s.applySalvage(ctx, found); err != nil {\n\t\treturn setAside, err\n\t}\n\tif setAside, err = store.SetAside(ctx, p,"},
 	{"what a damaged log had is not kept as spent", "pipeline/answers/damage.go",
 		"found.unnamed {", "map[string]int64{} {"},
 	{"what damage took of a run is forgotten if a record of another one follows", "pipeline/answers/damage.go",

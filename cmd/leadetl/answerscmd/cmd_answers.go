@@ -92,11 +92,8 @@ func (s *stored) stores(ctx context.Context, std cli.Streams) (*answers.Stores, 
 	if err != nil {
 		return nil, err
 	}
-	all, err := places.All(ctx)
-	if err == nil && len(all) == 0 {
-		err = answers.ErrNone
-	}
-	return answers.NewStores(places, answers.Options{}), wire.AnswersError(s.state, err)
+	_, err = wire.StoredAnswers(ctx, places, s.state)
+	return answers.NewStores(places, answers.Options{}), err
 }
 
 // read runs work on the contents of a folder or S3. A run may use it at the same time.

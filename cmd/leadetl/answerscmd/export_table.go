@@ -17,12 +17,12 @@ import (
 	"github.com/leadetl/leadetl/internal/store/folder"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/answertable"
+	"github.com/leadetl/leadetl/sinks/place"
 )
 
 const (
 	tableSuffix  = ".parquet"
 	rowsPerTable = 1_000_000
-	successName  = "_SUCCESS"
 )
 
 // exportTable writes the answers that a filter selects as Parquet files.
@@ -46,7 +46,7 @@ func (s *stored) exportTable(ctx context.Context, std cli.Streams, uri string, f
 		}
 		written, err := answertable.Write(ctx, to, tableName(name), rows, counted(ctx, contents.List(ctx, f)))
 		if err == nil && name == nil {
-			err = to.Put(ctx, successName, nil)
+			err = to.Put(ctx, place.SuccessName, nil)
 		}
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (s *stored) table(ctx context.Context, std cli.Streams, uri string) (to sto
 	if name != nil {
 		return to, name, nil
 	}
-	switch _, err := to.Read(ctx, successName); {
+	switch _, err := to.Read(ctx, place.SuccessName); {
 	case err == nil:
 		return nil, nil, cli.UsageError(fmt.Errorf("--parquet %s: an export is there; name another folder, or delete it", uri))
 	case !store.IsMissing(err):

@@ -41,14 +41,20 @@ func OpenAnswers(ctx context.Context, state string, flags *S3, std cli.Streams) 
 	return Answers(state), CheckRunState(state)
 }
 
-// ReadAnswers opens the stored answers of places for reading, even while a run uses them.
-func ReadAnswers(ctx context.Context, places answers.Places, state string) (*answers.Contents, error) {
+// StoredAnswers lists the places with stored answers. It is a usage error if there is none.
+func StoredAnswers(ctx context.Context, places answers.Places, state string) ([]answers.Place, error) {
 	all, err := places.All(ctx)
 	if err == nil && len(all) == 0 {
 		err = answers.ErrNone
 	}
+	return all, AnswersError(state, err)
+}
+
+// ReadAnswers opens the stored answers of places for reading, even while a run uses them.
+func ReadAnswers(ctx context.Context, places answers.Places, state string) (*answers.Contents, error) {
+	all, err := StoredAnswers(ctx, places, state)
 	if err != nil {
-		return nil, AnswersError(state, err)
+		return nil, err
 	}
 	c, err := answers.OpenContents(ctx, all...)
 	return c, AnswersError(state, err)
@@ -71,5 +77,5 @@ func AnswersError(state string, err error) error {
 
 // HoldsAnswers reports whether a state folder contains stored answers.
 func HoldsAnswers(ctx context.Context, folder string) bool {
-	return answers.Exist(ctx, answers.InFolder(filepath.Join(folder, AnswersFolder)))
+	return answers.Exist(ctx, Answers(folder).Of(""))
 }

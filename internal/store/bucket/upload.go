@@ -130,7 +130,7 @@ func (w *workFolder) begin() error {
 		return err
 	}
 	for _, name := range names {
-		if name != holderName && !strings.HasPrefix(name, uploadRecord) && !strings.HasSuffix(name, damagedSuffix) {
+		if name != holderName && !strings.HasPrefix(name, uploadRecord) && !strings.HasSuffix(name, store.DamagedSuffix) {
 			if err := w.in.Remove(name); err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/store"
 )
 
 // Uploads in pieces are recorded in the work folder before they are begun, so that the
@@ -108,18 +109,15 @@ func damagedWork(state disk.Folder, found func(in disk.Folder, name string, dama
 
 // isRecord reports whether this is the name of a record that was not set aside.
 func isRecord(name string) bool {
-	return strings.HasPrefix(name, uploadRecord) && !strings.HasSuffix(name, damagedSuffix)
+	return strings.HasPrefix(name, uploadRecord) && !strings.HasSuffix(name, store.DamagedSuffix)
 }
-
-// damagedSuffix ends the name of a damaged file that was set aside.
-const damagedSuffix = ".damaged"
 
 // RepairWork sets damaged files aside, and returns their paths.
 func RepairWork(state disk.Folder) (setAside []string, err error) {
 	return setAside, damagedWork(state, func(in disk.Folder, name string, _ error) error {
-		err := in.Rename(name, name+damagedSuffix)
+		err := in.Rename(name, name+store.DamagedSuffix)
 		if err == nil {
-			setAside = append(setAside, in.Path(name+damagedSuffix))
+			setAside = append(setAside, in.Path(name+store.DamagedSuffix))
 		}
 		return err
 	})

@@ -663,7 +663,7 @@ func (o *several) checkReached(asked string) {
 		if key == asked {
 			break
 		}
-		disturbed := false
+		disturbed := slices.ContainsFunc(slices.Collect(maps.Keys(r.checked)), o.isDisturbedAt)
 		for _, i := range r.inOrder {
 			if i == o.few { // those after it are asked when a verifier has refused a value
 				break
@@ -682,6 +682,11 @@ func (o *several) checkReached(asked string) {
 	if reached >= o.judge && !o.of[o.few].service.isDisturbed(asked) {
 		o.of[o.few].wrongly("it is asked about %s, behind %d keys that decide about it", asked, reached)
 	}
+}
+
+// isDisturbedAt reports whether a call to a verifier about an email was disturbed.
+func (o *several) isDisturbedAt(email string) bool {
+	return slices.ContainsFunc(o.of, func(h *history) bool { return h.plan.verifies && h.service.isDisturbed(email) })
 }
 
 // checkVerdict checks a verdict that follows from stored answers alone. One that does not was made

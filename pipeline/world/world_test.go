@@ -17,15 +17,16 @@ var suite = worldtest.Suite{Live: live, Again: again, Planted: planted, Tested: 
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
-	95,    // a killed process has renamed a manifest without a sync, and the next one removes the log that it replaces
-	356,   // damage takes what one resolver has paid, and records of another follow
-	506,   // a page is sent again, and the others wait for its place at the service
-	656,   // all resolvers refuse a key, and reference data does not have it: that is a miss
-	1330,  // a machine that was replaced hears that a call failed, and then its answer
-	3793,  // the removal of a file of open calls arrives when the same calls are open again
-	4577,  // the user interrupts the last life, before an unknown call is sent again
-	10710, // a machine that slept while it opened the state takes the log over from its successor
-	27701, // the credits of one resolver end, and a later one is judged by other keys
+	95,           // a killed process has renamed a manifest without a sync, and the next one removes the log that it replaces
+	356,          // damage takes what one resolver has paid, and records of another follow
+	506,          // a page is sent again, and the others wait for its place at the service
+	656,          // all resolvers refuse a key, and reference data does not have it: that is a miss
+	1330,         // a machine that was replaced hears that a call failed, and then its answer
+	3793,         // the removal of a file of open calls arrives when the same calls are open again
+	4577,         // the user interrupts the last life, before an unknown call is sent again
+	10710,        // a machine that slept while it opened the state takes the log over from its successor
+	27701,        // the credits of one resolver end, and a later one is judged by other keys
+	777000001357, // an email is not verified, for the answer was lost, and a resolver is judged by keys behind its row
 }
 
 // TestWorld tries seeds.

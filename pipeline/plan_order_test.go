@@ -40,8 +40,11 @@ type teller struct {
 
 func (s *teller) Do(_ context.Context, call resolution.Call) (resolution.Reply, error) {
 	text := s.says(call.Key)
-	if text == "down" {
+	switch text {
+	case "down":
 		return resolution.Reply{}, &resolution.CallError{Class: resolution.Unavailable}
+	case "bad row":
+		return resolution.Reply{}, &resolution.CallError{Class: resolution.Invalid, Status: 400, Code: "bad", Sent: true}
 	}
 	cost := int64(0)
 	if text != "" {
@@ -473,21 +476,39 @@ func TestPlanAsksAgainWhoWasPassedOver(t *testing.T) {
 }
 
 // TestPlanOfFewMatches: what a resolver with a min_match is asked is at most its keys, once they are
-// more than decide about it.
+// more than decide about it. A bad row that it refused before decides, too, where another has answered since.
 func TestPlanOfFewMatches(t *testing.T) {
-	says := map[string]func(string) string{"a": share("", 100, ""), "b": share("", 100, "")}
+	says := map[string]func(string) string{
+		"a": func(key string) string {
+			if strings.HasSuffix(key, "person0") {
+				return "bad row"
+			}
+			return ""
+		}, "b": share("", 100, "email=b@mail.example"),
+	}
 	for _, c := range []struct {
-		keys   int
-		atMost bool
-		calls  int // to a
-	}{{1000, false, 1000}, {1001, true, 1000}} {
+		first, keys, before int // before: those that an earlier run has asked about
+		of                  int64
+		atMost              bool
+		calls               int // to a
+	}{
+		{1, 1000, 0, 1000, false, 1000},
+		{1, 1001, 0, 1001, true, 1000},
+		{0, 1000, 1, 999, false, 999},
+		{0, 1001, 1, 1000, true, 999},
+	} {
 		s := newSeveral(t, "", says, "a", "b")
 		s.order.Steps[0].MinMatch = 0.5
-		s.people(t, 0, c.keys)
+		if c.before > 0 {
+			s.people(t, c.first, c.before)
+			s.runs(t)
+			s.overwrite = true
+		}
+		s.people(t, c.first, c.keys)
 		p := s.planned(t)
 		calls, _ := s.runs(t)
-		if a := p.Resolvers[0]; a.Keys != int64(c.keys) || a.AtMost != c.atMost || calls["a"] != c.calls {
-			t.Errorf("%+v of %d keys, at most %t; %d calls, want %d", a, c.keys, a.AtMost, calls["a"], c.calls)
+		if a := p.Resolvers[0]; a.Keys != c.of || a.AtMost != c.atMost || calls["a"] != c.calls {
+			t.Errorf("%d keys: %+v, at most %t; %d calls, want %d", c.keys, a, a.AtMost, calls["a"], c.calls)
 		}
 	}
 }

@@ -39,6 +39,7 @@ type route struct {
 // visit is what a key has to do with one resolver, or a value with a verifier.
 type visit struct {
 	comes, sure bool // sure: whatever the calls before say
+	needless    bool // it does not come, and counts for a MinMatch all the same
 	asks        bool
 	decision    purchase.Decision
 	stored      bool
@@ -140,6 +141,7 @@ func (p *Planner) routeOf(text string, k *key, r *result) route {
 		answer := &k.answers[i]
 		passed := answer.state == stopped && (i == r.stop || s.ElseNext)
 		if !slices.Contains(r.used, i) && !passed && answer.call == 0 || s.Remote != nil && answer.looked == nil {
+			w.visits[i].needless = slices.Contains(r.needless, i) && r.reached(p.chain.order, k, i)
 			continue
 		}
 		v := p.visitOf(i, text, answer)
@@ -197,7 +199,7 @@ func (p *Planner) code(w route) int32 {
 	text = binary.AppendUvarint(text, uint64(w.got))
 	for _, v := range w.visits {
 		flags := byte(0)
-		for n, is := range []bool{v.comes, v.sure, v.asks, v.stored, v.changed, v.answered, v.good} {
+		for n, is := range []bool{v.comes, v.sure, v.asks, v.stored, v.changed, v.answered, v.good, v.needless} {
 			if is {
 				flags |= 1 << n
 			}
@@ -247,6 +249,7 @@ type Expected struct {
 // Lines counts routes by their codes, and returns a Line for each Step.
 func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64) ([]Line, error) {
 	lines := make([]Line, len(p.chain.order.Steps))
+	deciding := make([]int64, len(lines)) // keys that count for a MinMatch
 	f := p.newForecast()
 	for i, s := range p.chain.order.Steps {
 		lines[i] = Line{Step: s, Asked: map[Question]int64{}}
@@ -263,6 +266,9 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 		for i, v := range p.routes[code].visits {
 			if v.comes {
 				add(i, v, n)
+			}
+			if v.comes || v.needless {
+				deciding[i] += n
 			}
 		}
 	}
@@ -289,7 +295,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 		f.add(p.routes[code], float64(n))
 	}
 	for i := range lines {
-		if tally := p.chain.gates.tallies[i]; tally != nil && lines[i].Keys > int64(p.chain.gates.judge) { // they decide about the others
+		if tally := p.chain.gates.tallies[i]; tally != nil && deciding[i] > int64(p.chain.gates.judge) { // they decide about the others
 			lines[i].AtMost = true
 		}
 		lines[i].Expected = f.of(i)

@@ -32,19 +32,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/groupcommit"
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/longlock"
-	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -89,6 +83,14 @@ type Options struct {
 	InTurn bool
 }
 
+// atMost is how many are handled at a time of what has a usual number.
+func (o Options) atMost(usual int) int {
+	if o.MaxBatch > 0 {
+		return min(usual, o.MaxBatch)
+	}
+	return usual
+}
+
 // The usual numbers of Options.
 const (
 	rowsPerFile = 1 << 20
@@ -100,25 +102,9 @@ const (
 // that Close must come after the last use. Errors of the disk are
 // resolution.ErrUnavailable.
 type Store struct {
-	options Options
-	in      Place
-	lock    lease.Lease
-	log     changeLog
-
-	queue  *groupcommit.Queue[func(*changeSet) error] // to the log
-	mem    *memtable
-	logMu  longlock.Lock // held while the log and mem change
-	staged *changeSet    // of the current group
-	began  time.Time     // when the last group began; of the queue's goroutine
-	moving chan error    // the result of the move of mem.previous; nil while none runs
-
-	publishing sync.Mutex // held while the manifest changes
-	manifest   *manifest
-	filesMu    sync.RWMutex    // held for writing while files is replaced
-	files      *fileSet        // of the manifest
-	lastFile   int64           // the number of the last file that was named; under publishing
-	making     map[string]bool // files that are made and in no manifest yet; under publishing
-	merging    chan struct{}   // closed at the end of a merge; nil before the first
+	*recent
+	lock  lease.Lease
+	queue *groupcommit.Queue[func(*changeSet) error] // to the log
 }
 
 // Open opens the answers in a place. Until Close only this process can open them; others get
@@ -145,240 +131,16 @@ func Open(ctx context.Context, p Place, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.staged = &changeSet{mem: s.mem, calls: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}}
-	s.queue = groupcommit.NewQueue(s.atMost(maxGroup), false, errClosed, s.commit) // not patient: a group is one small write
+	s.staged = &changeSet{mem: s.memtable, calls: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}}
+	s.queue = groupcommit.NewQueue(o.atMost(maxGroup), false, errClosed, s.commit) // not patient: a group is one small write
 	return s, nil
 }
 
 func newStore(p Place, o Options) *Store {
 	o.RowsPerFile, o.Generations, o.LogBytes, o.Segments = cmp.Or(o.RowsPerFile, rowsPerFile), cmp.Or(o.Generations, generations), cmp.Or(o.LogBytes, maxLogBytes), cmp.Or(o.Segments, segments)
-	s := &Store{options: o, in: p, log: p.newLog(o), logMu: longlock.New(), making: map[string]bool{}}
+	s := &Store{recent: &recent{published: &published{in: p, options: o, making: map[string]bool{}}, log: p.newLog(o), logMu: longlock.New()}}
 	s.reset()
 	return s
-}
-
-// reset drops what was read of the place.
-func (s *Store) reset() {
-	s.mem, s.manifest = newMemtable(), &manifest{Log: logState{Number: appendlog.First.Number}}
-}
-
-// takeOverTries bounds how often takeOver begins again.
-const takeOverTries = 5
-
-// takeOver takes over what earlier processes have left. In a shared place, one of them may still publish a
-// manifest with what it had in the log: then it begins again.
-func (s *Store) takeOver(ctx context.Context) error {
-	for tries := 1; ; tries++ {
-		err := s.tryTakeOver(ctx)
-		if err == nil || !s.in.isShared() || tries == takeOverTries {
-			return err
-		}
-		seen := s.manifest.Number
-		now, other := newest(ctx, s.in)
-		if other != nil || now.Number == seen && !errors.Is(err, errLogMoved) {
-			return err
-		}
-		if err := s.files.release(); err != nil {
-			return err
-		}
-		s.files = nil
-		s.reset()
-	}
-}
-
-func (s *Store) tryTakeOver(ctx context.Context) (err error) {
-	if err := s.readNewest(ctx); err != nil {
-		return err
-	}
-	if s.manifest.Number > 0 && s.in.disk != nil { // a killed process may not have synced its name, and what it replaces is removed
-		if err := s.in.disk.Sync(); err != nil {
-			return err
-		}
-	}
-	fence, err := s.log.takeOver(ctx, s.manifest.Log)
-	if err == nil && fence > 0 {
-		err = s.readNewest(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if s.files, err = openFiles(ctx, s.in, s.manifest, nil); err != nil {
-		return err
-	}
-	for _, r := range s.manifest.Runs {
-		s.mem.runs[r.Name] = r
-	}
-	calls, err := s.files.readCalls()
-	if err != nil {
-		return damaged(err)
-	}
-	for _, c := range calls {
-		s.mem.setCall(c.Hash, c)
-	}
-	return s.takeLog(ctx)
-}
-
-// look reads what is in the place, for changes in memory.
-func (s *Store) look(ctx context.Context) error {
-	c, err := lookInto(ctx, s.in)
-	if errors.Is(err, ErrNone) {
-		s.files, err = openFiles(ctx, s.in, s.manifest, nil)
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	s.files, s.manifest.Days, s.mem.current = c.files, c.days, c.later
-	s.manifest.Runs = c.runs
-	for h, call := range c.calls {
-		s.mem.setCall(h, call.abandoned())
-	}
-	for _, r := range c.runs {
-		s.mem.runs[r.Name] = r
-	}
-	maps.Copy(s.mem.runs, c.later.runs)
-	s.mem.current.number = s.manifest.Log.Number
-	return nil
-}
-
-// readNewest reads the newest manifest, if there is one.
-func (s *Store) readNewest(ctx context.Context) error {
-	m, err := newest(ctx, s.in)
-	switch {
-	case err == nil:
-		s.manifest = m
-	case !errors.Is(err, ErrNone):
-		return err
-	}
-	return nil
-}
-
-// atMost is how many are handled at a time of what has a usual number.
-func (s *Store) atMost(usual int) int {
-	if s.options.MaxBatch > 0 {
-		return min(usual, s.options.MaxBatch)
-	}
-	return usual
-}
-
-// acquire returns the files that count now. The caller releases them.
-func (s *Store) acquire() (*fileSet, error) {
-	s.filesMu.RLock()
-	defer s.filesMu.RUnlock()
-	if s.files == nil {
-		return nil, errClosed
-	}
-	s.files.users.Add(1)
-	return s.files, nil
-}
-
-// newest returns the manifest that counts now.
-func (s *Store) newest() *manifest {
-	s.filesMu.RLock()
-	defer s.filesMu.RUnlock()
-	return s.manifest
-}
-
-// nameData reserves the name of a file of answers or calls that is made.
-func (s *Store) nameData(kind string) string {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
-	s.lastFile = max(s.lastFile, s.manifest.LastFile) + 1
-	name := s.in.dataName(kind, s.lastFile)
-	s.making[name] = true
-	return name
-}
-
-// publish makes a manifest with a change to it the newest one. made are files that were made for
-// it. Until a manifest has been published, the files of the one before it stay.
-func (s *Store) publish(ctx context.Context, made []fileRecord, change func(next *manifest) error) error {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
-	defer func() {
-		for _, f := range made {
-			delete(s.making, f.Name)
-		}
-	}()
-	next := s.manifest.clone()
-	next.Writer = s.in.writer
-	if err := change(next); err != nil {
-		return err
-	}
-	next.LastFile = max(s.lastFile, next.LastFile)
-	opened, err := openFiles(ctx, s.in, next, s.files)
-	if err != nil {
-		return err
-	}
-	if err := next.write(ctx, s.in); err != nil {
-		return errors.Join(fault(err), opened.release())
-	}
-	s.filesMu.Lock()
-	before := s.files
-	s.manifest, s.files = next, opened
-	s.filesMu.Unlock()
-	_ = before.release() // closing what was read cannot lose anything
-	if err := s.sweep(ctx, keptUnnamed); errors.Is(err, store.ErrFenced) {
-		return err
-	}
-	return nil // the next sweep removes what stays
-}
-
-// publishWith is publish of files of answers that were made, with the open calls as they are behind a
-// generation.
-func (s *Store) publishWith(ctx context.Context, files []fileRecord, behind *generation, change func(next *manifest)) error {
-	calls, err := s.writeCalls(ctx, behind)
-	if err != nil {
-		s.unmake(files)
-		return err
-	}
-	made := slices.Clone(files)
-	if calls != nil {
-		made = append(made, *calls)
-	}
-	return s.publish(ctx, made, func(next *manifest) error {
-		next.Calls = calls
-		change(next)
-		return nil
-	})
-}
-
-// keptManifests is how many manifests stay in a shared place: who began to read earlier may need one, and a
-// list that is late must not make a place look empty.
-const keptManifests = 100
-
-// sweep removes manifests and files that do not count any more, and what a kill has left; in a shared place, only
-// those that are older than kept. The error is store.ErrFenced if another process has published a newer
-// manifest. The caller holds publishing.
-func (s *Store) sweep(ctx context.Context, kept time.Duration) error {
-	l, err := s.in.list(ctx)
-	if err != nil {
-		return err
-	}
-	most, since := int64(0), time.Time{} // files that are newer stay; zero: none do, whatever the clock of the place says
-	if s.in.isShared() {
-		if n := len(l.manifests); n > 0 && l.manifests[n-1] > s.manifest.Number {
-			return fmt.Errorf("%s: %w", s.in.Path(manifestName(l.manifests[n-1])), store.ErrFenced)
-		}
-		if kept > 0 {
-			most, since = keptManifests, time.Now().Add(-kept)
-		}
-	}
-	var gone []string
-	for _, info := range slices.Concat(l.left, l.data) {
-		final := info.Name
-		if store.IsUnfinished(info.Name) {
-			final = atomicfile.FinalName(info.Name)
-		}
-		if strings.HasSuffix(final, dataSuffix) && !s.making[final] && !s.manifest.names(info.Name) && (since.IsZero() || !info.ModTime.After(since)) {
-			gone = append(gone, info.Name)
-		}
-	}
-	for _, number := range l.manifests {
-		if number < s.manifest.Number-most {
-			gone = append(gone, manifestName(number), copyName(number))
-		}
-	}
-	return s.in.Remove(ctx, gone...)
 }
 
 // Close completes the pending changes and releases all resources.

@@ -506,7 +506,7 @@ func TestSpent(t *testing.T) {
 func (s *Store) openOf(run string) map[State]int {
 	open := map[State]int{}
 	for _, state := range []State{Unknown, Parked, UnderWay} {
-		for _, c := range s.mem.callsOf(inState(state)) {
+		for _, c := range s.memtable.callsOf(inState(state)) {
 			if c.Run == run {
 				open[state]++
 			}

@@ -119,7 +119,7 @@ func (s *Store) Intent(ctx context.Context, q Question, send Send) (c Call, err 
 // idempotency keys.
 func (s *Store) SetKeyWindow(ctx context.Context, of Scope, window time.Duration) error {
 	return s.queue.Do(ctx, func(g *changeSet) error {
-		for _, h := range slices.Concat(slices.Collect(maps.Keys(s.mem.calls)), slices.Collect(maps.Keys(g.calls))) { // without mu: only this goroutine changes them
+		for _, h := range slices.Concat(slices.Collect(maps.Keys(s.memtable.calls)), slices.Collect(maps.Keys(g.calls))) { // without mu: only this goroutine changes them
 			c := g.call(h)
 			if c == nil || c.Scope != of || c.State == Parked || c.Deadline.Equal(c.forgottenAfter(window)) {
 				continue
@@ -136,7 +136,14 @@ func (s *Store) SetKeyWindow(ctx context.Context, of Scope, window time.Duration
 // question's open call if there is one. Each Put adds the cost to what a.Run
 // has spent. The caller must not change the Body afterwards.
 func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
-	return s.put(ctx, q, a, false, nil)
+	now, err := storable(q, a)
+	if err != nil {
+		return err
+	}
+	return s.queue.Do(ctx, func(g *changeSet) error {
+		g.addAnswer(now)
+		return nil
+	})
 }
 
 // Place is Put for an answer that may arrive twice, such as by callback and by
@@ -147,24 +154,26 @@ func (s *Store) Put(ctx context.Context, q Question, a Answer) error {
 // order of changes, before it is on disk. Intents requested after that reach
 // the disk after the answer, so no crash can leave both calls open.
 func (s *Store) Place(ctx context.Context, q Question, a Answer, placed func()) error {
-	return s.put(ctx, q, a, true, placed)
-}
-
-func (s *Store) put(ctx context.Context, q Question, a Answer, open bool, placed func()) error {
-	if a.Outcome != Matched && a.Outcome != NoMatch && a.Outcome != Refused {
-		return fmt.Errorf("%w: unknown outcome %q", resolution.ErrInvalid, a.Outcome)
+	now, err := storable(q, a)
+	if err != nil {
+		return err
 	}
-	now := &Item{Hash: q.Hash(), Question: q, Answer: a}
-	now.Received = fromMillis(toMillis(a.Received))
 	return s.queue.Place(ctx, func(g *changeSet) error {
-		if open {
-			if _, err := g.openCall(now.Hash); err != nil {
-				return err
-			}
+		if _, err := g.openCall(now.Hash); err != nil {
+			return err
 		}
 		g.addAnswer(now)
 		return nil
 	}, placed)
+}
+
+// storable is the item of an answer that is to be stored.
+func storable(q Question, a Answer) (*Item, error) {
+	if a.Outcome != Matched && a.Outcome != NoMatch && a.Outcome != Refused {
+		return nil, fmt.Errorf("%w: unknown outcome %q", resolution.ErrInvalid, a.Outcome)
+	}
+	a.Received = fromMillis(toMillis(a.Received))
+	return &Item{Hash: q.Hash(), Question: q, Answer: a}, nil
 }
 
 // Failure is how a call ended without an answer.

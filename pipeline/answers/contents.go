@@ -25,7 +25,7 @@ type Contents struct {
 
 // Contents writes all changes to files, and returns the content of the
 // store. The store may be used at the same time.
-func (s *Store) Contents() (*Contents, error) {
+func (s *recent) Contents() (*Contents, error) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	if err := s.flushLocked(); err != nil {
@@ -35,11 +35,11 @@ func (s *Store) Contents() (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mem.mu.RLock()
-	defer s.mem.mu.RUnlock()
-	c := &Contents{InUse: true, files: set, days: slices.Clone(s.newest().Days), calls: maps.Clone(s.mem.calls), later: newGeneration(0)}
+	s.memtable.mu.RLock()
+	defer s.memtable.mu.RUnlock()
+	c := &Contents{InUse: true, files: set, days: slices.Clone(s.newest().Days), calls: maps.Clone(s.memtable.calls), later: newGeneration(0)}
 	if s.options.Look {
-		c.later = s.mem.current.clone()
+		c.later = s.memtable.current.clone()
 	}
 	return c, nil
 }

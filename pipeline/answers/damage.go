@@ -457,7 +457,7 @@ func repair(ctx context.Context, p Place) (setAside []string, err error) {
 }
 
 // applySalvage writes what was read of damaged files, and what they had.
-func (s *Store) applySalvage(ctx context.Context, found *salvage) error {
+func (s *recent) applySalvage(ctx context.Context, found *salvage) error {
 	all := found.later
 	all.end = appendlog.Position{Number: found.next.Number}
 	for h, c := range all.calls {
@@ -466,18 +466,18 @@ func (s *Store) applySalvage(ctx context.Context, found *salvage) error {
 		}
 	}
 	for h, c := range found.calls {
-		s.mem.setCall(h, c)
+		s.memtable.setCall(h, c)
 	}
 	for name, r := range found.have {
-		s.mem.runs[name] = r
+		s.memtable.runs[name] = r
 	}
 	for _, record := range found.late {
-		if err := takeLate(record, all, s.mem); err != nil {
+		if err := takeLate(record, all, s.memtable); err != nil {
 			return err
 		}
 	}
 	all.open = map[Hash]*OpenCall{}
-	for h, c := range s.mem.calls {
+	for h, c := range s.memtable.calls {
 		now := *c
 		if _, changed := all.bodies[h]; !changed && now.Body != nil {
 			all.bodies[h] = now.Body
@@ -489,7 +489,7 @@ func (s *Store) applySalvage(ctx context.Context, found *salvage) error {
 }
 
 // sealSalvage publishes a manifest that names whole files, and those that have what can be read of the others.
-func (s *Store) sealSalvage(ctx context.Context, found *salvage, all *generation) error {
+func (s *recent) sealSalvage(ctx context.Context, found *salvage, all *generation) error {
 	var named, made []fileRecord
 	for _, of := range found.files {
 		if !slices.Contains(found.damaged, of.Name) {

@@ -51,7 +51,7 @@ func (s *Store) Forget(ctx context.Context, c Choice) (done Forgotten, err error
 		return done, err
 	}
 	defer func() { err = damaged(errors.Join(err, set.release())) }()
-	f := &forgetting{Choice: c, set: set, calls: s.mem.calls, newest: map[Hash]time.Time{}, files: map[*dataFile]bool{}, ended: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}, kept: map[Hash]bool{}}
+	f := &forgetting{Choice: c, set: set, calls: s.memtable.calls, newest: map[Hash]time.Time{}, files: map[*dataFile]bool{}, ended: map[Hash]*OpenCall{}, bodies: map[Hash]KeptBody{}, kept: map[Hash]bool{}}
 	if done, err = f.find(ctx); err != nil { // without mu: nothing changes the calls meanwhile
 		return done, err
 	}
@@ -59,7 +59,7 @@ func (s *Store) Forget(ctx context.Context, c Choice) (done Forgotten, err error
 		if err := s.replace(ctx, f); err != nil {
 			return Forgotten{}, err
 		}
-		s.mem.removeCalls(slices.Collect(maps.Keys(f.ended)))
+		s.memtable.removeCalls(slices.Collect(maps.Keys(f.ended)))
 	}
 	return done, s.removeRest(ctx)
 }
@@ -217,7 +217,7 @@ func (m *memtable) removeCalls(questions []Hash) {
 }
 
 // replace writes the files anew without what is deleted, and publishes a manifest that names them.
-func (s *Store) replace(ctx context.Context, f *forgetting) error {
+func (s *recent) replace(ctx context.Context, f *forgetting) error {
 	var made []fileRecord
 	instead := map[string][]fileRecord{}
 	for _, file := range f.set.files {
@@ -235,7 +235,7 @@ func (s *Store) replace(ctx context.Context, f *forgetting) error {
 		}
 		instead[file.Name] = files
 	}
-	behind := &generation{open: s.callsWithout(f.ended), bodies: f.bodies}
+	behind := &generation{open: s.memtable.callsWithout(f.ended), bodies: f.bodies}
 	return s.publishWith(ctx, made, behind, func(next *manifest) {
 		var files []fileRecord
 		for _, of := range next.Files {
@@ -261,8 +261,8 @@ func (f *forgetting) left(items iter.Seq2[Item, error]) iter.Seq2[Item, error] {
 }
 
 // removeRest removes all files that do not count any more, however new they are. The caller holds logMu.
-func (s *Store) removeRest(ctx context.Context) error {
+func (s *recent) removeRest(ctx context.Context) error {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
-	return fault(errors.Join(s.sweep(ctx, 0), s.log.removeBelow(ctx, s.mem.current.number)))
+	return fault(errors.Join(s.sweep(ctx, 0), s.log.removeBelow(ctx, s.memtable.current.number)))
 }

@@ -23,7 +23,7 @@ func (s *Store) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] {
 
 // OpenCalls lists the open calls of one scope, ordered by their hashes.
 func (s *Store) OpenCalls(_ context.Context, of Scope) (calls []OpenCall, err error) {
-	calls = s.mem.callsOf(func(c *OpenCall) bool { return c.Scope == of && c.State != UnderWay })
+	calls = s.memtable.callsOf(func(c *OpenCall) bool { return c.Scope == of && c.State != UnderWay })
 	if err := s.flush(); err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Store) OpenCalls(_ context.Context, of Scope) (calls []OpenCall, err er
 }
 
 // addBodies adds the kept bodies of calls, which are all in the file of calls.
-func (s *Store) addBodies(calls []OpenCall) (err error) {
+func (s *published) addBodies(calls []OpenCall) (err error) {
 	set, err := s.acquire()
 	if err != nil {
 		return err
@@ -62,11 +62,12 @@ func (i Item) Supersedes(c OpenCall) bool { return !i.Received.Before(c.Sent) }
 // question that was sent before it. What runs have paid does not change.
 // The answers are ordered by their hashes.
 func (s *Store) Take(ctx context.Context, of Scope, items iter.Seq2[Item, error], calls []OpenCall) (taken Taken, err error) {
-	if taken.Answers, err = s.takeAll(ctx, of, items); err != nil {
+	t := taking{s, of}
+	if taken.Answers, err = t.takeAnswers(ctx, items); err != nil {
 		return taken, err
 	}
 	for _, c := range calls {
-		made, err := s.takeCall(ctx, of, c)
+		made, err := t.takeCall(ctx, c)
 		if err != nil {
 			return taken, err
 		}
@@ -75,15 +76,21 @@ func (s *Store) Take(ctx context.Context, of Scope, items iter.Seq2[Item, error]
 	return taken, nil
 }
 
-// takeAll takes over answers as a generation.
-func (s *Store) takeAll(ctx context.Context, of Scope, items iter.Seq2[Item, error]) (taken int64, err error) {
+// taking is what one Take takes over of a scope.
+type taking struct {
+	*Store
+	of Scope
+}
+
+// takeAnswers takes over answers as a generation.
+func (s taking) takeAnswers(ctx context.Context, items iter.Seq2[Item, error]) (taken int64, err error) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	if err := s.flushLocked(); err != nil { // the log's changes come first
 		return 0, err
 	}
 	ended := newGeneration(0)
-	files, err := s.writeAnswers(ctx, s.newer(ctx, of, items, ended.closeCall))
+	files, err := s.writeAnswers(ctx, s.newer(ctx, items, ended.closeCall))
 	if err != nil {
 		return 0, fault(err)
 	}
@@ -91,29 +98,20 @@ func (s *Store) takeAll(ctx context.Context, of Scope, items iter.Seq2[Item, err
 	if taken+int64(len(ended.calls)) == 0 {
 		return 0, nil
 	}
-	ended.open = s.callsWithout(ended.calls)
+	ended.open = s.memtable.callsWithout(ended.calls)
 	err = s.publishWith(ctx, files, ended, func(next *manifest) { next.addGeneration(files) })
 	if err != nil {
 		return 0, fault(err)
 	}
-	s.mem.removeCalls(slices.Collect(maps.Keys(ended.calls)))
+	s.memtable.removeCalls(slices.Collect(maps.Keys(ended.calls)))
 	return taken, nil
-}
-
-// callsWithout returns the open calls that are not in gone. The caller holds logMu.
-func (s *Store) callsWithout(gone map[Hash]*OpenCall) map[Hash]*OpenCall {
-	s.mem.mu.RLock()
-	defer s.mem.mu.RUnlock()
-	calls := maps.Clone(s.mem.calls)
-	maps.DeleteFunc(calls, func(h Hash, _ *OpenCall) bool { _, is := gone[h]; return is })
-	return calls
 }
 
 // newer lists the answers that are newer than those that are stored, and calls ends for those that end
 // an open call.
-func (s *Store) newer(ctx context.Context, of Scope, items iter.Seq2[Item, error], ends func(Hash)) iter.Seq2[Item, error] {
+func (s taking) newer(ctx context.Context, items iter.Seq2[Item, error], ends func(Hash)) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		last, some := Hash{}, make([]Item, 0, s.atMost(pageSize))
+		last, some := Hash{}, make([]Item, 0, s.options.atMost(pageSize))
 		pass := func() bool {
 			hashes := make([]Hash, len(some))
 			for n, i := range some {
@@ -143,7 +141,7 @@ func (s *Store) newer(ctx context.Context, of Scope, items iter.Seq2[Item, error
 				yield(Item{}, err)
 				return
 			}
-			last, i.Scope = i.Hash, of
+			last, i.Scope = i.Hash, s.of
 			if some = append(some, i); len(some) == cap(some) && !pass() {
 				return
 			}
@@ -155,7 +153,7 @@ func (s *Store) newer(ctx context.Context, of Scope, items iter.Seq2[Item, error
 // pageSize bounds the answers that are taken over at a time.
 const pageSize = 500
 
-func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, err error) {
+func (s taking) takeCall(ctx context.Context, c OpenCall) (made bool, err error) {
 	found, err := s.LookupHashes(ctx, []Hash{c.Hash}, Freshness{}, nil)
 	if err != nil {
 		return false, err
@@ -164,7 +162,7 @@ func (s *Store) takeCall(ctx context.Context, of Scope, c OpenCall) (made bool, 
 		return false, nil
 	}
 	body := c.Body
-	c.Body, c.Scope = nil, of // the body is not held in memory
+	c.Body, c.Scope = nil, s.of // the body is not held in memory
 	return true, s.queue.Do(ctx, func(g *changeSet) error {
 		g.setCall(&c)
 		if body != nil {

@@ -187,7 +187,7 @@ func checkKilled(t *testing.T, dir string, told map[int][2]string) {
 		}
 	}
 	for run, spent := range sums {
-		if total := s.mem.total(run).Spending; total != spent {
+		if total := s.memtable.total(run).Spending; total != spent {
 			t.Errorf("%s has spent %+v, and its answers cost %+v", run, total, spent)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/groupcommit"
+	"github.com/leadetl/leadetl/internal/longlock"
 )
 
 // Changes go to a log first: a group of them costs one small write and one
@@ -56,8 +57,103 @@ const maxLogBytes = 8 << 20
 // through.
 const maxGroup = 1024
 
+// recent has the changes that are in the log, and in no file yet.
+type recent struct {
+	*published
+	*memtable
+	log    changeLog
+	logMu  longlock.Lock // held while the log and the memtable change
+	staged *changeSet    // of the current group
+	began  time.Time     // when the last group began; of the queue's goroutine
+	moving chan error    // the result of the move of memtable.previous; nil while none runs
+}
+
+// reset drops what was read of the place.
+func (s *recent) reset() {
+	s.memtable, s.manifest = newMemtable(), &manifest{Log: logState{Number: appendlog.First.Number}}
+}
+
+// takeOverTries bounds how often takeOver begins again.
+const takeOverTries = 5
+
+// takeOver takes over what earlier processes have left. In a shared place, one of them may still publish a
+// manifest with what it had in the log: then it begins again.
+func (s *recent) takeOver(ctx context.Context) error {
+	for tries := 1; ; tries++ {
+		err := s.tryTakeOver(ctx)
+		if err == nil || !s.in.isShared() || tries == takeOverTries {
+			return err
+		}
+		seen := s.manifest.Number
+		now, other := newest(ctx, s.in)
+		if other != nil || now.Number == seen && !errors.Is(err, errLogMoved) {
+			return err
+		}
+		if err := s.files.release(); err != nil {
+			return err
+		}
+		s.files = nil
+		s.reset()
+	}
+}
+
+func (s *recent) tryTakeOver(ctx context.Context) (err error) {
+	if err := s.readNewest(ctx); err != nil {
+		return err
+	}
+	if s.manifest.Number > 0 && s.in.disk != nil { // a killed process may not have synced its name, and what it replaces is removed
+		if err := s.in.disk.Sync(); err != nil {
+			return err
+		}
+	}
+	fence, err := s.log.takeOver(ctx, s.manifest.Log)
+	if err == nil && fence > 0 {
+		err = s.readNewest(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if s.files, err = openFiles(ctx, s.in, s.manifest, nil); err != nil {
+		return err
+	}
+	for _, r := range s.manifest.Runs {
+		s.memtable.runs[r.Name] = r
+	}
+	calls, err := s.files.readCalls()
+	if err != nil {
+		return damaged(err)
+	}
+	for _, c := range calls {
+		s.memtable.setCall(c.Hash, c)
+	}
+	return s.takeLog(ctx)
+}
+
+// look reads what is in the place, for changes in memory.
+func (s *recent) look(ctx context.Context) error {
+	c, err := lookInto(ctx, s.in)
+	if errors.Is(err, ErrNone) {
+		s.files, err = openFiles(ctx, s.in, s.manifest, nil)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	s.files, s.manifest.Days, s.memtable.current = c.files, c.days, c.later
+	s.manifest.Runs = c.runs
+	for h, call := range c.calls {
+		s.memtable.setCall(h, call.abandoned())
+	}
+	for _, r := range c.runs {
+		s.memtable.runs[r.Name] = r
+	}
+	maps.Copy(s.memtable.runs, c.later.runs)
+	s.memtable.current.number = s.manifest.Log.Number
+	return nil
+}
+
 // commit makes a group's changes and returns the result to every caller.
-func (s *Store) commit(group []*groupcommit.Change[func(*changeSet) error]) {
+func (s *recent) commit(group []*groupcommit.Change[func(*changeSet) error]) {
 	s.began = time.Now()
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
@@ -102,7 +198,7 @@ func (s *Store) DelayWrites(urgent func() bool) {
 }
 
 // store makes the changes of a group durable. The caller holds logMu.
-func (s *Store) store(record []byte) error {
+func (s *recent) store(record []byte) error {
 	if s.options.Look {
 		return nil
 	}
@@ -122,7 +218,7 @@ func (s *Store) store(record []byte) error {
 
 // nameRuns lets the manifest name runs before their first call: if the log is lost, nothing else would say whose
 // the lost calls are.
-func (s *Store) nameRuns(runs []runTotal) error {
+func (s *recent) nameRuns(runs []runTotal) error {
 	named := s.newest().Runs
 	isNamed := func(r runTotal) bool {
 		return slices.ContainsFunc(named, func(other runTotal) bool { return other.Name == r.Name })
@@ -148,20 +244,20 @@ func sortedRuns(runs map[string]runTotal) []runTotal {
 // rotate starts a new generation, and starts moving the full one into a
 // file. It first waits for the previous move, so that there are never more
 // than two generations. The caller holds logMu.
-func (s *Store) rotate() error {
-	if err := s.awaitMove(); err != nil || s.mem.current.empty() {
+func (s *recent) rotate() error {
+	if err := s.awaitMove(); err != nil || s.memtable.current.empty() {
 		return err
 	}
-	full := s.mem.current
+	full := s.memtable.current
 	end, err := s.log.cut(appendRuns(nil, sortedRuns(full.runs)))
 	if err != nil {
 		return err
 	}
 	full.end = end
-	s.mem.mu.Lock()
-	s.mem.previous, s.mem.current = full, newGeneration(end.Number)
-	calls := maps.Clone(s.mem.calls)
-	s.mem.mu.Unlock()
+	s.memtable.mu.Lock()
+	s.memtable.previous, s.memtable.current = full, newGeneration(end.Number)
+	calls := maps.Clone(s.memtable.calls)
+	s.memtable.mu.Unlock()
 	s.moving = make(chan error, 1)
 	full.open = calls
 	if s.options.InTurn {
@@ -175,13 +271,13 @@ func (s *Store) rotate() error {
 // awaitMove waits until the previous generation is in a file. It repeats
 // a move that failed, for example because the disk was full. The caller holds
 // logMu.
-func (s *Store) awaitMove() error {
+func (s *recent) awaitMove() error {
 	if s.moving == nil {
 		return nil
 	}
 	err := <-s.moving
 	if err != nil {
-		err = s.move(s.mem.previous)
+		err = s.move(s.memtable.previous)
 	}
 	if err != nil {
 		s.moving <- err // does not block: the receive above made room
@@ -192,13 +288,13 @@ func (s *Store) awaitMove() error {
 }
 
 // flush moves everything into files.
-func (s *Store) flush() error {
+func (s *recent) flush() error {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
 	return s.flushLocked()
 }
 
-func (s *Store) flushLocked() error {
+func (s *recent) flushLocked() error {
 	if s.options.Look {
 		return nil
 	}
@@ -210,14 +306,14 @@ func (s *Store) flushLocked() error {
 }
 
 // move writes a full generation to files and removes its log.
-func (s *Store) move(full *generation) error {
+func (s *recent) move(full *generation) error {
 	ctx := context.Background()
 	if err := s.seal(ctx, full, s.log.hasFile()); err != nil {
 		return err
 	}
-	s.mem.mu.Lock()
-	s.mem.previous = nil
-	s.mem.mu.Unlock()
+	s.memtable.mu.Lock()
+	s.memtable.previous = nil
+	s.memtable.mu.Unlock()
 	_ = s.log.removeBelow(ctx, full.end.Number) // the next Open removes what stays
 	s.merge()
 	return nil
@@ -225,7 +321,7 @@ func (s *Store) move(full *generation) error {
 
 // seal writes the changes of a generation to files, and publishes a manifest that names them. open says
 // that the log goes on in another file.
-func (s *Store) seal(ctx context.Context, full *generation, open bool) error {
+func (s *recent) seal(ctx context.Context, full *generation, open bool) error {
 	files, err := s.writeAnswers(ctx, itemsOf(full))
 	if err != nil {
 		return err
@@ -257,28 +353,28 @@ func readGeneration(ctx context.Context, log changeLog, from logState) (*generat
 }
 
 // takeLog moves the log of earlier processes into files, and begins where it ends.
-func (s *Store) takeLog(ctx context.Context) error {
+func (s *recent) takeLog(ctx context.Context) error {
 	all, err := readGeneration(ctx, s.log, s.manifest.Log)
 	if err != nil {
 		return damaged(err)
 	}
 	for h, c := range all.calls {
-		s.mem.setCall(h, c)
+		s.memtable.setCall(h, c)
 	}
-	late, err := s.log.readLate(ctx, func(record []byte) error { return takeLate(record, all, s.mem) })
+	late, err := s.log.readLate(ctx, func(record []byte) error { return takeLate(record, all, s.memtable) })
 	if err != nil {
 		return damaged(err)
 	}
-	for h, c := range s.mem.calls {
+	for h, c := range s.memtable.calls {
 		if now := c.abandoned(); now != c {
-			s.mem.calls[h], all.calls[h] = now, now
+			s.memtable.calls[h], all.calls[h] = now, now
 		}
 	}
 	for name, r := range all.runs {
-		s.mem.runs[name] = r
+		s.memtable.runs[name] = r
 	}
 	if s.in.isShared() || !all.empty() || s.manifest.Log.Open || s.manifest.Number == 0 { // in a shared place, an earlier process can then publish nothing
-		all.open = maps.Clone(s.mem.calls)
+		all.open = maps.Clone(s.memtable.calls)
 		if err := s.seal(ctx, all, false); err != nil {
 			return err
 		}
@@ -292,7 +388,7 @@ func (s *Store) takeLog(ctx context.Context) error {
 	if err := s.log.begin(all.end); err != nil {
 		return err
 	}
-	s.mem.current = newGeneration(all.end.Number)
+	s.memtable.current = newGeneration(all.end.Number)
 	if !s.log.hasFile() {
 		return nil
 	}
@@ -341,7 +437,7 @@ func (l lateChanges) total(run string) runTotal {
 }
 
 // closeLog ends the log, if everything is in files.
-func (s *Store) closeLog() error {
+func (s *recent) closeLog() error {
 	err := s.flush()
 	if err == nil && s.log.hasFile() {
 		err = s.publish(context.Background(), nil, func(m *manifest) error { m.Log.Open = false; return nil })

@@ -47,7 +47,7 @@ func (s *Store) LookupHashes(ctx context.Context, hashes []Hash, f Freshness, in
 }
 
 func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshness, bodies bool, into []Found) ([]Found, error) {
-	size := s.atMost(batchSize)
+	size := s.options.atMost(batchSize)
 	hashes := make([]Hash, 0, min(n, size))
 	var arena keyed.Arena
 	for first := 0; first < n; first += size {
@@ -63,7 +63,7 @@ func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshn
 		into = append(into, make([]Found, last-first)...)
 		// Search the memtable first, then the files: an answer that moves in
 		// the meantime is found in one of them.
-		s.mem.find(hashes, f, bodies, into[at:])
+		s.memtable.find(hashes, f, bodies, into[at:])
 		if err := s.findInFiles(hashes, f, bodies, &arena, into[at:]); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (s *Store) lookup(ctx context.Context, n int, hash func(int) Hash, f Freshn
 // batchSize bounds the questions that are looked up at a time.
 const batchSize = 4096
 
-func (s *Store) findInFiles(hashes []Hash, f Freshness, bodies bool, arena *keyed.Arena, into []Found) error {
+func (s *published) findInFiles(hashes []Hash, f Freshness, bodies bool, arena *keyed.Arena, into []Found) error {
 	set, err := s.acquire()
 	if err != nil {
 		return err

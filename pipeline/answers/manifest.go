@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
+	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/store"
 )
@@ -334,4 +336,149 @@ func (m *manifest) write(ctx context.Context, p Place) error {
 		}
 		m.Number++
 	}
+}
+
+// published are the files of a place that count, and those that are made to count.
+type published struct {
+	in         Place
+	options    Options
+	publishing sync.Mutex // held while the manifest changes
+	manifest   *manifest
+	filesMu    sync.RWMutex    // held for writing while files is replaced
+	files      *fileSet        // of the manifest
+	lastFile   int64           // the number of the last file that was named; under publishing
+	making     map[string]bool // files that are made and in no manifest yet; under publishing
+	merging    chan struct{}   // closed at the end of a merge; nil before the first
+}
+
+// readNewest reads the newest manifest, if there is one.
+func (s *published) readNewest(ctx context.Context) error {
+	m, err := newest(ctx, s.in)
+	switch {
+	case err == nil:
+		s.manifest = m
+	case !errors.Is(err, ErrNone):
+		return err
+	}
+	return nil
+}
+
+// acquire returns the files that count now. The caller releases them.
+func (s *published) acquire() (*fileSet, error) {
+	s.filesMu.RLock()
+	defer s.filesMu.RUnlock()
+	if s.files == nil {
+		return nil, errClosed
+	}
+	s.files.users.Add(1)
+	return s.files, nil
+}
+
+// newest returns the manifest that counts now.
+func (s *published) newest() *manifest {
+	s.filesMu.RLock()
+	defer s.filesMu.RUnlock()
+	return s.manifest
+}
+
+// nameData reserves the name of a file of answers or calls that is made.
+func (s *published) nameData(kind string) string {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	s.lastFile = max(s.lastFile, s.manifest.LastFile) + 1
+	name := s.in.dataName(kind, s.lastFile)
+	s.making[name] = true
+	return name
+}
+
+// publish makes a manifest with a change to it the newest one. made are files that were made for
+// it. Until a manifest has been published, the files of the one before it stay.
+func (s *published) publish(ctx context.Context, made []fileRecord, change func(next *manifest) error) error {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	defer func() {
+		for _, f := range made {
+			delete(s.making, f.Name)
+		}
+	}()
+	next := s.manifest.clone()
+	next.Writer = s.in.writer
+	if err := change(next); err != nil {
+		return err
+	}
+	next.LastFile = max(s.lastFile, next.LastFile)
+	opened, err := openFiles(ctx, s.in, next, s.files)
+	if err != nil {
+		return err
+	}
+	if err := next.write(ctx, s.in); err != nil {
+		return errors.Join(fault(err), opened.release())
+	}
+	s.filesMu.Lock()
+	before := s.files
+	s.manifest, s.files = next, opened
+	s.filesMu.Unlock()
+	_ = before.release() // closing what was read cannot lose anything
+	if err := s.sweep(ctx, keptUnnamed); errors.Is(err, store.ErrFenced) {
+		return err
+	}
+	return nil // the next sweep removes what stays
+}
+
+// publishWith is publish of files of answers that were made, with the open calls as they are behind a
+// generation.
+func (s *published) publishWith(ctx context.Context, files []fileRecord, behind *generation, change func(next *manifest)) error {
+	calls, err := s.writeCalls(ctx, behind)
+	if err != nil {
+		s.unmake(files)
+		return err
+	}
+	made := slices.Clone(files)
+	if calls != nil {
+		made = append(made, *calls)
+	}
+	return s.publish(ctx, made, func(next *manifest) error {
+		next.Calls = calls
+		change(next)
+		return nil
+	})
+}
+
+// keptManifests is how many manifests stay in a shared place: who began to read earlier may need one, and a
+// list that is late must not make a place look empty.
+const keptManifests = 100
+
+// sweep removes manifests and files that do not count any more, and what a kill has left; in a shared place, only
+// those that are older than kept. The error is store.ErrFenced if another process has published a newer
+// manifest. The caller holds publishing.
+func (s *published) sweep(ctx context.Context, kept time.Duration) error {
+	l, err := s.in.list(ctx)
+	if err != nil {
+		return err
+	}
+	most, since := int64(0), time.Time{} // files that are newer stay; zero: none do, whatever the clock of the place says
+	if s.in.isShared() {
+		if n := len(l.manifests); n > 0 && l.manifests[n-1] > s.manifest.Number {
+			return fmt.Errorf("%s: %w", s.in.Path(manifestName(l.manifests[n-1])), store.ErrFenced)
+		}
+		if kept > 0 {
+			most, since = keptManifests, time.Now().Add(-kept)
+		}
+	}
+	var gone []string
+	for _, info := range slices.Concat(l.left, l.data) {
+		final := info.Name
+		if store.IsUnfinished(info.Name) {
+			final = atomicfile.FinalName(info.Name)
+		}
+		if strings.HasSuffix(final, dataSuffix) && !s.making[final] && !s.manifest.names(info.Name) && (since.IsZero() || !info.ModTime.After(since)) {
+			gone = append(gone, info.Name)
+		}
+	}
+	for _, number := range l.manifests {
+		if number < s.manifest.Number-most {
+			gone = append(gone, manifestName(number), copyName(number))
+		}
+	}
+	return s.in.Remove(ctx, gone...)
 }

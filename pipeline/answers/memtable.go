@@ -76,28 +76,6 @@ func inState(state State) func(*OpenCall) bool {
 // byHash orders open calls by their hashes.
 func byHash(a, b OpenCall) int { return a.Hash.Compare(b.Hash) }
 
-// callOf returns the open call of a question, or ErrNoCall.
-func (m *memtable) callOf(h Hash) (OpenCall, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if c := m.calls[h]; c != nil {
-		return *c, nil
-	}
-	return OpenCall{}, ErrNoCall
-}
-
-// callByID returns the open call for which a service will send an answer under
-// an identifier, or ErrNoCall.
-func (m *memtable) callByID(id parkedID) (OpenCall, error) {
-	m.mu.RLock()
-	h, found := m.parked[id]
-	m.mu.RUnlock()
-	if !found {
-		return OpenCall{}, ErrNoCall
-	}
-	return m.callOf(h)
-}
-
 // setCall replaces the open call of a question; nil removes it. The caller
 // holds mu.
 func (m *memtable) setCall(h Hash, now *OpenCall) {
@@ -114,6 +92,15 @@ func (m *memtable) setCall(h Hash, now *OpenCall) {
 	if now.Resolution != "" {
 		m.parked[now.parkedID()] = h
 	}
+}
+
+// callsWithout returns the open calls that are not in gone. The caller holds logMu.
+func (m *memtable) callsWithout(gone map[Hash]*OpenCall) map[Hash]*OpenCall {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	calls := maps.Clone(m.calls)
+	maps.DeleteFunc(calls, func(h Hash, _ *OpenCall) bool { _, is := gone[h]; return is })
+	return calls
 }
 
 // total returns what a run has asked and spent.

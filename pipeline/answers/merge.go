@@ -10,7 +10,7 @@ import (
 
 // writeAnswers writes answers, which are in the order of their hashes, to files that no manifest
 // names yet. On error the files go with the next sweep.
-func (s *Store) writeAnswers(ctx context.Context, items iter.Seq2[Item, error]) (files []fileRecord, err error) {
+func (s *published) writeAnswers(ctx context.Context, items iter.Seq2[Item, error]) (files []fileRecord, err error) {
 	var w *dataWriter
 	finish := func() error {
 		f, err := w.finish(ctx)
@@ -46,7 +46,7 @@ func (s *Store) writeAnswers(ctx context.Context, items iter.Seq2[Item, error]) 
 }
 
 // newData begins a file of answers or calls.
-func (s *Store) newData(ctx context.Context, kind string, fields int) (*dataWriter, error) {
+func (s *published) newData(ctx context.Context, kind string, fields int) (*dataWriter, error) {
 	name := s.nameData(kind)
 	w, err := newDataWriter(ctx, s.in, name, fields)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) newData(ctx context.Context, kind string, fields int) (*dataWrit
 }
 
 // unmake gives up files that were made.
-func (s *Store) unmake(files []fileRecord) {
+func (s *published) unmake(files []fileRecord) {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
 	for _, f := range files {
@@ -66,7 +66,7 @@ func (s *Store) unmake(files []fileRecord) {
 
 // writeCalls writes all open calls, as they are behind a generation, to a file that no manifest names
 // yet. It returns nil without a call.
-func (s *Store) writeCalls(ctx context.Context, behind *generation) (_ *fileRecord, err error) {
+func (s *published) writeCalls(ctx context.Context, behind *generation) (_ *fileRecord, err error) {
 	if len(behind.open) == 0 {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func rowsOf(files []fileRecord) (rows int64) {
 // merge merges generations if there are too many, beside later changes. If it fails, because the
 // disk is full for example, nothing is lost, and a later one merges more. The caller is the only one
 // that moves a generation.
-func (s *Store) merge() {
+func (s *published) merge() {
 	select {
 	case <-s.merging:
 	default:
@@ -151,14 +151,14 @@ func (s *Store) merge() {
 	}()
 }
 
-func (s *Store) awaitMerge() {
+func (s *published) awaitMerge() {
 	if s.merging != nil {
 		<-s.merging
 	}
 }
 
 // mergeGenerations replaces the last generations by one, if there are more than so many.
-func (s *Store) mergeGenerations(ctx context.Context, most int) (err error) {
+func (s *published) mergeGenerations(ctx context.Context, most int) (err error) {
 	set, err := s.acquire()
 	if err != nil {
 		return err

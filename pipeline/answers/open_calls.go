@@ -110,18 +110,18 @@ func newIdempotencyKey(at time.Time, rekeyed bool) (string, error) {
 // Unknown lists the calls that may have been billed and have no answer: they
 // failed that way, or were under way when an earlier process died. They are
 // ordered by their hashes. The store may be used at the same time.
-func (s *Store) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] {
-	return s.openCalls(ctx, Unknown)
+func (m *memtable) Unknown(ctx context.Context) iter.Seq2[OpenCall, error] {
+	return m.openCalls(ctx, Unknown)
 }
 
 // Parked lists the calls whose answers come later, ordered by their hashes.
-func (s *Store) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
-	return s.openCalls(ctx, Parked)
+func (m *memtable) Parked(ctx context.Context) iter.Seq2[OpenCall, error] {
+	return m.openCalls(ctx, Parked)
 }
 
-func (s *Store) openCalls(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
+func (m *memtable) openCalls(ctx context.Context, state State) iter.Seq2[OpenCall, error] {
 	return func(yield func(OpenCall, error) bool) {
-		for _, c := range s.mem.callsOf(inState(state)) {
+		for _, c := range m.callsOf(inState(state)) {
 			if err := ctx.Err(); err != nil {
 				yield(OpenCall{}, err)
 				return
@@ -136,15 +136,28 @@ func (s *Store) openCalls(ctx context.Context, state State) iter.Seq2[OpenCall, 
 // FindByResolution returns the open call to a service that will be answered
 // under the service's identifier id. It returns ErrNoCall if no call waits for
 // that answer, for example because it is already stored.
-func (s *Store) FindByResolution(_ context.Context, service, id string) (OpenCall, error) {
-	return s.mem.callByID(parkedID{service, id})
+func (m *memtable) FindByResolution(ctx context.Context, service, id string) (OpenCall, error) {
+	m.mu.RLock()
+	h, found := m.parked[parkedID{service, id}]
+	m.mu.RUnlock()
+	if !found {
+		return OpenCall{}, ErrNoCall
+	}
+	return m.Find(ctx, h)
 }
 
 // Find returns the open call of the question with hash h, or ErrNoCall.
-func (s *Store) Find(_ context.Context, h Hash) (OpenCall, error) { return s.mem.callOf(h) }
+func (m *memtable) Find(_ context.Context, h Hash) (OpenCall, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if c := m.calls[h]; c != nil {
+		return *c, nil
+	}
+	return OpenCall{}, ErrNoCall
+}
 
 // Knows reports whether any match or miss of a scope is stored, and whether a match is.
-func (s *Store) Knows(_ context.Context, of Scope) (known, matched bool, err error) {
+func (s *recent) Knows(_ context.Context, of Scope) (known, matched bool, err error) {
 	count := func(o Outcome) {
 		known, matched = known || o != Refused, matched || o == Matched
 	}
@@ -161,8 +174,8 @@ func (s *Store) Knows(_ context.Context, of Scope) (known, matched bool, err err
 			}
 		}
 	}
-	s.mem.mu.RLock()
-	for _, g := range []*generation{s.mem.previous, s.mem.current} {
+	s.memtable.mu.RLock()
+	for _, g := range []*generation{s.memtable.previous, s.memtable.current} {
 		if g != nil {
 			for _, i := range g.answers {
 				if i.Scope == of {
@@ -171,7 +184,7 @@ func (s *Store) Knows(_ context.Context, of Scope) (known, matched bool, err err
 			}
 		}
 	}
-	s.mem.mu.RUnlock()
+	s.memtable.mu.RUnlock()
 	return known, matched, set.release()
 }
 

@@ -35,11 +35,11 @@ func (p Spending) Plus(other Spending) Spending {
 
 // SumSpent returns a run's spending, and its calls that may have been billed, or will be, and
 // have no answer. Both are of one moment: an answer that comes meanwhile is in one of them.
-func (s *Store) SumSpent(_ context.Context, run string) (p Spending, open []OpenCall, err error) {
+func (s *recent) SumSpent(_ context.Context, run string) (p Spending, open []OpenCall, err error) {
 	s.logMu.Lock() // no change is made meanwhile
 	defer s.logMu.Unlock()
-	open = s.mem.callsOf(func(c *OpenCall) bool { return c.Run == run && c.State != UnderWay })
-	return s.mem.total(run).Spending, open, nil
+	open = s.memtable.callsOf(func(c *OpenCall) bool { return c.Run == run && c.State != UnderWay })
+	return s.memtable.total(run).Spending, open, nil
 }
 
 // DayOf is the day of a moment, in UTC: 2026-11-26.
@@ -59,17 +59,17 @@ func (d DaySpending) Compare(other DaySpending) int {
 
 // SpentSince returns what was paid on a day and later, in order.
 // Answers that are forgotten count too.
-func (s *Store) SpentSince(_ context.Context, day string) ([]DaySpending, error) {
+func (s *recent) SpentSince(_ context.Context, day string) ([]DaySpending, error) {
 	return since(s.days(), day), nil
 }
 
 // days returns what was paid on each day, in order.
-func (s *Store) days() []DaySpending {
-	s.mem.mu.RLock()
-	defer s.mem.mu.RUnlock()
+func (s *recent) days() []DaySpending {
+	s.memtable.mu.RLock()
+	defer s.memtable.mu.RUnlock()
 	now := s.newest()
 	days := slices.Clone(now.Days)
-	for _, g := range []*generation{s.mem.previous, s.mem.current} {
+	for _, g := range []*generation{s.memtable.previous, s.memtable.current} {
 		if g != nil && g.number >= now.Log.Number { // the manifest has the others
 			days = addDays(days, g)
 		}
@@ -90,9 +90,9 @@ func since(days []DaySpending, day string) []DaySpending {
 }
 
 // OpenAnywhere lists the calls that may have been billed, or will be, and have no answer.
-func (s *Store) OpenAnywhere(ctx context.Context) iter.Seq2[OpenCall, error] {
+func (m *memtable) OpenAnywhere(ctx context.Context) iter.Seq2[OpenCall, error] {
 	return func(yield func(OpenCall, error) bool) {
-		for _, calls := range []iter.Seq2[OpenCall, error]{s.Unknown(ctx), s.Parked(ctx)} {
+		for _, calls := range []iter.Seq2[OpenCall, error]{m.Unknown(ctx), m.Parked(ctx)} {
 			for c, err := range calls {
 				if !yield(c, err) {
 					return

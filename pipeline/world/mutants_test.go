@@ -10,7 +10,7 @@ var mutated = worldtest.Mutated{
 		{"internal/groupcommit/groupcommit.go", "Writer[G].commit", "return is left out", "The callers have their results; another one stays unread."},
 		{"internal/groupcommit/queue.go", "Queue[T].Place", "make(chan error, 1) becomes make(chan error, 2)", "One result is sent."},
 		{"internal/groupcommit/queue.go", "Queue[T].gather", "for range 2 { // once in 61 times Go's scheduler goes on with this goroutine before the others runtime.Gosched() // returns at once if no other goroutine can run } becomes for range 3 { // once in 61 times Go's scheduler goes on with this goroutine before the others runtime.Gosched() // returns at once if no other goroutine can run }", "It lets the others run once more."},
-		{"pipeline/answers/log.go", "Store.rotate", "make(chan error, 1) becomes make(chan error, 2)", "One result is sent before it is received."},
+		{"pipeline/answers/log.go", "recent.rotate", "make(chan error, 1) becomes make(chan error, 2)", "One result is sent before it is received."},
 		{"pipeline/journal/state.go", "State.lockNights", "time.Sleep(10 * time.Millisecond) is left out", "It only spares the processor."},
 		{"pipeline/journal/pieces.go", "package", "8 << 20 becomes 8 << 21", "Pieces of any size are read."},
 		{"pipeline/pace/adapt.go", "meter.advance", "slot-m.slot >= int64(len(m.counts)) becomes slot-m.slot > int64(len(m.counts))", "The loop behind it clears all counts, too."},

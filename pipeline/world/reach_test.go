@@ -9,7 +9,7 @@ var reach = worldtest.Reach{
 	Least:    0.85, // of answers; the others have 90 of 100, and what answers lacks is errors of files, and repairs on S3
 	Rare: worldtest.Branches{
 		{"a log is full", "pipeline/answers/log.go", "\t\tif err := s.rotate()"},
-		{"a move of a log into a file failed, and is repeated", "pipeline/answers/log.go", "err = s.move(s.mem.previous)"},
+		{"a move of a log into a file failed, and is repeated", "pipeline/answers/log.go", "err = s.move(s.memtable.previous)"},
 		{"a record is not stored", "pipeline/answers/log.go", "results[i] = err"},
 		{"a log of an earlier process is brought into files", "pipeline/answers/log.go", "s.in.isShared() || !all.empty()"},
 		{"a call of a process that died becomes unknown", "pipeline/answers/open_calls.go", "now.State, now.MaybeBilled = Unknown, true"},

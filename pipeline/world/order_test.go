@@ -636,10 +636,12 @@ func (o *several) expected(ctx context.Context) map[string]string {
 }
 
 // isDisturbed reports whether a fault or a crash met a call to a service that is judged, or to one
-// before it, or to a verifier, after which others are asked.
+// before it, or to a verifier, after which others are asked. A verifier with else: next is also passed over when its
+// budget ends.
 func (o *several) isDisturbed() bool {
 	for i, h := range o.of {
-		if o.judges() && (i <= o.few || o.steps[i].Verifies != "") && h.service.isDisturbed("") {
+		s := o.steps[i]
+		if o.judges() && (i <= o.few || s.Verifies != "") && (s.Verifies != "" && s.ElseNext || h.service.isDisturbed("")) {
 			return true
 		}
 	}
@@ -654,7 +656,7 @@ func (o *several) checkReached(asked string) {
 		return
 	}
 	for i, h := range o.of {
-		if s := o.steps[i]; s.ElseNext && (i <= o.few || s.Verifies != "") && h.service.isDisturbed("") {
+		if s := o.steps[i]; s.ElseNext && (s.Verifies != "" || i <= o.few && h.service.isDisturbed("")) {
 			return
 		}
 	}

@@ -110,7 +110,9 @@ type salvage struct {
 	manifests []string // damaged ones
 	number    int64    // of the newest, damaged or not
 	lost      Lost
-	unnamed   map[string]int64 // calls by the names of their runs that are kept as spent
+	unnamed   map[string]int64    // calls by the names of their runs that are kept as spent
+	gone      map[string]Spending // what the answers of lost records have cost, by runs that have it in their totals
+	scopes    map[string]Scope    // that runs have asked about
 
 	have   map[string]runTotal // of runs by name, after the last record that was read
 	open   map[Hash]bool       // calls without an answer
@@ -132,7 +134,7 @@ type salvagedFile struct {
 }
 
 func newSalvage() *salvage {
-	return &salvage{unnamed: map[string]int64{}, have: map[string]runTotal{}, seen: map[string]missing{}, open: map[Hash]bool{}, calls: map[Hash]*OpenCall{}, later: newGeneration(0)}
+	return &salvage{unnamed: map[string]int64{}, gone: map[string]Spending{}, scopes: map[string]Scope{}, have: map[string]runTotal{}, seen: map[string]missing{}, open: map[Hash]bool{}, calls: map[Hash]*OpenCall{}, later: newGeneration(0)}
 }
 
 // read reads what can be read of a place. To take it over, it ends the log of earlier processes first.
@@ -226,6 +228,7 @@ func (s *salvage) readAnswers(ctx context.Context, p Place, of fileRecord) error
 		}
 		for i := range f.readable() {
 			found.rows++
+			s.scopes[i.Run] = i.Scope
 			if i.Credits != nil {
 				credits -= *i.Credits
 			}
@@ -284,7 +287,7 @@ func (s *salvage) readCalls(ctx context.Context, p Place, of fileRecord) error {
 				err = unreadable
 				continue
 			}
-			s.calls[c.Hash], s.open[c.Hash] = c, true
+			s.calls[c.Hash], s.open[c.Hash], s.scopes[c.Run] = c, true, c.Scope
 			lost[c.Run]--
 		}
 		err = errors.Join(err, f.File.CheckAll(), f.File.Close())
@@ -325,7 +328,7 @@ func (s *salvage) miss(most int64) {
 
 // take makes the changes of a record. If records are missing before it, its totals say what they had.
 func (s *salvage) take(record []byte) error {
-	own := &counted{open: s.open, added: map[string]runTotal{}, totals: map[string]runTotal{}}
+	own := &counted{open: s.open, scopes: s.scopes, added: map[string]runTotal{}, totals: map[string]runTotal{}}
 	if err := errors.Join(readGroup(record, own), readGroup(record, s.later)); err != nil {
 		return err
 	}
@@ -342,8 +345,10 @@ func (s *salvage) count(own *counted) {
 			if most := s.missed.most - was.most; most > 0 {
 				intents = min(intents, most)
 			}
+			gone := Spending{Answers: answers, Unpriced: max(0, total.Unpriced-added.Unpriced-before.Unpriced), Credits: max(0, total.Credits-added.Credits-before.Credits)}
+			s.gone[name] = s.gone[name].Plus(gone)
 			s.lost.Answers += answers
-			s.lost.Credits += max(0, total.Credits-added.Credits-before.Credits)
+			s.lost.Credits += gone.Credits
 			s.lost.Intents += intents
 			s.unnamed[name] += intents - answers // each of the answers has ended a call
 		}
@@ -371,9 +376,25 @@ func (s *salvage) loseMost(most int64, by Bound) {
 	s.lost.AtMost = by
 }
 
+// scopeOf is what a run has asked about, which has one payer for each resolver; another one of the place if all of that
+// is lost.
+func (s *salvage) scopeOf(run string) Scope {
+	if scope, known := s.scopes[run]; known {
+		return scope
+	}
+	for _, d := range slices.Backward(s.manifest.Days) {
+		return d.Scope
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.scopes)) {
+		return s.scopes[name]
+	}
+	return Scope{}
+}
+
 // counted counts what a record adds to its runs.
 type counted struct {
 	open   map[Hash]bool
+	scopes map[string]Scope
 	added  map[string]runTotal
 	totals map[string]runTotal // after the record
 	known  []string            // the runs of calls whose intents are in no record that was read
@@ -386,6 +407,7 @@ func (c *counted) add(run string, what runTotal) {
 }
 
 func (c *counted) setCall(now *OpenCall) {
+	c.scopes[now.Run] = now.Scope
 	switch {
 	case c.open[now.Hash]:
 	case now.Attempts == 1 && now.State == UnderWay:
@@ -399,6 +421,7 @@ func (c *counted) setCall(now *OpenCall) {
 func (c *counted) closeCall(h Hash) { delete(c.open, h) }
 
 func (c *counted) addAnswer(a *Item) {
+	c.scopes[a.Run] = a.Scope
 	if !c.open[a.Hash] {
 		c.known = append(c.known, a.Run)
 	}
@@ -531,6 +554,12 @@ func (s *recent) sealSalvage(ctx context.Context, found *salvage, all *generatio
 			total.Name = run
 			total.Answers, total.Unpriced = total.Answers+max(calls, 0), total.Unpriced+max(calls, 0)
 			next.setRun(total)
+			found.gone[run] = found.gone[run].Plus(Spending{Answers: max(calls, 0), Unpriced: max(calls, 0)})
+		}
+		for run, spent := range found.gone {
+			if spent != (Spending{}) { // on which day is lost, too
+				next.addDay(dayOf{DayOf(next.CreatedAt), found.scopeOf(run)}, spent)
+			}
 		}
 		next.Log = logState{Number: found.next.Number}
 	})

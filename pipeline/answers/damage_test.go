@@ -166,6 +166,14 @@ func checkDamaged(t *testing.T, dir, kind string, answered, open int) {
 		spent.Credits+priced*spent.Unpriced+priced*int64(len(calls)) < int64(priced*(answered+open)) {
 		t.Errorf("%d of %d stored (%+v), spent %+v, %d calls open of %d, %v", stored, answered, found, spent, len(calls), open, err)
 	}
+	var paid Spending // as the allowance of all runs counts it
+	days, err := s.SpentSince(t.Context(), "")
+	for _, d := range days {
+		paid = paid.Plus(d.Spending)
+	}
+	if paid != spent || err != nil {
+		t.Errorf("%+v is spent by days, and %+v by the run: %v", paid, spent, err)
+	}
 	if gone := int64(answered - stored); found.Lost.Answers+found.Lost.Intents < gone {
 		t.Errorf("%d answers are gone, and %+v", gone, found.Lost)
 	}

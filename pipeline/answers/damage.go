@@ -172,12 +172,16 @@ func (s *salvage) read(ctx context.Context, p Place, log changeLog, takeOver boo
 
 // readManifests reads the newest manifest that can be read, and both of its files.
 func (s *salvage) readManifests(ctx context.Context, p Place) error {
-	if _, err := newest(ctx, p); err != nil && !errors.Is(err, appendlog.ErrDamaged) {
+	last, err := newest(ctx, p)
+	if err != nil && !errors.Is(err, appendlog.ErrDamaged) {
 		return err
 	}
 	l, err := p.list(ctx)
 	if err != nil {
 		return err
+	}
+	if last != nil && !slices.Contains(l.manifests, last.Number) { // the list is late
+		l.manifests = append(l.manifests, last.Number)
 	}
 	for _, number := range slices.Backward(l.manifests) {
 		s.number = max(s.number, number)

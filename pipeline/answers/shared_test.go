@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +97,34 @@ func TestFenceBelowTheLog(t *testing.T) {
 		l.fence = m.Log.Number - below
 		if _, err := l.read(ctx, m.Log, func([]byte) error { return nil }); errors.Is(err, errLogMoved) != moved {
 			t.Errorf("a fence %d below the log: %v", below, err)
+		}
+	}
+}
+
+// lateList is a store whose lists lack the manifests from a number on.
+type lateList struct {
+	store.Store
+	from int64
+}
+
+func (l lateList) Entries(ctx context.Context, folder string) ([]store.Info, error) {
+	all, err := l.Store.Entries(ctx, folder)
+	return slices.DeleteFunc(all, func(info store.Info) bool {
+		number, is := manifestNumber(info.Name)
+		return is && number >= l.from
+	}), err
+}
+
+// TestInspectLateLists: what a list does not have yet is not damaged.
+func TestInspectLateLists(t *testing.T) {
+	ctx, files := t.Context(), memory.New()
+	for i := range 3 {
+		s, err := Open(ctx, shared(t, files), Options{})
+		must(t, err, s.Put(ctx, person(fmt.Sprint(i)), Answer{Run: "night", Outcome: Matched, Received: noon}), s.Close())
+	}
+	for from := range int64(7) {
+		if found, err := Inspect(ctx, shared(t, lateList{files, from})); err != nil || !found.Whole() || found.Answers != 3 {
+			t.Errorf("from manifest %d on: %+v, %v", from, found, err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ var ErrLate = errors.New("the store says that it does not exist, though it was w
 // Await repeats a read of an object that must exist while it is missing: some stores show an
 // object late. Before it waits, it asks whether the object is still needed; if not, the error is
 // that of the read. After its patience the error is ErrLate.
-func (s *Store) Await(ctx context.Context, needed func() (bool, error), read func() error) error {
+func (c *connection) Await(ctx context.Context, needed func() (bool, error), read func() error) error {
 	began := time.Now()
 	for failures := 1; ; failures++ {
 		err := read()
@@ -24,35 +24,35 @@ func (s *Store) Await(ctx context.Context, needed func() (bool, error), read fun
 		if still, other := needed(); !still || other != nil {
 			return errors.Join(err, other)
 		}
-		left := s.lateLeft(began)
+		left := c.lateLeft(began)
 		if left <= 0 {
 			return fmt.Errorf("%w (%s)", ErrLate, err.Error()) // it is not one that may be missing
 		}
-		timer := time.NewTimer(min(backoff.Jittered(failures, s.machine.Random()), left))
+		timer := time.NewTimer(min(backoff.Jittered(failures, c.machine.Random()), left))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return ctx.Err()
-		case <-s.until.Done():
+		case <-c.until.Done():
 			timer.Stop()
-			return s.until.Err()
+			return c.until.Err()
 		}
 	}
 }
 
 // lateLeft returns how long to go on waiting for an object that has been missing since a time.
 // Where another one was given up just now, there is no patience left.
-func (s *Store) lateLeft(since time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *connection) lateLeft(since time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
-	if now.Sub(s.missed) < closing || now.Sub(s.gaveUp) < closing {
+	if now.Sub(c.missed) < closing || now.Sub(c.gaveUp) < closing {
 		return 0
 	}
-	left := min(s.options.LateFor, s.options.GiveUpAfter) - now.Sub(since)
+	left := min(c.options.LateFor, c.options.GiveUpAfter) - now.Sub(since)
 	if left <= 0 {
-		s.missed = now
+		c.missed = now
 	}
 	return left
 }

@@ -49,12 +49,12 @@ func impatient(dial dialer, patience time.Duration) dialer {
 }
 
 // thisMachine is the one that this process runs on.
-func (s *Store) thisMachine() *Machine {
+func (c *connection) thisMachine() *Machine {
 	host, _ := os.Hostname()                                                                                 // without it, no other process is taken for one of this host
 	client := awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(func(t *http.Transport) { // conn has one
-		t.ResponseHeaderTimeout = s.patience()
+		t.ResponseHeaderTimeout = c.patience()
 		t.MaxIdleConnsPerHost = 32
-		t.DialContext = impatient(t.DialContext, s.patience())
+		t.DialContext = impatient(t.DialContext, c.patience())
 	})
 	return &Machine{Host: host, Processes: processes(), HTTP: client, Random: rand.Float64}
 }

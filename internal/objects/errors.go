@@ -81,7 +81,7 @@ var again = []string{
 // judge translates an error of the SDK into nil, fs.ErrNotExist, ErrChanged,
 // ErrUnavailable or *RefusedError, each with the object's name. asked is the
 // region that the request was sent to.
-func (s *Store) judge(r request, asked string, err error) error {
+func (c *connection) judge(r request, asked string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -93,29 +93,29 @@ func (s *Store) judge(r request, asked string, err error) error {
 	case slices.Contains(again, code), status >= 500 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout,
 		status == http.StatusConflict && code == "", status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
 		if isRedirect(code, status) && !isElsewhere(asked, err) {
-			return s.refusal(r, code, status, err)
+			return c.refusal(r, code, status, err)
 		}
 		return fmt.Errorf("%s %s: %w (%s)", r.verb, r, ErrUnavailable, said(code, status))
 	case code == "NoSuchBucket":
-		return s.refusal(r, code, status, err)
+		return c.refusal(r, code, status, err)
 	case code == "NoSuchUpload":
 		return named(errNoUpload)
 	case status == http.StatusNotFound && (code == "" || code == "NotFound") && (r.verb == "list" || isForeign(err)):
-		return s.refusal(r, "", status, errors.Join(ErrNotS3, err))
+		return c.refusal(r, "", status, errors.Join(ErrNotS3, err))
 	case code == "NoSuchKey", status == http.StatusNotFound && (code == "" || code == "NotFound"):
 		return named(fs.ErrNotExist)
 	case code == "PreconditionFailed", status == http.StatusPreconditionFailed:
 		return named(ErrChanged)
 	case code == "NotImplemented", status == http.StatusNotImplemented:
-		return s.refusal(r, code, status, errors.Join(errNotImplemented, err))
+		return c.refusal(r, code, status, errors.Join(errNotImplemented, err))
 	case status != 0 || code != "":
-		return s.refusal(r, code, status, err)
+		return c.refusal(r, code, status, err)
 	}
-	return s.unanswered(r, err)
+	return c.unanswered(r, err)
 }
 
 // unanswered judges an error that came without an answer from the store.
-func (s *Store) unanswered(r request, err error) error {
+func (c *connection) unanswered(r request, err error) error {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var noTLS tls.RecordHeaderError
@@ -123,26 +123,26 @@ func (s *Store) unanswered(r request, err error) error {
 	var params smithy.InvalidParamsError
 	var page *webPageError
 	var wrong *wrongAnswerError
-	first := !s.reached.Load()
+	first := !c.reached.Load()
 	refused := &RefusedError{Location: r.String(), Err: err}
 	switch {
 	case errors.As(err, &page):
 		refused.Problem, refused.Code = "the answer is a web page, not one of S3", "HTML"
-		refused.Advice = "check " + s.endpoint().name + ": the console of a store has another address or port than its S3 interface"
+		refused.Advice = "check " + c.endpoint().name + ": the console of a store has another address or port than its S3 interface"
 	case errors.As(err, &wrong):
-		refused.Problem, refused.Code = wrong.problem+" ("+s.where(r)+")", "WrongAnswer"
+		refused.Problem, refused.Code = wrong.problem+" ("+c.where(r)+")", "WrongAnswer"
 		refused.Advice = "check the store, and what is in front of it, such as a proxy or a cache"
 	case errors.Is(err, errNoETag):
-		refused.Problem, refused.Code = "the store sends no ETag with it, so a change while it is read would go unnoticed ("+s.where(r)+")", "NoETag"
+		refused.Problem, refused.Code = "the store sends no ETag with it, so a change while it is read would go unnoticed ("+c.where(r)+")", "NoETag"
 		refused.Advice = "use another store, or copy it to this machine first"
 	case errors.As(err, &dns) && dns.IsNotFound && first: // a name server may lack it only for a while
 		return fmt.Errorf("%s %s: %w (the host %s is not known; check %s, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own)",
-			r.verb, r, ErrUnavailable, dns.Name, s.endpoint().name)
+			r.verb, r, ErrUnavailable, dns.Name, c.endpoint().name)
 	case errors.As(err, &certificate):
 		refused.Problem = "the store's certificate is not trusted: " + certificate.Err.Error()
 		refused.Advice = "set AWS_CA_BUNDLE to its authority's certificate file"
 	case errors.As(err, &noTLS) && first:
-		refused.Problem, refused.Advice = "the store does not speak TLS", "write "+s.endpoint().name+" with http://"
+		refused.Problem, refused.Advice = "the store does not speak TLS", "write "+c.endpoint().name+" with http://"
 	case errors.As(err, &serialization), errors.As(err, &params):
 		refused.Problem = "the request is not valid: " + err.Error()
 	default:

@@ -16,12 +16,12 @@ const (
 )
 
 // IsDown records a failure of a request that has failed for so long.
-func (s *Store) IsDown(failing time.Duration, why error) bool {
+func (c *connection) IsDown(failing time.Duration, why error) bool {
 	now := time.Now()
-	return s.patienceLeft(now, now.Add(-failing), why) <= 0
+	return c.patienceLeft(now, now.Add(-failing), why) <= 0
 }
 
 // Judge judges an error of a listing that came without an answer.
-func (s *Store) Judge(at Location, err error) error {
-	return s.judge(request{"list", "s3:ListBucket", at, 0}, "", err)
+func (c *connection) Judge(at Location, err error) error {
+	return c.judge(request{"list", "s3:ListBucket", at, 0}, "", err)
 }

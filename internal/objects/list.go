@@ -34,7 +34,7 @@ type Info struct {
 // thousand.
 func (s *Store) List(ctx context.Context, prefix Location) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		for page, err := range s.pages(ctx, prefix, "") {
+		for page, err := range pages(ctx, s.connection, prefix, "") {
 			if err != nil {
 				yield(Info{}, err)
 				return
@@ -55,7 +55,7 @@ func (s *Store) List(ctx context.Context, prefix Location) iter.Seq2[Info, error
 // names of its subfolders, which end in a slash.
 func (s *Store) ListFolder(ctx context.Context, folder Location) (files map[string]Info, folders []string, err error) {
 	files = map[string]Info{}
-	for page, err := range s.pages(ctx, folder, "/") {
+	for page, err := range pages(ctx, s.connection, folder, "/") {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -81,16 +81,16 @@ func infoOf(bucket string, key *string, size *int64, etag *string, modified *tim
 	return Info{Location: Location{bucket, aws.ToString(key)}, Size: aws.ToInt64(size), ETag: aws.ToString(etag), ModTime: aws.ToTime(modified).UTC()}
 }
 
-func (s *Store) pages(ctx context.Context, prefix Location, delimiter string) iter.Seq2[*s3.ListObjectsV2Output, error] {
+func pages(ctx context.Context, c *connection, prefix Location, delimiter string) iter.Seq2[*s3.ListObjectsV2Output, error] {
 	in := &s3.ListObjectsV2Input{Bucket: &prefix.Bucket, Prefix: optional(prefix.Key), Delimiter: optional(delimiter)}
-	list := func(c *s3.Client, ctx context.Context, in *s3.ListObjectsV2Input, region ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
-		page, err := c.ListObjectsV2(ctx, in, region...)
+	list := func(client *s3.Client, ctx context.Context, in *s3.ListObjectsV2Input, region ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+		page, err := client.ListObjectsV2(ctx, in, region...)
 		if err == nil {
 			err = checkPage(page, prefix)
 		}
 		return page, err
 	}
-	return listing(ctx, s, request{"list", "s3:ListBucket", prefix, 0}, in, list, func(page *s3.ListObjectsV2Output) (*bool, []*string) {
+	return listing(ctx, c, request{"list", "s3:ListBucket", prefix, 0}, in, list, func(page *s3.ListObjectsV2Output) (*bool, []*string) {
 		in.ContinuationToken = page.NextContinuationToken
 		return page.IsTruncated, []*string{page.NextContinuationToken}
 	})
@@ -98,11 +98,11 @@ func (s *Store) pages(ctx context.Context, prefix Location, delimiter string) it
 
 // listing yields the pages of a listing. next moves the input to the next page: it returns
 // whether there is one, and where it begins.
-func listing[In, Out any](ctx context.Context, s *Store, r request, in *In, op operation[In, Out], next func(*Out) (more *bool, begins []*string)) iter.Seq2[*Out, error] {
+func listing[In, Out any](ctx context.Context, c *connection, r request, in *In, op operation[In, Out], next func(*Out) (more *bool, begins []*string)) iter.Seq2[*Out, error] {
 	return func(yield func(*Out, error) bool) {
 		seen := marks{}
 		for {
-			page, err := send(ctx, s, r, in, op)
+			page, err := send(ctx, c, r, in, op)
 			if !yield(page, err) || err != nil {
 				return
 			}
@@ -111,7 +111,7 @@ func listing[In, Out any](ctx context.Context, s *Store, r request, in *In, op o
 				return
 			}
 			if err := seen.add(begins...); err != nil {
-				yield(nil, s.judge(r, "", err))
+				yield(nil, c.judge(r, "", err))
 				return
 			}
 		}

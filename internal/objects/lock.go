@@ -79,7 +79,7 @@ type lockBody struct {
 // the same name and no later term, or it was not renewed in time. Lock also finds out
 // whether the store supports conditional writes.
 func (s *Store) Lock(ctx context.Context, at Location, holder Holder) (*Lock, error) {
-	return s.lock(ctx, at, holder, false)
+	return lock(ctx, s, at, holder, false)
 }
 
 // Share takes the lock together with other processes of the same holder, which
@@ -87,10 +87,10 @@ func (s *Store) Lock(ctx context.Context, at Location, holder Holder) (*Lock, er
 // it, because others may need it: it expires after the last process, unless one
 // takes and releases it with Lock.
 func (s *Store) Share(ctx context.Context, at Location, holder Holder) (*Lock, error) {
-	return s.lock(ctx, at, holder, true)
+	return lock(ctx, s, at, holder, true)
 }
 
-func (s *Store) lock(ctx context.Context, at Location, holder Holder, shared bool) (*Lock, error) {
+func lock(ctx context.Context, s *Store, at Location, holder Holder, shared bool) (*Lock, error) {
 	ctx = context.WithoutCancel(ctx)
 	l := &Lock{mu: longlock.New(), store: s, ctx: ctx, at: at, shared: shared, sure: holder.Sure(), mine: lockBody{
 		Holder: holder.Name, Term: holder.Term, Process: uuid.NewString(), Host: s.machine.Host, PID: os.Getpid(), Space: s.machine.Processes, Since: time.Now().UTC().Format(time.RFC3339), Shared: shared,
@@ -112,7 +112,7 @@ func (s *Store) lock(ctx context.Context, at Location, holder Holder, shared boo
 // Lock found out.
 func (l *Lock) RequireConditions() error {
 	if l.store.unconditional.Load() {
-		return l.store.needsConditions(l.at)
+		return needsConditions(l.at)
 	}
 	return nil
 }

@@ -37,18 +37,18 @@ const (
 func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked condition) (etag string, err error) {
 	s.partly.Store(true)
 	for try := 1; ; try++ {
-		upload, err := s.beginUpload(ctx, at, c)
-		if err != nil {
+		u := multipartUpload{s, at, c, ""}
+		if u.id, err = u.begin(ctx); err != nil {
 			return "", err
 		}
-		pieces, err := s.sendPieces(ctx, at, c, upload)
+		pieces, err := u.sendPieces(ctx)
 		if err == nil {
-			etag, err = s.complete(ctx, at, upload, pieces, asked)
+			etag, err = u.complete(ctx, pieces, asked)
 		}
 		if err == nil {
 			return etag, nil
 		}
-		abortErr := s.Abort(ctx, at, upload)
+		abortErr := s.Abort(ctx, at, u.id)
 		if !errors.Is(err, errNoUpload) {
 			return "", errors.Join(err, abortErr)
 		}
@@ -62,22 +62,30 @@ func (s *Store) putPieces(ctx context.Context, at Location, c Content, asked con
 	}
 }
 
-func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload string, err error) {
-	begun := c.Begun
+// multipartUpload is an upload in pieces of one object.
+type multipartUpload struct {
+	*Store
+	at Location
+	Content
+	id string // once it has begun
+}
+
+func (u multipartUpload) begin(ctx context.Context) (id string, err error) {
+	at, begun := u.at, u.Begun
 	if begun == nil {
 		begun = func(string) error { return nil }
 	}
 	var unrecorded error
-	err = s.do(ctx, request{"write", "s3:PutObject", at, 0}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
+	err = u.do(ctx, request{"write", "s3:PutObject", at, 0}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
 		if unrecorded = begun(""); unrecorded != nil {
 			return nil
 		}
 		out, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-			Bucket: &at.Bucket, Key: &at.Key, ContentType: optional(c.Type), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c, Metadata: c.metadata(),
-			ServerSideEncryption: types.ServerSideEncryption(s.options.SSE), SSEKMSKeyId: optional(s.options.KMSKey), ACL: types.ObjectCannedACL(s.options.ACL),
+			Bucket: &at.Bucket, Key: &at.Key, ContentType: optional(u.Type), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c, Metadata: u.metadata(),
+			ServerSideEncryption: types.ServerSideEncryption(u.options.SSE), SSEKMSKeyId: optional(u.options.KMSKey), ACL: types.ObjectCannedACL(u.options.ACL),
 		}, region, func(o *s3.Options) { o.RetryMaxAttempts = 1 }) // Begun must hear of every try
 		if err == nil {
-			upload = aws.ToString(out.UploadId)
+			id = aws.ToString(out.UploadId)
 		}
 		return err
 	})
@@ -89,15 +97,15 @@ func (s *Store) beginUpload(ctx context.Context, at Location, c Content) (upload
 	if err != nil || unrecorded != nil {
 		return "", errors.Join(err, unrecorded)
 	}
-	if err := begun(upload); err != nil {
-		return "", errors.Join(err, s.Abort(ctx, at, upload))
+	if err := begun(id); err != nil {
+		return "", errors.Join(err, u.Abort(ctx, at, id))
 	}
-	return upload, nil
+	return id, nil
 }
 
-func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload string) ([]types.CompletedPart, error) {
-	size := max(pieceSize, (c.Size+maxPieces-1)/maxPieces)
-	pieces := make([]types.CompletedPart, (c.Size+size-1)/size)
+func (u multipartUpload) sendPieces(ctx context.Context) ([]types.CompletedPart, error) {
+	size := max(pieceSize, (u.Size+maxPieces-1)/maxPieces)
+	pieces := make([]types.CompletedPart, (u.Size+size-1)/size)
 	// After a failure no more pieces are started. Those in flight are waited for:
 	// if the upload were aborted before them, they would stay in the store.
 	var failed atomic.Bool
@@ -108,7 +116,7 @@ func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload s
 				return nil
 			}
 			from := int64(i) * size
-			if pieces[i], err = s.sendPiece(ctx, at, io.NewSectionReader(c, from, min(size, c.Size-from)), upload, int32(i+1)); err != nil {
+			if pieces[i], err = u.sendPiece(ctx, io.NewSectionReader(u, from, min(size, u.Size-from)), int32(i+1)); err != nil {
 				failed.Store(true)
 			}
 			return err
@@ -119,15 +127,15 @@ func (s *Store) sendPieces(ctx context.Context, at Location, c Content, upload s
 
 // sendPiece sends a piece with a CRC-32C. The whole object has a SHA-256. A SHA-256 of
 // each piece would double that cost, here and at the store.
-func (s *Store) sendPiece(ctx context.Context, at Location, piece *io.SectionReader, upload string, number int32) (done types.CompletedPart, err error) {
+func (u multipartUpload) sendPiece(ctx context.Context, piece *io.SectionReader, number int32) (done types.CompletedPart, err error) {
 	h := checksum.New()
 	if _, err := io.Copy(h, piece); err != nil {
 		return done, err
 	}
 	sum := base64.StdEncoding.EncodeToString(h.Sum(nil))
-	err = s.do(ctx, request{"write", "s3:PutObject", at, piece.Size()}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
+	err = u.do(ctx, request{"write", "s3:PutObject", u.at, piece.Size()}, func(ctx context.Context, client *s3.Client, region func(*s3.Options)) error {
 		out, err := client.UploadPart(ctx, &s3.UploadPartInput{
-			Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload, PartNumber: &number,
+			Bucket: &u.at.Bucket, Key: &u.at.Key, UploadId: &u.id, PartNumber: &number,
 			Body: io.NewSectionReader(piece, 0, piece.Size()), ContentLength: aws.Int64(piece.Size()), ChecksumCRC32C: &sum,
 		}, region, s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
 		if err == nil {
@@ -138,9 +146,9 @@ func (s *Store) sendPiece(ctx context.Context, at Location, piece *io.SectionRea
 	return done, err
 }
 
-func (s *Store) complete(ctx context.Context, at Location, upload string, pieces []types.CompletedPart, asked condition) (etag string, err error) {
-	out, err := send(ctx, s, request{"write", "s3:PutObject", at, 0}, &s3.CompleteMultipartUploadInput{
-		Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload, MultipartUpload: &types.CompletedMultipartUpload{Parts: pieces},
+func (u multipartUpload) complete(ctx context.Context, pieces []types.CompletedPart, asked condition) (etag string, err error) {
+	out, err := send(ctx, u.connection, request{"write", "s3:PutObject", u.at, 0}, &s3.CompleteMultipartUploadInput{
+		Bucket: &u.at.Bucket, Key: &u.at.Key, UploadId: &u.id, MultipartUpload: &types.CompletedMultipartUpload{Parts: pieces},
 		IfNoneMatch: asked.none, IfMatch: asked.etag,
 	}, (*s3.Client).CompleteMultipartUpload)
 	if err != nil {
@@ -151,7 +159,7 @@ func (s *Store) complete(ctx context.Context, at Location, upload string, pieces
 
 // Abort aborts an upload. It is not an error if the upload no longer exists.
 func (s *Store) Abort(ctx context.Context, at Location, upload string) error {
-	_, err := send(ctx, s, request{"abort the upload of", "s3:AbortMultipartUpload", at, 0},
+	_, err := send(ctx, s.connection, request{"abort the upload of", "s3:AbortMultipartUpload", at, 0},
 		&s3.AbortMultipartUploadInput{Bucket: &at.Bucket, Key: &at.Key, UploadId: &upload}, (*s3.Client).AbortMultipartUpload)
 	if errors.Is(err, errNoUpload) || isGone(err) {
 		return nil
@@ -171,7 +179,7 @@ func (s *Store) AbortUploads(ctx context.Context, folder Location, ours func(nam
 		in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
 		return page.IsTruncated, []*string{in.KeyMarker, in.UploadIdMarker}
 	}
-	for page, err := range listing(ctx, s, request{"list the unfinished uploads of", "s3:ListBucketMultipartUploads", folder, 0}, in, (*s3.Client).ListMultipartUploads, next) {
+	for page, err := range listing(ctx, s.connection, request{"list the unfinished uploads of", "s3:ListBucketMultipartUploads", folder, 0}, in, (*s3.Client).ListMultipartUploads, next) {
 		if errors.Is(err, errNotImplemented) {
 			return nil
 		}

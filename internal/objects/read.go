@@ -17,7 +17,7 @@ const checksumKey = "leadetl-sha256"
 
 // Stat reads an object's Info.
 func (s *Store) Stat(ctx context.Context, at Location) (info Info, err error) {
-	out, err := send(ctx, s, request{"look at", "s3:GetObject", at, 0}, &s3.HeadObjectInput{Bucket: &at.Bucket, Key: &at.Key}, (*s3.Client).HeadObject)
+	out, err := send(ctx, s.connection, request{"look at", "s3:GetObject", at, 0}, &s3.HeadObjectInput{Bucket: &at.Bucket, Key: &at.Key}, (*s3.Client).HeadObject)
 	if err != nil {
 		return info, err
 	}

@@ -14,16 +14,16 @@ import (
 // refusal says why the store refuses a request, and what to check. It repeats
 // the store's message only if it says something about permissions. It never
 // contains credentials.
-func (s *Store) refusal(r request, code string, status int, err error) error {
+func (c *connection) refusal(r request, code string, status int, err error) error {
 	e := &RefusedError{Location: r.String(), Code: code, Err: err}
 	if e.Code == "" {
 		e.Code = fmt.Sprint(status)
 	}
-	setting := s.endpoint().name
+	setting := c.endpoint().name
 	var archived *types.InvalidObjectState
 	switch {
 	case errors.Is(err, ErrNotS3):
-		e.Problem = fmt.Sprintf("the bucket %s does not exist there, or %s is not an S3 store", r.Bucket, cmp.Or(s.endpoint().String(), "the address"))
+		e.Problem = fmt.Sprintf("the bucket %s does not exist there, or %s is not an S3 store", r.Bucket, cmp.Or(c.endpoint().String(), "the address"))
 		e.Advice = "check the bucket's name, and " + setting
 		return e
 	case code == "InvalidObjectState":
@@ -76,14 +76,14 @@ func (s *Store) refusal(r request, code string, status int, err error) error {
 			e.Problem += ": " + text
 		}
 	}
-	e.Problem += " (" + s.where(r) + ")"
+	e.Problem += " (" + c.where(r) + ")"
 	return e
 }
 
 // where says which store a request went to.
-func (s *Store) where(r request) string {
-	where := "bucket " + r.Bucket + ", region " + s.region(r.Bucket)
-	if endpoint := s.endpoint().String(); endpoint != "" {
+func (c *connection) where(r request) string {
+	where := "bucket " + r.Bucket + ", region " + c.region(r.Bucket)
+	if endpoint := c.endpoint().String(); endpoint != "" {
 		where += ", endpoint " + endpoint
 	}
 	return where

@@ -26,6 +26,13 @@ import (
 
 // Store is an object store. It is safe for concurrent use.
 type Store struct {
+	*connection
+	unconditional atomic.Bool // the store does not support conditional writes
+	partly        atomic.Bool // a multipart upload was begun
+}
+
+// connection sends requests to a store, and knows whether it answers.
+type connection struct {
 	options Options
 	until   context.Context // when it ends, nothing is repeated
 	machine *Machine
@@ -42,9 +49,7 @@ type Store struct {
 	silent    bool      // its last try ended without an answer
 	missed    time.Time // when an object that must exist was given up
 
-	reached       atomic.Bool // the store has answered
-	unconditional atomic.Bool // the store does not support conditional writes
-	partly        atomic.Bool // a multipart upload was begun
+	reached atomic.Bool // the store has answered
 }
 
 // New makes a store that connects when it is first needed. When ctx has ended,
@@ -54,39 +59,39 @@ func New(ctx context.Context, o Options) *Store {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.GiveUpAfter, o.LateFor = cmp.Or(o.GiveUpAfter, DefaultGiveUpAfter), cmp.Or(o.LateFor, time.Minute)
-	s := &Store{options: o, until: ctx, machine: o.Machine, regions: map[string]string{}, from: settingOf(o.Endpoint, o.Endpoint)}
-	if s.machine == nil {
-		s.machine = s.thisMachine()
+	c := &connection{options: o, until: ctx, machine: o.Machine, regions: map[string]string{}, from: settingOf(o.Endpoint, o.Endpoint)}
+	if c.machine == nil {
+		c.machine = c.thisMachine()
 	}
-	return s
+	return &Store{connection: c}
 }
 
 // answerWithin is how long a store may be silent, at most.
 const answerWithin = time.Minute
 
 // connect reads the configuration and finds credentials.
-func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
-	s.connecting.Lock()
-	defer s.connecting.Unlock()
-	if s.client != nil {
-		return s.client, nil
+func (c *connection) connect(ctx context.Context) (*s3.Client, error) {
+	c.connecting.Lock()
+	defer c.connecting.Unlock()
+	if c.client != nil {
+		return c.client, nil
 	}
-	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(s.machine.HTTP), config.WithLogger(logging.Nop{}))
+	settings, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(c.machine.HTTP), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, &RefusedError{Problem: "the AWS configuration cannot be read", Advice: "check AWS_PROFILE and the files in ~/.aws", Err: err}
 	}
-	if _, err := c.Credentials.Retrieve(ctx); err != nil {
+	if _, err := settings.Credentials.Retrieve(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, &RefusedError{Problem: "there are no credentials for S3",
 			Advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile in AWS_PROFILE, or run where a role is attached", Err: err}
 	}
-	client := s3.NewFromConfig(c, func(o *s3.Options) {
+	client := s3.NewFromConfig(settings, func(o *s3.Options) {
 		o.Region = cmp.Or(o.Region, "us-east-1") // the store's answer corrects a wrong region
-		o.UsePathStyle = s.options.PathStyle
-		if s.options.Endpoint != "" {
-			o.BaseEndpoint = aws.String(strings.TrimSuffix(s.options.Endpoint, "/"))
+		o.UsePathStyle = c.options.PathStyle
+		if c.options.Endpoint != "" {
+			o.BaseEndpoint = aws.String(strings.TrimSuffix(c.options.Endpoint, "/"))
 		}
 		// We compute checksums ourselves, once. The SDK would send its own as
 		// trailers, which other stores do not support.
@@ -101,13 +106,13 @@ func (s *Store) connect(ctx context.Context) (*s3.Client, error) {
 			o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 2, backoff.Initial, ratelimit.None
 		})
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	from := settingOf(s.options.Endpoint, aws.ToString(client.Options().BaseEndpoint))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from := settingOf(c.options.Endpoint, aws.ToString(client.Options().BaseEndpoint))
 	if from.endpoint != "" && !isEndpoint(from.endpoint) {
 		return nil, &RefusedError{Problem: from.name + " must be an address such as https://s3.example", Advice: "correct it"}
 	}
-	s.client, s.from = client, from
+	c.client, c.from = client, from
 	return client, nil
 }
 
@@ -140,49 +145,49 @@ func settingOf(given, endpoint string) setting {
 }
 
 // endpoint returns where requests go, and the setting that says so; empty for AWS.
-func (s *Store) endpoint() setting {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.from
+func (c *connection) endpoint() setting {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.from
 }
 
 // inRegion sends a call to the region of its bucket.
-func (s *Store) inRegion(bucket string) func(*s3.Options) {
+func (c *connection) inRegion(bucket string) func(*s3.Options) {
 	return func(o *s3.Options) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		o.Region = cmp.Or(s.regions[bucket], o.Region)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		o.Region = cmp.Or(c.regions[bucket], o.Region)
 	}
 }
 
 // region returns the region that requests for a bucket go to, for messages.
-func (s *Store) region(bucket string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.regions[bucket]; r != "" {
+func (c *connection) region(bucket string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.regions[bucket]; r != "" {
 		return r
 	}
-	if s.client != nil {
-		return s.client.Options().Region
+	if c.client != nil {
+		return c.client.Options().Region
 	}
 	return ""
 }
 
 // moved records that a bucket is in another region than the one asked.
-func (s *Store) moved(bucket, region string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.regions[bucket] = region
+func (c *connection) moved(bucket, region string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.regions[bucket] = region
 }
 
 // EnvironmentEndpoint returns the endpoint and the setting that it comes from, if that
 // is not the option: the user may not have it in mind.
-func (s *Store) EnvironmentEndpoint() string {
-	if e := s.endpoint(); e.name != option {
+func (c *connection) EnvironmentEndpoint() string {
+	if e := c.endpoint(); e.name != option {
 		return e.String()
 	}
 	return ""
 }
 
 // Log is the logger for warnings; it is never nil.
-func (s *Store) Log() *slog.Logger { return s.options.Log }
+func (c *connection) Log() *slog.Logger { return c.options.Log }

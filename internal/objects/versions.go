@@ -12,7 +12,7 @@ import (
 // versions of objects that are replaced or removed. A store that does not know
 // versions keeps none.
 func (s *Store) KeepsVersions(ctx context.Context, at Location) (bool, error) {
-	out, err := send(ctx, s, request{"look up the versioning of", "s3:GetBucketVersioning", at, 0}, &s3.GetBucketVersioningInput{Bucket: &at.Bucket}, (*s3.Client).GetBucketVersioning)
+	out, err := send(ctx, s.connection, request{"look up the versioning of", "s3:GetBucketVersioning", at, 0}, &s3.GetBucketVersioningInput{Bucket: &at.Bucket}, (*s3.Client).GetBucketVersioning)
 	var refused *RefusedError
 	if errors.Is(err, errNotImplemented) || errors.As(err, &refused) && refused.Code == "VersioningNotConfigured" {
 		return false, nil
@@ -28,7 +28,7 @@ func (s *Store) RemoveOldVersions(ctx context.Context, folder Location) error {
 		in.KeyMarker, in.VersionIdMarker = page.NextKeyMarker, page.NextVersionIdMarker
 		return page.IsTruncated, []*string{in.KeyMarker, in.VersionIdMarker}
 	}
-	for page, err := range listing(ctx, s, request{"list the versions of", "s3:ListBucketVersions", folder, 0}, in, (*s3.Client).ListObjectVersions, next) {
+	for page, err := range listing(ctx, s.connection, request{"list the versions of", "s3:ListBucketVersions", folder, 0}, in, (*s3.Client).ListObjectVersions, next) {
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *Store) RemoveOldVersions(ctx context.Context, folder Location) error {
 
 func (s *Store) removeVersion(ctx context.Context, folder Location, key, version *string) error {
 	at := Location{folder.Bucket, aws.ToString(key)}
-	_, err := send(ctx, s, request{"remove a version of", "s3:DeleteObjectVersion", at, 0},
+	_, err := send(ctx, s.connection, request{"remove a version of", "s3:DeleteObjectVersion", at, 0},
 		&s3.DeleteObjectInput{Bucket: &at.Bucket, Key: &at.Key, VersionId: version}, (*s3.Client).DeleteObject)
 	if isGone(err) {
 		return nil

@@ -106,12 +106,12 @@ func (s *Store) awaitWritten(ctx context.Context, at Location, c Content) error 
 // and the answer was lost.
 func (s *Store) Create(ctx context.Context, at Location, c Content) error {
 	if s.unconditional.Load() {
-		return s.needsConditions(at)
+		return needsConditions(at)
 	}
 	_, err := s.put(ctx, at, c, ifAbsent)
 	switch {
 	case errors.Is(err, errNotImplemented):
-		return s.needsConditions(at)
+		return needsConditions(at)
 	case !errors.Is(err, ErrChanged):
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Store) Create(ctx context.Context, at Location, c Content) error {
 	return err
 }
 
-func (s *Store) needsConditions(at Location) error {
+func needsConditions(at Location) error {
 	return lacks(at, "the store does not support conditional writes, which keep two processes apart", useAnother)
 }
 
@@ -211,7 +211,7 @@ func signedWith(sum [sha256.Size]byte) func(*s3.Options) {
 
 // Remove removes an object. It is not an error if it does not exist.
 func (s *Store) Remove(ctx context.Context, at Location) error {
-	_, err := send(ctx, s, request{"remove", "s3:DeleteObject", at, 0}, &s3.DeleteObjectInput{Bucket: &at.Bucket, Key: &at.Key}, (*s3.Client).DeleteObject)
+	_, err := send(ctx, s.connection, request{"remove", "s3:DeleteObject", at, 0}, &s3.DeleteObjectInput{Bucket: &at.Bucket, Key: &at.Key}, (*s3.Client).DeleteObject)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

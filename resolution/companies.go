@@ -5,6 +5,21 @@ import (
 	"strings"
 )
 
+// Company is a company record. Revenue and EmployeeCount are text ranges as
+// their owner wrote them.
+type Company struct {
+	Name          string  `json:"name,omitempty"`
+	Domain        string  `json:"domain,omitempty"`
+	WebsiteURL    string  `json:"website_url,omitempty"`
+	NetworkURL    string  `json:"network_url,omitempty"` // without scheme
+	Industry      *string `json:"industry"`              // null when unknown
+	Revenue       string  `json:"revenue,omitempty"`
+	EmployeeCount string  `json:"employee_count,omitempty"`
+	YearFounded   *int32  `json:"year_founded"` // null when unknown
+	Address       Address `json:"address,omitzero"`
+	About         string  `json:"about,omitempty"`
+}
+
 // CompanyCodes is a column of companies: their codes in a table, 0 for none. Where a company
 // is met again, it has its code again, or another one that stands for the same.
 type CompanyCodes struct {

@@ -21,12 +21,17 @@ const (
 )
 
 // textGroups are the groups of the texts of answers.
-var textGroups = [Fields]Group{
-	FieldNetworkURL: GroupPerson, FieldPhone: GroupPhone, FieldPhoneRaw: GroupPhone, FieldFirstName: GroupPerson, FieldLastName: GroupPerson,
-	FieldFullName: GroupPerson, FieldHeadline: GroupPerson, FieldJobTitle: GroupPerson, FieldSeniority: GroupPerson, FieldDepartment: GroupPerson,
-	FieldEmail: GroupEmail, FieldStreet: GroupAddress, FieldZipCode: GroupAddress, FieldCity: GroupAddress, FieldState: GroupAddress,
-	FieldMatchLevel: GroupMatch, FieldLeadID: GroupPerson, FieldLeadType: GroupPerson,
-}
+var textGroups = func() (of [Fields]Group) {
+	for f := range of {
+		of[f] = GroupPerson
+	}
+	of[FieldPhone], of[FieldPhoneRaw], of[FieldEmail], of[FieldMatchLevel] = GroupPhone, GroupPhone, GroupEmail, GroupMatch
+	of[FieldStreet], of[FieldZipCode], of[FieldCity], of[FieldState] = GroupAddress, GroupAddress, GroupAddress, GroupAddress
+	return of
+}()
+
+// Group is the group of a text.
+func (f Field) Group() Group { return textGroups[f] }
 
 // Values are the groups in which an answer has a value, one bit each.
 func (r AnswerRow) Values() (groups uint) {

@@ -38,21 +38,6 @@ type Address struct {
 	State   string `json:"state,omitempty"`
 }
 
-// Company is a company record. Revenue and EmployeeCount are text ranges as
-// their owner wrote them.
-type Company struct {
-	Name          string  `json:"name,omitempty"`
-	Domain        string  `json:"domain,omitempty"`
-	WebsiteURL    string  `json:"website_url,omitempty"`
-	NetworkURL    string  `json:"network_url,omitempty"` // without scheme
-	Industry      *string `json:"industry"`              // null when unknown
-	Revenue       string  `json:"revenue,omitempty"`
-	EmployeeCount string  `json:"employee_count,omitempty"`
-	YearFounded   *int32  `json:"year_founded"` // null when unknown
-	Address       Address `json:"address,omitzero"`
-	About         string  `json:"about,omitempty"`
-}
-
 // Contact is what is known of a person beyond hashes, phone and company.
 type Contact struct {
 	FirstName  string         `json:"first_name,omitempty"`
@@ -92,28 +77,39 @@ type Lead struct {
 // Field is a text that an answer has at most one of.
 type Field int
 
-// The fields of Answers.Texts.
+// The fields of Answers.Texts. The first is in no column of a person, so that 0 may stand for none.
 const (
-	FieldNetworkURL Field = iota
-	FieldPhone            // the first number
-	FieldPhoneRaw         // the same as the source has it, "" if that is FieldPhone
+	FieldLeadID Field = iota
+	FieldLeadType
+	FieldMatchLevel
+	FieldNetworkURL
+	FieldEmail    // the first plain address
+	FieldPhone    // the first number
+	FieldPhoneRaw // the same as the source has it, "" if that is FieldPhone
+	FieldFullName
+	// The fields from here on are those of reference data, as they are there.
 	FieldFirstName
 	FieldLastName
-	FieldFullName
 	FieldHeadline
 	FieldJobTitle
 	FieldSeniority
 	FieldDepartment
-	FieldEmail // the first plain address
 	FieldStreet
 	FieldZipCode
 	FieldCity
 	FieldState
-	FieldMatchLevel
-	FieldLeadID
-	FieldLeadType
 	Fields
 )
+
+// Texts are the texts of a lead by their fields; nil for FieldLeadID and FieldLeadType.
+func (l *Lead) Texts() [Fields]*string {
+	return [...]*string{
+		FieldMatchLevel: &l.MatchLevel, FieldNetworkURL: &l.NetworkURL, FieldEmail: &l.Email, FieldPhone: &l.Phone, FieldPhoneRaw: &l.PhoneRaw,
+		FieldFullName: &l.FullName, FieldFirstName: &l.FirstName, FieldLastName: &l.LastName, FieldHeadline: &l.Headline,
+		FieldJobTitle: &l.JobTitle, FieldSeniority: &l.Seniority, FieldDepartment: &l.Department,
+		FieldStreet: &l.Address.Street, FieldZipCode: &l.Address.ZipCode, FieldCity: &l.Address.City, FieldState: &l.Address.State,
+	}
+}
 
 // AddLead adds the answer that is a lead; none without a match.
 func (a *Answers) AddLead(l *Lead) {
@@ -122,16 +118,10 @@ func (a *Answers) AddLead(l *Lead) {
 		return
 	}
 	a.AddMatch()
-	for _, t := range []struct {
-		field Field
-		text  string
-	}{
-		{FieldNetworkURL, l.NetworkURL}, {FieldPhone, l.Phone}, {FieldPhoneRaw, l.PhoneRaw}, {FieldFirstName, l.FirstName},
-		{FieldLastName, l.LastName}, {FieldFullName, l.FullName}, {FieldHeadline, l.Headline}, {FieldJobTitle, l.JobTitle},
-		{FieldSeniority, l.Seniority}, {FieldDepartment, l.Department}, {FieldEmail, l.Email}, {FieldStreet, l.Address.Street},
-		{FieldZipCode, l.Address.ZipCode}, {FieldCity, l.Address.City}, {FieldState, l.Address.State}, {FieldMatchLevel, l.MatchLevel},
-	} {
-		a.SetText(t.field, t.text)
+	for f, text := range l.Texts() {
+		if text != nil {
+			a.SetText(Field(f), *text)
+		}
 	}
 	for _, e := range l.Emails {
 		a.AddTyped(&a.Emails, e.Email, e.Type)
@@ -172,14 +162,11 @@ func (a *Answers) Lead(i int) *Lead {
 	if !a.Matched[i] {
 		return nil
 	}
-	text := func(f Field) string { return string(a.Texts[f].At(i)) }
-	l := &Lead{
-		NetworkURL: text(FieldNetworkURL), Phone: text(FieldPhone), PhoneRaw: text(FieldPhoneRaw), MatchLevel: text(FieldMatchLevel), Company: a.Company(i),
-		Contact: Contact{
-			FirstName: text(FieldFirstName), LastName: text(FieldLastName), FullName: text(FieldFullName), Headline: text(FieldHeadline),
-			JobTitle: text(FieldJobTitle), Seniority: text(FieldSeniority), Department: text(FieldDepartment), Email: text(FieldEmail),
-			Address: Address{Street: text(FieldStreet), ZipCode: text(FieldZipCode), City: text(FieldCity), State: text(FieldState)},
-		},
+	l := &Lead{Company: a.Company(i)}
+	for f, text := range l.Texts() {
+		if text != nil {
+			*text = string(a.Texts[f].At(i))
+		}
 	}
 	for text, kind := range a.Emails.all(i) {
 		l.Emails = append(l.Emails, ContactEmail{Email: text, Type: kind})

@@ -47,6 +47,8 @@ var siblings = map[[2]string]string{
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
 
+	{"resolution/values", "sinks/schema"}: "a value is a column of the output",
+
 	{"pipeline/steps", "pipeline"}: "the steps are those of a run",
 
 	{"cmd/leadetl/wire", "cmd/leadetl/cli"}:           "wiring reports wrong usage",
@@ -92,6 +94,7 @@ var rooms = []string{
 var leaves = map[string]string{
 	"pipeline/outcome": "what became of a row",
 
+	"resolution/values":   "what answers say of people and companies, a row for each column",
 	"resolution/exchange": "how requests are sent over HTTP, and answers read",
 
 	"resolution/service/state":      "what stores of a service keep",

@@ -7,6 +7,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // classify says what an answer of a step means. row is that of the answer, in columns that stay.
@@ -34,7 +35,7 @@ func (s *Step) classify(o *Order, a purchase.Answer, row resolution.AnswerRow) (
 		}
 	}
 	for n, column := range o.Want {
-		if v := values[column]; k.groups[0]>>v.group&1 == 1 && v.of(row) != "" {
+		if v := values.Wanted[column]; k.groups[0]>>v.Group&1 == 1 && v.Of(row) != "" {
 			k.fills |= 1 << n
 		}
 	}
@@ -49,8 +50,8 @@ func (s *Step) accepts(g resolution.Group, row resolution.AnswerRow, helpers map
 			continue
 		}
 		text := helpers[c.helper]
-		if c.column.of != nil {
-			text = c.column.of(row)
+		if c.column != nil {
+			text = c.column.Of(row)
 		}
 		if !slices.Contains(c.accepts, text) || text == "" {
 			return false

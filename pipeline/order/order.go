@@ -19,6 +19,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // Order is the resolvers of a job, first to last, and what is wanted of them.
@@ -80,7 +81,7 @@ type bits uint64
 
 // condition is what a value must be for a group of columns to be taken.
 type condition struct {
-	column  value // of is nil for a helper
+	column  *values.Value // nil for a helper
 	helper  string
 	accepts []string
 	guards  resolution.Group
@@ -104,20 +105,20 @@ func (o *Order) Check(op resolution.Operation) error {
 	}
 	o.all, o.wanted, o.decisive, o.verifies = 0, [resolution.Groups]bits{}, 0, false
 	for i, column := range o.Want {
-		v, known := values[column]
+		v, known := values.Wanted[column]
 		switch {
 		case !known, !columns.CanWant(columns.Settings{Operation: op, Remote: true, HEMTypes: columns.HEMTypes}, column):
 			fail("want names %q, which is no column that a resolver of %s finds%s", column, op, suggest.OneOf(column, wantable(op)))
 			continue
-		case op == resolution.EmailToHEM && v.group == resolution.GroupHashes:
+		case op == resolution.EmailToHEM && v.Group == resolution.GroupHashes:
 			fail("want names %q, which follows from the email and needs no resolver", column)
 		case slices.Index(o.Want, column) < i:
 			fail("want names %q twice", column)
 		}
 		if i < maxWanted {
-			o.wanted[v.group] |= 1 << i
+			o.wanted[v.Group] |= 1 << i
 			o.all |= 1 << i
-			o.decisive |= 1 << v.group
+			o.decisive |= 1 << v.Group
 		}
 	}
 	if len(o.Steps) > maxSteps {
@@ -130,8 +131,8 @@ func (o *Order) Check(op resolution.Operation) error {
 		}
 		names[s.Name] = true
 		errs = append(errs, s.check(o, op)...)
-		if v, verifies := values[s.Verifies]; verifies {
-			o.decisive |= 1 << v.group
+		if v, verifies := values.Wanted[s.Verifies]; verifies {
+			o.decisive |= 1 << v.Group
 			o.verifies = true
 		}
 	}
@@ -153,7 +154,7 @@ func (o *Order) checkSearches(op resolution.Operation) error {
 
 // wantable are the columns of an operation that can be wanted.
 func wantable(op resolution.Operation) (names []string) {
-	for name := range values {
+	for name := range values.Wanted {
 		if columns.CanWant(columns.Settings{Operation: op, Remote: true, HEMTypes: columns.HEMTypes}, name) {
 			names = append(names, name)
 		}
@@ -205,7 +206,7 @@ func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
 // newCondition reads a member of accept.
 func (s *Step) newCondition(column string, accepts []string) (c condition, err error) {
 	c = condition{helper: column, accepts: accepts}
-	v, known := values[column]
+	v, known := values.Wanted[column]
 	guarded, isColumn := column, known
 	for _, of := range []string{"email", "phone"} {
 		if strings.HasPrefix(column, of+"_") {
@@ -218,16 +219,16 @@ func (s *Step) newCondition(column string, accepts []string) (c condition, err e
 	if isColumn {
 		c.column, c.helper = v, ""
 	}
-	g, is := values[guarded]
+	g, is := values.Wanted[guarded]
 	switch {
 	case len(accepts) == 0:
 		return c, fmt.Errorf("accept of %s has no value", column)
-	case !is || v.list:
+	case !is || known && v.IsList():
 		return c, fmt.Errorf("accept names %q; it takes columns with one value, and helpers that begin with email_ or phone_", column)
 	case !isColumn && s.Helpers != nil && !slices.Contains(s.Helpers, column):
 		return c, fmt.Errorf("accept names %q, which is no helper of it: every value would be refused%s", column, suggest.Name(column, s.Helpers))
 	}
-	c.guards = g.group
+	c.guards = g.Group
 	return c, nil
 }
 

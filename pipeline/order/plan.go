@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // Planner finds out what a run would ask the resolvers of an order, and asks nothing: its keys go
@@ -180,7 +181,7 @@ func (p *Planner) visitOf(step int, text string, s *stepAnswer) visit {
 		}
 	}
 	for n, column := range verifiable {
-		if s.groups[0]>>values[column].group&1 == 1 {
+		if s.groups[0]>>values.Wanted[column].Group&1 == 1 {
 			v.finds |= 1 << n
 		}
 	}
@@ -423,7 +424,7 @@ func (f *forecast) verify(step int, got bits, r reply, keys float64, states map[
 				good += float64(share) / float64(f.known[v])
 			}
 		}
-		refused := f.order.wanted[values[verifiable[n]].group]
+		refused := f.order.wanted[values.Wanted[verifiable[n]].Group]
 		states[got|fills&^refused] += taken * (1 - good)
 		taken *= good
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // state is what is known of what a resolver says about a key.
@@ -209,12 +210,12 @@ func (w *walk) isClosed(i int) bool {
 
 // verify decides about a step that says something about a value which others have found.
 func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
-	v := values[s.Verifies]
-	from := w.from[v.group]
+	v := values.Wanted[s.Verifies]
+	from := w.from[v.Group]
 	if from < 0 {
 		return action{}, false, false
 	}
-	text := v.of(w.key.answers[from].row)
+	text := v.Of(w.key.answers[from].row)
 	if text == "" {
 		return action{}, false, false
 	}
@@ -241,7 +242,7 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 	if says.accepted {
 		return action{}, false, false
 	}
-	w.refused[from] |= 1 << v.group
+	w.refused[from] |= 1 << v.Group
 	return action{}, false, true
 }
 
@@ -355,18 +356,18 @@ func (w *walk) isRefuted(g resolution.Group, i int) bool {
 		return false
 	}
 	k := &w.key.answers[i]
-	if (k.groups[1]|w.refuses(i))>>of.group&1 == 1 {
+	if (k.groups[1]|w.refuses(i))>>of.Group&1 == 1 {
 		return true
 	}
 	return slices.ContainsFunc(w.checked, func(v verdict) bool {
-		return v.state == answered && !v.accepted && values[w.order.Steps[v.step].Verifies].group == of.group && v.value == of.of(k.row)
+		return v.state == answered && !v.accepted && values.Wanted[w.order.Steps[v.step].Verifies].Group == of.Group && v.value == of.Of(k.row)
 	})
 }
 
 // guarded are the groups whose values are taken only with the first one of their kind.
-var guarded = map[resolution.Group]value{
-	resolution.GroupEmail: values["email"], resolution.GroupEmails: values["email"], resolution.GroupHashes: values["email"],
-	resolution.GroupPhone: values["phone"], resolution.GroupPhones: values["phone"],
+var guarded = map[resolution.Group]*values.Value{
+	resolution.GroupEmail: values.Wanted["email"], resolution.GroupEmails: values.Wanted["email"], resolution.GroupHashes: values.Wanted["email"],
+	resolution.GroupPhone: values.Wanted["phone"], resolution.GroupPhones: values.Wanted["phone"],
 }
 
 // outcome is what became of the row, with its reason.
@@ -441,7 +442,7 @@ func (r *result) origin(o *Order, k *key) (from columns.Origin) {
 	}
 	for n, column := range o.Want {
 		name := ""
-		if i := r.from[values[column].group]; i >= 0 && k.answers[i].fills>>n&1 == 1 {
+		if i := r.from[values.Wanted[column].Group]; i >= 0 && k.answers[i].fills>>n&1 == 1 {
 			name = o.Steps[i].Name
 		}
 		from.Wanted = append(from.Wanted, name)

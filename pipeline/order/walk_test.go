@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // A test of an order is a line for each resolver: its name and settings, what it says, and whether
@@ -159,9 +160,9 @@ func rowText(o *Order, k *key, r *result) string {
 			if s < 0 {
 				continue
 			}
-			for _, name := range slices.Sorted(maps.Keys(values)) {
-				if v := values[name]; v.group == resolution.Group(g) && (!v.list || name == "emails") && v.of(k.answers[s].row) != "" && !strings.HasPrefix(name, "phone_") {
-					text = append(text, fmt.Sprintf("%s=%s@%s", name, v.of(k.answers[s].row), o.Steps[s].Name))
+			for _, name := range slices.Sorted(maps.Keys(values.Wanted)) {
+				if v := values.Wanted[name]; v.Group == resolution.Group(g) && (!v.IsList() || name == "emails") && v.Of(k.answers[s].row) != "" && !strings.HasPrefix(name, "phone_") {
+					text = append(text, fmt.Sprintf("%s=%s@%s", name, v.Of(k.answers[s].row), o.Steps[s].Name))
 				}
 			}
 		}

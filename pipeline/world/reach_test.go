@@ -32,7 +32,7 @@ var reach = worldtest.Reach{
 		{"a service refuses all", "pipeline/purchase/refusals.go", ">= limit {\n\t\treturn true"},
 		{"a key waits for the verdict on a resolver", "pipeline/order/gates.go", "g.held[i] = on"},
 		{"a resolver is judged", "pipeline/order/gates.go", "g.decide(i, t)"},
-		{"a verifier refuses a value", "pipeline/order/walk.go", "w.refused[from] |= 1 << v.group"},
+		{"a verifier refuses a value", "pipeline/order/walk.go", "w.refused[from] |= 1 << v.Group"},
 		{"a resolver is passed over", "pipeline/order/walk.go", "\tw.skipped = append(w.skipped, s.Name+\":\"+reason)"},
 		{"a bucket of a service is told from a window", "pipeline/pace/lookahead.go", "case f.rises >= streak, over && !restored:\n\t\tf.refills = true"},
 		{"a sliding window is recognized", "pipeline/pace/lookahead.go", "f.sliding = true"},

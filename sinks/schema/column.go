@@ -103,3 +103,46 @@ func typeName(t arrow.DataType) string {
 	}
 	return strings.ToUpper(t.Name())
 }
+
+// The types of columns that are not Arrow's own: times, lists of texts, and lists of texts with a
+// type each, which Pairs returns.
+var (
+	Instant = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	Words   = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.BinaryTypes.String, Nullable: true})
+	Emails  = pairs("email")
+	Phones  = pairs("phone")
+)
+
+func pairs(text string) *arrow.ListType {
+	return arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
+		arrow.Field{Name: text, Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
+	), Nullable: true})
+}
+
+// Of is a column that may be null.
+func Of(name string, t arrow.DataType) Column { return New(name, t, true) }
+
+// Text is a column of texts.
+func Text(name string) Column { return Of(name, arrow.BinaryTypes.String) }
+
+// Number is a column with Statistics.
+func Number(name string, t arrow.DataType) Column { return WithStatistics(Of(name, t)) }
+
+// Repeating is a column of texts with few distinct values.
+func Repeating(name string) Column { return Repeats(Text(name)) }
+
+// Required is the column without null.
+func Required(c Column) Column { c.Nullable = false; return c }
+
+// Repeats is the column, in which few values stand for many rows.
+func Repeats(c Column) Column { c.Repeats = true; return c }
+
+// Random is the column, whose texts cannot be compressed.
+func Random(c Column) Column { c.Random = true; return c }
+
+// WithStatistics is the column with minima and maxima.
+func WithStatistics(c Column) Column { c.Statistics = true; return c }
+
+// Means is the column with a meaning.
+func (c Column) Means(m Meaning) Column { c.Meaning = m; return c }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/phone"
 )
 
@@ -155,10 +156,9 @@ func (t *textTables) phones(of *resolution.TextTable) *phoneTable {
 type hashedEmailsFiller struct{}
 
 var (
-	hashedEmails  filler = hashedEmailsFiller{}
-	hashTypes            = stringArray(&resolution.HashTypes.Texts, nil)
-	hashTypeKind         = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
-	codedHashType        = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
+	hashTypes     = stringArray(&resolution.HashTypes.Texts, nil)
+	hashTypeKind  = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+	codedHashType = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
 		arrow.Field{Name: "email", Type: arrow.BinaryTypes.String, Nullable: true},
 		arrow.Field{Name: "type", Type: hashTypeKind, Nullable: true},
 	), Nullable: true})
@@ -172,7 +172,7 @@ func (hashedEmailsFiller) array(b *Batch) arrow.Array {
 	l := &b.Answers.Hashes
 	coded := l.Types.Table == resolution.HashTypes && l.Types.Len() == l.Texts.Len()
 	if !coded || slices.Contains(l.Types.Codes, int32(resolution.HashTypes.Len())) {
-		lists := pairLists{kind: hashedEmailsType}
+		lists := pairLists{kind: schema.Emails}
 		return lists.array(l, b.Len())
 	}
 	l.Pad(b.Len())

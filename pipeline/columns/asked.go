@@ -27,8 +27,8 @@ type Asked struct {
 // identifiers are dropped.
 func AskedColumns() []schema.Column {
 	return []schema.Column{
-		text("key"), required(repeating("resolver")), required(repeating("outcome")), repeating("reason"), of("credits", arrow.PrimitiveTypes.Int32),
-		of("max_credits_open", arrow.PrimitiveTypes.Int64), of("received_at", instantType), text("request_id"), required(of("paid_here", arrow.FixedWidthTypes.Boolean)),
+		schema.Text("key"), schema.Required(schema.Repeating("resolver")), schema.Required(schema.Repeating("outcome")), schema.Repeating("reason"), schema.Of("credits", arrow.PrimitiveTypes.Int32),
+		schema.Of("max_credits_open", arrow.PrimitiveTypes.Int64), schema.Of("received_at", schema.Instant), schema.Text("request_id"), schema.Required(schema.Of("paid_here", arrow.FixedWidthTypes.Boolean)),
 	}
 }
 

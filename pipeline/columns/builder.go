@@ -54,44 +54,16 @@ func (to *blocks) skip(n int) { to.arrays = append(to.arrays, make([]arrow.Array
 // NewBuilder returns a Builder with its own buffers.
 func (l *Layout) NewBuilder() *Builder {
 	b := &Builder{layout: l}
-	b.fillers = append([]filler{newFixedFiller(l.settings)}, b.newFillers()...)
+	b.fillers = append(b.fillers, newFixedFiller(l.settings))
+	for _, block := range blocksOf[l.settings.Operation] {
+		if len(block.columns(l.settings)) > 0 {
+			b.fillers = append(b.fillers, block.filler(l))
+		}
+	}
 	if o := newOriginFiller(l.settings); o.columns() > 0 {
 		b.fillers = append(b.fillers, o)
 	}
 	return b
-}
-
-func (b *Builder) newFillers() []filler {
-	l := b.layout
-	s, network := l.settings, newFieldsFiller(&l.texts, resolution.FieldNetworkURL)
-	switch s.Operation {
-	case resolution.EmailToHEM:
-		fillers := []filler{newHEMFiller(s), newProfileFiller(s), network}
-		if s.Remote {
-			fillers = append(fillers, hashedEmails)
-		}
-		return fillers
-	case resolution.NetworkToHEM:
-		return []filler{newHEMFiller(s), hashedEmails, network}
-	case resolution.NetworkToPhone:
-		return []filler{newPhoneFiller(l)}
-	case resolution.IPToCompany:
-		return []filler{newAddressFiller(), &companyFiller{tables: &l.companies}}
-	case resolution.Enrichment:
-		return b.leadFillers()
-	case resolution.Deanonymization:
-		return append(b.leadFillers(), newFieldsFiller(&l.texts, resolution.FieldMatchLevel), newConfidenceFiller())
-	case resolution.KeywordToLead:
-		return slices.Concat([]filler{newFindFiller(l)}, b.leadFillers(), []filler{newFieldsFiller(&l.texts, resolution.FieldLeadType)})
-	case resolution.KeywordToLeadCount:
-		return []filler{newCountFiller()}
-	}
-	return nil
-}
-
-func (b *Builder) leadFillers() []filler {
-	l := b.layout
-	return []filler{newContactFiller(&l.texts), newPhoneFiller(l), newHEMFiller(l.settings), hashedEmails, &companyFiller{tables: &l.companies}}
 }
 
 // Record builds the record of one batch. Its string columns share memory with

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
@@ -60,30 +61,11 @@ func (s Settings) chosen(all []schema.Column) (places []int, err error) {
 
 // unread returns the columns of answers that no column is made from that is written.
 func unread(writes func(column string) bool) (u resolution.Unread) {
-	for field, made := range [resolution.Fields][]string{
-		resolution.FieldNetworkURL: {"network_url"},
-		resolution.FieldPhone:      {"phone", "phone_raw", "phone_region", "phone_type", "phone_valid"},
-		resolution.FieldPhoneRaw:   {"phone_raw"},
-		resolution.FieldFirstName:  {"first_name"},
-		resolution.FieldLastName:   {"last_name"},
-		resolution.FieldFullName:   {"full_name"},
-		resolution.FieldHeadline:   {"headline"},
-		resolution.FieldJobTitle:   {"job_title"},
-		resolution.FieldSeniority:  {"seniority"},
-		resolution.FieldDepartment: {"department"},
-		resolution.FieldEmail:      {"email"},
-		resolution.FieldStreet:     {"street"},
-		resolution.FieldZipCode:    {"zip_code"},
-		resolution.FieldCity:       {"city"},
-		resolution.FieldState:      {"state"},
-		resolution.FieldMatchLevel: {"match_level"},
-		resolution.FieldLeadID:     {"lead_id"},
-		resolution.FieldLeadType:   {"lead_type"},
-	} {
-		u.Texts[field] = !slices.ContainsFunc(made, writes)
+	for _, v := range values.ByName {
+		u.Texts[v.Text] = v.Text > 0 && !writes(v.Name) && !slices.ContainsFunc(v.Makes, writes)
 	}
 	u.Emails, u.Phones, u.LastSeen = !writes("emails"), !writes("phones"), !writes("last_seen_at")
-	u.Companies = !slices.ContainsFunc(companyColumns(), func(c schema.Column) bool { return writes(c.Name) })
+	u.Companies = !slices.ContainsFunc(values.Company[:], func(v values.Value) bool { return writes(v.Name) })
 	u.Hashes = !writes("hashed_emails")
 	for i, d := range digests {
 		u.HashTypes[i] = u.Hashes && !writes("hem_"+d.name)

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
@@ -41,14 +42,14 @@ func (t *companyTables) current() *CompanyTable {
 // are in: that must not be freed before the table. It is safe from many goroutines.
 type CompanyTable struct {
 	mu      sync.Mutex
-	columns [17]*valueTable // nil if it is not written
-	n       int32           // companies, with the empty one of code 0
+	columns [len(values.Company)]*valueTable // nil if it is not written
+	n       int32                            // companies, with the empty one of code 0
 	ranges  map[string]company.Range
 	shared  map[*resolution.Company]int32 // the codes of those of AddShared
 	memory  any                           // of those who add companies
 	lent    *byte                         // where the Memory of records begins; nil before the first
 
-	kinds  [17]*arrow.DictionaryType
+	kinds  [len(values.Company)]*arrow.DictionaryType
 	values []arrow.Array // by column: those of each company; nil as long as some are missing
 }
 
@@ -69,7 +70,7 @@ const knownRanges = 1 << 12
 
 func newCompanyTable(wanted func(column string) bool) *CompanyTable {
 	t := &CompanyTable{ranges: map[string]company.Range{}, shared: map[*resolution.Company]int32{}}
-	for i, c := range companyColumns() {
+	for i, c := range values.Company {
 		if !wanted(c.Name) {
 			continue
 		}
@@ -171,29 +172,32 @@ func (f *companyFiller) fill(b *Batch, to *blocks) {
 
 // companyValues are the values of the columns of the company block: the field of each, and what
 // its text becomes.
-var companyValues = [17]struct {
+var companyValues = func() (of [len(values.Company)]struct {
 	field int
 	code  func(t *CompanyTable, column *valueTable, text string) int32
-}{
-	{resolution.CompanyName, asItIs},
-	{resolution.CompanyDomain, func(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(company.Domain(text)) }},
-	{resolution.CompanyWebsiteURL, asItIs},
-	{resolution.CompanyNetworkURL, func(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(company.NetworkURL(text)) }},
-	{resolution.CompanyIndustry, asItIs},
-	{resolution.CompanyRevenue, asItIs}, {resolution.CompanyRevenue, smallest}, {resolution.CompanyRevenue, largest},
-	{resolution.CompanyEmployeeCount, asItIs}, {resolution.CompanyEmployeeCount, smallest}, {resolution.CompanyEmployeeCount, largest},
-	{resolution.CompanyYearFounded, func(_ *CompanyTable, c *valueTable, text string) int32 {
-		year, err := strconv.ParseInt(text, 10, 32)
-		return codeOfNumber(c, int32(year), err == nil)
-	}},
-	{resolution.CompanyStreet, asItIs},
-	{resolution.CompanyZipCode, asItIs},
-	{resolution.CompanyCity, asItIs},
-	{resolution.CompanyState, asItIs},
-	{resolution.CompanyAbout, asItIs},
-}
-
-func asItIs(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(text) }
+}) {
+	for i, v := range values.Company {
+		of[i].field = v.Company
+		switch v.Kind {
+		case values.Domain:
+			of[i].code = func(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(company.Domain(text)) }
+		case values.Profile:
+			of[i].code = func(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(company.NetworkURL(text)) }
+		case values.Year:
+			of[i].code = func(_ *CompanyTable, c *valueTable, text string) int32 {
+				year, err := strconv.ParseInt(text, 10, 32)
+				return codeOfNumber(c, int32(year), err == nil)
+			}
+		case values.MadeLeast:
+			of[i].code = smallest
+		case values.MadeMost:
+			of[i].code = largest
+		default:
+			of[i].code = func(_ *CompanyTable, c *valueTable, text string) int32 { return c.codeOf(text) }
+		}
+	}
+	return of
+}()
 
 func smallest(t *CompanyTable, c *valueTable, text string) int32 {
 	r := t.parsed(text)

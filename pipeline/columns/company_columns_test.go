@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // A company of reference data, with texts that stay there and have numbers, is in the columns as
@@ -51,7 +52,7 @@ func TestCompaniesOfReferenceData(t *testing.T) {
 			t.Fatalf("company %d has code %d, want %d", i, code, want)
 		}
 	}
-	for i, c := range companyColumns() {
+	for i, c := range values.Company {
 		got, want := records.columns[i].snapshot(), companies.columns[i].snapshot()
 		if !array.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", c.Name, got, want)

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // What answered_by holds of a row with an answer, and of one without.
@@ -31,7 +32,7 @@ func newFixedFiller(s Settings) *fixedFiller {
 	mem := memory.DefaultAllocator
 	f := &fixedFiller{
 		source: newWordColumn(), outcome: newWordColumn(), reason: newWordColumn(), answeredBy: newWordColumn(),
-		resolvedAt: array.NewTimestampBuilder(mem, instantType),
+		resolvedAt: array.NewTimestampBuilder(mem, schema.Instant),
 		credits:    array.NewInt32Builder(mem), hasParts: s.Parts, resolver: byService,
 	}
 	switch {

@@ -13,17 +13,15 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// profiles are the profiles with columns beside plain, in column order.
-var profiles = []email.Profile{email.UID2, email.Google}
-
 // digest is one of the digests of profile plain.
 type digest struct {
-	name string
-	kind email.Kind
-	hex  int // characters
+	name, algorithm string
+	kind            email.Kind
+	hex             int // characters
 }
 
-var digests = []digest{{"md5", email.MD5, 32}, {"sha1", email.SHA1, 40}, {"sha256", email.SHA256, 64}}
+// digests are those of the columns in values.Hashes.
+var digests = []digest{{"md5", "MD5", email.MD5, 32}, {"sha1", "SHA-1", email.SHA1, 40}, {"sha256", "SHA-256", email.SHA256, 64}}
 
 // hemFiller builds hem_md5, hem_sha1 and hem_sha256. If the keys are email addresses, it
 // hashes the whole batch at once; else it uses the first hash of each type among the
@@ -37,7 +35,7 @@ type hemFiller struct {
 }
 
 func newHEMFiller(s Settings) *hemFiller {
-	f := &hemFiller{emails: s.Operation == resolution.EmailToHEM, remote: s.Remote}
+	f := &hemFiller{emails: s.hashesKeys(), remote: s.Remote}
 	for _, d := range digests {
 		if slices.Contains(s.HEMTypes, d.name) {
 			f.digests = append(f.digests, d)
@@ -77,7 +75,7 @@ func (d digest) first(a *resolution.Answers, i int) []byte {
 // HashKeys makes the digests of the keys that are columns. A Builder does it if it was not
 // done before, so that another goroutine can.
 func (l *Layout) HashKeys(b *Batch) {
-	if l.settings.Operation != resolution.EmailToHEM || b.hashed {
+	if !l.settings.hashesKeys() || b.hashed {
 		return
 	}
 	var out [3][]byte // nil if it is not written

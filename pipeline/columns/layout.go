@@ -12,14 +12,14 @@ import (
 	"github.com/apache/arrow/go/v17/arrow"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
 const (
-	// SchemaVersion grows when a column is added to any block. Columns are
-	// added at the end of a block and never renamed or removed.
-	SchemaVersion = 1
+	// SchemaVersion grows when a column is added.
+	SchemaVersion = values.SchemaVersion
 	// RulesVersion grows when a changed rule gives other values for the same input
 	// and answer, or the same values in other bytes. 2: phone numbers, full names and
 	// streets may have a dictionary. 3: a row group ends by the bytes it takes encoded, and
@@ -101,57 +101,6 @@ type Layout struct {
 	partitionName string     // its name there; empty without one
 }
 
-var (
-	hashedEmailsType = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
-		arrow.Field{Name: "email", Type: arrow.BinaryTypes.String, Nullable: true},
-		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
-	), Nullable: true})
-	emailsType = hashedEmailsType
-	phonesType = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.StructOf(
-		arrow.Field{Name: "phone", Type: arrow.BinaryTypes.String, Nullable: true},
-		arrow.Field{Name: "type", Type: arrow.BinaryTypes.String, Nullable: true},
-	), Nullable: true})
-	wordsType   = arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.BinaryTypes.String, Nullable: true})
-	instantType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
-)
-
-func text(name string) schema.Column { return of(name, arrow.BinaryTypes.String) }
-
-func number(name string, t arrow.DataType) schema.Column { return withStatistics(of(name, t)) }
-
-func of(name string, t arrow.DataType) schema.Column { return schema.New(name, t, true) }
-
-func required(c schema.Column) schema.Column { c.Nullable = false; return c }
-
-// repeating is a text column with few distinct values.
-func repeating(name string) schema.Column { c := text(name); c.Repeats = true; return c }
-
-// repeats is a column of numbers in which few values stand for many rows.
-func repeats(c schema.Column) schema.Column { c.Repeats = true; return c }
-
-func random(c schema.Column) schema.Column         { c.Random = true; return c }
-func withStatistics(c schema.Column) schema.Column { c.Statistics = true; return c }
-
-// fixedColumns is the first block of the output of every operation, after the kept
-// input columns.
-func fixedColumns(parts bool) []schema.Column {
-	columns := []schema.Column{
-		required(repeating("source")),
-		required(number("source_row", arrow.PrimitiveTypes.Int64)),
-		text("key"),
-		required(repeating("outcome")),
-		repeating("reason"),
-		text("resolution_id"),
-		withStatistics(of("resolved_at", instantType)),
-		repeating("answered_by"),
-		repeats(number("credits", arrow.PrimitiveTypes.Int32)),
-	}
-	if parts {
-		columns = append(columns, required(repeats(number("source_part", arrow.PrimitiveTypes.Int32))))
-	}
-	return columns
-}
-
 // NewLayout decides on the columns. A kept column with the name of a fixed column or a
 // partition gets the prefix in_, in any case. Two columns that still have one name are an
 // error, as is a partition with a fixed name.
@@ -182,7 +131,7 @@ func NewLayout(s Settings) (*Layout, error) {
 			l.partition, l.partitionName = i, l.names[i]
 		default:
 			l.kept = append(l.kept, i)
-			l.columns = append(l.columns, text(l.names[i]))
+			l.columns = append(l.columns, schema.Text(l.names[i]))
 		}
 	}
 	if s.PartitionBy != "" && l.partitionName == "" {
@@ -262,98 +211,4 @@ func (l *Layout) Renamed() map[string]string {
 		}
 	}
 	return renamed
-}
-
-// blockColumns is the own block of an operation.
-func blockColumns(s Settings) []schema.Column {
-	switch s.Operation {
-	case resolution.EmailToHEM:
-		block := slices.Concat(hemColumns(s), profileColumns(s), []schema.Column{text("network_url")})
-		if s.Remote {
-			block = append(block, random(of("hashed_emails", hashedEmailsType)))
-		}
-		return block
-	case resolution.NetworkToHEM:
-		return slices.Concat(hemColumns(s), []schema.Column{random(of("hashed_emails", hashedEmailsType)), text("network_url")})
-	case resolution.NetworkToPhone:
-		return phoneColumns()
-	case resolution.IPToCompany:
-		return slices.Concat(addressColumns(), companyColumns())
-	case resolution.Enrichment:
-		return leadColumns(s)
-	case resolution.Deanonymization:
-		return slices.Concat(leadColumns(s), []schema.Column{
-			repeating("match_level"),
-			repeats(number("confidence", arrow.PrimitiveTypes.Float64)),
-		})
-	case resolution.KeywordToLead:
-		return slices.Concat(findColumns(), leadColumns(s), []schema.Column{repeating("lead_type")})
-	case resolution.KeywordToLeadCount:
-		return countColumns()
-	}
-	return nil
-}
-
-func leadColumns(s Settings) []schema.Column {
-	return slices.Concat(contactColumns(), phoneColumns(), hemColumns(s),
-		[]schema.Column{random(of("hashed_emails", hashedEmailsType))}, companyColumns())
-}
-
-func hemColumns(s Settings) []schema.Column {
-	var columns []schema.Column
-	for _, t := range HEMTypes {
-		if slices.Contains(s.HEMTypes, t) {
-			columns = append(columns, random(text("hem_"+t)))
-		}
-	}
-	return columns
-}
-
-func profileColumns(s Settings) []schema.Column {
-	var columns []schema.Column
-	for _, p := range profiles {
-		if slices.Contains(s.HEMProfiles, p) {
-			columns = append(columns, random(text(profileColumnName(p))))
-		}
-	}
-	return columns
-}
-
-func profileColumnName(p email.Profile) string {
-	if p == email.UID2 {
-		return "hem_uid2_sha256_base64"
-	}
-	return "hem_" + p.String() + "_sha256"
-}
-
-func findColumns() []schema.Column {
-	return []schema.Column{
-		number("search_row", arrow.PrimitiveTypes.Int64), number("page", arrow.PrimitiveTypes.Int32),
-		text("lead_id"), of("matched_keywords", wordsType), of("searched_on", arrow.FixedWidthTypes.Date32),
-	}
-}
-
-func countColumns() []schema.Column {
-	return []schema.Column{
-		number("count", arrow.PrimitiveTypes.Int64), number("hashed_email_count", arrow.PrimitiveTypes.Int64),
-		of("is_approximate", arrow.FixedWidthTypes.Boolean),
-	}
-}
-
-func addressColumns() []schema.Column {
-	return []schema.Column{repeating("ip_class"), repeating("org_type")}
-}
-
-func companyColumns() []schema.Column {
-	return []schema.Column{
-		repeating("company_name"), repeating("company_domain"), repeating("company_website_url"),
-		repeating("company_network_url"), repeating("company_industry"),
-		repeating("company_revenue"),
-		repeats(number("company_revenue_min", arrow.PrimitiveTypes.Int64)), repeats(number("company_revenue_max", arrow.PrimitiveTypes.Int64)),
-		repeating("company_employee_count"),
-		repeats(number("company_employee_min", arrow.PrimitiveTypes.Int64)), repeats(number("company_employee_max", arrow.PrimitiveTypes.Int64)),
-		repeats(number("company_year_founded", arrow.PrimitiveTypes.Int32)),
-		repeating("company_street"), repeating("company_zip_code"), repeating("company_city"),
-		repeating("company_state"), repeating("company_about"),
-	}
 }

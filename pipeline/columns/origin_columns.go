@@ -21,10 +21,10 @@ func IsOrigin(column string) bool { return strings.HasSuffix(column, originSuffi
 // originColumns is the last block of a job with several resolvers.
 func originColumns(s Settings) (columns []schema.Column) {
 	for _, wanted := range s.Want {
-		columns = append(columns, repeating(wanted+originSuffix))
+		columns = append(columns, schema.Repeating(wanted+originSuffix))
 	}
 	if s.NotesSkipped {
-		columns = append(columns, repeating(SkippedColumn))
+		columns = append(columns, schema.Repeating(SkippedColumn))
 	}
 	return columns
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // findFiller builds search_row … searched_on.
@@ -58,7 +59,7 @@ func keywordLists(l *resolution.TextLists, n int) arrow.Array {
 	own := resolution.TextLists{Ends: slices.Clone(l.Ends), Texts: resolution.Texts{Data: slices.Clone(l.Texts.Data), Offsets: slices.Clone(l.Texts.Offsets)}}
 	words := stringArray(&own.Texts, nil)
 	defer words.Release()
-	return listArray(wordsType, &own, words.Data())
+	return listArray(schema.Words, &own, words.Data())
 }
 
 // countFiller builds count, hashed_email_count and is_approximate.

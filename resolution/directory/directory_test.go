@@ -35,14 +35,16 @@ func TestRoundTrip(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 2, 2, 4, 5, 0, time.UTC)
 	want := &people.Person{
-		Contact: resolution.Contact{
-			FirstName: "Ada", LastName: "Example", FullName: "Ada Example", Email: "ada@bakery.example",
-			Emails:     []resolution.ContactEmail{{Email: "ada@bakery.example"}, {Email: "a.da+x@gmail.com"}},
-			Phones:     []resolution.ContactPhone{{Phone: "+12025550100"}, {Phone: "+442079460018"}},
-			LastSeenAt: &at,
+		Lead: resolution.Lead{
+			Contact: resolution.Contact{
+				FirstName: "Ada", LastName: "Example", FullName: "Ada Example", Email: "ada@bakery.example",
+				Emails:     []resolution.ContactEmail{{Email: "ada@bakery.example"}, {Email: "a.da+x@gmail.com"}},
+				Phones:     []resolution.ContactPhone{{Phone: "+12025550100"}, {Phone: "+442079460018"}},
+				LastSeenAt: &at,
+			},
+			NetworkURL: "network.example/in/ada", PhoneRaw: "(202) 555-0100",
 		},
-		NetworkURL: "network.example/in/ada", CompanyDomain: "bakery.example",
-		EmailKeys: []string{"ada@bakery.example", "a.da+x@gmail.com"}, PhoneRaw: "(202) 555-0100",
+		CompanyDomain: "bakery.example", EmailKeys: []string{"ada@bakery.example", "a.da+x@gmail.com"},
 	}
 	if !reflect.DeepEqual(ada, want) {
 		t.Errorf("person:\n got %+v\nwant %+v", ada, want)

@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/internal/rows"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -133,7 +134,7 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 
 // kind imports a kind into a file of columns.
 func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entry, err error) {
-	path := filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, columnFormat))
+	path := filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, values.DirectoryFormat))
 	o := im.options
 	o.Called = calledIn(k, o.Called)
 	to, err := atomicfile.Create(path, 0o666)

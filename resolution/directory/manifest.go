@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
 
@@ -27,12 +28,7 @@ const manifestName = "directory.json"
 // formats are read, because they name the files to import again.
 const manifestFormat = 4
 
-// columnFormat is the end of the names of column files. Earlier programs wrote databases
-// (sqlite, mmdb), column files without checksums (columns), those with another index of
-// keys (cols), and those whose phones and kinds of organizations follow older rules (cols2).
-const columnFormat = "cols3"
-
-func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+columnFormat) }
+func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+values.DirectoryFormat) }
 
 // checkFormats refuses files of earlier programs in dir, with the command that imports them again.
 func (m manifest) checkFormats(dir string) error {
@@ -152,7 +148,7 @@ func (m manifest) write(dir string) error {
 
 // dataFile matches the names of data files: kind, generation, format. A name is never used
 // again, so a reader that opens a file late gets the right one or none.
-var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|cols|cols2|spool|` + columnFormat + `)$`)
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|spool|cols[0-9]*)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)

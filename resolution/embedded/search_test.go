@@ -161,7 +161,7 @@ func TestEmailsOfALead(t *testing.T) {
 
 func TestPlace(t *testing.T) {
 	home := resolution.Address{Street: "1 Example Street", City: "Ipsum", State: "MA", ZipCode: "02108"}
-	person := &people.Person{Contact: resolution.Contact{Address: home}}
+	person := &people.Person{Lead: resolution.Lead{Contact: resolution.Contact{Address: home}}}
 	for _, f := range []struct {
 		name   string
 		search resolution.Address

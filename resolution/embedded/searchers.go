@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/searches"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // searchers finds the people who made searches. One goroutine uses it.
@@ -142,18 +143,27 @@ func (s *searchers) addLeads(ctx context.Context, found []searches.Found, p reso
 // find.
 func (s *searchers) lead(i int, f *searches.Found, p resolution.SearchPage) resolution.FoundLead {
 	lead := resolution.FoundLead{LeadID: f.LeadID, LeadType: f.LeadType, SearchedAt: f.SearchedAt, MatchedKeywords: f.MatchedKeywords}
-	lead.JobTitle = f.JobTitle
 	address, lives := place(f.Address, s.people[i])
 	lead.Address = address
 	if person := s.people[i]; person != nil {
-		lead.JobTitle = cmp.Or(f.JobTitle, person.JobTitle)
-		lead.Seniority, lead.Department = person.Seniority, person.Department
+		copyTexts(&lead.Lead, person, func(v *values.Value) bool { return v.Role })
 	}
+	lead.JobTitle = cmp.Or(f.JobTitle, lead.JobTitle)
 	if p.Deanonymize {
 		lead.NetworkURL = f.NetworkURL
 		s.name(&lead.Lead, i, lives, p.SuperEnrichment)
 	}
 	return lead
+}
+
+// copyTexts copies the texts of a person whose rows are such.
+func copyTexts(to *resolution.Lead, of *people.Person, such func(*values.Value) bool) {
+	texts, from := to.Texts(), of.Texts()
+	for i := range values.Person {
+		if v := &values.Person[i]; v.Text > 0 && such(v) {
+			*texts[v.Text] = *from[v.Text]
+		}
+	}
 }
 
 // place returns where a search was made from, completed by the address of the person if that
@@ -195,7 +205,8 @@ func (s *searchers) name(l *resolution.Lead, i int, lives, whole bool) {
 		return
 	}
 	l.NetworkURL = cmp.Or(l.NetworkURL, p.NetworkURL)
-	l.FirstName, l.LastName, l.FullName, l.Headline, l.LastSeenAt = p.FirstName, p.LastName, p.FullName, p.Headline, p.LastSeenAt
+	copyTexts(l, p, func(v *values.Value) bool { return v.Kind == values.Plain && !v.Role && !v.InAddress })
+	l.LastSeenAt = p.LastSeenAt
 	if lives {
 		l.Address.Street = p.Address.Street
 	}

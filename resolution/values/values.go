@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 
-	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
@@ -28,12 +27,14 @@ type Value struct {
 	// nil for a column that nobody asks for by name.
 	Of func(resolution.AnswerRow) string
 	// Member is the member of a lead or a company in JSON, and Also are members in which services
-	// send it too. In is the object that has them; "" for the lead or company itself.
-	Member string
-	Also   []string
-	In     string
+	// send it too. InAddress says that it is in the member address of that.
+	Member    string
+	Also      []string
+	InAddress bool
 	// Imported says that files of people have it, in a column of the same name.
 	Imported bool
+	// Shared says that many companies have the same, so that reference data has it once.
+	Shared bool
 	// Role says that it describes what somebody does and not who they are: a search gives it of
 	// people whose names were not asked for.
 	Role bool
@@ -68,18 +69,6 @@ func (v *Value) IsList() bool { return arrow.IsNested(v.Arrow.ID()) }
 // Element is what a value of a list is called, in columns and in JSON.
 func (v *Value) Element() string {
 	return v.Arrow.(*arrow.ListType).Elem().(*arrow.StructType).Field(0).Name
-}
-
-// Sent is the text in an object that a service sends, which is a lead or a company; "" without one.
-func (v *Value) Sent(m jsontree.Value) string {
-	if v.In != "" {
-		m = jsontree.Object(m.Get(v.In))
-	}
-	text := jsontree.Text(m.Get(v.Member))
-	for i := 0; text == "" && i < len(v.Also); i++ {
-		text = jsontree.Text(m.Get(v.Also[i]))
-	}
-	return text
 }
 
 // ByName finds the rows of the table.

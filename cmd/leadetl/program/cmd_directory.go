@@ -64,12 +64,7 @@ too) or Parquet, and CSV on standard input. Columns are found by name, in any or
 other columns are ignored. --map says what the files call a column, for every kind
 that has it. Lists in a cell are separated by semicolons.
 
-  people     network_url, first_name last_name headline job_title seniority
-             department email emails phone phones street zip_code city state
-             company_domain last_seen_at
-  companies  domain, name website_url network_url industry revenue
-             employee_count year_founded street zip_code city state about
-  ip-ranges  cidr, or range_start and range_end (inclusive), with
+` + columnsHelp(directory.People) + columnsHelp(directory.Companies) + `  ip-ranges  cidr, or range_start and range_end (inclusive), with
              company_domain or name, org_type; or a local MMDB file
   searches   keyword searched_at network_url email city state zip_code
              job_title lead_type
@@ -95,6 +90,13 @@ visitor's; --org-type gives it a kind.`,
 	}
 	cli.CompleteList(c, "map", assigned...)
 	return c
+}
+
+// columnsHelp lists the columns of a kind, the key first.
+func columnsHelp(k directory.Kind) string {
+	columns := directory.ColumnsOf(k)
+	lines := runview.Wrap(columns[0]+", "+strings.Join(columns[1:], " "), 65)
+	return fmt.Sprintf("  %-10s ", k) + strings.Join(lines, "\n"+strings.Repeat(" ", 13)) + "\n"
 }
 
 // importColumns returns the columns of all kinds.

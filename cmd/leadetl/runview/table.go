@@ -66,7 +66,7 @@ func (t *Table) print(to io.Writer, width int) error {
 			text += fmt.Sprintf("%*s  ", counts, figures.Grouped(l.count))
 		}
 		indent := strings.Repeat(" ", len(text))
-		for i, part := range wrap(invisible.Escape(l.note), width-len(text)) {
+		for i, part := range Wrap(invisible.Escape(l.note), width-len(text)) {
 			if i > 0 {
 				text = indent
 			}
@@ -80,9 +80,9 @@ func (t *Table) print(to io.Writer, width int) error {
 // leastNote is the width below which notes are not wrapped: a word a line is harder to read.
 const leastNote = 20
 
-// wrap divides a text at spaces into lines of a width, one for a width that is too small.
+// Wrap divides a text at spaces into lines of a width, one for a width that is too small.
 // A word that is longer has a line of its own.
-func wrap(text string, width int) (lines []string) {
+func Wrap(text string, width int) (lines []string) {
 	for width >= leastNote && utf8.RuneCountInString(text) > width {
 		at := strings.LastIndex(string([]rune(text)[:width+1]), " ")
 		if at <= 0 {

@@ -8,21 +8,29 @@ import (
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/company"
 )
 
-// Columns are the columns of a file of companies, in the order of the fields.
-var Columns = imports.Columns{
-	Names: []string{"domain", "name", "website_url", "network_url", "industry", "revenue", "employee_count", "year_founded",
-		"street", "zip_code", "city", "state", "about"},
-	Required: []string{"domain"},
-}
+// ofFields are the rows of the fields of a company.
+var ofFields = func() (of [resolution.CompanyFields]values.Value) {
+	for _, v := range values.Company {
+		if !v.IsMade() {
+			of[v.Company] = v
+		}
+	}
+	return of
+}()
 
-// repeated are the fields whose texts many companies share.
-var repeated = []bool{
-	resolution.CompanyIndustry: true, resolution.CompanyRevenue: true, resolution.CompanyEmployeeCount: true, resolution.CompanyYearFounded: true,
-	resolution.CompanyZipCode: true, resolution.CompanyCity: true, resolution.CompanyState: true, resolution.CompanyAbout: false,
-}
+// Columns are the columns of a file of companies, in the order of the fields. repeated are the
+// fields whose texts many companies share.
+var Columns, repeated = func() (columns imports.Columns, repeated []bool) {
+	for _, v := range ofFields {
+		columns.Names, repeated = append(columns.Names, v.Member), append(repeated, v.Shared)
+	}
+	columns.Required = columns.Names[:1]
+	return columns, repeated
+}()
 
 // Import reads r.Source and writes a file. The last line of a domain is kept.
 func Import(ctx context.Context, options imports.Options, r *imports.Report, to imports.File) (_ imports.Result, err error) {
@@ -51,11 +59,18 @@ func parse(row imports.Row, r *imports.Report) (c [resolution.CompanyFields]stri
 		r.Skip(row.Line, "domain: "+imports.EmptyOr(row.Cells[resolution.CompanyDomain], "invalid_domain"))
 		return c, false
 	}
-	c[resolution.CompanyNetworkURL], c[resolution.CompanyYearFounded] = company.NetworkURL(c[resolution.CompanyNetworkURL]), ""
-	if year, ok := company.ParseYear(row.Cells[resolution.CompanyYearFounded]); ok {
-		c[resolution.CompanyYearFounded] = strconv.Itoa(int(year))
-	} else if row.Cells[resolution.CompanyYearFounded] != "" {
-		r.Drop(row.Line, "year_founded: invalid_year")
+	for field := range ofFields {
+		switch v := &ofFields[field]; {
+		case v.Kind == values.Profile:
+			c[field] = company.NetworkURL(c[field])
+		case v.Kind == values.Year && c[field] != "":
+			year, ok := company.ParseYear(c[field])
+			if c[field] = ""; ok {
+				c[field] = strconv.Itoa(int(year))
+			} else {
+				r.Drop(row.Line, v.Member+": invalid_year")
+			}
+		}
 	}
 	return c, true
 }

@@ -11,8 +11,8 @@ import (
 // Start makes a empty for people of the file.
 func (f *File) Start(a *resolution.Answers) {
 	a.Reset()
-	for field, text := range answerFields {
-		if text > 0 && field != phoneRaw {
+	for field, text := range texts {
+		if text > 0 {
 			a.Texts[text].Reset(&f.tables[field])
 		}
 	}
@@ -62,9 +62,10 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 
 // unreadFields are the fields that no column is made from that is read.
 func unreadFields(u *resolution.Unread) (is [fields]bool) {
-	for field, text := range answerFields {
+	for field, text := range texts {
 		is[field] = text > 0 && u.Texts[text]
 	}
+	is[phoneRaw] = u.Texts[resolution.FieldPhoneRaw]
 	full := u.Texts[resolution.FieldFullName]
 	is[firstName], is[lastName] = is[firstName] && full, is[lastName] && full
 	hashes := !u.Hashes || u.HashTypes != [3]bool{true, true, true}
@@ -101,8 +102,8 @@ func appendNobody(a *resolution.Answers, url string, part Fields) {
 	to.End()
 	a.Emails.End()
 	appendNoPhone(a)
-	for _, text := range answerFields {
-		if text > 0 && text != resolution.FieldPhoneRaw {
+	for _, text := range texts {
+		if text > 0 {
 			a.Texts[text].AddText(nil)
 		}
 	}
@@ -117,7 +118,7 @@ func appendNobody(a *resolution.Answers, url string, part Fields) {
 // match.
 func appendEmails(r *keyed.Fields, a *resolution.Answers) {
 	_, url := r.Next()
-	r.Skip(emails - firstName)
+	r.Skip(emails - 1)
 	_, list := r.Next()
 	if len(list) == 0 {
 		url = nil
@@ -175,7 +176,7 @@ func IsAddress(emailKey []byte) bool { return bytes.IndexByte(emailKey, '@') >= 
 func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *firstPhones, unread *[fields]bool) {
 	_, url := r.Next()
 	a.Texts[resolution.FieldNetworkURL].AddText(url)
-	for field := firstName; field < fields; field++ {
+	for field := networkURL + 1; field < fields; field++ {
 		if unread[field] {
 			r.Skip(1)
 			continue
@@ -186,6 +187,8 @@ func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *first
 			a.Texts[resolution.FieldEmail].AddText(appendKeys(a, text))
 		case phones:
 			f.appendPhones(a, first, code, text)
+		case phoneRaw:
+			a.Texts[resolution.FieldPhoneRaw].AddText(text)
 		case companyDomain:
 			f.appendText(&a.CompanyDomains, field, code, text)
 		case lastSeen:
@@ -195,7 +198,7 @@ func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *first
 			}
 			a.LastSeen = append(a.LastSeen, seen)
 		default:
-			f.appendText(&a.Texts[answerFields[field]], field, code, text)
+			f.appendText(&a.Texts[texts[field]], field, code, text)
 		}
 	}
 	if !a.Unread.Texts[resolution.FieldFullName] {

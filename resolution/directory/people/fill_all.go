@@ -63,10 +63,11 @@ func (f *File) fillByDigest(digest, address string, h keyed.Hash, arena *keyed.A
 func (f *File) fillEmails(row uint32, arena *keyed.Arena, e *Entry) {
 	r := f.Fields(row)
 	_, url := r.Next()
-	r.Skip(emails - firstName)
+	r.Skip(emails - 1)
 	_, list := r.Next()
 	e.keys, e.phones = e.keys[:0], e.phones[:0]
-	e.Person = Person{NetworkURL: arena.Text(url)}
+	e.Person = Person{}
+	e.Person.NetworkURL = arena.Text(url)
 	for key := range members(arena.Text(list)) {
 		e.keys = append(e.keys, key)
 	}

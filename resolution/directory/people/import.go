@@ -4,23 +4,53 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/leadetl/leadetl/internal/keyed"
+	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/imports"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/phone"
 )
 
+// The columns of a file of people by their places: the key, the texts of texts, and those that are
+// read in ways of their own.
+const (
+	textColumns = 1
+	emailColumn = int(resolution.Fields-resolution.FieldFirstName) + iota
+	emailsColumn
+	phoneColumn
+	phonesColumn
+	domainColumn
+	seenColumn
+)
+
 // Columns are the columns of a file of people.
 var Columns = imports.Columns{
-	Names: []string{"network_url", "first_name", "last_name", "headline", "job_title", "seniority", "department",
-		"email", "emails", "phones", "street", "zip_code", "city", "state", "company_domain", "last_seen_at", "phone"},
+	Names:    slices.Concat([]string{"network_url"}, namesOfTexts(), []string{"email", "emails", "phone", "phones", "company_domain", "last_seen_at"}),
 	Required: []string{"network_url"},
 }
 
+// namesOfTexts are the columns of texts, in the order of their fields.
+func namesOfTexts() []string {
+	names := make([]string, resolution.Fields-resolution.FieldFirstName)
+	for _, v := range values.Person {
+		if v.Text >= resolution.FieldFirstName {
+			names[v.Text-resolution.FieldFirstName] = v.Name
+		}
+	}
+	return names
+}
+
 // repeated are the fields with texts that many people share.
-var repeated = []bool{firstName: true, lastName: true, headline: true, jobTitle: true, seniority: true, department: true,
-	phones: true, phoneRaw: false, street: true, zipCode: true, city: true, state: true, companyDomain: true, lastSeen: false}
+var repeated = func() []bool {
+	shared := [fields]bool{phones: true, companyDomain: true}
+	for place, f := range texts {
+		shared[place] = shared[place] || f > 0
+	}
+	return shared[:]
+}()
 
 // Import reads r.Source and writes a file.
 // Of lines with the same profile address, it keeps the last. Of people with the same email,
@@ -69,8 +99,8 @@ func parser(o imports.Options) func(imports.Row, *lines, *imports.Report) bool {
 				r.Drop(row.Line, "email: "+err.Error())
 			}
 		}
-		imports.EachMember(c[7], addEmail)
-		imports.EachMember(c[8], addEmail)
+		imports.EachMember(c[emailColumn], addEmail)
+		imports.EachMember(c[emailsColumn], addEmail)
 		to.phones.reset()
 		raw := "" // of the first
 		addPhone := func(cell string) {
@@ -84,24 +114,28 @@ func parser(o imports.Options) func(imports.Row, *lines, *imports.Report) bool {
 			}
 			to.phones.add([]byte(number.E164))
 		}
-		imports.EachMember(c[16], addPhone)
-		imports.EachMember(c[9], addPhone)
-		domain := company.Domain(c[14])
-		if domain == "" && c[14] != "" {
+		imports.EachMember(c[phoneColumn], addPhone)
+		imports.EachMember(c[phonesColumn], addPhone)
+		domain := company.Domain(c[domainColumn])
+		if domain == "" && c[domainColumn] != "" {
 			r.Drop(row.Line, "company_domain: invalid_domain")
 		}
 		var micros [binary.MaxVarintLen64]byte
 		var seen []byte
-		if at, ok := imports.Time(c[15]); ok {
+		if at, ok := imports.Time(c[seenColumn]); ok {
 			seen = binary.AppendVarint(micros[:0], at.UnixMicro())
-		} else if c[15] != "" {
+		} else if c[seenColumn] != "" {
 			r.Drop(row.Line, "last_seen_at: invalid_time")
 		}
-		to.add([fields]string{
-			networkURL: key, firstName: c[1], lastName: c[2], headline: c[3], jobTitle: c[4], seniority: c[5], department: c[6],
-			emails: to.emails.text(), phones: to.phones.text(), phoneRaw: raw, street: c[10], zipCode: c[11], city: c[12], state: c[13],
-			companyDomain: domain, lastSeen: string(seen),
-		})
+		line := [fields]string{
+			networkURL: key, emails: to.emails.text(), phones: to.phones.text(), phoneRaw: raw, companyDomain: domain, lastSeen: string(seen),
+		}
+		for place, f := range texts {
+			if f > 0 {
+				line[place] = c[textColumns+int(f-resolution.FieldFirstName)]
+			}
+		}
+		to.add(line)
 		return true
 	}
 }

@@ -18,44 +18,38 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// The fields of a record, in their order.
+// The fields of a record by their places. Between them are the texts of texts.
 const (
-	networkURL = iota
-	firstName
-	lastName
-	headline
-	jobTitle
-	seniority
-	department
-	emails // a list with ;
-	phones // a list with ;
+	networkURL = 0
+	firstName  = 1
+	lastName   = 2
+	emails     = 7 // a list with ;
+	phones     = 8 // a list with ;
 	// phoneRaw is the first phone as the source has it, if it is not in E.164 there.
-	phoneRaw
-	street
-	zipCode
-	city
-	state
-	companyDomain
-	lastSeen // microseconds as a varint; empty if unknown
-	fields
+	phoneRaw      = 9
+	companyDomain = 14
+	lastSeen      = 15 // microseconds as a varint; empty if unknown
+	fields        = 6 + int(resolution.Fields-resolution.FieldFirstName)
 )
 
-// answerFields are the texts of answers that are fields of the file as they are.
-var answerFields = [fields]resolution.Field{
-	firstName: resolution.FieldFirstName, lastName: resolution.FieldLastName, headline: resolution.FieldHeadline,
-	jobTitle: resolution.FieldJobTitle, seniority: resolution.FieldSeniority, department: resolution.FieldDepartment,
-	phoneRaw: resolution.FieldPhoneRaw,
-	street:   resolution.FieldStreet, zipCode: resolution.FieldZipCode, city: resolution.FieldCity, state: resolution.FieldState,
-}
+// texts are the texts of answers that are fields of a record as they are, by their places; 0 for
+// other fields.
+var texts = func() (of [fields]resolution.Field) {
+	place := firstName
+	for f := resolution.FieldFirstName; f < resolution.Fields; f++ {
+		for place >= emails && place <= phoneRaw || place == companyDomain || place == lastSeen {
+			place++
+		}
+		of[place] = f
+		place++
+	}
+	return of
+}()
 
 // Person is a line of people.
 type Person struct {
-	// Contact has the data; Emails has only plain addresses.
-	resolution.Contact
-	// NetworkURL is the key.
-	NetworkURL string
-	// PhoneRaw is the first phone as the source has it; "" if it is in E.164 there.
-	PhoneRaw string
+	// Lead has the data, and in NetworkURL the key; Emails has only plain addresses.
+	resolution.Lead
 	// EmailKeys are the emails in the order of the source: plain addresses, or
 	// digests in lower-case hex if the source has no more.
 	EmailKeys []string
@@ -165,13 +159,13 @@ func (f *File) Fill(row uint32, arena *keyed.Arena, e *Entry) {
 	p := &e.Person
 	var t [fields]string
 	f.Read(row, arena, t[:])
-	*p = Person{
-		NetworkURL: t[networkURL], CompanyDomain: t[companyDomain], PhoneRaw: t[phoneRaw],
-		Contact: resolution.Contact{
-			FirstName: t[firstName], LastName: t[lastName], Headline: t[headline], JobTitle: t[jobTitle],
-			Seniority: t[seniority], Department: t[department],
-			Address: resolution.Address{Street: t[street], ZipCode: t[zipCode], City: t[city], State: t[state]},
-		},
+	*p = Person{CompanyDomain: t[companyDomain]}
+	p.NetworkURL, p.PhoneRaw = t[networkURL], t[phoneRaw]
+	to := p.Texts()
+	for place, f := range texts {
+		if f > 0 {
+			*to[f] = t[place]
+		}
 	}
 	switch {
 	case p.LastName == "":

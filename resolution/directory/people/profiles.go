@@ -49,7 +49,7 @@ func (f *File) profileOf(address, sum []byte, h keyed.Hash, first uint32) []byte
 func (f *File) hasEmail(row uint32, address, sum []byte) (url []byte, found bool) {
 	r := f.Fields(row)
 	_, url = r.Next()
-	r.Skip(emails - firstName)
+	r.Skip(emails - 1)
 	_, list := r.Next()
 	for len(list) > 0 {
 		var key []byte

@@ -90,6 +90,9 @@ func (c *Company) Record() (r CompanyRecord) {
 	return r
 }
 
+// IsEmpty reports whether nothing is known of the company.
+func (r *CompanyRecord) IsEmpty() bool { return r.Fields == [CompanyFields]CompanyField{} }
+
 // Company is a copy of the record.
 func (r *CompanyRecord) Company() *Company {
 	c := Company{Industry: new("")}

@@ -7,6 +7,7 @@ import (
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // first returns the first of the named members that is text.
@@ -25,16 +26,6 @@ type picker struct {
 	into        *resolution.Answers
 	quarantined int
 	companies   *exchange.Companies
-}
-
-// texts are the members of a lead that are texts as they are, in the order of preference.
-var texts = []struct {
-	field resolution.Field
-	names []string
-}{
-	{resolution.FieldFirstName, []string{"first_name"}}, {resolution.FieldLastName, []string{"last_name"}}, {resolution.FieldFullName, []string{"full_name", "name"}},
-	{resolution.FieldHeadline, []string{"headline"}}, {resolution.FieldJobTitle, []string{"job_title", "title"}}, {resolution.FieldSeniority, []string{"seniority"}},
-	{resolution.FieldDepartment, []string{"department"}}, {resolution.FieldEmail, []string{"email"}},
 }
 
 // lead reads the data of an answer, and returns its row. For a company operation, the
@@ -62,17 +53,14 @@ func (p *picker) lead(op resolution.Operation, m jsontree.Value) (row int) {
 
 // person reads what is known of a person beside hashes and company.
 func (p *picker) person(m jsontree.Value) {
-	a := p.into
-	for _, t := range texts {
-		a.SetText(t.field, first(m, t.names...))
+	a, home := p.into, jsontree.Object(m.Get("address"))
+	for _, block := range [...][]values.Value{values.Person[:], values.Visit[:]} {
+		for i := range block {
+			if v := &block[i]; v.Text > 0 {
+				a.SetText(v.Text, textOf(v, m, home))
+			}
+		}
 	}
-	a.SetText(resolution.FieldNetworkURL, exchange.WithoutScheme(first(m, "network_url", "profile_url")))
-	a.SetText(resolution.FieldMatchLevel, strings.ToLower(jsontree.Text(m.Get("match_level"))))
-	home := address(m.Get("address"))
-	a.SetText(resolution.FieldStreet, home.Street)
-	a.SetText(resolution.FieldZipCode, home.ZipCode)
-	a.SetText(resolution.FieldCity, home.City)
-	a.SetText(resolution.FieldState, home.State)
 	if at := exchange.Moment(m.Get("last_seen_at")); at != nil {
 		a.SetTime(&a.LastSeen, *at)
 	}
@@ -130,29 +118,36 @@ func phone(v jsontree.Value) string {
 	return first(jsontree.Object(v), "phone", "number", "phone_number", "value")
 }
 
-func address(v jsontree.Value) resolution.Address {
-	m := jsontree.Object(v)
-	return resolution.Address{Street: jsontree.Text(m.Get("street")), ZipCode: first(m, "zip_code", "zip", "postal_code"), City: jsontree.Text(m.Get("city")), State: jsontree.Text(m.Get("state"))}
+// textOf is the text of a value in a lead or a company, whose address is home.
+func textOf(v *values.Value, m, home jsontree.Value) string {
+	if v.InAddress {
+		m = home
+	}
+	text := jsontree.Text(m.Get(v.Member))
+	if text == "" {
+		text = first(m, v.Also...)
+	}
+	switch v.Kind {
+	case values.Word:
+		return strings.ToLower(text)
+	case values.Profile:
+		return exchange.WithoutScheme(text)
+	case values.Year:
+		return exchange.Year(text)
+	}
+	return text
 }
 
 // company is a company's record, nil when nothing is in it.
 func company(m jsontree.Value) *resolution.Company {
-	c := resolution.Company{
-		Name:          jsontree.Text(m.Get("name")),
-		Domain:        jsontree.Text(m.Get("domain")),
-		WebsiteURL:    first(m, "website_url", "website"),
-		NetworkURL:    exchange.WithoutScheme(jsontree.Text(m.Get("network_url"))),
-		Revenue:       jsontree.Text(m.Get("revenue")),
-		EmployeeCount: jsontree.Text(m.Get("employee_count")),
-		YearFounded:   exchange.Year(m.Get("year_founded")),
-		Address:       address(m.Get("address")),
-		About:         jsontree.Text(m.Get("about")),
+	r, home := resolution.CompanyRecord{}, jsontree.Object(m.Get("address"))
+	for i := range values.Company {
+		if v := &values.Company[i]; !v.IsMade() {
+			r.Fields[v.Company].Text = textOf(v, m, home)
+		}
 	}
-	if s := jsontree.Text(m.Get("industry")); s != "" {
-		c.Industry = &s
-	}
-	if c == (resolution.Company{}) {
+	if r.IsEmpty() {
 		return nil
 	}
-	return c.Clone() // its texts are parts of the body
+	return r.Company() // with texts of its own: these are parts of the body
 }

@@ -16,9 +16,10 @@ import (
 )
 
 // Number is v as a number, also one written as a string.
-func Number(v jsontree.Value) (float64, bool) {
-	s := jsontree.Text(v)
-	if s == "" {
+func Number(v jsontree.Value) (float64, bool) { return number(jsontree.Text(v)) }
+
+func number(s string) (float64, bool) {
+	if s == "" { // most often
 		return 0, false
 	}
 	n, err := strconv.ParseFloat(s, 64)
@@ -34,14 +35,13 @@ func Whole(v jsontree.Value) (n int64, is bool) {
 	return int64(f), true
 }
 
-// Year is a year written as a number, a string or a float; nil for anything else.
-func Year(v jsontree.Value) *int32 {
-	n, ok := Number(v)
+// Year is a year written as a number, a string or a float; "" for anything else.
+func Year(s string) string {
+	n, ok := number(s)
 	if !ok || n != math.Trunc(n) || n < 1 || n > 9999 {
-		return nil
+		return ""
 	}
-	y := int32(n)
-	return &y
+	return strconv.Itoa(int(n))
 }
 
 // Moment is a time as services write them: RFC 3339, a date, or seconds or

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/plainyaml"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/company"
 	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/profile"
@@ -251,35 +251,24 @@ func (e *Entry) values(kind resolution.Identifier, v Verdict) map[string][]strin
 	}
 	var reply resolution.Reply
 	reading(v.Body, func(body jsontree.Value) { reply = e.read(operationOf[kind], v.Status, body, nil) })
-	a := reply.Found.Of
-	for name, field := range textColumns {
-		set(name, string(a.Texts[field].At(0)))
-	}
-	lead := a.Lead(0)
-	set("email", lead.Email)
-	set("network_url", lead.NetworkURL)
-	set("match_level", lead.MatchLevel)
-	set("phone", canonicalPhone(lead.Phone))
-	if lead.LastSeenAt != nil {
-		set("last_seen_at", lead.LastSeenAt.Format(time.RFC3339))
-	}
-	if lead.Confidence != nil {
-		set("confidence", strconv.FormatFloat(*lead.Confidence, 'g', -1, 64))
-	}
-	if len(a.OrgTypes) > 0 {
-		set("org_type", a.OrgTypes[0])
-	}
-	if lead.Company != nil {
-		for i, field := range lead.Company.Record().Fields {
-			switch i {
-			case resolution.CompanyDomain:
-				field.Text = company.Domain(field.Text)
-			case resolution.CompanyNetworkURL:
-				field.Text = company.NetworkURL(field.Text)
-			}
-			set(companyColumns[i], field.Text)
+	for name, v := range values.Wanted {
+		if v.IsMade() || v.IsList() || strings.HasPrefix(name, "hem_") {
+			continue
 		}
+		value := v.Of(reply.Found)
+		switch v.Kind {
+		case values.Phone:
+			value = canonicalPhone(value)
+		case values.Domain:
+			value = company.Domain(value)
+		case values.Profile:
+			if v.Group == resolution.GroupCompany {
+				value = company.NetworkURL(value)
+			}
+		}
+		set(name, value)
 	}
+	lead := reply.Found.Lead()
 	for _, one := range lead.Emails {
 		set("emails", one.Email+" "+one.Type)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 	"github.com/leadetl/leadetl/transforms/phone"
@@ -39,51 +40,13 @@ var kinds = orgtype.NewVocabulary(nil)
 // maxElements bounds a list of an answer.
 const maxElements = 100
 
-// textColumns are the columns that are a text of an answer.
-var textColumns = map[string]resolution.Field{
-	"first_name": resolution.FieldFirstName, "last_name": resolution.FieldLastName, "full_name": resolution.FieldFullName,
-	"headline": resolution.FieldHeadline, "job_title": resolution.FieldJobTitle, "seniority": resolution.FieldSeniority,
-	"department": resolution.FieldDepartment, "street": resolution.FieldStreet, "zip_code": resolution.FieldZipCode,
-	"city": resolution.FieldCity, "state": resolution.FieldState,
-}
-
-// otherColumns are columns of one value each, which are read in ways of their own.
-var otherColumns = []string{
-	"email", "phone", "network_url", "match_level", "confidence", "last_seen_at", "org_type", "hem_md5", "hem_sha1", "hem_sha256",
-}
-
-// companyColumns are the columns of a company, by the fields of a record.
-var companyColumns = [resolution.CompanyFields]string{
-	resolution.CompanyDomain: "company_domain", resolution.CompanyName: "company_name", resolution.CompanyWebsiteURL: "company_website_url",
-	resolution.CompanyNetworkURL: "company_network_url", resolution.CompanyIndustry: "company_industry", resolution.CompanyRevenue: "company_revenue",
-	resolution.CompanyEmployeeCount: "company_employee_count", resolution.CompanyYearFounded: "company_year_founded",
-	resolution.CompanyStreet: "company_street", resolution.CompanyZipCode: "company_zip_code", resolution.CompanyCity: "company_city",
-	resolution.CompanyState: "company_state", resolution.CompanyAbout: "company_about",
-}
-
-// listColumns are the columns that are lists, with the word for the value of an element.
-var listColumns = map[string]string{"emails": "email", "phones": "phone", "hashed_emails": "email"}
-
-// made are the columns that follow from another one.
-var made = map[string][]string{
-	"email":                  {"hem_md5", "hem_sha1", "hem_sha256", "hashed_emails"},
-	"emails":                 {"hem_md5", "hem_sha1", "hem_sha256", "hashed_emails"},
-	"hashed_emails":          {"hem_md5", "hem_sha1", "hem_sha256"},
-	"phone":                  {"phone_raw", "phone_region", "phone_type", "phone_valid"},
-	"phones":                 {"phone", "phone_raw", "phone_region", "phone_type", "phone_valid"},
-	"company_revenue":        {"company_revenue_min", "company_revenue_max"},
-	"company_employee_count": {"company_employee_min", "company_employee_max"},
-}
-
 // fillable are the columns that fields may name.
 var fillable = sync.OnceValue(func() (all []string) {
-	for name := range textColumns {
-		all = append(all, name)
+	for name, v := range values.ByName {
+		if !v.IsMade() {
+			all = append(all, name)
+		}
 	}
-	for name := range listColumns {
-		all = append(all, name)
-	}
-	all = slices.Concat(all, otherColumns, companyColumns[:])
 	slices.Sort(all)
 	return all
 })
@@ -93,7 +56,7 @@ func (f *fields) columns() (all []string) {
 	for _, name := range fillable() {
 		_, one := f.one[name]
 		if _, many := f.many[name]; one || many {
-			all = append(append(all, name), made[name]...)
+			all = append(append(all, name), values.ByName[name].Makes...)
 		}
 	}
 	slices.Sort(all)
@@ -245,18 +208,22 @@ func (r *row) addHash(hash, kind string) {
 // company reads the company. Answers with the same texts share one.
 func (r *row) company(companies *exchange.Companies) {
 	var record resolution.CompanyRecord
-	known := false
-	for i, column := range companyColumns {
-		if record.Fields[i].Text = r.text(column); record.Fields[i].Text != "" {
-			known = true
+	for i := range values.Company {
+		v := &values.Company[i]
+		if v.IsMade() {
+			continue
 		}
+		text := r.text(v.Name)
+		switch {
+		case v.Kind == values.Profile:
+			text = exchange.WithoutScheme(text)
+		case v.Kind == values.Year && exchange.Year(text) == "":
+			text = ""
+		}
+		record.Fields[v.Company].Text = text
 	}
-	if !known {
+	if record.IsEmpty() {
 		return
-	}
-	record.Fields[resolution.CompanyNetworkURL].Text = exchange.WithoutScheme(record.Fields[resolution.CompanyNetworkURL].Text)
-	if year := exchange.Year(r.of.one["company_year_founded"].value(r.body)); year == nil {
-		record.Fields[resolution.CompanyYearFounded].Text = ""
 	}
 	var all strings.Builder
 	for _, f := range record.Fields {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/plainyaml"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // maxProblems bounds the problems that are listed.
@@ -362,9 +363,11 @@ func (r *reader) fields(n *plainyaml.Node, e *Entry) (f fields) {
 	}
 	f.one, f.many = map[string]alternatives{}, map[string]elements{}
 	for name, field := range r.members(n, slices.Concat(fillable(), e.helpers)...) {
-		word, isList := listColumns[name]
+		v := values.ByName[name]
+		isList := v != nil && v.IsList()
 		switch {
 		case isList && field.Kind == plainyaml.Map:
+			word := v.Element()
 			m := r.members(field, "each", word, "type")
 			if m["each"] == nil {
 				r.fail(field, "%s has no each, the path to a list", name)
@@ -374,11 +377,9 @@ func (r *reader) fields(n *plainyaml.Node, e *Entry) (f fields) {
 			f.many[name] = elements{each: r.alternatives(field)}
 		default:
 			f.one[name] = r.alternatives(field)
-		}
-	}
-	for name, field := range textColumns {
-		if at := f.one[name]; at != nil {
-			f.texts = append(f.texts, textField{field, at})
+			if v != nil && v.Text > 0 && v.Kind == values.Plain && f.one[name] != nil {
+				f.texts = append(f.texts, textField{v.Text, f.one[name]})
+			}
 		}
 	}
 	return f

@@ -27,6 +27,7 @@ var again = []uint64{
 	10710,        // a machine that slept while it opened the state takes the log over from its successor
 	27701,        // the credits of one resolver end, and a later one is judged by other keys
 	900000000163, // the budget of a verifier ends, and an email passes that it would refuse
+	881000003233, // damage takes stored answers of rows that are recorded
 	777000001357, // an email is not verified, for the answer was lost, and a resolver is judged by keys behind its row
 }
 

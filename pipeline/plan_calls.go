@@ -71,7 +71,7 @@ func (r *rowPlanner) spent(ctx context.Context, remote *purchase.Remote, run str
 	if remote.Answers == nil {
 		return purchase.Spending{}, nil
 	}
-	return remote.Spent(ctx, run)
+	return remote.Spent(ctx, run, r.decision.Run.Job.Operation)
 }
 
 // limit names the budgets that may be too small, and those that are too small

@@ -190,7 +190,7 @@ func (d *Decision) knows(run string, paid int64) (bool, error) {
 			continue
 		}
 		known = true
-		spent, err := s.Remote.Spent(context.Background(), d.Run.Order.PayerOf(run, s))
+		spent, err := s.Remote.Spent(context.Background(), d.Run.Order.PayerOf(run, s), d.Run.Job.Operation)
 		if err != nil {
 			return false, err
 		}

@@ -80,7 +80,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 	if err != nil {
 		return nil, nil, err
 	}
-	spent, err := r.Spent(ctx, run)
+	spent, err := r.Spent(ctx, run, op)
 	if err != nil {
 		return nil, nil, err
 	}

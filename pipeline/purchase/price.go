@@ -43,13 +43,13 @@ var Prices = map[resolution.Operation]Price{
 func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later, p.Company, p.Special) }
 
 // MaxCost is the highest cost of the answer to a question; for a page of a search the cost of a
-// full page.
+// full page, and without a key of the largest one.
 func (p Price) MaxCost(q answers.Question) int64 {
 	if q.Operation != resolution.KeywordToLead {
 		return p.Max()
 	}
 	page, err := search.ParseKey(q.Key)
-	if err != nil { // a key of another program
+	if err != nil { // no key, or that of another program
 		return int64(search.DefaultLimits().PageLimit) * (p.Match + 2*p.Extra)
 	}
 	return int64(page.Limit) * p.ofLead(page)
@@ -122,14 +122,14 @@ func (s Spending) Credits() int64 {
 	return credits
 }
 
-// Spent is what a run has spent.
-func (r *Remote) Spent(ctx context.Context, run string) (Spending, error) {
+// Spent is what a run has spent on questions of an operation.
+func (r *Remote) Spent(ctx context.Context, run string, op resolution.Operation) (Spending, error) {
 	s := Spending{Open: map[answers.Hash]int64{}}
 	paid, open, err := r.Answers.SumSpent(ctx, run)
 	if err != nil {
 		return s, err
 	}
-	s.Calls, s.Paid = paid.Answers+int64(len(open)), paid.Credits+paid.Unpriced*r.Price.Max()
+	s.Calls, s.Paid = paid.Answers+int64(len(open)), paid.Credits+paid.Unpriced*r.Price.MaxCost(answers.Question{Scope: r.Scope(op)})
 	for _, c := range open {
 		s.Open[c.Hash] = r.Price.MaxCost(c.Question)
 	}
@@ -166,7 +166,7 @@ func (r *Remote) SpentOfAllowance(ctx context.Context, op resolution.Operation, 
 	}
 	spent, err := r.Answers.SpentSince(ctx, answers.DayOf(now.AddDate(0, 0, 1-r.Budget.Allowance.Days)))
 	for _, d := range spent {
-		credits += d.Credits + d.Unpriced*priceOf(d.Scope).Max()
+		credits += d.Credits + d.Unpriced*priceOf(d.Scope).MaxCost(answers.Question{Scope: d.Scope})
 	}
 	return credits, err
 }

@@ -181,3 +181,22 @@ func TestMaxCostOfAnOddKey(t *testing.T) {
 		t.Errorf("%d, want %d", got, want)
 	}
 }
+
+// TestUnpriced: an answer of which nothing but its run is known, as after damage, counts with the most that it can have
+// cost, for the run and for all runs.
+func TestUnpriced(t *testing.T) {
+	for op, want := range map[resolution.Operation]int64{resolution.NetworkToPhone: 3, resolution.KeywordToLead: 3000, resolution.KeywordToLeadCount: 1} {
+		store, err := answers.Open(t.Context(), answers.InFolder(t.TempDir()), answers.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Remote{Name: "service", Answers: store, Price: Prices[op], Budget: Budget{Allowance: cliflag.Allowance{Days: 1}}}
+		now := time.Now()
+		put := store.Put(t.Context(), answers.Question{Scope: r.Scope(op), Key: "key"}, answers.Answer{Run: "night", Outcome: answers.Matched, Received: now})
+		spent, failed := r.Spent(t.Context(), "night", op)
+		all, other := r.SpentOfAllowance(t.Context(), op, now)
+		if err := errors.Join(put, failed, other, store.Close()); err != nil || spent.Paid != want || all != want {
+			t.Errorf("%s: %d credits of the run and %d of all count, want %d: %v", op, spent.Paid, all, want, err)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (h *history) checkSpending(ctx context.Context, s purchase.Store, credits i
 	remote := &purchase.Remote{Name: h.scope.Service, Answers: s, Price: h.plan.price()}
 	var paid, counted int64
 	for run := range h.plan.runs {
-		spent, err := remote.Spent(ctx, h.payer(runName(run)))
+		spent, err := remote.Spent(ctx, h.payer(runName(run)), h.scope.Operation)
 		if err != nil {
 			h.unexpected("sum what is spent", err)
 			return

@@ -67,29 +67,18 @@ func (f *Fake) Objects() map[string]string {
 	return all
 }
 
-// Keep keeps all objects. back brings them back.
-func (f *Fake) Keep() (back func()) {
+// Keep keeps the objects of some names, and that there are no others. back brings them back.
+func (f *Fake) Keep(of func(name string) bool) (back func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	others := func(name string, _ fakeObject) bool { return !of(name) }
 	kept := maps.Clone(f.objects)
+	maps.DeleteFunc(kept, others)
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.objects = maps.Clone(kept)
-	}
-}
-
-// KeepObject keeps an object, or that there is none. back brings it back.
-func (f *Fake) KeepObject(name string) (back func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	kept, found := f.objects[name]
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.objects[name] = kept; !found {
-			delete(f.objects, name)
-		}
+		maps.DeleteFunc(f.objects, func(name string, _ fakeObject) bool { return of(name) })
+		maps.Copy(f.objects, kept)
 	}
 }
 

@@ -2,6 +2,7 @@ package worldtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,9 @@ type Bucket struct {
 	Away float64
 	// Slow is the probability that a request takes up to three minutes more.
 	Slow float64
-	// Stale is the probability that a list lacks what was written in the last two minutes.
+	// Stale is the probability that a list lacks what was written in the last two minutes, or in Lag.
 	Stale float64
+	Lag   time.Duration
 	// Prompt says that a request of a machine that dies arrives at once or never.
 	Prompt bool
 
@@ -234,12 +236,21 @@ func (b *Bucket) hides(name string, attempt int) time.Duration {
 	if !b.world.Chance(b.Stale, "stale", name, attempt) {
 		return 0
 	}
-	return time.Duration(b.world.Draw("hides", name, attempt) % uint64(2*time.Minute))
+	return time.Duration(b.world.Draw("hides", name, attempt) % uint64(cmp.Or(b.Lag, 2*time.Minute)))
 }
 
 // serve answers a request, after all that arrive before it, and before those that arrive behind
 // it. A list is as it was some time ago.
 func (b *Bucket) serve(r *http.Request, body []byte, ago time.Duration) *http.Response {
+	b.Arrive()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.follow(r)
+	return b.apply(r, body, ago)
+}
+
+// Arrive lets all requests arrive whose time has come.
+func (b *Bucket) Arrive() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.SortStableFunc(b.pending, func(x, y *arrival) int { return x.at.Compare(y.at) })
@@ -248,8 +259,6 @@ func (b *Bucket) serve(r *http.Request, body []byte, ago time.Duration) *http.Re
 		b.pending = b.pending[1:]
 		b.apply(late.request, late.body, 0)
 	}
-	defer b.follow(r)
-	return b.apply(r, body, ago)
 }
 
 // follow lets requests arrive that come right behind one.

@@ -109,29 +109,34 @@ func TestAsleep(t *testing.T) {
 	})
 }
 
-// TestDamageObject: each kind of damage comes, and changes one object, whose ETag says nothing.
+// TestDamageObject: each kind of damage comes, and changes one object.
 func TestDamageObject(t *testing.T) {
-	came := map[string]int{}
-	objects := map[string]string{"bucket/a": "text of a", "bucket/b": "text of b"}
-	for seed := range uint64(100) {
+	came, text := map[string]int{}, strings.Repeat("text of a", 20)
+	objects := map[string]string{"bucket/in/a": text, "bucket/in/b": "text of b", "bucket/beside": "other text"}
+	for seed := range uint64(300) {
 		store := s3test.NewMemory(objects)
-		back := store.Keep()
-		did := DamageObject(New(seed, nil), store, "bucket/a", "bucket/b")
+		in := Objects{New(seed, nil), store, "bucket/in/"}
+		back := in.Keep()
+		did := in.Damage("a", "b")
 		kind, _, _ := strings.Cut(did, " ")
 		came[kind]++
-		text, found := store.Objects()["bucket/a"]
-		right := map[string]bool{"gone": !found, "cut": found && text != objects["bucket/a"] && strings.HasPrefix(objects["bucket/a"], text), "replaced": text == "text of b", "flipped": len(text) == 9 && text != objects["bucket/a"]}
-		if !right[kind] || store.Objects()["bucket/b"] != "text of b" {
-			t.Errorf("seed %d: %q: %q", seed, did, store.Objects())
+		files := in.Files()
+		now, found := files["a"]
+		right := map[string]bool{
+			"gone": !found, "cut": found && len(now) < len(text) && strings.HasPrefix(text, now), "doubled": now == text && files["b"] == text,
+			"flipped": len(now) == len(text), "zeroed": len(now) == len(text) && (now == text || strings.Contains(now, "\x00")),
+		}
+		if !right[kind] || kind != "doubled" && files["b"] != "text of b" || store.Objects()["bucket/beside"] != "other text" {
+			t.Errorf("seed %d: %q: %q", seed, did, files)
 		}
 		if back(); !maps.Equal(store.Objects(), objects) {
 			t.Errorf("seed %d: %q, and %q come back", seed, did, store.Objects())
 		}
 	}
-	if len(came) != 4 {
-		t.Errorf("of 100 %v", came)
+	if len(came) != 5 {
+		t.Errorf("of 300 %v", came)
 	}
-	if did := DamageObject(New(1, nil), s3test.NewMemory(nil), "bucket/a", ""); did != "" {
+	if did := (Objects{New(1, nil), s3test.NewMemory(nil), "bucket/"}).Damage("a", ""); did != "" {
 		t.Errorf("an object that is not there is %s", did)
 	}
 }

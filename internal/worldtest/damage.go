@@ -1,14 +1,33 @@
 package worldtest
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/leadetl/leadetl/internal/s3test"
 )
 
-// Keep keeps what is on a disk between two lives. back brings it back.
+// Files are those of a disk or of a store, between two lives.
+type Files interface {
+	// Files are the contents of all files, by their names.
+	Files() map[string]string
+	// Keep keeps all files, and KeepFile one, or that there is none. back brings them back.
+	Keep() (back func())
+	KeepFile(name string) (back func())
+	// Damage changes a file, as disks and stores do that lie. It returns what it did, "" for nothing, which is
+	// drawn for something. other is a name that the file may be doubled under; "" for none.
+	Damage(name, other string, of ...any) (did string)
+}
+
+var (
+	_ Files = (*Disk)(nil)
+	_ Files = Objects{}
+)
+
+// Keep is that of Files.
 func (d *Disk) Keep() (back func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -27,7 +46,7 @@ func (d *Disk) Keep() (back func()) {
 	}
 }
 
-// KeepFile keeps a file of a disk between two lives, or that there is none. back brings it back.
+// KeepFile is that of Files.
 func (d *Disk) KeepFile(name string) (back func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,9 +73,7 @@ func (f *file) clone() *file {
 	return c
 }
 
-// Damage changes a file of the disk that was synced, as disks do that lie. It returns what it
-// did, "" for nothing. It comes between two lives, and what it does is drawn for something. other is a name
-// that the file may be doubled under; "" for none.
+// Damage is that of Files.
 func (d *Disk) Damage(name, other string, of ...any) (did string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,82 +85,121 @@ func (d *Disk) Damage(name, other string, of ...any) (did string) {
 	if f == nil || len(f.disk) == 0 {
 		return ""
 	}
-	draw := func(n int, what string) int { return d.world.Below(n, append([]any{"damage", name, what}, of...)...) }
-	switch kind := draw(20, "kind"); {
-	case kind == 0:
+	did, text := damage{d.world, name, other, of}.do(f.disk, f.before, blockSize)
+	switch {
+	case text == nil:
 		delete(d.names, name)
 		delete(d.durable, name)
-		return "gone"
-	case kind <= 2:
-		f.disk = f.disk[:draw(len(f.disk)/blockSize+1, "end")*blockSize]
-		f.text = slices.Clone(f.disk)
-		return fmt.Sprint("cut to ", len(f.disk))
-	case kind <= 5 && other != "":
+	case strings.HasPrefix(did, "doubled"):
 		d.made++
 		double := f.clone()
 		double.number = d.made
 		d.names[other], d.durable[other] = double, double
-		return "doubled as " + other
+	default:
+		f.disk, f.text = text, slices.Clone(text)
 	}
-	did = f.damageBlocks(draw)
-	f.text = slices.Clone(f.disk)
 	return did
 }
 
-// damageBlocks changes a block, or a page of them, and says what it did.
-func (f *file) damageBlocks(draw func(n int, what string) int) string {
+// Objects are the objects of a store below the bucket and prefix Below, as Files.
+type Objects struct {
+	World *World
+	Store *s3test.Fake
+	Below string
+}
+
+// objectBlock is how many bytes of an object damage changes at once, since most are small.
+const objectBlock = 32
+
+// Files is that of Files.
+func (o Objects) Files() map[string]string {
+	all := map[string]string{}
+	for name, text := range o.Store.Objects() {
+		if below, is := strings.CutPrefix(name, o.Below); is {
+			all[below] = text
+		}
+	}
+	return all
+}
+
+// Keep is that of Files.
+func (o Objects) Keep() (back func()) {
+	return o.Store.Keep(func(name string) bool { return strings.HasPrefix(name, o.Below) })
+}
+
+// KeepFile is that of Files.
+func (o Objects) KeepFile(name string) (back func()) {
+	return o.Store.Keep(func(other string) bool { return other == o.Below+name })
+}
+
+// Damage is that of Files. The ETag of the object stays.
+func (o Objects) Damage(name, other string, of ...any) (did string) {
+	before := o.Files()[name]
+	if before == "" {
+		return ""
+	}
+	did, text := damage{o.World, name, other, of}.do([]byte(before), nil, objectBlock)
+	if strings.HasPrefix(did, "doubled") {
+		o.Store.Replace(o.Below+other, o.Below+name)
+	} else {
+		o.Store.Change(o.Below+name, text)
+	}
+	return did
+}
+
+// damage is what a seed draws for a file.
+type damage struct {
+	world       *World
+	name, other string
+	of          []any
+}
+
+func (d damage) draw(n int, what string) int {
+	return d.world.Below(n, append([]any{"damage", d.name, what}, d.of...)...)
+}
+
+// do damages a text. before is what was in its blocks before. It returns what it did, and the text, nil of a
+// file that is gone.
+func (d damage) do(text []byte, before map[int][]byte, block int) (did string, now []byte) {
+	switch kind := d.draw(20, "kind"); {
+	case kind == 0:
+		return "gone", nil
+	case kind <= 2:
+		end := d.draw(len(text)/block+1, "end") * block
+		return fmt.Sprint("cut to ", end), text[:end:end]
+	case kind <= 5 && d.other != "":
+		return "doubled as " + d.other, text
+	}
+	return d.changeBlocks(bytes.Clone(text), before, block)
+}
+
+// changeBlocks changes a block, or a page of them, and says what it did.
+func (d damage) changeBlocks(text []byte, before map[int][]byte, size int) (did string, now []byte) {
 	blocks := 1
-	if draw(2, "page") == 0 {
+	if d.draw(2, "page") == 0 {
 		blocks = 8
 	}
-	first := draw(len(f.disk)/blockSize+1, "block")
-	if written := slices.Sorted(maps.Keys(f.before)); len(written) > 0 && draw(2, "written over") == 0 {
-		first = written[draw(len(written), "which")]
+	first := d.draw(len(text)/size+1, "block")
+	if written := slices.Sorted(maps.Keys(before)); len(written) > 0 && d.draw(2, "written over") == 0 {
+		first = written[d.draw(len(written), "which")]
 	}
 	first -= first % blocks
 	what, change := "zeroed", func(_ int, text []byte) { clear(text) }
-	switch draw(3, "how") {
-	case 0:
+	switch how := d.draw(3, "how"); {
+	case how == 0:
 		what = "flipped"
-		bit := draw(blocks*blockSize*8, "bit")
+		bit := d.draw(blocks*size*8, "bit")
 		change = func(block int, text []byte) {
-			if at := bit/8 - (block-first)*blockSize; at >= 0 && at < len(text) {
+			if at := bit/8 - (block-first)*size; at >= 0 && at < len(text) {
 				text[at] ^= 1 << (bit % 8)
 			}
 		}
-	case 1:
+	case how == 1 && before != nil:
 		what = "old"
-		change = func(block int, text []byte) { copy(text, f.before[block]) }
+		change = func(block int, text []byte) { copy(text, before[block]) }
 	}
-	for block := first; block < first+blocks && block*blockSize < len(f.disk); block++ {
-		change(block, f.disk[block*blockSize:min((block+1)*blockSize, len(f.disk))])
+	for block := first; block < first+blocks && block*size < len(text); block++ {
+		change(block, text[block*size:min((block+1)*size, len(text))])
 	}
-	return fmt.Sprintf("%s from block %d, of %d", what, first, blocks)
-}
-
-// DamageObject changes an object of a store between two lives: it is gone, cut, has another bit, or is a copy of
-// another one. It returns what it did, "" for nothing. other is that one; "" for none.
-func DamageObject(w *World, store *s3test.Fake, name, other string, of ...any) (did string) {
-	text := store.Objects()[name]
-	if text == "" {
-		return ""
-	}
-	draw := func(n int, what string) int { return w.Below(n, append([]any{"damage", name, what}, of...)...) }
-	switch kind := draw(6, "kind"); {
-	case kind == 0:
-		store.Change(name, nil)
-		return "gone"
-	case kind == 1:
-		end := draw(len(text), "end")
-		store.Change(name, []byte(text[:end]))
-		return fmt.Sprint("cut to ", end)
-	case kind == 2 && other != "":
-		store.Replace(name, other)
-		return "replaced by " + other
-	}
-	changed := []byte(text)
-	bit := draw(8*len(text), "bit")
-	changed[bit/8] ^= 1 << (bit % 8)
-	store.Change(name, changed)
-	return fmt.Sprint("flipped at ", bit/8)
+	return fmt.Sprintf("%s from block %d, of %d", what, first, blocks), text
 }

@@ -27,7 +27,8 @@ import (
 // takes over from nothing but the objects. One that fell asleep wakes later, and goes on.
 func (h *history) liveOnS3(ctx context.Context) {
 	h.world.Begin(ctx, 0)
-	h.bucket = worldtest.NewBucket(h.world, fences{s3test.NewMemory(nil), h.known})
+	h.objects = s3test.NewMemory(nil)
+	h.bucket = worldtest.NewBucket(h.world, fences{h.objects, h.known})
 	h.bucket.Failing, h.bucket.Away, h.bucket.Slow, h.bucket.Stale = h.plan.bucketFails, h.plan.bucketAway, h.plan.bucketSlow, h.plan.bucketStale
 	var machines sync.WaitGroup
 	for range h.plan.crashes {
@@ -56,6 +57,10 @@ func (h *history) liveOnS3(ctx context.Context) {
 			}
 		}
 		h.pauseOnS3()
+		if !h.isWrong() && h.plan.damaged > 0 && h.lives >= h.plan.damaged {
+			machines.Wait()
+			h.suffer(ctx, h)
+		}
 		if h.isWrong() {
 			break
 		}
@@ -194,25 +199,9 @@ func (h *history) run(ctx context.Context, last int, process func(ctx context.Co
 func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 	h.known.takesOver(fmt.Sprint(h.lives))
 	h.began = time.Now()
-	copied := filepath.Join(h.dir, "copy")
-	if err := os.MkdirAll(copied, 0o700); err != nil {
-		return opened{}, err
-	}
-	waits := 0
-	store := objects.New(ctx, objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
-		Host: fmt.Sprint("machine-", h.lives), HTTP: h.bucket.From(h.world),
-		Random: func() float64 {
-			waits++
-			return float64(h.world.Below(1000, "wait", h.lives, waits)) / 1000
-		},
-	}})
-	state, err := objectstate.Open(store, "s3://leads/state/")
+	state, err := h.stateOnS3(ctx)
 	if err != nil {
 		return opened{}, err
-	}
-	state.Scratch, state.Waits = copied, true
-	if h.plan.terms {
-		state.HeldBy(objectstate.Turn{Holder: objects.Holder{Name: "job", Term: int64(h.lives), LostAfter: lostAfter}, Confirmed: h.world.LastAwake})
 	}
 	o := h.stored()
 	o.Look, o.LeaveBefore, o.Segments = look, state.LeaveBefore, h.plan.sealSegments
@@ -229,6 +218,31 @@ func (h *history) openOnS3(ctx context.Context, look bool) (opened, error) {
 		return err
 	}
 	return opened{s, end, s.DelayWrites}, nil
+}
+
+// stateOnS3 is the state as the machine reaches it.
+func (h *history) stateOnS3(ctx context.Context) (*objectstate.State, error) {
+	copied := filepath.Join(h.dir, "copy")
+	if err := os.MkdirAll(copied, 0o700); err != nil {
+		return nil, err
+	}
+	waits := 0
+	store := objects.New(ctx, objects.Options{Endpoint: "http://store.example", PathStyle: true, Machine: &objects.Machine{
+		Host: fmt.Sprint("machine-", h.lives), HTTP: h.bucket.From(h.world),
+		Random: func() float64 {
+			waits++
+			return float64(h.world.Below(1000, "wait", h.lives, waits)) / 1000
+		},
+	}})
+	state, err := objectstate.Open(store, "s3://leads/state/")
+	if err != nil {
+		return nil, err
+	}
+	state.Scratch, state.Waits = copied, true
+	if h.plan.terms {
+		state.HeldBy(objectstate.Turn{Holder: objects.Holder{Name: "job", Term: int64(h.lives), LostAfter: lostAfter}, Confirmed: h.world.LastAwake})
+	}
+	return state, nil
 }
 
 // isExpectedOnS3 reports whether the store or another machine explains an error.

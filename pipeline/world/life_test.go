@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -51,6 +52,7 @@ type history struct {
 	disk    *worldtest.Disk
 	dir     string            // of the database
 	bucket  *worldtest.Bucket // nil: the state is on the disk
+	objects *s3test.Fake      // that it is made of
 	service *service
 	scope   answers.Scope
 	lives   int

@@ -43,16 +43,16 @@ type content struct {
 	there bool
 }
 
-// everything are all files: the disk's, or those of the bucket.
-func (s *site) everything(inBucket bool) map[string]string {
+// on are the files of the disk, or of the bucket.
+func (s *site) on(inBucket bool) worldtest.Files {
 	if inBucket {
-		return s.objects.Objects()
+		return worldtest.Objects{World: s.world, Store: s.objects}
 	}
-	return s.disk.Files()
+	return s.disk
 }
 
 func (s *site) contentOf(file string, inBucket bool) content {
-	text, there := s.everything(inBucket)[file]
+	text, there := s.on(inBucket).Files()[file]
 	return content{text, there}
 }
 
@@ -100,7 +100,7 @@ type candidate struct {
 func (s *site) candidates(draw func(most int, what string) int) []candidate {
 	kinds := map[string][]candidate{}
 	for _, inBucket := range []bool{false, true} {
-		for _, name := range slices.Sorted(maps.Keys(s.everything(inBucket))) {
+		for _, name := range slices.Sorted(maps.Keys(s.on(inBucket).Files())) {
 			if canBeHarmed(name) {
 				kinds[kindOf(name)] = append(kinds[kindOf(name)], candidate{name, inBucket})
 			}
@@ -134,16 +134,11 @@ func (s *site) damage(n night, when string) *harm {
 	if len(beside) > 0 {
 		other = beside[draw(len(beside), "other")]
 	}
-	harmed, kept := c.file, s.everything(c.inBucket)
-	if c.inBucket {
-		d.back = s.objects.KeepObject(c.file)
-		d.did = worldtest.DamageObject(s.world, s.objects, c.file, other, when, n.number)
-	} else {
-		d.back = s.disk.KeepFile(c.file)
-		backOther := s.disk.KeepFile(other)
-		if d.did = s.disk.Damage(c.file, other, when, n.number); strings.HasPrefix(d.did, "doubled") {
-			harmed, d.back = other, backOther
-		}
+	on := s.on(c.inBucket)
+	harmed, kept, backOther := c.file, on.Files(), on.KeepFile(other)
+	d.back = on.KeepFile(c.file)
+	if d.did = on.Damage(c.file, other, when, n.number); strings.HasPrefix(d.did, "doubled") {
+		harmed, d.back = other, backOther
 	}
 	d.file = harmed
 	text, there := kept[harmed]

@@ -29,7 +29,7 @@ func (s *site) at(uri string) string {
 
 // files are the files at or below a URI, by their names in it. What is damaged is as it was before.
 func (s *site) files(uri string) map[string]string {
-	files, at := s.everything(s.plan.outOnS3), s.at(uri)
+	files, at := s.on(s.plan.outOnS3).Files(), s.at(uri)
 	if d := s.harm; d != nil && d.inBucket == s.plan.outOnS3 && d.isThere(s) {
 		if files[d.file] = d.before.text; !d.before.there {
 			delete(files, d.file)

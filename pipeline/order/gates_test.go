@@ -90,14 +90,25 @@ func TestGates(t *testing.T) {
 		{"what passes it in an outage does not count", "b", "........", "om......", "0 1 2 3 4", "b closed", ""},
 		{"an unknown call that is passed does", "b", "........", "um......", "0 1 2 3", "b closed", ""},
 		{"a key behind one that waits does not pass", "b", "..oNNNNN", "mm......", "0 1", "", "2-7 unavailable:a"},
+		{"a key that went past one, and waits behind it, does not hold it up", "verified", "o.......", "m.......", "0 1 2 3", "b closed", "0 budget:v"},
 		{"what it has refused before counts, where a later one has answered since", "later", "NNNNNNNN", "RRRR....", "", "b closed", ""},
 		{"what it was not asked does not", "later", "NNNNNNNN", "RRR.....", "", "", ""},
 		{"without calls, what is not stored is no match, and no verdict is kept", "offline", "NNNNNNNN", "M.......", "", "", "1-3 not_stored:b"},
 		{"with all stored it is", "offline", "NNNNNNNN", "MNNN....", "", "b closed", ""},
 	} {
 		o := &Order{Counters: &stats.CallCounters{}, Steps: []*Step{
-			{Name: "a", Remote: &purchase.Remote{}, ElseNext: c.settings == "a"}, {Name: "b", Remote: &purchase.Remote{}, MinMatch: 0.5, ElseNext: c.settings == "b"}, {Name: "c", Remote: &purchase.Remote{}},
+			{Name: "a", Remote: &purchase.Remote{}, ElseNext: c.settings == "a" || c.settings == "verified"}, {Name: "b", Remote: &purchase.Remote{}, MinMatch: 0.5, ElseNext: c.settings == "b"}, {Name: "c", Remote: &purchase.Remote{}},
 		}}
+		all := "NNNNNNNN" // of the last
+		if c.settings == "later" {
+			all = "MMMMMMMM"
+		}
+		says := []string{c.a, c.b, all}
+		if c.settings == "verified" {
+			o.Want = []string{"email"}
+			o.Steps = slices.Insert(o.Steps, 2, &Step{Name: "v", Remote: &purchase.Remote{}, Verifies: "email", Accept: map[string][]string{"email_status": {"valid"}}})
+			says = slices.Insert(says, 2, "b")
+		}
 		if err := o.Check(resolution.Enrichment); err != nil {
 			t.Fatal(err)
 		}
@@ -106,11 +117,7 @@ func TestGates(t *testing.T) {
 			var mu sync.Mutex
 			kept := map[string]bool{}
 			chain := &Chain{order: o, run: "run", gates: newGates(o, Options{Judge: 4, KeepJudged: func(judged map[string]bool) error { maps.Copy(kept, judged); return nil }})}
-			all := "NNNNNNNN" // of the last
-			if c.settings == "later" {
-				all = "MMMMMMMM"
-			}
-			for i, says := range []string{c.a, c.b, all} {
+			for i, says := range says {
 				to := &ignored
 				if i == 1 {
 					to = &asked

@@ -150,7 +150,7 @@ type peer struct {
 func (b *bench) lookup(ctx context.Context, o operation, columns string, in list, ref *reference, peers ...peer) (err error) {
 	out := b.path("ours")
 	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
-	args := []string{"run", o.name, "--in", in.name, "--out", out, "--quiet", "--directory", ref.directory, "--column", o.column}
+	args := []string{"run", o.name, "--in", in.name, "--out", out, "--quiet", "--directory", ref.directory, "--id-column", o.column}
 	written := columns
 	if columns != "all" {
 		written = fmt.Sprint(strings.Count(columns, ",") + 1)

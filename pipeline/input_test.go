@@ -40,7 +40,7 @@ func TestInputColumns(t *testing.T) {
 		{"the identifier alone", []string{"id,email"}, keep("email"), `"email": "email"`},
 		{"in another case", []string{"ID,EMail"}, all, `"ID": "ID", "EMail": "EMail"`},
 		{"kept in another case", []string{"Id,Email"}, keep("ID"), `"ID": "Id"`},
-		{"another identifier", []string{"id,Contact"}, func(j *job.Job) { j.Column = "contact" }, `"id": "id", "Contact": "Contact"`},
+		{"another identifier", []string{"id,Contact"}, func(j *job.Job) { j.IDColumn = "contact" }, `"id": "id", "Contact": "Contact"`},
 		{"dropped", []string{"id,Email"}, func(j *job.Job) { j.DropIdentifier = true }, `"id": "id"`},
 		{"dropped, kept by name", []string{"id,Email"}, func(j *job.Job) { keep("EMAIL", "id")(j); j.DropIdentifier = true }, `"id": "id"`},
 		{"collision", []string{"key,email,SOURCE"}, all, `"in_key": "key", "email": "email", "in_SOURCE": "SOURCE"`},

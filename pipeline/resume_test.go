@@ -437,7 +437,7 @@ func TestOtherJobIsRefused(t *testing.T) {
 		{"answers", func(s *setup) { s.answers = "another directory" }, "(source of answers changed)"},
 		{"a service", func(s *setup) { s.answers = "service https://leads.example" }, "(source of answers was not set and is service https://leads.example)"},
 		{"operation", func(s *setup) {
-			s.op, s.job = resolution.NetworkToHEM, func(j *job.Job) { j.Column = "email" }
+			s.op, s.job = resolution.NetworkToHEM, func(j *job.Job) { j.IDColumn = "email" }
 		}, "(operation was email_to_hem and is network_to_hem; "},
 		{"fewer inputs", func(s *setup) { s.in = []string{filepath.Join(s.dir, "in", "1.csv")} }, "(inputs gone: in/2.csv, in/3.csv)"},
 		{"other inputs", func(s *setup) {

@@ -94,7 +94,7 @@ func TestColumnsOfSearches(t *testing.T) {
 	s := searching(t, "id,Topic,STATES,Page\nA,crowd 2,ca,\nB,crowd 1,,1\nC,,,\n")
 	s.searcher = &crowd{}
 	keep := s.job
-	s.job = func(j *job.Job) { keep(j); j.Column = "topic" }
+	s.job = func(j *job.Job) { keep(j); j.IDColumn = "topic" }
 	s.mustDo(t)
 	got := rows(t, parts(content(t, s.outDir())))
 	for i, want := range []string{
@@ -110,7 +110,7 @@ func TestColumnsOfSearches(t *testing.T) {
 		}
 	}
 	s.out, s.state = "dropped", "state2"
-	s.job = func(j *job.Job) { keep(j); j.Column, j.DropIdentifier = "topic", true }
+	s.job = func(j *job.Job) { keep(j); j.IDColumn, j.DropIdentifier = "topic", true }
 	s.mustDo(t)
 	for _, row := range rows(t, parts(content(t, s.outDir()))) {
 		if strings.Contains(row, "crowd") || strings.Contains(row, `"key"`) || !strings.Contains(row, `"STATES"`) {

@@ -163,10 +163,10 @@ func (m *Manifest) KeptFrom() map[string]string {
 // Identifier is the column of the input that rows are resolved by.
 func (m *Manifest) Identifier() string {
 	var job struct {
-		Column string `json:"column"`
+		IDColumn string `json:"id_column"`
 	}
 	_ = json.Unmarshal(m.Job, &job) // damaged: it is not known
-	return job.Column
+	return job.IDColumn
 }
 
 // LeavesOut reports whether the job had suppression lists.

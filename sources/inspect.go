@@ -184,7 +184,7 @@ func (in *input) checkText(ctx context.Context, columns []string, resolved strin
 		e := &FormatError{File: in.URI, Problem: fmt.Sprintf("has binary data, not text, in column %q", in.Columns[place])}
 		switch isResolved := columns[i] == resolved; {
 		case isResolved && share < 0.5:
-			e.Advice = "Name another column with --column, or write it as text"
+			e.Advice = "Name another column with --id-column, or write it as text"
 			return e
 		case !isResolved && share < 1:
 			e.Advice = "Leave it out: name the columns that you want with --keep; or write it as text"

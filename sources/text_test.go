@@ -52,7 +52,7 @@ func TestCheckText(t *testing.T) {
 		"id zero":                         `a.parquet has binary data, not text, in column "zero"` + keep,
 		"id last":                         `a.parquet has binary data, not text, in column "last"` + keep,
 		"some":                            "", // its row is rejected
-		"photo":                           `a.parquet has binary data, not text, in column "photo". Name another column with --column, or write it as text`,
+		"photo":                           `a.parquet has binary data, not text, in column "photo". Name another column with --id-column, or write it as text`,
 	} {
 		l, err := Open(t.Context(), []string{"a.parquet"}, Options{})
 		if err != nil {

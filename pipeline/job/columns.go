@@ -184,7 +184,7 @@ func (c *Columns) addSearchFields(files []sources.File) {
 	}
 }
 
-// keywordsColumn is what keyword operations are asked about unless Job.Column
+// keywordsColumn is what keyword operations are asked about unless Job.IDColumn
 // names another.
 const keywordsColumn = "keywords"
 
@@ -194,7 +194,7 @@ func (j Job) IdentifierColumn() string { return identifierColumn(j, nil) }
 // identifierColumn is the input column that a job's rows are resolved by, as it
 // is spelled among those that are kept.
 func identifierColumn(j Job, kept []string) string {
-	identifier := j.Column
+	identifier := j.IDColumn
 	switch {
 	case identifier != "":
 	case j.Operation.IsKeyword():

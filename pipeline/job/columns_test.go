@@ -29,7 +29,7 @@ func TestTooManyColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer list.Close()
-	j := Job{Operation: resolution.EmailToHEM, Column: "email", KeepAll: true}
+	j := Job{Operation: resolution.EmailToHEM, IDColumn: "email", KeepAll: true}
 	var refused *Error
 	if _, err := ChooseColumns(j, list, Source{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "has 10001 columns, and a dataset keeps at most 10000") {
 		t.Errorf("all columns: %v", err)

@@ -27,7 +27,7 @@ type Identity struct {
 	SuppressedID      string               `json:"suppressed_id,omitempty"`
 	Where             []Condition          `json:"where,omitempty"`
 	Sample            int                  `json:"sample,omitempty"`
-	Column            string               `json:"column"`
+	IDColumn          string               `json:"id_column"`
 	Keep              []string             `json:"keep"`
 	DropIdentifier    bool                 `json:"drop_identifier"`
 	Columns           []string             `json:"columns,omitempty"`
@@ -66,7 +66,7 @@ func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) 
 // operation are left out.
 func NewIdentity(j Job, c Columns) Identity {
 	id := Identity{
-		Operation: j.Operation, Where: j.Where, SuppressedID: j.SuppressedID, Sample: j.Sample, Column: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier, Columns: c.Layout.Chosen(),
+		Operation: j.Operation, Where: j.Where, SuppressedID: j.SuppressedID, Sample: j.Sample, IDColumn: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier, Columns: c.Layout.Chosen(),
 		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(), Renamed: c.Layout.Renamed(),
 		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
@@ -96,7 +96,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // settingNames are the settings of an identity as users know them, in the order
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
-	{"operation", "operation"}, {"encoding", "--encoding"}, {"skip_lines", "--skip-lines"}, {"suppressed_id", "--suppressed-id"}, {"where", "--where"}, {"sample", "--sample"}, {"column", "--column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
+	{"operation", "operation"}, {"encoding", "--encoding"}, {"skip_lines", "--skip-lines"}, {"suppressed_id", "--suppressed-id"}, {"where", "--where"}, {"sample", "--sample"}, {"id_column", "--id-column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"}, {"multiple", "--multiple"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},

@@ -29,9 +29,9 @@ const (
 // answers decide the rest. Start from Default.
 type Job struct {
 	Operation resolution.Operation
-	// Column is the input column that holds the identifier, or the keywords of
+	// IDColumn is the input column that holds the identifier, or the keywords of
 	// a search; empty means the operation's own request field.
-	Column string
+	IDColumn string
 	// KeepAll carries all input columns to the output, Keep the named ones.
 	KeepAll bool
 	Keep    []string
@@ -150,7 +150,7 @@ func (j Job) Validate() error {
 	case j.Multiple == keys.FirstPublic && kind != resolution.IP:
 		errs = append(errs, fmt.Errorf("the first public address of a cell is for operations on IP addresses; the operation is %s", j.Operation))
 	}
-	if _, identifies := keys.KindOfColumn(j.SuppressedID); identifies || j.SuppressedID != "" && strings.EqualFold(j.SuppressedID, j.Column) {
+	if _, identifies := keys.KindOfColumn(j.SuppressedID); identifies || j.SuppressedID != "" && strings.EqualFold(j.SuppressedID, j.IDColumn) {
 		errs = append(errs, fmt.Errorf("suppressed rows cannot be told by column %q: it identifies the person; name the column of your own id", j.SuppressedID))
 	}
 	if j.SuppressedID != "" && j.Operation.IsKeyword() {

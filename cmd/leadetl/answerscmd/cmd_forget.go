@@ -31,7 +31,7 @@ type forgetFlags struct {
 	in            []string
 	files         []string
 	defaultRegion string
-	column        string
+	idColumn      string
 	identifier    string
 	delimiter     string
 	networkHosts  []string
@@ -69,7 +69,7 @@ or delete them by age or key hash. Existing datasets are not changed.
 Questions with an open call are kept, because the call may have been billed and
 a new one could be billed again. --even-open deletes them too.`,
 		Example: `  leadetl answers forget --file optouts.csv
-  leadetl answers forget --in requests.csv --column email
+  leadetl answers forget --in requests.csv --id-column email
   leadetl answers forget --older-than 400d`,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.forget(c.Context(), std) },
@@ -82,8 +82,8 @@ a new one could be billed again. --even-open deletes them too.`,
 	flags := c.Flags()
 	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable")
-	flags.StringVar(&f.column, "column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
-	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --column: email, network_url or ip (default: the column's name)")
+	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
+	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --id-column: email, network_url or ip (default: the column's name)")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", job.Default("").NetworkHosts, "`hosts` of profile URLs")
 	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers in --file without a country code")
@@ -266,8 +266,8 @@ var kinds = []resolution.Identifier{resolution.Email, resolution.NetworkURL, res
 
 // wanted are the names that the column of the identifiers may have.
 func (f *forgetFlags) wanted() (names []string) {
-	if f.column != "" {
-		return []string{f.column}
+	if f.idColumn != "" {
+		return []string{f.idColumn}
 	}
 	for _, kind := range kinds {
 		names = append(names, string(kind))
@@ -291,13 +291,13 @@ func (f *forgetFlags) identifiers(first sources.File) (column string, kind resol
 		}
 	}
 	switch {
-	case f.column != "" && kind != "":
-		return f.column, kind, nil
-	case f.column != "":
-		if kind = named(f.column); kind == "" {
-			return "", "", fmt.Errorf("--column %q; say what it holds with --identifier email, network_url or ip", f.column)
+	case f.idColumn != "" && kind != "":
+		return f.idColumn, kind, nil
+	case f.idColumn != "":
+		if kind = named(f.idColumn); kind == "" {
+			return "", "", fmt.Errorf("--id-column %q; say what it holds with --identifier email, network_url or ip", f.idColumn)
 		}
-		return f.column, kind, nil
+		return f.idColumn, kind, nil
 	case kind != "":
 		return string(kind), kind, nil
 	}
@@ -311,9 +311,9 @@ func (f *forgetFlags) identifiers(first sources.File) (column string, kind resol
 	case 1:
 		return found[0], named(found[0]), nil
 	case 0:
-		return "", "", fmt.Errorf("%s has no column email, network_url or ip; name the column with --column", first.URI)
+		return "", "", fmt.Errorf("%s has no column email, network_url or ip; name the column with --id-column", first.URI)
 	}
-	return "", "", fmt.Errorf("%s has the columns %s; choose one with --column, then run again for the other", first.URI, strings.Join(found, " and "))
+	return "", "", fmt.Errorf("%s has the columns %s; choose one with --id-column, then run again for the other", first.URI, strings.Join(found, " and "))
 }
 
 // keys returns a function that normalizes cells of a kind.

@@ -18,8 +18,8 @@ import (
 // may name another: so all stored answers are read.
 func (f *forgetFlags) readLists(ctx context.Context) (wire.SuppressionLists, error) {
 	flags := wire.Suppress{Lists: f.files}
-	if f.column != "" {
-		flags.Columns = []string{f.column}
+	if f.idColumn != "" {
+		flags.Columns = []string{f.idColumn}
 	}
 	return flags.Read(ctx, f.defaultRegion, f.networkHosts)
 }

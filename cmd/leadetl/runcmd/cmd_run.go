@@ -123,7 +123,7 @@ rate, and LEADETL_RATE. Flags win over the environment, which wins over the file
 In the file, ${NAME} is an environment variable, and paths that begin with ./ are
 relative to the file's folder.`,
 		Example: `  leadetl run email_to_hem --in emails.csv --out hems
-  leadetl run ip_to_company --in 'visits/*.csv.gz' --column client --directory dir --out companies
+  leadetl run ip_to_company --in 'visits/*.csv.gz' --id-column client --directory dir --out c
   zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
   leadetl run keyword_to_lead --keywords 'crm;erp' --states CA --directory dir --out leads
   leadetl run --job nightly.yaml`,
@@ -178,7 +178,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
 		f.dataset.registerInput(flags)
 	})
-	cli.Group(c, "Output", []string{"out", "overwrite", "column", "keep", "partition-by", "max-rejects", "fail-on"}, func(flags *pflag.FlagSet) {
+	cli.Group(c, "Output", []string{"out", "overwrite", "id-column", "keep", "partition-by", "max-rejects", "fail-on"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing, or s3://bucket/prefix/")
 		flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset in --out")
 		f.dataset.RegisterColumns(flags)

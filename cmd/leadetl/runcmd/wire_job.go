@@ -26,7 +26,7 @@ import (
 // JobFlags are the flags that decide what a dataset contains.
 type JobFlags struct {
 	sample           int
-	column           string
+	idColumn         string
 	keep             []string
 	normalizeNames   string
 	rename           []string
@@ -84,7 +84,7 @@ func DefaultJobFlags() JobFlags {
 
 // RegisterColumns registers the flags that decide on columns.
 func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
-	flags.StringVar(&f.column, "column", "", "`name` of the identifier's column (default: the one of the operation)")
+	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the identifier's column (default: the one of the operation)")
 	flags.StringSliceVar(&f.keep, "keep", f.keep, "input `columns` to keep in the output: all, none, or names separated by commas; whatever is kept, key holds the identifier, unless --drop-identifier is given")
 	flags.StringVar(&f.normalizeNames, "normalize-names", f.normalizeNames, "`form` of the names of kept columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id")
 	flags.StringArrayVar(&f.rename, "rename", nil, "`OLD=NEW`, another name for a kept column; it applies last; repeatable")
@@ -147,7 +147,7 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 		errs = append(errs, fmt.Errorf("unknown operation %q%s", operation, suggest.OneOf(operation, resolution.OperationNames())))
 	}
 	job := job.Default(resolution.Operation(operation))
-	job.Sample, job.Column, job.DropIdentifier = f.sample, f.column, f.dropIdentifier
+	job.Sample, job.IDColumn, job.DropIdentifier = f.sample, f.idColumn, f.dropIdentifier
 	switch {
 	case len(f.keep) == 0 || slices.Contains(f.keep, ""):
 		errs = append(errs, errors.New("--keep names no column; write all, none, or names with commas"))

@@ -131,7 +131,7 @@ func (f *searchFlags) checkListed() error {
 // without words.
 func (f *searchFlags) checkAlone(flags *pflag.FlagSet) error {
 	var errs []error
-	for _, other := range []string{"column", "delimiter", "encoding", "skip-lines"} {
+	for _, other := range []string{"id-column", "delimiter", "encoding", "skip-lines"} {
 		if flags.Changed(other) {
 			errs = append(errs, fmt.Errorf("--%s is for a list of searches, and --%s gives one; leave out one of them", other, flagOf(f.given[0])))
 		}

@@ -184,7 +184,7 @@ func TestOtherFormatsOfData(t *testing.T) {
 		{"reference data", numbered(at("directory/directory.json")), "directory.json", []string{"0", "99"}, [][]string{
 			{"directory", "stat", "--directory", at("directory")}, {"directory", "verify", "--directory", at("directory")},
 			{"directory", "import", "--directory", at("directory"), "--companies", list},
-			{"run", "ip_to_company", "--in", list, "--column", "email", "--directory", at("directory"), "--out", at("other"), "--state", at("state")},
+			{"run", "ip_to_company", "--in", list, "--id-column", "email", "--directory", at("directory"), "--out", at("other"), "--state", at("state")},
 			{"serve", "--directory", at("directory"), "--state", at("service")},
 		}},
 		{"the state of a service", func(number string) error {

@@ -223,7 +223,7 @@ func requireVerified(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	r, err := verify.Check(t.Context(), d, verify.Options{Workers: 2, Rules: func(m *sinks.Manifest) (verify.Rules, bool) {
-		return verify.Rules{Own: columns.Every(resolution.Enrichment, nil, m.Schema[m.FirstOwn():]), Rejects: columns.RejectsColumns(), Asked: columns.AskedColumns()}, true
+		return verify.Rules{Own: columns.Every(resolution.Enrichment, nil, m.Own()), Rejects: columns.RejectsColumns(), Asked: columns.AskedColumns()}, true
 	}})
 	if err != nil || !r.Whole() {
 		t.Errorf("verify found %v: %v", r.Failures, err)

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
@@ -121,15 +120,13 @@ func (c *Changes) reconcile() error {
 	return nil
 }
 
-// Chosen are the names of the columns that the job chose, in the order of Schema, which has
-// them last; nil if it has all that follow from its other settings.
+// Chosen are the names of the columns of the operation that the job selects; nil if it has all that follow from
+// its other settings.
 func (m *Manifest) Chosen() []string {
 	var job struct {
 		Columns []string `json:"columns"`
 	}
-	if json.Unmarshal(m.Job, &job) != nil || len(job.Columns) > len(m.Schema) {
-		return nil // damaged: its columns are compared with all
-	}
+	_ = json.Unmarshal(m.Job, &job) // damaged: its columns are compared with all
 	return job.Columns
 }
 
@@ -137,26 +134,27 @@ func (m *Manifest) Chosen() []string {
 // dataset. That of PartitionBy is among them.
 func (m *Manifest) KeptFrom() map[string]string {
 	var job struct {
-		Keep    []string          `json:"keep"`
+		Kept    []string          `json:"keep"`
 		Renamed map[string]string `json:"renamed"`
 	}
 	if json.Unmarshal(m.Job, &job) != nil {
-		return nil // damaged: its columns have no other names
+		return nil // damaged: no column is known to be kept
 	}
-	inputs := map[string]string{}
-	add := func(name string) {
-		plain := strings.TrimPrefix(name, "in_") // of a name that is also one of our columns
-		for _, input := range []string{job.Renamed[name], name, plain} {
-			if slices.Contains(job.Keep, input) {
-				inputs[name] = input
-				return
-			}
+	inputs, renamed := map[string]string{}, map[string]bool{}
+	for name, input := range job.Renamed {
+		inputs[name], renamed[input] = input, true
+	}
+	for _, input := range job.Kept {
+		prefixed := "in_" + input // of a name that is also one of our columns
+		own := inputs[prefixed] != "" || slices.Contains(job.Kept, prefixed) && !renamed[prefixed]
+		switch has := prefixed == m.PartitionBy || slices.ContainsFunc(m.Schema, func(c Column) bool { return c.Name == prefixed }); {
+		case renamed[input]:
+		case has && !own:
+			inputs[prefixed] = input
+		default:
+			inputs[input] = input
 		}
 	}
-	for _, c := range m.Schema[:m.FirstOwn()] {
-		add(c.Name)
-	}
-	add(m.PartitionBy)
 	return inputs
 }
 
@@ -181,21 +179,15 @@ func (m *Manifest) has(setting string) bool {
 	return json.Unmarshal(m.Job, &job) == nil && job[setting] != nil
 }
 
-// FirstOwn is the place in Schema of the first column that is not kept from the input;
-// len(Schema) without one.
-func (m *Manifest) FirstOwn() int {
-	if chosen := m.Chosen(); chosen != nil {
-		return len(m.Schema) - len(chosen)
-	}
-	if i := slices.IndexFunc(m.Schema, func(c Column) bool { return c.Name == "source" }); i >= 0 {
-		return i
-	}
-	return len(m.Schema)
+// Own are the columns of Schema that are not kept from the input.
+func (m *Manifest) Own() []Column {
+	inputs := m.KeptFrom()
+	return slices.DeleteFunc(slices.Clone(m.Schema), func(c Column) bool { _, kept := inputs[c.Name]; return kept })
 }
 
 // HasPlaces reports whether the rows say where they are in the input.
 func (m *Manifest) HasPlaces() bool {
-	own := m.Schema[m.FirstOwn():]
+	own := m.Own()
 	has := func(name string) bool { return slices.ContainsFunc(own, func(c Column) bool { return c.Name == name }) }
 	return has("source") && has("source_row")
 }

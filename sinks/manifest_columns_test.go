@@ -2,33 +2,33 @@ package sinks
 
 import (
 	"encoding/json"
-	"slices"
+	"maps"
 	"testing"
 )
 
-// TestFirstOwn: which columns are kept from the input follows from the job, and in a manifest
-// of an older version from the name of the first of the others.
-func TestFirstOwn(t *testing.T) {
+// TestKeptFrom: which columns are kept from the input, and what they are called there, follows from
+// the job.
+func TestKeptFrom(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		columns []string
 		job     string
-		chosen  []string
-		own     int
+		kept    map[string]string
 	}{
-		{"all columns", []string{"id", "source", "outcome"}, `{}`, nil, 1},
-		{"chosen ones", []string{"id", "in_source", "outcome", "source"}, `{"columns":["outcome","source"]}`, []string{"outcome", "source"}, 2},
-		{"chosen ones and none kept", []string{"outcome", "reason"}, `{"columns":["outcome","reason"]}`, []string{"outcome", "reason"}, 0},
-		{"more than there are", []string{"source"}, `{"columns":["source","outcome"]}`, nil, 0},
-		{"a damaged job", []string{"id", "source"}, `{"columns":7}`, nil, 1},
-		{"no column of the operation", []string{"id"}, `{}`, nil, 1},
+		{"none", []string{"source", "outcome"}, `{}`, map[string]string{}},
+		{"in any order", []string{"source", "id", "outcome", "in_source"}, `{"keep":["source","id"]}`, map[string]string{"id": "id", "in_source": "source"}},
+		{"a name of its own with the prefix", []string{"in_id", "id"}, `{"keep":["in_id","id"]}`, map[string]string{"in_id": "in_id", "id": "id"}},
+		{"other names", []string{"in_id", "id", "in_source", "source"}, `{"keep":["Record ID","in_id","id","source"],"renamed":{"in_id":"Record ID","x":"in_id"}}`,
+			map[string]string{"in_id": "Record ID", "x": "in_id", "id": "id", "in_source": "source"}},
+		{"the one in the paths", []string{"source"}, `{"keep":["source"]}`, map[string]string{"in_source": "source"}},
+		{"a damaged job", []string{"id", "source"}, `{"keep":7}`, nil},
 	} {
-		m := Manifest{Job: json.RawMessage(c.job)}
+		m := Manifest{Job: json.RawMessage(c.job), PartitionBy: "in_source"}
 		for _, name := range c.columns {
 			m.Schema = append(m.Schema, Column{Name: name})
 		}
-		if got := m.Chosen(); !slices.Equal(got, c.chosen) || m.FirstOwn() != c.own {
-			t.Errorf("%s: chosen %q, the first is %d; want %q and %d", c.name, got, m.FirstOwn(), c.chosen, c.own)
+		if got := m.KeptFrom(); !maps.Equal(got, c.kept) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.kept)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package changes
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -143,7 +144,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{func(m *sinks.Manifest) { m.Operation = "enrichment" }, "one is of enrichment, the other of keyword_to_lead"},
 		{func(m *sinks.Manifest) { m.RulesVersion-- }, "rules have version"},
-		{func(m *sinks.Manifest) { m.Schema[0].Name = "number" }, "only the earlier one has number; only the new one has id"},
+		{func(m *sinks.Manifest) {
+			m.Schema[0].Name = "number"
+			m.Job = json.RawMessage(strings.Replace(string(m.Job), `{"id":`, `{"number":`, 1))
+		}, "only the earlier one has number; only the new one has id"},
 		{func(m *sinks.Manifest) { m.Parts[0].Rows++ }, "has 1 rows, not 2"},
 		{func(m *sinks.Manifest) { m.Parts[0].Bytes++ }, "not as it was recorded"},
 		{func(m *sinks.Manifest) { m.Parts[0].ModifiedAt, m.Parts[0].SHA256 = time.Time{}, "00" }, "has another checksum"},
@@ -319,7 +323,7 @@ func countsOf(before, after []row) (n sinks.ChangeCounts) {
 // TestOrigins: who a value is from is no change of it, and stays with the value where a row fails.
 func TestOrigins(t *testing.T) {
 	text := func(name string) schema.Column { return schema.New(name, arrow.BinaryTypes.String, true) }
-	s := NewShape(resolution.Enrichment, []schema.Column{text("lead_answered_by"), text("key"), text("email"), text("answered_by"), text("email_answered_by"), text("resolvers_skipped")}, 1, "", false, nil, "")
+	s := NewShape(resolution.Enrichment, []schema.Column{text("lead_answered_by"), text("key"), text("email"), text("answered_by"), text("email_answered_by"), text("resolvers_skipped")}, "", false, map[string]string{"lead_answered_by": "lead_answered_by"}, "")
 	var compared, answers []string
 	places, _ := s.compared(Settings{}, true)
 	for _, i := range places {

@@ -31,41 +31,47 @@ type Settings struct {
 type Shape struct {
 	operation string
 	rules     int
-	columns   []schema.Column // with the one whose values are in the paths
-	own       int             // place of the first that is not kept from the input
-	partition string          // the one in the paths; empty without one
-	leavesOut bool            // people on suppression lists: a row that is gone may be of one of them
-	inputs    map[string]string
+	columns   []schema.Column   // with the one whose values are in the paths
+	partition string            // the one in the paths; empty without one
+	leavesOut bool              // people on suppression lists: a row that is gone may be of one of them
+	inputs    map[string]string // names in the input of the columns that are kept from it
 	// identifier is the kept column that rows are resolved by; empty if it is not kept.
 	identifier string
 }
 
-// NewShape is the shape of the datasets of an operation. Columns before own are kept from the
-// input; partition is one more of them, whose values are in the paths, empty without one.
-// leavesOut says that the job has suppression lists. inputs are the names that kept columns have in
-// the input, and identifier is the one there that rows are resolved by.
-func NewShape(op resolution.Operation, all []schema.Column, own int, partition string, leavesOut bool, inputs map[string]string, identifier string) Shape {
-	s := Shape{operation: string(op), rules: columns.RulesVersion, columns: slices.Clone(all), own: own, partition: partition, leavesOut: leavesOut, inputs: inputs}
+// NewShape is the shape of the datasets of an operation. partition is one more of their columns,
+// whose values are in the paths, empty without one. leavesOut says that the job has suppression
+// lists. inputs are the names that columns kept from the input have there, and identifier is the one
+// there that rows are resolved by.
+func NewShape(op resolution.Operation, all []schema.Column, partition string, leavesOut bool, inputs map[string]string, identifier string) Shape {
+	s := Shape{operation: string(op), rules: columns.RulesVersion, columns: slices.Clone(all), partition: partition, leavesOut: leavesOut, inputs: inputs}
 	for name, input := range inputs {
 		if input == identifier {
 			s.identifier = name
 		}
 	}
 	if partition != "" {
-		s.columns = slices.Insert(s.columns, own, schema.New(partition, arrow.BinaryTypes.String, true))
-		s.own++
+		behind := 0
+		for behind < len(s.columns) && s.isKept(s.columns[behind].Name) {
+			behind++
+		}
+		s.columns = slices.Insert(s.columns, behind, schema.New(partition, arrow.BinaryTypes.String, true))
 	}
 	return s
 }
 
+// isKept reports whether a column is from the input.
+func (s Shape) isKept(column string) bool { _, kept := s.inputs[column]; return kept }
+
 // ShapeOf is the shape of a dataset.
 func ShapeOf(m *sinks.Manifest) (Shape, error) {
 	op := resolution.Operation(m.Operation)
-	own := m.FirstOwn()
-	every := columns.Every(op, nil, m.Schema[own:])
+	inputs := m.KeptFrom()
+	every := columns.Every(op, nil, m.Own())
 	all := make([]schema.Column, len(m.Schema))
 	for i, c := range m.Schema {
-		if all[i] = schema.New(c.Name, arrow.BinaryTypes.String, true); i < own {
+		all[i] = schema.New(c.Name, arrow.BinaryTypes.String, true)
+		if _, kept := inputs[c.Name]; kept {
 			continue
 		}
 		known := slices.IndexFunc(every, func(e schema.Column) bool { return e.Name == c.Name && e.Type == c.Type })
@@ -74,7 +80,7 @@ func ShapeOf(m *sinks.Manifest) (Shape, error) {
 		}
 		all[i] = every[known]
 	}
-	s := NewShape(op, all, own, m.PartitionBy, m.LeavesOut(), m.KeptFrom(), m.Identifier())
+	s := NewShape(op, all, m.PartitionBy, m.LeavesOut(), inputs, m.Identifier())
 	s.rules = m.RulesVersion
 	return s, nil
 }
@@ -209,11 +215,11 @@ func (s Shape) compared(with Settings, asks bool) (places, more []int) {
 	hashesKey := s.operation == string(resolution.EmailToHEM) && with.Column() == keyColumn
 	for i, c := range s.columns {
 		switch {
-		case hashesKey && i >= s.own && strings.HasPrefix(c.Name, "hem_"):
+		case hashesKey && !s.isKept(c.Name) && strings.HasPrefix(c.Name, "hem_"):
 			if asks { // else they are the same where the key is: half of the time
 				more = append(more, i)
 			}
-		case i < s.own || c.Name == with.Column() || !slices.Contains(NotCompared, c.Name) && !columns.IsOrigin(c.Name) || slices.Contains(with.Compare, c.Name):
+		case s.isKept(c.Name) || c.Name == with.Column() || !slices.Contains(NotCompared, c.Name) && !columns.IsOrigin(c.Name) || slices.Contains(with.Compare, c.Name):
 			places = append(places, i)
 		}
 	}
@@ -227,7 +233,7 @@ func (s Shape) compared(with Settings, asks bool) (places, more []int) {
 // from. Where it is empty in a row that failed, the value of the earlier row is still the best one known.
 func (s Shape) IsAnswer(i int) bool {
 	name := s.columns[i].Name
-	return i >= s.own && name != keyColumn && name != "outcome" && name != "reason" && !slices.Contains(NotCompared, name)
+	return !s.isKept(name) && name != keyColumn && name != "outcome" && name != "reason" && !slices.Contains(NotCompared, name)
 }
 
 // The values of the column change.

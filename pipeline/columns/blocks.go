@@ -179,18 +179,19 @@ func Every(op resolution.Operation, chosen []string, own []schema.Column) []sche
 		}
 		all = named
 	}
-	return Describe(op, all, 0, nil)
+	return Describe(op, all, nil)
 }
 
-// Describe adds their meanings to the columns of a dataset. Those before own are kept from
-// the input, whatever their names; renamed are the names there of those that have another one.
-func Describe(op resolution.Operation, columns []schema.Column, own int, renamed map[string]string) []schema.Column {
+// Describe adds their meanings to the columns of a dataset. inputs are the names in the input of
+// those that are kept from it.
+func Describe(op resolution.Operation, columns []schema.Column, inputs map[string]string) []schema.Column {
 	described, known := slices.Clone(columns), slices.Concat(fixedColumns(true), blockColumns(everything(op)))
-	for i := range described {
-		described[i].Meaning = keptMeaning
-		if i >= own {
-			described[i].Meaning = meaningOf(described[i].Name, known)
-		} else if input, ok := renamed[described[i].Name]; ok {
+	for i, c := range described {
+		input, kept := inputs[c.Name]
+		switch described[i].Meaning = keptMeaning; {
+		case !kept:
+			described[i].Meaning = meaningOf(c.Name, known)
+		case input != c.Name:
 			described[i].Meaning.Text = "the input's column " + input + ", as text"
 		}
 	}

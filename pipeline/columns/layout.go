@@ -150,7 +150,7 @@ func NewLayout(s Settings) (*Layout, error) {
 	l.unread = unread(func(column string) bool {
 		return l.writes(column) || s.Suppress && slices.Contains(identifying, column)
 	})
-	l.columns = Describe(s.Operation, l.columns, len(l.kept), l.Renamed())
+	l.columns = Describe(s.Operation, l.columns, l.Inputs())
 	l.schema = schema.Arrow(l.columns)
 	return l, nil
 }

@@ -21,8 +21,7 @@ func (c *Changes) Resolve(j Job, of Columns, leavesOut bool) error {
 	if c == nil {
 		return nil
 	}
-	all := of.Layout.Columns()
-	shape := changes.NewShape(j.Operation, all, len(all)-len(of.Layout.Own()), of.Layout.Partition(), leavesOut, of.Layout.Inputs(), of.Read[of.Identifier])
+	shape := changes.NewShape(j.Operation, of.Layout.Columns(), of.Layout.Partition(), leavesOut, of.Layout.Inputs(), of.Read[of.Identifier])
 	if c.Before != nil {
 		if err := changes.Comparable(c.Before.Manifest, shape); err != nil {
 			return fmt.Errorf("%s: %w", c.Before.Dir, err)

@@ -8,12 +8,12 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// schema compares the columns of the manifest with those of the operation: first kept
-// columns, all text, and then own columns in their order.
+// schema compares the columns of the manifest with those of the operation: kept columns
+// are text, and own ones in their order.
 func (c *checker) schema() {
 	columns := c.result.Manifest.Schema
-	own := c.result.Manifest.FirstOwn()
-	if own == len(columns) {
+	own, inputs := c.result.Manifest.Own(), c.result.Manifest.KeptFrom()
+	if len(own) == 0 {
 		c.found.report(Failure{File: sinks.ManifestName, Problem: "its schema has no column of the operation's own"})
 		return
 	}
@@ -37,13 +37,13 @@ func (c *checker) schema() {
 			c.found.report(Failure{File: sinks.ManifestName, Column: name, Problem: "a partition has this name too, ignoring case"})
 		}
 	}
-	for _, kept := range columns[:own] {
-		if kept.Type != "STRING" || !kept.Nullable {
+	for _, kept := range columns {
+		if _, is := inputs[kept.Name]; is && (kept.Type != "STRING" || !kept.Nullable) {
 			c.found.report(Failure{File: sinks.ManifestName, Column: kept.Name, Problem: "a column kept from the input must be a nullable STRING"})
 		}
 	}
 	place := 0
-	for _, column := range columns[own:] {
+	for _, column := range own {
 		at := slices.IndexFunc(c.rules.Own[place:], func(r sinks.Column) bool { return r.Name == column.Name })
 		if at < 0 {
 			c.found.report(Failure{File: sinks.ManifestName, Column: column.Name, Problem: "the operation has no such column, or has it at another position"})

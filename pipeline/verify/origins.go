@@ -286,6 +286,5 @@ func (a *asked) compare(c *checker, p *sinks.Part) {
 
 // hasOwn reports whether the dataset has a column that is not kept from the input.
 func (c *checker) hasOwn(name string) bool {
-	m := c.result.Manifest
-	return slices.ContainsFunc(m.Schema[m.FirstOwn():], func(column sinks.Column) bool { return column.Name == name })
+	return slices.ContainsFunc(c.result.Manifest.Own(), func(column sinks.Column) bool { return column.Name == name })
 }

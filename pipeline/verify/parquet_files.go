@@ -124,8 +124,8 @@ func (c *checker) forms() map[string]string {
 	for _, column := range c.rules.Own {
 		forms[column.Name] = column.Meaning.Form
 	}
-	for _, kept := range c.result.Manifest.Schema[:c.result.Manifest.FirstOwn()] {
-		delete(forms, kept.Name)
+	for kept := range c.result.Manifest.KeptFrom() {
+		delete(forms, kept)
 	}
 	return forms
 }

@@ -2,7 +2,7 @@
 CREATE EXTERNAL TABLE IF NOT EXISTS `deanonymization` (
   `id` string COMMENT 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   `seen_at` string COMMENT 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
-  `in_email` string COMMENT 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
+  `in_email` string COMMENT 'the input''s column email, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   `source` string COMMENT 'input file, as it was given',
   `source_row` bigint COMMENT 'data row of that file, malformed lines counted (rows, from 1)',
   `outcome` string COMMENT 'what became of the row',

@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS `DATASET.deanonymization` (
   `id` STRING OPTIONS (description = 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
   `seen_at` STRING OPTIONS (description = 'the input\'s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
-  `in_email` STRING OPTIONS (description = 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
+  `in_email` STRING OPTIONS (description = 'the input\'s column email, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
   `source` STRING NOT NULL OPTIONS (description = 'input file, as it was given'),
   `source_row` INT64 NOT NULL OPTIONS (description = 'data row of that file, malformed lines counted (rows, from 1)'),
   `outcome` STRING NOT NULL OPTIONS (description = 'what became of the row'),

@@ -60,7 +60,7 @@ CREATE TABLE IF NOT EXISTS "deanonymization" (
 
 COMMENT ON COLUMN "deanonymization"."id" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."seen_at" IS 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
-COMMENT ON COLUMN "deanonymization"."in_email" IS 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
+COMMENT ON COLUMN "deanonymization"."in_email" IS 'the input''s column email, as text; null when a Parquet input has no value; an empty CSV cell is an empty text';
 COMMENT ON COLUMN "deanonymization"."source" IS 'input file, as it was given';
 COMMENT ON COLUMN "deanonymization"."source_row" IS 'data row of that file, malformed lines counted (rows, from 1)';
 COMMENT ON COLUMN "deanonymization"."outcome" IS 'what became of the row';

@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS `deanonymization` (
   `id` STRING COMMENT 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   `seen_at` STRING COMMENT 'the input\'s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
-  `in_email` STRING COMMENT 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
+  `in_email` STRING COMMENT 'the input\'s column email, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   `source` STRING COMMENT 'input file, as it was given',
   `source_row` BIGINT COMMENT 'data row of that file, malformed lines counted (rows, from 1)',
   `outcome` STRING COMMENT 'what became of the row',

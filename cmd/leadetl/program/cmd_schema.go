@@ -3,7 +3,6 @@ package program
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -224,16 +223,9 @@ func (f *schemaFlags) around(m *sinks.Manifest) string {
 // tableOf returns the table of a dataset.
 func tableOf(m *sinks.Manifest) warehouse.Table {
 	return warehouse.Table{
-		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema, m.FirstOwn(), renamedIn(m)),
+		Operation: m.Operation, Version: m.SchemaVersion, Columns: columns.Describe(resolution.Operation(m.Operation), m.Schema, m.KeptFrom()),
 		Partitions: m.Partitions, PartitionBy: m.PartitionBy,
 	}
-}
-
-// renamedIn returns the names in the input of columns that have another one in a dataset.
-func renamedIn(m *sinks.Manifest) map[string]string {
-	var id job.Identity
-	_ = json.Unmarshal(m.Job, &id) // only for comments
-	return id.Renamed
 }
 
 func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.Writer) error {

@@ -41,6 +41,6 @@ func (b *bench) build(ctx context.Context) error {
 		}
 	}
 	help, err := measure(ctx, nil, b.path("leadetl"), "run", "--help-all")
-	b.selects = strings.Contains(help.output, "--columns ")
+	b.selects = strings.Contains(help.output, "--select ")
 	return err
 }

@@ -155,7 +155,7 @@ func (b *bench) lookup(ctx context.Context, o operation, columns string, in list
 	if columns != "all" {
 		written = fmt.Sprint(strings.Count(columns, ",") + 1)
 		if b.selects {
-			args = append(args, "--columns", columns)
+			args = append(args, "--select", "input,"+columns)
 		} else {
 			written += "; leadetl all"
 		}

@@ -48,7 +48,7 @@ type bench struct {
 	people       int // in the directory of lookups
 	companies    int
 	sizes        []int // of lists of lookups
-	selects      bool  // leadetl has --columns
+	selects      bool  // leadetl has --select
 	page         string
 	only         string
 	before       string
@@ -139,7 +139,7 @@ lines at the comma and computes the three digests with the standard library on a
 the rows are repeated, by Zipf's law; addresses of profiles have capitals, queries and hosts of countries. leadetl uses the directory that the imports
 made. DuckDB reads the list from CSV, and reference data from CSV too or from tables that it made of them. It brings addresses of profiles into canonical
 form in SQL, leaves out source_row, and writes constants where leadetl parses phone numbers. It writes all other columns, or as many as an analyst selects;
-where leadetl has no --columns, it writes all.`, millions(b.people), millions(b.companies)), b.lookups},
+where leadetl has no --select, it writes all.`, millions(b.people), millions(b.companies)), b.lookups},
 		{"companies", "Many companies", `The time must not depend on how many companies the directory has.`, b.manyCompanies},
 		{"first-data", "The first data", `Companies of a hundred bytes, all addresses equally frequent: what these benchmarks measured at first.`, b.firstData},
 		{"service", "The service", `wrk, which makes the load, and the receiver of the callbacks share the cores with the service.`, b.service},

@@ -82,7 +82,7 @@ func TestGolden(t *testing.T) {
 // that say what was searched for are kept.
 func asOfSample(j *job.Job) {
 	j.AsOf = time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
-	j.KeepAll, j.Keep = false, []string{"id"}
+	j.Select = []string{"id", "answers"}
 }
 
 // importSample opens the sample directory, freshly imported.

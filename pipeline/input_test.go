@@ -26,7 +26,7 @@ import (
 func TestInputColumns(t *testing.T) {
 	all := func(*job.Job) {}
 	keep := func(names ...string) func(*job.Job) {
-		return func(j *job.Job) { j.KeepAll, j.Keep = false, names }
+		return func(j *job.Job) { j.Select = append(names, "answers") }
 	}
 	for _, c := range []struct {
 		name  string
@@ -42,7 +42,7 @@ func TestInputColumns(t *testing.T) {
 		{"kept in another case", []string{"Id,Email"}, keep("ID"), `"ID": "Id"`},
 		{"another identifier", []string{"id,Contact"}, func(j *job.Job) { j.IDColumn = "contact" }, `"id": "id", "Contact": "Contact"`},
 		{"dropped", []string{"id,Email"}, func(j *job.Job) { j.DropIdentifier = true }, `"id": "id"`},
-		{"dropped, kept by name", []string{"id,Email"}, func(j *job.Job) { keep("EMAIL", "id")(j); j.DropIdentifier = true }, `"id": "id"`},
+		{"dropped, kept by name", []string{"id,Email"}, func(j *job.Job) { keep("EMAIL", "id")(j); j.DropIdentifier = true }, `!--select names "EMAIL", which --drop-identifier leaves out`},
 		{"collision", []string{"key,email,SOURCE"}, all, `"in_key": "key", "email": "email", "in_SOURCE": "SOURCE"`},
 		{"files in another order", []string{"id,email", "email,id"}, all, `"id": "id", "email": "email"`},
 		{"files in another case", []string{"id,email", "Id,EMAIL"}, all, `"id": "id", "email": "email"|"id": "Id", "email": "EMAIL"`},

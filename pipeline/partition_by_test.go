@@ -231,7 +231,7 @@ func TestRefusedPartitions(t *testing.T) {
 		want       string
 	}{
 		{"no such column", landed(1), func(j *job.Job) { j.PartitionBy = "city" }, `partition rows by "city": it is not among the kept input columns`},
-		{"a column that is not kept", landed(1), func(j *job.Job) { j.PartitionBy, j.KeepAll, j.Keep = "country", false, []string{"id"} }, "name it in --keep"},
+		{"a column that is not kept", landed(1), func(j *job.Job) { j.PartitionBy, j.Select = "country", []string{"id", "answers"} }, "name it in --select"},
 		{"the identifier", landed(1), func(j *job.Job) { j.PartitionBy = "email" }, "it identifies them"},
 		{"another identifier", "email,Phone\na@b.example,1\n", func(j *job.Job) { j.PartitionBy = "phone" }, `its name says that it holds identifiers (phone)`},
 		{"a name with a space", "email,my land\na@b.example,1\n", func(j *job.Job) { j.PartitionBy = "my land" }, "give it such a name with --rename"},

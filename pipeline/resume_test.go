@@ -431,7 +431,7 @@ func TestOtherJobIsRefused(t *testing.T) {
 	}{
 		{"rows per part", func(s *setup) { s.rowsPerPart = 21 }, "(--rows-per-part was 20 and is 21)"},
 		{"compression", func(s *setup) { s.job = func(j *job.Job) { j.Compression = sinks.Zstd } }, "(--compression was snappy and is zstd)"},
-		{"kept columns", func(s *setup) { s.job = func(j *job.Job) { j.KeepAll = false } }, "(--keep was id,email and is not set)"},
+		{"kept columns", func(s *setup) { s.job = func(j *job.Job) { j.Select = []string{"answers"} } }, "(list of input columns, by --select, was id,email and is not set)"},
 		{"HEM types", func(s *setup) { s.job = func(j *job.Job) { j.HEMTypes = []string{"md5"} } }, "(list of HEM columns, by --hem-types and --hem-profiles, was hem_md5,hem_sha1,hem_sha256 and is hem_md5)"},
 		{"identifier dropped", func(s *setup) { s.job = func(j *job.Job) { j.DropIdentifier = true } }, "--drop-identifier was false and is true"},
 		{"answers", func(s *setup) { s.answers = "another directory" }, "(source of answers changed)"},

@@ -23,8 +23,8 @@ func Do(ctx context.Context, r *job.Run) (result *finish.Result, err error) {
 	if d.IsFinished() {
 		return finish.Tidy(d)
 	}
-	if c := d.Columns; len(r.Job.Keep) > 0 && c.Identifier >= c.Kept && !r.Job.DropIdentifier && !r.Job.Operation.IsKeyword() {
-		r.Log.Info("key holds the identifier, although --keep leaves its column out; --drop-identifier leaves out both", "column", c.Read[c.Identifier])
+	if c := d.Columns; c.Kept > 0 && c.Identifier >= c.Kept && c.Layout.Writes("key") && !r.Job.Operation.IsKeyword() {
+		r.Log.Info("key holds the identifier, although --select leaves its column out; --drop-identifier leaves out both", "column", c.Read[c.Identifier])
 	}
 	if err := checkNewKeys(ctx, d); err != nil {
 		return nil, purchase.EndOf(ctx, err)

@@ -124,7 +124,7 @@ func TestFilterInOneFileOnly(t *testing.T) {
 	s := searching(t, "keywords\ncrowd 2\n")
 	s.input(t, "z.csv", "keywords,states\ncrowd 2,CA\n")
 	s.searcher = &crowd{}
-	s.job = func(j *job.Job) { j.KeepAll = false }
+	s.job = func(j *job.Job) { j.Select = []string{"answers"} }
 	if _, err := s.do(t.Context()); err == nil || !strings.Contains(err.Error(), `searches.csv has no column "states"`) {
 		t.Errorf("%v", err)
 	}

@@ -48,7 +48,7 @@ func TestUnreadColumns(t *testing.T) {
 
 func layoutOf(t *testing.T, op resolution.Operation, chosen []string) *columns.Layout {
 	t.Helper()
-	layout, err := columns.NewLayout(columns.Settings{Operation: op, Columns: chosen})
+	layout, err := columns.NewLayout(columns.Settings{Operation: op, Select: chosen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSuppressedByUnreadColumns(t *testing.T) {
 		for _, listed := range []string{"+442079460000", "+12025550100", "q7@mail.example", "p9@mail.example", strings.Repeat("cd", 32), "n.example/in/5"} {
 			suppressed := func(chosen ...string) int64 {
 				s := setup{dir: dir, op: op, in: []string{filepath.Join(dir, string(op.Identifier())+".csv")}, resolver: engine, suppress: listOf(t, listed), overwrite: true}
-				s.job = func(j *job.Job) { j.Columns = chosen }
+				s.job = func(j *job.Job) { j.Select = chosen }
 				result, err := s.do(t.Context())
 				if err != nil {
 					t.Fatal(err)

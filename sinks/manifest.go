@@ -120,21 +120,21 @@ func (c *Changes) reconcile() error {
 	return nil
 }
 
-// Chosen are the names of the columns of the operation that the job selects; nil if it has all that follow from
+// Selected are the names of the columns that the job selects; nil if it has all that follow from
 // its other settings.
-func (m *Manifest) Chosen() []string {
+func (m *Manifest) Selected() []string {
 	var job struct {
-		Columns []string `json:"columns"`
+		Select []string `json:"select"`
 	}
 	_ = json.Unmarshal(m.Job, &job) // damaged: its columns are compared with all
-	return job.Columns
+	return job.Select
 }
 
 // KeptFrom are the names in the input of the columns that are kept from it, by their names in the
 // dataset. That of PartitionBy is among them.
 func (m *Manifest) KeptFrom() map[string]string {
 	var job struct {
-		Kept    []string          `json:"keep"`
+		Kept    []string          `json:"input_columns"`
 		Renamed map[string]string `json:"renamed"`
 	}
 	if json.Unmarshal(m.Job, &job) != nil {

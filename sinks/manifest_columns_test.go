@@ -16,12 +16,12 @@ func TestKeptFrom(t *testing.T) {
 		kept    map[string]string
 	}{
 		{"none", []string{"source", "outcome"}, `{}`, map[string]string{}},
-		{"in any order", []string{"source", "id", "outcome", "in_source"}, `{"keep":["source","id"]}`, map[string]string{"id": "id", "in_source": "source"}},
-		{"a name of its own with the prefix", []string{"in_id", "id"}, `{"keep":["in_id","id"]}`, map[string]string{"in_id": "in_id", "id": "id"}},
-		{"other names", []string{"in_id", "id", "in_source", "source"}, `{"keep":["Record ID","in_id","id","source"],"renamed":{"in_id":"Record ID","x":"in_id"}}`,
+		{"in any order", []string{"source", "id", "outcome", "in_source"}, `{"input_columns":["source","id"]}`, map[string]string{"id": "id", "in_source": "source"}},
+		{"a name of its own with the prefix", []string{"in_id", "id"}, `{"input_columns":["in_id","id"]}`, map[string]string{"in_id": "in_id", "id": "id"}},
+		{"other names", []string{"in_id", "id", "in_source", "source"}, `{"input_columns":["Record ID","in_id","id","source"],"renamed":{"in_id":"Record ID","x":"in_id"}}`,
 			map[string]string{"in_id": "Record ID", "x": "in_id", "id": "id", "in_source": "source"}},
-		{"the one in the paths", []string{"source"}, `{"keep":["source"]}`, map[string]string{"in_source": "source"}},
-		{"a damaged job", []string{"id", "source"}, `{"keep":7}`, nil},
+		{"the one in the paths", []string{"source"}, `{"input_columns":["source"]}`, map[string]string{"in_source": "source"}},
+		{"a damaged job", []string{"id", "source"}, `{"input_columns":7}`, nil},
 	} {
 		m := Manifest{Job: json.RawMessage(c.job), PartitionBy: "in_source"}
 		for _, name := range c.columns {

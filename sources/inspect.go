@@ -187,7 +187,7 @@ func (in *input) checkText(ctx context.Context, columns []string, resolved strin
 			e.Advice = "Name another column with --id-column, or write it as text"
 			return e
 		case !isResolved && share < 1:
-			e.Advice = "Leave it out: name the columns that you want with --keep; or write it as text"
+			e.Advice = "Leave it out: name the columns that you want with --select; or write it as text"
 			return e
 		}
 	}

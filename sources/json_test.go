@@ -38,7 +38,7 @@ func TestJSONLines(t *testing.T) {
 		{[]string{"b.ndjson.gz"}, []string{"email"}, []string{"b.ndjson.gz:1 x", "b.ndjson.gz:2 null"}, ""},
 		{[]string{"C.JSONL.zst"}, []string{"id"}, []string{"C.JSONL.zst:1 1", "C.JSONL.zst:2 2"}, ""},
 		{[]string{"-"}, []string{"id"}, []string{"-:1 1", "-:2 2"}, ""},
-		{[]string{"a.jsonl"}, []string{"mail"}, nil, `a.jsonl has no column "mail"; it has: id, email. Did you mean "email"? Choose with --id-column, --keep and --where`},
+		{[]string{"a.jsonl"}, []string{"mail"}, nil, `a.jsonl has no column "mail"; it has: id, email. Did you mean "email"? Choose with --id-column, --select and --where`},
 		{[]string{"other.json"}, []string{"id"}, nil, "other.json is JSON Lines, but its name does not say so. If it is a list, rename it to end in .jsonl"},
 		{[]string{"array.jsonl"}, []string{"id"}, nil, "array.jsonl has no JSON object in its first lines. Write a JSON object in each line"},
 		{[]string{"long.jsonl"}, []string{"email"}, []string{"long.jsonl:1 x", "long.jsonl:2 y"}, ""},

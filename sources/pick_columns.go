@@ -24,7 +24,7 @@ func (in *input) pick(columns []string) ([]int, error) {
 		case 1:
 			places[i] = found[0]
 		case 0:
-			advice := "Choose with --id-column, --keep and --where"
+			advice := "Choose with --id-column, --select and --where"
 			if in.folder != "" {
 				advice = "Every file of the folder is read: move this one away, or name the files, as in --in '" + in.folder + "/*.csv'"
 			}

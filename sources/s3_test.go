@@ -77,7 +77,7 @@ func TestRefusedOnS3(t *testing.T) {
 		"s3://lists/none/":      "s3://lists/none/ matches no object. Check the bucket and the pattern; put it in quotes if the shell changes it",
 		"s3://lists/empty.csv":  "s3://lists/empty.csv is empty: it has no header line. Write the names of the columns in its first line",
 		"s3://lists/cut.csv.gz": "s3://lists/cut.csv.gz is truncated: its compressed data ends too early. Copy or compress it again",
-		"s3://lists/a.csv":      `s3://lists/a.csv has no column "email"; it has: id. Choose with --id-column, --keep and --where`,
+		"s3://lists/a.csv":      `s3://lists/a.csv has no column "email"; it has: id. Choose with --id-column, --select and --where`,
 	} {
 		_, err := rowsOf([]string{uri}, []string{"email"}, o)
 		if format := new(FormatError); !errors.As(err, &format) || err.Error() != want {

@@ -224,14 +224,14 @@ func TestRefused(t *testing.T) {
 		columns []string
 		want    string
 	}{
-		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --id-column, --keep and --where`},
-		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --id-column, --keep and --where`},
+		{[]string{"a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --id-column, --select and --where`},
+		{[]string{"b.csv", "a.csv"}, []string{"email"}, `a.csv has no column "email"; it has: id, e-mail, name. Did you mean "e-mail"? Choose with --id-column, --select and --where`},
 		{[]string{"twice.csv"}, []string{"email"}, `twice.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"cases.csv"}, []string{"email"}, `cases.csv has 2 columns "email". Rename all but one in its header, or choose other columns`},
 		{[]string{"data.csv"}, []string{"email"}, `data.csv has no column "email": its first line looks like data, not like the names of columns. Add a header line`},
 		{[]string{"ips.csv"}, []string{"ip"}, `ips.csv has no column "ip": its first line looks like data, not like the names of columns. Add a header line`},
-		{[]string{"people.csv"}, []string{"email"}, `people.csv has no column "email": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --id-column, --keep and --where`},
-		{[]string{"profile.csv"}, []string{"Jane-Doe"}, `profile.csv has no column "Jane-Doe": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --id-column, --keep and --where`},
+		{[]string{"people.csv"}, []string{"email"}, `people.csv has no column "email": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --id-column, --select and --where`},
+		{[]string{"profile.csv"}, []string{"Jane-Doe"}, `profile.csv has no column "Jane-Doe": its first line looks like data, not like the names of columns. Add a header line, if it has none. Choose with --id-column, --select and --where`},
 		{nil, nil, `the list of inputs is empty. Name a file, a glob or - for standard input`},
 		{[]string{""}, nil, `"" is not a file name. Name a file, a glob or - for standard input`},
 		{[]string{"none.csv"}, nil, `none.csv does not exist. Check its name and the folder you are in`},

@@ -43,7 +43,7 @@ func TestCheckText(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder(t, map[string]string{"a.parquet": file.String(), "b.csv": "id,photo\n1,2\n"})
-	const keep = `. Leave it out: name the columns that you want with --keep; or write it as text`
+	const keep = `. Leave it out: name the columns that you want with --select; or write it as text`
 	for columns, want := range map[string]string{
 		"id plain null fixed binary list": "",
 		"id photo":                        `a.parquet has binary data, not text, in column "photo"` + keep,

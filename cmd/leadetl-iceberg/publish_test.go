@@ -153,7 +153,7 @@ func TestEveryOperation(t *testing.T) {
 			out := filepath.Join(dir, op)
 			args := []string{"run", op, "--in", "testdata/" + list + ".csv", "--directory", filepath.Join(dir, "directory"), "--out", out, "--rows-per-part", "10", "--quiet"}
 			if strings.HasPrefix(op, "keyword") {
-				args = append(args, "--as-of", "2026-11-15", "--keep", "id")
+				args = append(args, "--as-of", "2026-11-15", "--select", "id,answers")
 			}
 			leadetl(t, args...)
 			must(t, out, "--catalog", "sqlite:"+catalog, "--table", "leads."+op)
@@ -236,7 +236,7 @@ func TestOnce(t *testing.T) {
 	if !strings.Contains(again, "was published before in leads.hems") || snapshotNumber.FindString(again) != snapshotNumber.FindString(first) {
 		t.Errorf("%s after %s", again, first)
 	}
-	other := hems(t, filepath.Join(dir, "other"), "--hem-types", "sha256", "--keep", "id")
+	other := hems(t, filepath.Join(dir, "other"), "--hem-types", "sha256", "--select", "id,answers")
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() {

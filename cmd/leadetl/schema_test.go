@@ -41,7 +41,7 @@ func requireFile(t *testing.T, path, got string) {
 // nearly every type, with testdata/schema.
 func TestSchemaGolden(t *testing.T) {
 	for _, d := range warehouse.Warehouses {
-		got := clitest.RunRaw(t, "schema", "deanonymization", "--dialect", string(d), "--keep", "id,seen at,email", "--normalize-names", "snake", "--drop-identifier", "--partition-by", "dt=2026-11-20")
+		got := clitest.RunRaw(t, "schema", "deanonymization", "--dialect", string(d), "--select", "id,seen at,in_email,answers", "--normalize-names", "snake", "--drop-identifier", "--partition-by", "dt=2026-11-20")
 		requireFile(t, filepath.Join(clitest.Samples, "schema", string(d)+".sql"), got)
 	}
 }
@@ -62,7 +62,7 @@ func TestSchemaColumns(t *testing.T) {
 	var lines []string // in the order in which they are first seen
 	of := map[string][]string{}
 	for _, op := range operations {
-		args := []string{"schema", string(op), "--dialect", "markdown", "--keep", "none", "--resolver", "https://service.example"}
+		args := []string{"schema", string(op), "--dialect", "markdown", "--select", "answers", "--resolver", "https://service.example"}
 		if !op.IsKeyword() {
 			args = append(args, "--multiple", "each")
 		}
@@ -133,7 +133,7 @@ func TestSchemaOfDatasets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, settings := range [][]string{
-		{"--rename", "Record ID=record_id"}, {"--keep", "id"}, {"--keep", "none", "--hem-types", "sha256"}, {"--drop-identifier", "--normalize-names", "snake"}, {"--hem-profiles", "uid2", "--normalize-names", "snake", "--multiple", "each"},
+		{"--rename", "Record ID=record_id"}, {"--select", "id,answers"}, {"--select", "answers", "--hem-types", "sha256"}, {"--drop-identifier", "--normalize-names", "snake"}, {"--hem-profiles", "uid2", "--normalize-names", "snake", "--multiple", "each"},
 		{"--partition-by", "dt=2026-11-20", "--rename", "Record ID=crm", "--normalize-names", "snake"},
 	} {
 		out := filepath.Join(dir, fmt.Sprint(i))
@@ -168,17 +168,17 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"magic", "--dialect", "duckdb"}, "magic"},
 		{[]string{"email_to_hem", "--redshift-manifest"}, "needs --dataset and --location"},
 		{[]string{"--dataset", filepath.Join(t.TempDir(), "none"), "--dialect", "duckdb"}, "does not exist; name the folder of a dataset"},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "city=x"}, `partition "city" has the name of a column`},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "country"}, `cannot partition rows by "country": it is not among the kept input columns`},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "_dt=1"}, "begin with a letter"},
-		{[]string{"enrichment", "--dialect", "bigquery", "--keep", "Record ID,2nd"}, "leadetl: bigquery: column Record ID: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: bigquery: column 2nd: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: run it with --normalize-names snake, or --rename 'Record ID=record_id'\n"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--select", "answers", "--partition-by", "city=x"}, `partition "city" has the name of a column`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--select", "answers", "--partition-by", "country"}, `cannot partition rows by "country": it is not among the kept input columns`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--select", "answers", "--partition-by", "_dt=1"}, "begin with a letter"},
+		{[]string{"enrichment", "--dialect", "bigquery", "--select", "Record ID,2nd,answers"}, "leadetl: bigquery: column Record ID: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: bigquery: column 2nd: a name has letters, digits and underscores only, and does not begin with a digit\nleadetl: run it with --normalize-names snake, or --rename 'Record ID=record_id'\n"},
 		{[]string{"enrichment", "--dialect", "bigquery", "--in", headless}, "leadetl: bigquery: column (its name may be data): a name has letters"},
 		{[]string{"enrichment", "--dialect", "duckdb", "--in", headless, "--rename", "a=b"}, "not shown, because their names may be data"},
-		{[]string{"enrichment", "--dialect", "duckdb", "--rename", "a=b"}, "--rename names input columns, which are not known here; name the kept ones with --keep, or the input with --in"},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "a", "--rename", "a"}, `--rename "a"; write OLD=NEW, such as 'Record ID=record_id'`},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "a", "--normalize-names", "camel"}, `--normalize-names is "camel"; it is snake or none`},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt="}, "partition dt needs a value"},
-		{[]string{"enrichment", "--dialect", "duckdb", "--keep", "none", "--partition-by", "dt=1,DT=2"}, `partition "DT" is given twice`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--rename", "a=b"}, "--rename names input columns, which are not known here; name them with --select, or the input with --in"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--select", "a,answers", "--rename", "a"}, `--rename "a"; write OLD=NEW, such as 'Record ID=record_id'`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--select", "a,answers", "--normalize-names", "camel"}, `--normalize-names is "camel"; it is snake or none`},
+		{[]string{"enrichment", "--dialect", "duckdb", "--select", "answers", "--partition-by", "dt="}, "partition dt needs a value"},
+		{[]string{"enrichment", "--dialect", "duckdb", "--select", "answers", "--partition-by", "dt=1,DT=2"}, `partition "DT" is given twice`},
 	} {
 		var errOut bytes.Buffer
 		code := program.Execute(t.Context(), append([]string{"schema"}, c.args...), nil, io.Discard, &errOut)

@@ -343,7 +343,7 @@ func TestVerifyEveryOperation(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "out")
 				args := []string{"run", string(op), "--in", sample(list), "--directory", dir, "--out", out, "--rows-per-part", "10", "--state", t.TempDir(), "--quiet"}
 				if op.IsKeyword() {
-					args = append(args, "--as-of", "2026-11-15", "--keep", "id")
+					args = append(args, "--as-of", "2026-11-15", "--select", "id,answers")
 				}
 				clitest.RunRaw(t, append(args, extra...)...)
 				clitest.RunRaw(t, "verify", out, "--quiet")

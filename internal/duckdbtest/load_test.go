@@ -133,7 +133,7 @@ func TestEveryOperation(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
 			args := []string{"run", op, "--in", "testdata/" + list + ".csv", "--directory", directory, "--out", out, "--rows-per-part", "10", "--quiet"}
 			if strings.HasPrefix(op, "keyword") {
-				args = append(args, "--as-of", "2026-11-15", "--keep", "id")
+				args = append(args, "--as-of", "2026-11-15", "--select", "id,answers")
 			}
 			leadetl(t, args...)
 			db := open(t)

@@ -110,7 +110,7 @@ func dataset(t interface{ Fatal(...any) }, dir, jobID string, size int, rows []r
 
 // jobOf is a job whose column id is kept from "Record ID", which rows are resolved by.
 func jobOf(job map[string]any) map[string]any {
-	all := map[string]any{"columns": own, "id_column": "Record ID", "keep": []string{"Record ID"}, "renamed": map[string]string{"id": "Record ID"}}
+	all := map[string]any{"select": append([]string{"id"}, own...), "id_column": "Record ID", "input_columns": []string{"Record ID"}, "renamed": map[string]string{"id": "Record ID"}}
 	maps.Copy(all, job)
 	return all
 }

@@ -162,6 +162,11 @@ func fixedColumns(parts bool) []schema.Column {
 	return columns
 }
 
+// ownColumns are the columns that are not kept from the input.
+func (s Settings) ownColumns() []schema.Column {
+	return slices.Concat(fixedColumns(s.Parts), blockColumns(s), originColumns(s))
+}
+
 // Every lists all columns that an operation can have with any settings, in order and
 // without those kept from the input; of them only the chosen ones in the order of their
 // names, unless there are none. own are the columns of a dataset: those that say which of
@@ -169,7 +174,8 @@ func fixedColumns(parts bool) []schema.Column {
 func Every(op resolution.Operation, chosen []string, own []schema.Column) []schema.Column {
 	settings := everything(op)
 	settings.noteOrigins(own)
-	all := slices.Concat(fixedColumns(true), blockColumns(settings), originColumns(settings))
+	settings.Parts = true
+	all := settings.ownColumns()
 	if chosen != nil {
 		var named []schema.Column
 		for _, name := range chosen {

@@ -72,9 +72,6 @@ func (l *Layout) NewBuilder() *Builder {
 // and numbers that many rows share. The other columns own their memory.
 func (b *Builder) Record(in *Batch) arrow.Record {
 	columns := make([]arrow.Array, 0, len(b.layout.columns))
-	for _, i := range b.layout.kept {
-		columns = append(columns, b.layout.keep(in, i))
-	}
 	if in.Answers == nil {
 		b.none.Reset()
 		in.Answers = &b.none
@@ -85,8 +82,12 @@ func (b *Builder) Record(in *Batch) arrow.Record {
 	for _, f := range b.fillers {
 		f.fill(in, &built)
 	}
-	for _, i := range b.layout.own {
-		columns = append(columns, built.arrays[i])
+	for _, i := range b.layout.places {
+		if n := len(b.layout.names); i >= n {
+			columns = append(columns, built.arrays[i-n])
+		} else {
+			columns = append(columns, b.layout.keep(in, i))
+		}
 	}
 	rec := array.NewRecord(b.schema(columns), columns, int64(in.Len()))
 	for _, c := range columns {

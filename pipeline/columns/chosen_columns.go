@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -14,47 +15,121 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// Flat stands for all columns but lists, in Settings.Columns.
-const Flat = "flat"
+// The words in Settings.Select that stand for several columns: those of them that it does not name.
+const (
+	All     = "all"
+	Input   = "input"   // those of the input
+	Answers = "answers" // the others
+	Flat    = "flat"    // the others but lists
+)
+
+// Groups are these words.
+var Groups = []string{All, Input, Answers, Flat}
 
 // inAll are the columns of all datasets: without them, a row without data says nothing.
 var inAll = []string{"outcome", "reason"}
 
-// usual returns the places of the columns that are written without Columns.
-func (s Settings) usual(all []schema.Column) (places []int) {
-	for i, c := range all {
-		if !s.drops(c.Name) {
-			places = append(places, i)
-		}
-	}
-	return places
+// prefix begins the name of an input column whose own name is taken.
+const prefix = "in_"
+
+// SelectsInput reports whether a selection has all columns of the input.
+func SelectsInput(selected []string) bool {
+	return selected == nil || slices.Contains(selected, All) || slices.Contains(selected, Input)
 }
 
-// chosen returns the places of the columns that are written, in the order in which they are.
-func (s Settings) chosen(all []schema.Column) (places []int, err error) {
-	switch {
-	case s.Columns == nil:
-		return s.usual(all), nil
-	case slices.Equal(s.Columns, []string{Flat}):
-		return slices.DeleteFunc(s.usual(all), func(i int) bool { return arrow.IsNested(all[i].Arrow.ID()) }), nil
+// KeptOf are the columns of an input that are written. If the input is not known, nil, every name
+// that is no column of the operation is one of them. So is a name that the input does not have, and
+// that is no misspelled column of the operation: who reads the input refuses it.
+func (s Settings) KeptOf(input []string) (kept []string) {
+	if SelectsInput(s.Select) {
+		return input
 	}
-	names := slices.Clone(s.Columns)
+	own, every := namesOf(s.ownColumns()), namesOf(Every(s.Operation, nil, nil))
+	for _, name := range s.Select {
+		if name == "" || slices.Contains(Groups, name) || placeOf(own, name) >= 0 {
+			continue
+		}
+		isInput := placeOf(input, name) >= 0
+		if at := len(prefix); !isInput && len(name) > at && strings.EqualFold(name[:at], prefix) && placeOf(own, name[at:]) >= 0 {
+			name, isInput = name[at:], true
+		}
+		isInput = isInput || placeOf(every, name) < 0 && (input == nil || closeTo(name, own) == "")
+		if isInput && !slices.Contains(kept, name) {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+// placeOf is the place of a name: exactly, else in any case; -1 without one.
+func placeOf(names []string, name string) int {
+	if i := slices.Index(names, name); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+func namesOf(columns []schema.Column) (names []string) {
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// selected returns the places of the columns that are written, in their order: first those of kept
+// columns, by their names in the output, then those of all.
+func (s Settings) selected(all []schema.Column, kept []string) (places []int, err error) {
+	group := map[string][]int{Input: nil, Answers: nil, Flat: nil}
+	for i, name := range kept {
+		if name != "" {
+			group[Input] = append(group[Input], i)
+		}
+	}
+	for i, c := range all {
+		if s.drops(c.Name) {
+			continue
+		}
+		group[Answers] = append(group[Answers], len(kept)+i)
+		if !arrow.IsNested(c.Arrow.ID()) {
+			group[Flat] = append(group[Flat], len(kept)+i)
+		}
+	}
+	group[All] = slices.Concat(group[Input], group[Answers])
+	if s.Select == nil {
+		return group[All], nil
+	}
+	var named []int
+	own := namesOf(all)
+	for _, name := range s.Select {
+		if _, isGroup := group[name]; isGroup {
+			continue
+		}
+		i, err := s.find(name, own, kept)
+		if err == nil && slices.Contains(named, i) {
+			err = fmt.Errorf("--select names %q twice", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, i)
+	}
+	add := func(group []int) {
+		for _, i := range group {
+			if !slices.Contains(named, i) && !slices.Contains(places, i) {
+				places = append(places, i)
+			}
+		}
+	}
+	rest := named
+	for _, name := range s.Select {
+		if some, isGroup := group[name]; isGroup {
+			add(some)
+		} else {
+			places, rest = append(places, rest[0]), rest[1:]
+		}
+	}
 	for _, name := range inAll {
-		if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
-			names = append(names, name)
-		}
-	}
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
-		switch {
-		case i < 0:
-			return nil, s.notThere(name, all)
-		case slices.Contains(places, i):
-			return nil, fmt.Errorf("--columns names %q twice", name)
-		case s.drops(all[i].Name):
-			return nil, fmt.Errorf("--columns names %q, which --drop-identifier leaves out", name)
-		}
-		places = append(places, i)
+		add([]int{len(kept) + slices.Index(own, name)})
 	}
 	return places, nil
 }
@@ -86,29 +161,53 @@ func (s Settings) drops(column string) bool {
 		column == string(resolution.NetworkURL) && s.Operation.Identifier() == resolution.NetworkURL
 }
 
-// notThere is the error of a name that is no column of the operation with these settings.
-func (s Settings) notThere(name string, all []schema.Column) error {
-	named := func(known ...string) bool {
-		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+// find returns the place of a column that is selected, as in selected.
+func (s Settings) find(name string, own, kept []string) (int, error) {
+	dropped := fmt.Errorf("--select names %q, which --drop-identifier leaves out", name)
+	if i := placeOf(own, name); i >= 0 {
+		if s.drops(own[i]) {
+			return 0, dropped
+		}
+		return len(kept) + i, nil
 	}
-	var names []string
-	for _, c := range all {
-		names = append(names, c.Name)
+	for _, names := range [][]string{s.Kept, kept} {
+		if i := placeOf(names, name); i >= 0 && kept[i] != "" {
+			return i, nil
+		} else if i >= 0 {
+			return 0, dropped
+		}
 	}
-	other := slices.ContainsFunc(Every(s.Operation, nil, nil), func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+	return 0, s.notThere(name, own)
+}
+
+// notThere is the error of a name that is no column of the input, and none of the operation with
+// these settings.
+func (s Settings) notThere(name string, own []string) error {
+	other := placeOf(namesOf(Every(s.Operation, nil, nil)), name) >= 0
 	switch {
 	case name == "":
-		return errors.New("--columns has an empty name between its commas")
+		return errors.New("--select has an empty name between its commas")
 	case other && strings.HasPrefix(strings.ToLower(name), "hem_"):
-		return fmt.Errorf("--columns names %q, which --hem-types and --hem-profiles leave out", name)
+		return fmt.Errorf("--select names %q, which --hem-types and --hem-profiles leave out", name)
 	case strings.EqualFold(name, "source_part"):
-		return fmt.Errorf("--columns names %q, which only --multiple each gives", name)
+		return fmt.Errorf("--select names %q, which only --multiple each gives", name)
 	case other:
-		return fmt.Errorf("--columns names %q, which only a service gives %s", name, s.Operation)
-	case named(s.Kept...), named(s.Identifier), len(name) > len("in_") && strings.EqualFold(name[:len("in_")], "in_"),
-		slices.ContainsFunc(s.Renames, func(r Rename) bool { return named(r.New) }):
-		return fmt.Errorf("--columns names %q, which is a column of the input; --keep names those, and they come first", name)
+		return fmt.Errorf("--select names %q, which only a service gives %s", name, s.Operation)
 	}
-	return fmt.Errorf("--columns names %q, which %s does not have%s; leadetl schema %s --dialect markdown lists its columns",
-		name, s.Operation, suggest.Name(name, names), s.Operation)
+	return fmt.Errorf("--select names %q, which neither the input nor %s has%s; leadetl schema %s --dialect markdown lists those of %[2]s",
+		name, s.Operation, closeTo(name, slices.Concat(own, s.Kept, Groups)), s.Operation)
+}
+
+// closeTo ends a message with the known names that are close to an unknown one; "" without any.
+func closeTo(name string, known []string) string {
+	var close []string
+	for _, k := range known {
+		if suggest.IsClose(strings.ToLower(name), k) {
+			close = append(close, strconv.Quote(k))
+		}
+	}
+	if close == nil {
+		return ""
+	}
+	return "; did you mean " + strings.Join(close, " or ") + "?"
 }

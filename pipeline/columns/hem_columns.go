@@ -80,7 +80,7 @@ func (l *Layout) HashKeys(b *Batch) {
 	}
 	var out [3][]byte // nil if it is not written
 	for j, d := range digests {
-		if l.writes("hem_" + d.name) {
+		if l.Writes("hem_" + d.name) {
 			stretch(&b.hashes[j], b.Len(), d.hex)
 			out[j] = b.hashes[j].Data
 		}

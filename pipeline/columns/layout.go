@@ -55,9 +55,9 @@ type Settings struct {
 	// Suppress says that people are suppressed. Identifiers that cannot be read, and
 	// so cannot be compared with the lists, are left out too.
 	Suppress bool
-	// Columns are the columns to write behind the kept ones, in their order; nil is all,
-	// and Flat alone all but lists. outcome and reason come last if they are not named.
-	Columns []string
+	// Select names the columns to write, in their order, of Kept and others alike, and Groups of
+	// them; nil is All. outcome and reason come last if they are not named.
+	Select []string
 	// HEMTypes are the digests of profile plain to write; nil means all.
 	HEMTypes []string
 	// HEMProfiles are the profiles written beside plain; email_to_hem only.
@@ -87,12 +87,11 @@ type Layout struct {
 	settings Settings
 	columns  []schema.Column
 	schema   *arrow.Schema
-	kept     []int    // positions in Settings.Kept that are written
+	places   []int    // of the columns: in Settings.Kept, and behind these in the blocks
 	names    []string // of all in Settings.Kept; "" for one that is left out
 	usual    []string // the same without Snake and Renames
-	own      []int    // the columns after the kept ones, by their positions in the blocks
 	wanted   []bool   // which columns of the blocks are written
-	unusual  bool     // they are others, or in another order, than without Settings.Columns
+	unusual  bool     // they are others, or in another order, than all
 	unread   resolution.Unread
 
 	companies     companyTables
@@ -108,7 +107,7 @@ func NewLayout(s Settings) (*Layout, error) {
 	if s.HEMTypes == nil {
 		s.HEMTypes = HEMTypes
 	}
-	l, all := &Layout{settings: s}, slices.Concat(fixedColumns(s.Parts), blockColumns(s), originColumns(s))
+	l, all := &Layout{settings: s}, s.ownColumns()
 	taken := map[string]bool{}
 	for _, c := range all { // also those that are not written, so that names do not depend on them
 		taken[strings.ToLower(c.Name)] = true
@@ -124,31 +123,34 @@ func NewLayout(s Settings) (*Layout, error) {
 	if l.names, l.usual, err = s.names(taken); err != nil {
 		return nil, err
 	}
-	for i, name := range s.Kept {
-		switch {
-		case l.names[i] == "":
-		case s.PartitionBy != "" && name == s.PartitionBy:
-			l.partition, l.partitionName = i, l.names[i]
-		default:
-			l.kept = append(l.kept, i)
-			l.columns = append(l.columns, schema.Text(l.names[i]))
-		}
+	if l.partition = -1; s.PartitionBy != "" {
+		l.partition = slices.Index(s.Kept, s.PartitionBy)
+	}
+	if l.partition >= 0 {
+		l.partitionName = l.names[l.partition]
 	}
 	if s.PartitionBy != "" && l.partitionName == "" {
 		return nil, fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns", s.PartitionBy)
 	}
-	if l.own, err = s.chosen(all); err != nil {
+	if l.places, err = s.selected(all, l.names); err != nil {
 		return nil, err
 	}
-	l.unusual = !slices.Equal(l.own, s.usual(all))
+	s.Select = nil
+	usual, _ := s.selected(all, l.names)
+	l.unusual = !slices.Equal(l.places, usual)
+	l.places = slices.DeleteFunc(l.places, func(i int) bool { return i == l.partition })
 	l.wanted = make([]bool, len(all))
-	for _, i := range l.own {
-		l.wanted[i] = true
-		l.columns = append(l.columns, all[i])
+	for _, i := range l.places {
+		if i < len(s.Kept) {
+			l.columns = append(l.columns, schema.Text(l.names[i]))
+			continue
+		}
+		l.wanted[i-len(s.Kept)] = true
+		l.columns = append(l.columns, all[i-len(s.Kept)])
 	}
-	l.companies.wanted = l.writes
+	l.companies.wanted = l.Writes
 	l.unread = unread(func(column string) bool {
-		return l.writes(column) || s.Suppress && slices.Contains(identifying, column)
+		return l.Writes(column) || s.Suppress && slices.Contains(identifying, column)
 	})
 	l.columns = Describe(s.Operation, l.columns, l.Inputs())
 	l.schema = schema.Arrow(l.columns)
@@ -162,21 +164,26 @@ func (l *Layout) Schema() *arrow.Schema { return l.schema }
 func (l *Layout) Columns() []schema.Column { return l.columns }
 
 // Own are the columns that are not kept from the input.
-func (l *Layout) Own() []schema.Column { return l.columns[len(l.kept):] }
+func (l *Layout) Own() (own []schema.Column) {
+	for i, c := range l.columns {
+		if l.places[i] >= len(l.names) {
+			own = append(own, c)
+		}
+	}
+	return own
+}
 
-// writes reports whether a column of Own has the name.
-func (l *Layout) writes(name string) bool {
+// Writes reports whether a column of Own has the name.
+func (l *Layout) Writes(name string) bool {
 	return slices.ContainsFunc(l.Own(), func(c schema.Column) bool { return c.Name == name })
 }
 
-// Chosen are the names of Own if Settings.Columns decides on them; nil if it changes nothing.
-func (l *Layout) Chosen() (names []string) {
-	if l.unusual {
-		for _, c := range l.Own() {
-			names = append(names, c.Name)
-		}
+// Selected are the names of the columns if they are others, or in another order, than all; else nil.
+func (l *Layout) Selected() []string {
+	if !l.unusual {
+		return nil
 	}
-	return names
+	return namesOf(l.columns)
 }
 
 // Unread are the columns of answers that no written column is made from, and that nobody is
@@ -185,6 +192,16 @@ func (l *Layout) Unread() resolution.Unread { return l.unread }
 
 // Partition is the name of the column that is in the path of each file; "" without one.
 func (l *Layout) Partition() string { return l.partitionName }
+
+// Kept are the input columns that are carried over, in order.
+func (l *Layout) Kept() (kept []string) {
+	for i, name := range l.names {
+		if name != "" {
+			kept = append(kept, l.settings.Kept[i])
+		}
+	}
+	return kept
+}
 
 // Inputs are the input columns that are carried over, by their names in the output. That
 // of Partition is among them.

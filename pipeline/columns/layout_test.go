@@ -254,7 +254,7 @@ func TestRenamedColumns(t *testing.T) {
 		{[]string{"source", "email"}, false, renames{{"in_source", "crm"}}, "crm, email"},
 		{[]string{"key", "email"}, false, renames{{"key", "id"}}, "id, email"},
 
-		{[]string{"Record ID", "record-id", "email"}, true, nil, `input columns "Record ID" and "record-id" would both be called "record_id" in the output; choose with --keep, or name one with --rename 'record-id=NEW'`},
+		{[]string{"Record ID", "record-id", "email"}, true, nil, `input columns "Record ID" and "record-id" would both be called "record_id" in the output; choose with --select, or name one with --rename 'record-id=NEW'`},
 		{[]string{"名", "column_1", "email"}, true, nil, `input columns "名" and "column_1" would both be called "column_1" in the output`},
 		{[]string{"Key", "in_key", "email"}, true, nil, `input columns "Key" and "in_key" would both be called "in_key" in the output`},
 		{[]string{"id", "email"}, false, renames{{"id", "Email"}}, `input columns "id" and "email" would both be called "email" in the output`},

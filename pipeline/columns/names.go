@@ -19,7 +19,7 @@ type Rename struct{ Old, New string }
 func (s Settings) names(taken map[string]bool) (names, usual []string, err error) {
 	prefixed := func(name string) string {
 		if taken[strings.ToLower(name)] {
-			return "in_" + name
+			return prefix + name
 		}
 		return name
 	}
@@ -37,7 +37,7 @@ func (s Settings) names(taken map[string]bool) (names, usual []string, err error
 	before := slices.Clone(names)
 	renamed := map[int]bool{}
 	for _, r := range s.Renames {
-		i, err := s.find(r.Old, before, taken)
+		i, err := s.toRename(r.Old, before, taken)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -51,9 +51,9 @@ func (s Settings) names(taken map[string]bool) (names, usual []string, err error
 	return names, usual, s.checkNames(names, taken)
 }
 
-// find returns the place of the kept column that is called old in the input, or else
+// toRename returns the place of the kept column that is called old in the input, or else
 // would be in the output.
-func (s Settings) find(old string, before []string, taken map[string]bool) (int, error) {
+func (s Settings) toRename(old string, before []string, taken map[string]bool) (int, error) {
 	same := func(name string) bool { return strings.EqualFold(name, old) }
 	i := slices.Index(s.Kept, old)
 	for _, names := range [][]string{s.Kept, before} {
@@ -84,7 +84,7 @@ func (s Settings) checkNames(names []string, taken map[string]bool) error {
 		case taken[folded]:
 			return fmt.Errorf("input column %q would be called %q in the output, as a column that is not from the input; choose another name with --rename %s", s.Kept[i], name, option(s.Kept[i], "NEW"))
 		case twice:
-			return fmt.Errorf("input columns %q and %q would both be called %q in the output; choose with --keep, or name one with --rename %s", other, s.Kept[i], name, option(s.Kept[i], "NEW"))
+			return fmt.Errorf("input columns %q and %q would both be called %q in the output; choose with --select, or name one with --rename %s", other, s.Kept[i], name, option(s.Kept[i], "NEW"))
 		}
 		owner[folded] = s.Kept[i]
 	}

@@ -48,9 +48,10 @@ const maxKept = 10_000
 // ChooseColumns decides on the columns of a job with this input.
 func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err error) {
 	files := input.Files()
-	kept := j.KeptOf(files)
+	settings := j.settings(from)
+	kept := settings.KeptOf(columnsOf(files, columns.SelectsInput(j.Select)))
 	if len(kept) > maxKept {
-		return c, &Error{fmt.Errorf("%s has %d columns, and a dataset keeps at most %d; name the columns that you want with --keep", files[0].URI, len(kept), maxKept)}
+		return c, &Error{fmt.Errorf("%s has %d columns, and a dataset keeps at most %d; name the columns that you want with --select", files[0].URI, len(kept), maxKept)}
 	}
 	c.Read, c.Kept = slices.Clone(kept), len(kept)
 	c.Identifier = c.place(identifierColumn(j, kept))
@@ -68,12 +69,12 @@ func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err erro
 	if err := input.Check(identifierFirst); err != nil {
 		return c, err
 	}
-	if j.KeepAll {
+	if columns.SelectsInput(j.Select) {
 		if err := checkSameColumns(files, kept); err != nil {
 			return c, err
 		}
 	}
-	if c.Layout, err = j.Layout(kept, from); err != nil {
+	if c.Layout, err = j.layout(settings, kept); err != nil {
 		return c, err
 	}
 	c.Table = sinks.Table{
@@ -92,27 +93,45 @@ func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err erro
 	return c, nil
 }
 
-// KeptOf are the columns of input files that a job keeps.
-func (j Job) KeptOf(files []sources.File) []string {
-	if j.KeepAll && len(files) > 0 {
-		return files[0].Columns
+// columnsOf are the columns of input files: of the first, or of any. They are not known if they may
+// be data.
+func columnsOf(files []sources.File, first bool) (all []string) {
+	for i, f := range files {
+		switch {
+		case first:
+			return f.Columns
+		case f.NamesMayBeData():
+			return nil
+		case i == 0:
+			all = slices.Clone(f.Columns)
+		default:
+			all = append(all, slices.DeleteFunc(slices.Clone(f.Columns), func(c string) bool { return containsFold(all, c) })...)
+		}
 	}
-	return j.Keep
+	return all
 }
 
-// Layout is how the answers of a job become columns, if it keeps these of the
-// input. Settings that contradict each other are an Error.
-func (j Job) Layout(kept []string, from Source) (*columns.Layout, error) {
+// Layout is how the answers of a job become columns. The columns of its input are nil if they are not
+// known. Settings that contradict each other are an Error.
+func (j Job) Layout(input []string, from Source) (*columns.Layout, error) {
+	settings := j.settings(from)
+	return j.layout(settings, settings.KeptOf(input))
+}
+
+func (j Job) settings(from Source) columns.Settings {
+	return columns.Settings{
+		Operation: j.Operation, DropIdentifier: j.DropIdentifier, Parts: j.Multiple == keys.Each, Snake: j.SnakeNames, Renames: j.Renames, Select: j.Select,
+		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
+		Want: from.Want, NotesSkipped: from.NotesSkipped, Remote: from.Remote, Named: from.Named, Resolver: from.Resolver, Suppress: from.Suppress,
+	}
+}
+
+func (j Job) layout(settings columns.Settings, kept []string) (*columns.Layout, error) {
 	partition, err := partitionColumn(j, kept)
 	if err != nil {
 		return nil, &Error{err}
 	}
-	settings := columns.Settings{
-		Operation: j.Operation, Kept: kept, Identifier: identifierColumn(j, kept), DropIdentifier: j.DropIdentifier, Parts: j.Multiple == keys.Each,
-		Snake: j.SnakeNames, Renames: j.Renames, Columns: j.Columns,
-		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
-		PartitionBy: partition, Want: from.Want, NotesSkipped: from.NotesSkipped, Remote: from.Remote, Named: from.Named, Resolver: from.Resolver, Suppress: from.Suppress,
-	}
+	settings.Kept, settings.Identifier, settings.PartitionBy = kept, identifierColumn(j, kept), partition
 	for _, p := range j.Partitions {
 		settings.Partitions = append(settings.Partitions, p.Name)
 	}
@@ -147,7 +166,7 @@ func checkSameColumns(files []sources.File, kept []string) error {
 				if f.NamesMayBeData() {
 					column = "(its name may be data)"
 				}
-				return &Error{fmt.Errorf("%s has a column %s that %s has not; name the columns to keep with --keep", f.URI, column, files[0].URI)}
+				return &Error{fmt.Errorf("%s has a column %s that %s has not; name the columns that you want with --select", f.URI, column, files[0].URI)}
 			}
 		}
 	}

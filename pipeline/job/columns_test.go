@@ -29,12 +29,12 @@ func TestTooManyColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer list.Close()
-	j := Job{Operation: resolution.EmailToHEM, IDColumn: "email", KeepAll: true}
+	j := Job{Operation: resolution.EmailToHEM, IDColumn: "email"}
 	var refused *Error
 	if _, err := ChooseColumns(j, list, Source{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "has 10001 columns, and a dataset keeps at most 10000") {
 		t.Errorf("all columns: %v", err)
 	}
-	j.KeepAll, j.Keep = false, []string{"email", "k9999"}
+	j.Select = []string{"email", "k9999"}
 	if _, err := ChooseColumns(j, list, Source{}); err != nil {
 		t.Errorf("two columns: %v", err)
 	}

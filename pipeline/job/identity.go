@@ -28,9 +28,9 @@ type Identity struct {
 	Where             []Condition          `json:"where,omitempty"`
 	Sample            int                  `json:"sample,omitempty"`
 	IDColumn          string               `json:"id_column"`
-	Keep              []string             `json:"keep"`
+	InputColumns      []string             `json:"input_columns"` // that are selected
+	Select            []string             `json:"select,omitempty"`
 	DropIdentifier    bool                 `json:"drop_identifier"`
-	Columns           []string             `json:"columns,omitempty"`
 	RowsPerPart       int                  `json:"rows_per_part"`
 	Compression       sinks.Compression    `json:"compression"`
 	HEMs              []string             `json:"hems,omitempty"` // column names
@@ -66,7 +66,7 @@ func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) 
 // operation are left out.
 func NewIdentity(j Job, c Columns) Identity {
 	id := Identity{
-		Operation: j.Operation, Where: j.Where, SuppressedID: j.SuppressedID, Sample: j.Sample, IDColumn: c.Read[c.Identifier], Keep: c.Read[:c.Kept], DropIdentifier: j.DropIdentifier, Columns: c.Layout.Chosen(),
+		Operation: j.Operation, Where: j.Where, SuppressedID: j.SuppressedID, Sample: j.Sample, IDColumn: c.Read[c.Identifier], InputColumns: c.Layout.Kept(), DropIdentifier: j.DropIdentifier, Select: c.Layout.Selected(),
 		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(), Renamed: c.Layout.Renamed(),
 		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
@@ -96,7 +96,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // settingNames are the settings of an identity as users know them, in the order
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
-	{"operation", "operation"}, {"encoding", "--encoding"}, {"skip_lines", "--skip-lines"}, {"suppressed_id", "--suppressed-id"}, {"where", "--where"}, {"sample", "--sample"}, {"id_column", "--id-column"}, {"keep", "--keep"}, {"drop_identifier", "--drop-identifier"}, {"columns", "--columns"},
+	{"operation", "operation"}, {"encoding", "--encoding"}, {"skip_lines", "--skip-lines"}, {"suppressed_id", "--suppressed-id"}, {"where", "--where"}, {"sample", "--sample"}, {"id_column", "--id-column"}, {"select", "--select"}, {"input_columns", "list of input columns, by --select,"}, {"drop_identifier", "--drop-identifier"},
 	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"},
 	{"default_region", "--default-region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "--include-providers"}, {"strict_identifiers", "--identifier-text strict"}, {"multiple", "--multiple"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
@@ -118,7 +118,7 @@ func Differences(before, now json.RawMessage) string {
 	var all []string
 	for _, s := range settingNames {
 		switch old, changed := was[s.field], is[s.field]; {
-		case bytes.Equal(old, changed), s.field == "hems" && !bytes.Equal(was["columns"], is["columns"]): // they follow from the columns
+		case bytes.Equal(old, changed), (s.field == "hems" || s.field == "input_columns") && !bytes.Equal(was["select"], is["select"]): // they follow from it
 		case s.field == "answers" && orderDifferences(old, changed) != "":
 			all = append(all, orderDifferences(old, changed))
 		case slices.Contains(withoutValues, s.field), s.field == "answers" && !isService(old) && !isService(changed):

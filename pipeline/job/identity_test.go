@@ -11,7 +11,7 @@ import (
 // TestIdentityOfNames: names are part of a job, however it gives them; and a job without
 // other names is the job that it was before there were such.
 func TestIdentityOfNames(t *testing.T) {
-	const before = `{"operation":"email_to_hem","inputs":null,"id_column":"email","keep":["Record ID","email"],"drop_identifier":false,"rows_per_part":1000000,"compression":"snappy","hems":["hem_md5","hem_sha1","hem_sha256"],"schema_version":`
+	const before = `{"operation":"email_to_hem","inputs":null,"id_column":"email","input_columns":["Record ID","email"],"drop_identifier":false,"rows_per_part":1000000,"compression":"snappy","hems":["hem_md5","hem_sha1","hem_sha256"],"schema_version":`
 	kept := []string{"Record ID", "email"}
 	encode := func(change func(*Job)) (settings, id string) {
 		j := Default(resolution.EmailToHEM)

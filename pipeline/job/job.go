@@ -32,16 +32,12 @@ type Job struct {
 	// IDColumn is the input column that holds the identifier, or the keywords of
 	// a search; empty means the operation's own request field.
 	IDColumn string
-	// KeepAll carries all input columns to the output, Keep the named ones.
-	KeepAll bool
-	Keep    []string
+	// Select names the columns of the output, in order, as columns.Settings does; nil is all.
+	Select []string
 	// SnakeNames writes the names of kept columns in lower case with underscores, and
 	// Renames gives some of them other names.
 	SnakeNames bool
 	Renames    []columns.Rename
-	// Columns are the columns of the operation to write, in their order; nil is all, and
-	// columns.Flat alone all but lists.
-	Columns []string
 	// Sample is the number of lines that the dataset is made of, spread over the
 	// input; 0 is all.
 	Sample int
@@ -105,7 +101,6 @@ func Default(op resolution.Operation) Job {
 	}
 	return Job{
 		Operation:     op,
-		KeepAll:       true,
 		RowsPerPart:   rows,
 		Compression:   sinks.Snappy,
 		HEMTypes:      columns.HEMTypes,

@@ -48,7 +48,7 @@ func partitionColumn(j Job, kept []string) (string, error) {
 	kind, personal := keys.KindOfColumn(name)
 	switch identifies := name == identifierColumn(j, kept); {
 	case !slices.Contains(kept, name):
-		return "", fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns; name it in --keep", j.PartitionBy)
+		return "", fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns; name it in --select", j.PartitionBy)
 	case identifies && !j.Operation.IsKeyword():
 		return "", fmt.Errorf("cannot partition rows by %q: it identifies them, and paths appear in logs and reports", name)
 	case identifies && j.DropIdentifier:

@@ -57,7 +57,7 @@ type askedKey struct {
 const maxResolvers = 32
 
 func (c *checker) originsOf(p *sinks.Part, files []*parquetFile) error {
-	a := &asked{resolvers: map[string]int{}, keys: map[uint64]askedKey{}, chosen: c.result.Manifest.Chosen() != nil}
+	a := &asked{resolvers: map[string]int{}, keys: map[uint64]askedKey{}, chosen: c.result.Manifest.Selected() != nil}
 	for _, f := range files {
 		if f.isPart {
 			continue

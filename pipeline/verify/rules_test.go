@@ -100,7 +100,7 @@ func recordOf(columns []sinks.Column, rows []map[string]any) arrow.Record {
 // writeDataset makes a dataset of one part, to which more adds files and counts.
 func writeDataset(t testing.TB, columns []sinks.Column, rows []map[string]any, more func(*sinks.Dataset, *sinks.Part)) string {
 	t.Helper()
-	m := &sinks.Manifest{Format: sinks.ManifestFormat, Operation: "test", SchemaVersion: 1, RulesVersion: 1, Schema: columns, Job: json.RawMessage(`{"keep":["id"]}`)}
+	m := &sinks.Manifest{Format: sinks.ManifestFormat, Operation: "test", SchemaVersion: 1, RulesVersion: 1, Schema: columns, Job: json.RawMessage(`{"input_columns":["id"]}`)}
 	totals := sinks.Totals{Rows: int64(len(rows))}
 	counts := map[any]*int64{"matched": &totals.Matched, "no_match": &totals.NoMatch, "rejected": &totals.Rejected, "suppressed": &totals.Suppressed, "failed": &totals.Failed}
 	for _, r := range rows {

@@ -129,7 +129,7 @@ func (r *Reader) parse(b *rows.Builder, line []byte) (reason string, err error) 
 			return rows.BadJSON // two spellings of one key
 		case !known && r.whole:
 			err = &rows.FormatError{File: r.name, Line: r.line, Problem: "has a key that none of its first lines has, so it is no column and would be lost",
-				Advice: "Name the columns that you want with --keep, or have a line with all keys first"}
+				Advice: "Name the columns that you want with --select, or have a line with all keys first"}
 			return ""
 		case !known || column < 0:
 			return ""

@@ -90,7 +90,7 @@ func TestRead(t *testing.T) {
 func TestUnknownKey(t *testing.T) {
 	const text = "{\"id\":1}\n{\"new\":2}\n"
 	_, _, err := read(text, []string{"id"}, []int{0}, 64, 10, [3]int64{})
-	if want := "f:2 has a key that none of its first lines has, so it is no column and would be lost. Name the columns that you want with --keep, or have a line with all keys first"; err == nil || err.Error() != want {
+	if want := "f:2 has a key that none of its first lines has, so it is no column and would be lost. Name the columns that you want with --select, or have a line with all keys first"; err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	if got, _, err := read(text, []string{"id", "email"}, []int{0}, 64, 10, [3]int64{}); err != nil || len(got) != 2 {

@@ -26,10 +26,10 @@ import (
 
 // headFlags are the flags of head.
 type headFlags struct {
-	rows    int
-	columns []string
-	asJSON  bool
-	s3      wire.S3
+	rows     int
+	selected []string
+	asJSON   bool
+	s3       wire.S3
 }
 
 func newHeadCommand(std cli.Streams) *cobra.Command {
@@ -41,7 +41,7 @@ func newHeadCommand(std cli.Streams) *cobra.Command {
 
 The table fits the terminal: long values are cut, columns that say where a row
 comes from are last, and columns that do not fit, or have no value in these
-rows, are named below it; --columns shows all that it names. So are the rows of
+rows, are named below it; --select shows all that it names. So are the rows of
 the dataset and what all runs have paid for it. JSON Lines have every column, in
 the order of the files, with numbers and lists as such.
 
@@ -50,7 +50,7 @@ or what leadetl changes has written.
 
 What is printed is the data of the dataset, and so personal data.`,
 		Example: `  leadetl head out/hems
-  leadetl head out/leads -n 3 --columns email,phones
+  leadetl head out/leads -n 3 --select email,phones
   leadetl head out/leads/_changes
   leadetl head s3://leads/hems/ --json | jq .hem_sha256`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later", cli.ExitInterrupted: "interrupted"}),
@@ -60,7 +60,7 @@ What is printed is the data of the dataset, and so personal data.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.IntVarP(&f.rows, "rows", "n", 10, "`number` of rows")
-	flags.StringSliceVar(&f.columns, "columns", nil, "`columns` to print, in this order (default: all)")
+	flags.StringSliceVar(&f.selected, "select", nil, "`columns` to print, in this order (default: all)")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON Lines, an object for each row")
 	f.s3.RegisterReading(flags)
 	return c
@@ -86,7 +86,7 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 	if err != nil {
 		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
 	}
-	h, err := newHead(m, f.columns)
+	h, err := newHead(m, f.selected)
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}

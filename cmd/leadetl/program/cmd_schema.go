@@ -56,12 +56,12 @@ data dictionary: every column with type, unit, meaning and rule.
 Dialects: ` + strings.Join(dialects, ", ") + `.
 
 The columns are those of an operation under the flags of leadetl run that decide
-on them, or, with --dataset, those of a finished dataset. Input columns that are
-carried over come first; they are known by --keep, --in or --dataset.
+on them, or, with --dataset, those of a finished dataset. Columns of the input are
+known by --select, --in or --dataset.
 
 It connects to nothing. Fill in BUCKET, PREFIX, DATASET and INTEGRATION where it
 prints them.`,
-		Example: `  leadetl schema email_to_hem --keep id,email --dialect snowflake
+		Example: `  leadetl schema email_to_hem --select id,email,answers --dialect snowflake
   leadetl schema --dataset out/hems --dialect bigquery --location gs://lake/hems
   leadetl schema --dataset out/hems --redshift-manifest --location s3://lake/hems
   leadetl schema enrichment --dialect markdown`,
@@ -132,9 +132,9 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 	if err != nil {
 		return warehouse.Table{}, cli.UsageError(err)
 	}
-	var files []sources.File
-	switch {
-	case j.KeepAll && len(f.in) > 0:
+	var input []string
+	switch whole := columns.SelectsInput(j.Select); {
+	case whole && len(f.in) > 0:
 		log, err := cli.NewLogger(std.Err, "text", "warn")
 		if err != nil {
 			return warehouse.Table{}, err
@@ -148,20 +148,19 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 			return warehouse.Table{}, err
 		}
 		defer list.Close()
-		files = list.Files()
-		f.unnamed = slices.ContainsFunc(files, sources.File.NamesMayBeData)
-	case j.KeepAll && len(j.Renames) > 0:
-		return warehouse.Table{}, cli.UsageError(errors.New("--rename names input columns, which are not known here; name the kept ones with --keep, or the input with --in"))
-	case j.KeepAll:
-		fmt.Fprintln(std.Err, "leadetl: input columns that are carried over are not listed; name them with --keep, --in or --dataset")
+		input = list.Files()[0].Columns
+		f.unnamed = slices.ContainsFunc(list.Files(), sources.File.NamesMayBeData)
+	case whole && len(j.Renames) > 0:
+		return warehouse.Table{}, cli.UsageError(errors.New("--rename names input columns, which are not known here; name them with --select, or the input with --in"))
+	case whole:
+		fmt.Fprintln(std.Err, "leadetl: input columns that are carried over are not listed; name them with --select, --in or --dataset")
 	}
-	kept := j.KeptOf(files)
-	if j.KeepAll && len(f.in) == 0 && j.PartitionBy != "" {
-		kept = []string{j.PartitionBy} // part of the input columns, which are not listed
+	if len(f.in) == 0 && j.PartitionBy != "" && columns.SelectsInput(j.Select) {
+		input = []string{j.PartitionBy} // part of the input columns, which are not listed
 	}
-	layout, err := j.Layout(kept, job.Source{Remote: f.resolver != runcmd.EmbeddedResolver})
+	layout, err := j.Layout(input, job.Source{Remote: f.resolver != runcmd.EmbeddedResolver})
 	if err != nil && f.unnamed {
-		err = errors.New("the columns of --in cannot be named so; which is not shown, because their names may be data; name the kept ones with --keep")
+		err = errors.New("the columns of --in cannot be named so; which is not shown, because their names may be data; name those that you want with --select")
 	}
 	if err != nil {
 		return warehouse.Table{}, cli.UsageError(err)

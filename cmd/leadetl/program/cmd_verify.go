@@ -198,7 +198,7 @@ func VerifyRules(m *sinks.Manifest) (verify.Rules, bool) {
 		return verify.Rules{}, false
 	}
 	return verify.Rules{
-		Own: columns.Every(op, m.Chosen(), m.Own()), Rejects: columns.RejectsColumns(), Suppressed: columns.SuppressedColumns(), Asked: columns.AskedColumns(),
+		Own: columns.Every(op, m.Selected(), m.Own()), Rejects: columns.RejectsColumns(), Suppressed: columns.SuppressedColumns(), Asked: columns.AskedColumns(),
 		HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead || slices.ContainsFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source_part" }),
 	}, true
 }

@@ -107,7 +107,7 @@ func (h *head) printTable(to io.Writer, lineWidth int, m *sinks.Manifest) error 
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"no value in these rows: ", empty}, {"do not fit; see --columns and --json: ", more}} {
+	}{{"no value in these rows: ", empty}, {"do not fit; see --select and --json: ", more}} {
 		if len(list.names) > 0 && len(h.rows) > 0 {
 			fmt.Fprintln(w, list.what+strings.Join(list.names, ", "))
 		}

@@ -32,7 +32,7 @@ func TestHeadShowsWhatWasAskedFor(t *testing.T) {
 	value := "12345678"
 	for asked, want := range map[bool]string{
 		true:  "a         b         c\n12345678  12345678  12345678\n1 of 3 rows\n",
-		false: "a         b\n12345678  12345678\n1 of 3 rows\ndo not fit; see --columns and --json: c\n",
+		false: "a         b\n12345678  12345678\n1 of 3 rows\ndo not fit; see --select and --json: c\n",
 	} {
 		h := &head{columns: []schema.Column{{Name: "a"}, {Name: "b"}, {Name: "c"}}, rows: [][]cell{{&value, &value, &value}}, asked: asked}
 		var out bytes.Buffer

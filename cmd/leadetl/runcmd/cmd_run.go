@@ -178,7 +178,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
 		f.dataset.registerInput(flags)
 	})
-	cli.Group(c, "Output", []string{"out", "overwrite", "id-column", "keep", "partition-by", "max-rejects", "fail-on"}, func(flags *pflag.FlagSet) {
+	cli.Group(c, "Output", []string{"out", "overwrite", "id-column", "select", "partition-by", "max-rejects", "fail-on"}, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing, or s3://bucket/prefix/")
 		flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset in --out")
 		f.dataset.RegisterColumns(flags)

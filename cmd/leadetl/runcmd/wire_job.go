@@ -27,10 +27,9 @@ import (
 type JobFlags struct {
 	sample           int
 	idColumn         string
-	keep             []string
+	selected         []string
 	normalizeNames   string
 	rename           []string
-	columns          []string
 	dropIdentifier   bool
 	partitionBy      []string
 	identifierText   string
@@ -45,15 +44,6 @@ type JobFlags struct {
 	defaultRegion    string
 	networkHosts     []string
 }
-
-// The values of --keep besides column names.
-const (
-	keepAll  = "all"
-	keepNone = "none"
-)
-
-// columnsAll is the value of --columns that names no column.
-const columnsAll = "all"
 
 // The values of --normalize-names.
 const (
@@ -77,7 +67,7 @@ var multiples = []string{multipleReject, string(keys.First), string(keys.Last), 
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
-		keep: []string{keepAll}, columns: []string{columnsAll}, normalizeNames: namesKept, identifierText: textAny, multiple: multipleReject, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
+		selected: []string{columns.All}, normalizeNames: namesKept, identifierText: textAny, multiple: multipleReject, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
 		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
 	}
 }
@@ -85,10 +75,9 @@ func DefaultJobFlags() JobFlags {
 // RegisterColumns registers the flags that decide on columns.
 func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
 	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the identifier's column (default: the one of the operation)")
-	flags.StringSliceVar(&f.keep, "keep", f.keep, "input `columns` to keep in the output: all, none, or names separated by commas; whatever is kept, key holds the identifier, unless --drop-identifier is given")
-	flags.StringVar(&f.normalizeNames, "normalize-names", f.normalizeNames, "`form` of the names of kept columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id")
-	flags.StringArrayVar(&f.rename, "rename", nil, "`OLD=NEW`, another name for a kept column; it applies last; repeatable")
-	flags.StringSliceVar(&f.columns, "columns", f.columns, "the program's own `columns` to write, in this order behind the kept ones: all, flat (no lists), or names; outcome and reason come last if they are not named")
+	flags.StringSliceVar(&f.selected, "select", f.selected, "`columns` of the output, in this order, of the input and of the answers: names separated by commas, and groups of those not named: all, input, answers, flat (answers without lists); outcome and reason come last if they are not named")
+	flags.StringVar(&f.normalizeNames, "normalize-names", f.normalizeNames, "`form` of the names of input columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id")
+	flags.StringArrayVar(&f.rename, "rename", nil, "`OLD=NEW`, another name for an input column; it applies last; repeatable")
 	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
 	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last")
 	flags.StringVar(&f.multiple, "multiple", f.multiple, "`choice` among several identifiers of a cell: reject, first, last, each (a row for each, with source_part), or first-public for IP addresses")
@@ -114,8 +103,7 @@ func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
 
 // completeJob lets shells complete the values of the flags.
 func completeJob(c *cobra.Command) {
-	cli.Complete(c, "keep", keepAll, keepNone)
-	cli.Complete(c, "columns", columnsAll, columns.Flat)
+	cli.CompleteList(c, "select", columns.Groups...)
 	cli.Complete(c, "multiple", multiples...)
 	cli.Complete(c, "normalize-names", namesKept, namesSnake)
 	if c.Flags().Lookup("identifier-text") != nil {
@@ -149,26 +137,11 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	job := job.Default(resolution.Operation(operation))
 	job.Sample, job.IDColumn, job.DropIdentifier = f.sample, f.idColumn, f.dropIdentifier
 	switch {
-	case len(f.keep) == 0 || slices.Contains(f.keep, ""):
-		errs = append(errs, errors.New("--keep names no column; write all, none, or names with commas"))
-	case slices.Equal(f.keep, []string{keepAll}):
-		job.KeepAll = true
-	case slices.Equal(f.keep, []string{keepNone}):
-		job.KeepAll = false
-	default:
-		job.KeepAll = false
-		for _, name := range f.keep {
-			job.Keep = append(job.Keep, strings.TrimSpace(name))
-		}
-	}
-	switch {
-	case len(f.columns) == 0 || slices.Equal(f.columns, []string{""}):
-		errs = append(errs, errors.New("--columns names no column; write all, flat, or names with commas"))
-	case len(f.columns) > 1 && (slices.Contains(f.columns, columnsAll) || slices.Contains(f.columns, columns.Flat)):
-		errs = append(errs, errors.New("--columns takes all or flat alone, or names with commas"))
-	case !slices.Equal(f.columns, []string{columnsAll}):
-		for _, name := range f.columns {
-			job.Columns = append(job.Columns, strings.TrimSpace(name))
+	case len(f.selected) == 0 || slices.Equal(f.selected, []string{""}):
+		errs = append(errs, fmt.Errorf("--select names no column; write %s, or names with commas", strings.Join(columns.Groups, ", ")))
+	case !slices.Equal(f.selected, []string{columns.All}):
+		for _, name := range f.selected {
+			job.Select = append(job.Select, strings.TrimSpace(name))
 		}
 	}
 	var err error

@@ -189,7 +189,7 @@ func (p plan) job(n night) job.Job {
 	j := job.Default(p.operation)
 	j.RowsPerPart = p.perPart
 	if p.kind == bought || p.kind == ordered { // resolved_at says when an answer came
-		j.Columns = []string{"key", "email", "phone", "job_title", "outcome", "reason"}
+		j.Select = []string{"input", "key", "email", "phone", "job_title", "outcome", "reason"}
 	}
 	if p.listed {
 		j.SuppressedID = "id"

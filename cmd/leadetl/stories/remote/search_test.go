@@ -19,7 +19,7 @@ import (
 )
 
 // sampleDays are the flags by which the sample's searches are found.
-var sampleDays = []string{"--as-of", "2026-11-15", "--keep", "id"}
+var sampleDays = []string{"--as-of", "2026-11-15", "--select", "id,answers"}
 
 // A service that answers from a directory finds what the engine finds in it:
 // also when it makes no more than five pages at a time.

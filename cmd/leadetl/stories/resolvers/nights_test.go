@@ -68,7 +68,7 @@ func TestNights(t *testing.T) {
 		}},
 		{"own data have what was bought", false, []night{
 			{change: func(x *four) {
-				x.job += "columns: [key, email, phone, credits, answered_by, email_answered_by, phone_answered_by, resolvers_skipped]\n"
+				x.job += "select: [input, key, email, phone, credits, answered_by, email_answered_by, phone_answered_by, resolvers_skipped]\n"
 				x.resolvers = []string{"bulk: {key_file: ./key, min_match: 1%}", x.resolvers[2]}
 				x.known = x.known[1:3]
 			}, alike: true},
@@ -266,7 +266,7 @@ func TestOtherNights(t *testing.T) {
 	}
 	next := func() []string { return x.args("run", "--partition-by", "dt=2026-11-11", "--changes-from", "previous") }
 	x.job = strings.Replace(x.job, "[email, phone]", "[email, job_title]", 1)
-	refuses("only the earlier one has phone_answered_by; only the new one has job_title_answered_by; give both runs the same --keep, --columns, --hem-types and --hem-profiles, and of resolvers the same want, else and min_match", next()...)
+	refuses("only the earlier one has phone_answered_by; only the new one has job_title_answered_by; give both runs the same --select, --hem-types and --hem-profiles, and of resolvers the same want, else and min_match", next()...)
 	x.job = strings.Replace(x.job, "job_title", "phone", 1)
 	x.set("bulk", "else: next")
 	refuses("only the new one has resolvers_skipped; give both runs", next()...)

@@ -36,7 +36,7 @@ func stub(t *testing.T, says func(keys []asked, task string) any) string {
 func (x *order) counts() string {
 	x.Helper()
 	found := map[string]int{}
-	out := x.executes(cli.ExitDone, "head", x.path("out"), "-n", "100", "--columns", "outcome,reason")
+	out := x.executes(cli.ExitDone, "head", x.path("out"), "-n", "100", "--select", "outcome,reason")
 	for _, line := range strings.Split(out, "\n")[1:] {
 		if words := strings.Fields(line); len(words) > 0 && len(words) < 3 {
 			found[strings.Join(words, " ")]++

@@ -102,7 +102,7 @@ func TestS3Parquet(t *testing.T) {
 	j.Put("in/a.csv.gz", clitest.Packed(t, clitest.EmailList(20_000)))
 	j.Put("people.csv", "email\nperson7@mail.example\n")
 	j.Run(0, "s3://leads/in/a.csv.gz", "s3://leads/parquet/", "--quiet", "--hem-profiles", "uid2,google", "--suppress", "s3://leads/people.csv")
-	j.Run(0, "s3://leads/parquet/", "s3://leads/again/", "--quiet", "--keep", "id")
+	j.Run(0, "s3://leads/parquet/", "s3://leads/again/", "--quiet", "--select", "id,answers")
 	want, got := clitest.ReadDataset(t, j.Object("parquet")), clitest.ReadDataset(t, j.Object("again"))
 	hem := want.Column(t, "hem_sha256")
 	if n := want.Count(t, "outcome", "suppressed"); n != 1 {

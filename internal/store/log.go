@@ -143,11 +143,16 @@ func (g Group) Next() appendlog.Position { return g.next }
 // Next is where the log goes on.
 func (l *Log) Next() appendlog.Position { return l.next }
 
-// Remove ends the log. First go the files that begin a term: what is left of the others, or what a power cut
-// brings back of them, is no log.
+// Remove ends the log. First go the files that begin a term, the newest as the last one: what is left of the others, or
+// what a power cut brings back of them, is no log, nor that of an earlier term.
 func (l *Log) Remove(ctx context.Context) error {
-	if len(l.terms) > 0 {
-		if err := l.files.Remove(ctx, l.terms...); err != nil {
+	if last := len(l.terms) - 1; last >= 0 {
+		if last > 0 {
+			if err := l.files.Remove(ctx, l.terms[:last]...); err != nil {
+				return err
+			}
+		}
+		if err := l.files.Remove(ctx, l.terms[last]); err != nil {
 			return err
 		}
 	}
@@ -158,9 +163,13 @@ func (l *Log) Remove(ctx context.Context) error {
 	return l.files.Remove(ctx, names...)
 }
 
-// RemoveRest removes what is left of a log that was removed before, the oldest files first.
+// RemoveRest removes what is left of a log that was removed before, the oldest files first. Nothing of it comes back
+// beside a log that begins after that.
 func (l *Log) RemoveRest(ctx context.Context) error {
 	names, err := l.Files(ctx)
+	if len(names) == 0 { // what a killed process has removed may not be durable
+		names = []string{l.FileOf(0)}
+	}
 	for _, name := range names {
 		if err == nil {
 			err = l.files.Remove(ctx, name)

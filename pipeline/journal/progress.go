@@ -3,7 +3,9 @@ package journal
 import (
 	"bytes"
 	"context"
+	"errors"
 
+	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/store"
 )
@@ -55,21 +57,24 @@ func (p *Progress) String() string { return p.folder.String() }
 // Read is Storage's. Files with gaps and without a header are what a killed process has not removed yet.
 func (p *Progress) Read() ([]byte, error) {
 	groups, err := p.log.Read(p.ctx, p.isRemoved)
+	if store.IsMissing(err) && !errors.Is(err, appendlog.ErrDamaged) && p.held != nil {
+		gone, failed := p.isRemoved()
+		if gone {
+			failed = p.log.RemoveRest(p.ctx)
+		}
+		if failed != nil {
+			return nil, failed
+		}
+	}
 	return bytes.Join(groups, nil), err
 }
 
 const headerFile = besideFolder + headerName
 
-// isRemoved reports whether the removal of the journal has begun, which begins with its header. It
-// removes the rest, unless it only looks.
+// isRemoved reports whether the removal of the journal has begun, which begins with its header.
 func (p *Progress) isRemoved() (bool, error) {
-	if is, err := p.folder.Has(p.ctx, headerFile); is || err != nil {
-		return false, err
-	}
-	if p.held == nil {
-		return true, nil
-	}
-	return true, p.log.RemoveRest(p.ctx)
+	is, err := p.folder.Has(p.ctx, headerFile)
+	return !is && err == nil, err
 }
 
 // Begin is Storage's.

@@ -26,6 +26,8 @@ var again = []uint64{
 	4577,         // the user interrupts the last life, before an unknown call is sent again
 	10710,        // a machine that slept while it opened the state takes the log over from its successor
 	27701,        // the credits of one resolver end, and a later one is judged by other keys
+	881000000076, // a power cut brings back the first terms of a journal that is removed, and not the last one
+	881000001046, // what a killed process has removed of a journal comes back beside the next one
 	900000000163, // the budget of a verifier ends, and an email passes that it would refuse
 	881000003233, // damage takes stored answers of rows that are recorded
 	777000001357, // an email is not verified, for the answer was lost, and a resolver is judged by keys behind its row

@@ -4,6 +4,7 @@ package storetest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -341,7 +342,8 @@ func logs(c check) {
 	c.did("begin although the other goes on", begin(two, "two"), nil)
 	c.did("append after that", one.Append(c.Context(), []byte("d")), store.ErrFenced)
 	c.did("append", two.Append(c.Context(), []byte("e")), nil)
-	last := open()
+	var removed []string
+	last := store.NewLog(removals{c.again(), &removed}, "runs/log")
 	is(last, "two", "e")
 	c.did("remove a file", c.s.Remove(c.Context(), last.FileOf(1)), nil)
 	_, err = open().Read(c.Context(), func() (bool, error) { return false, nil })
@@ -351,4 +353,18 @@ func logs(c check) {
 	_, err = open().Read(c.Context(), store.Always)
 	c.did("read what is left of a removed one", err, fs.ErrNotExist)
 	c.did("remove", last.Remove(c.Context()), nil)
+	if want := []string{last.FileOf(0), last.FileOf(4)}; len(removed) < 2 || !slices.Equal(removed[:2], want) { // each is durable before the next one
+		c.Errorf("%q is removed, want %q first", removed, want)
+	}
+}
+
+// removals notes what is removed, together with spaces between.
+type removals struct {
+	store.Store
+	noted *[]string
+}
+
+func (r removals) Remove(ctx context.Context, names ...string) error {
+	*r.noted = append(*r.noted, strings.Join(names, " "))
+	return r.Store.Remove(ctx, names...)
 }

@@ -3,7 +3,7 @@ package provider
 import (
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/internal/yamltree"
 )
 
 // credential is how the key is sent.
@@ -24,11 +24,11 @@ type token struct {
 var credentialForms = []string{"none", "bearer", "basic", "header", "query", "body"}
 
 // credential reads key.
-func (r *reader) credential(n *plainyaml.Node) (c credential) {
+func (r *reader) credential(n *yamltree.Node) (c credential) {
 	if n == nil {
 		return c
 	}
-	if n.Kind == plainyaml.Map {
+	if n.Kind == yamltree.Map {
 		m := r.members(n, "token")
 		if m["token"] != nil {
 			c.how, c.token = "token", r.token(m["token"])
@@ -42,7 +42,7 @@ func (r *reader) credential(n *plainyaml.Node) (c credential) {
 }
 
 // words reads a key that is written as words.
-func (r *reader) words(n *plainyaml.Node, how string, args []string) (c credential) {
+func (r *reader) words(n *yamltree.Node, how string, args []string) (c credential) {
 	c.how = how
 	least, most := 0, 0
 	switch c.how {
@@ -75,10 +75,10 @@ func (r *reader) words(n *plainyaml.Node, how string, args []string) (c credenti
 }
 
 // token reads how a token is fetched.
-func (r *reader) token(n *plainyaml.Node) *token {
+func (r *reader) token(n *yamltree.Node) *token {
 	t := &token{at: path{{name: "access_token", index: -1}}, expires: path{{name: "expires_in", index: -1}}}
 	m := r.members(n, "send", "json", "form", "headers", "at", "expires")
-	request := &plainyaml.Node{Line: n.Line, Kind: plainyaml.Map, Name: n.Name}
+	request := &yamltree.Node{Line: n.Line, Kind: yamltree.Map, Name: n.Name}
 	for _, item := range n.Items {
 		if item.Name != "at" && item.Name != "expires" {
 			request.Items = append(request.Items, item)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/jsontree"
-	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/internal/yamltree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/resolution/values"
@@ -42,11 +42,11 @@ type wanted struct {
 
 // ParseDocumented reads a file of documented answers, by their names.
 func ParseDocumented(file string, content []byte) (all []Documented, err error) {
-	err = readFile(file, content, func(r *reader, n *plainyaml.Node) { all = append(all, r.documented(n)) })
+	err = readFile(file, content, func(r *reader, n *yamltree.Node) { all = append(all, r.documented(n)) })
 	return all, err
 }
 
-func (r *reader) documented(n *plainyaml.Node) (d Documented) {
+func (r *reader) documented(n *yamltree.Node) (d Documented) {
 	m := r.members(n, "email", "network_url", "ip", "request", "sent", "poll", "status", "headers", "body", "outcome", "credits", "next", "columns")
 	d.Name, d.at = n.Name, fmt.Sprintf("%s:%d", r.file, n.Line)
 	for _, kind := range []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP} {
@@ -72,7 +72,7 @@ func (r *reader) documented(n *plainyaml.Node) (d Documented) {
 }
 
 // wanted reads what the answer is for key i of n.
-func (r *reader) wanted(m map[string]*plainyaml.Node, i, n int) wanted {
+func (r *reader) wanted(m map[string]*yamltree.Node, i, n int) wanted {
 	w := wanted{columns: map[string][]string{}}
 	if outcome := r.forKey(m["outcome"], i, n); r.text(outcome) != unknown {
 		w.outcome = Outcome(r.text(outcome))
@@ -87,7 +87,7 @@ func (r *reader) wanted(m map[string]*plainyaml.Node, i, n int) wanted {
 	}
 	for _, c := range columns.Items {
 		w.columns[c.Name] = nil
-		if c.Kind == plainyaml.Text && c.Text == "" {
+		if c.Kind == yamltree.Text && c.Text == "" {
 			continue // the column has to be empty
 		}
 		for _, value := range r.texts(c) {
@@ -98,9 +98,9 @@ func (r *reader) wanted(m map[string]*plainyaml.Node, i, n int) wanted {
 }
 
 // forKey is the value for key i of n: that of a list with one for each, or the one for all.
-func (r *reader) forKey(n *plainyaml.Node, i, keys int) *plainyaml.Node {
+func (r *reader) forKey(n *yamltree.Node, i, keys int) *yamltree.Node {
 	switch {
-	case n == nil || n.Kind != plainyaml.List:
+	case n == nil || n.Kind != yamltree.List:
 		return n
 	case len(n.Items) != keys:
 		r.fail(n, "%s has %d values for %d keys", titled(n), len(n.Items), keys)
@@ -110,11 +110,11 @@ func (r *reader) forKey(n *plainyaml.Node, i, keys int) *plainyaml.Node {
 }
 
 // json is a value as JSON, and text as it is.
-func (r *reader) json(n *plainyaml.Node) []byte {
+func (r *reader) json(n *yamltree.Node) []byte {
 	switch {
 	case n == nil:
 		return nil
-	case n.Kind == plainyaml.Text:
+	case n.Kind == yamltree.Text:
 		return []byte(n.Text)
 	}
 	t := r.tree(n)

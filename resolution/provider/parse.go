@@ -11,10 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/internal/yamltree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
 )
+
+// bounds are those of a file of entries.
+var bounds = yamltree.Bounds{Bytes: 64 << 10, Entries: 4096}
 
 // maxProblems bounds the problems that are listed.
 const maxProblems = 50
@@ -23,7 +26,7 @@ const maxProblems = 50
 // wrong.
 func Parse(file string, content []byte) (Entries, error) {
 	all := Entries{}
-	err := readFile(file, content, func(r *reader, n *plainyaml.Node) { all[n.Name] = r.entry(n) })
+	err := readFile(file, content, func(r *reader, n *yamltree.Node) { all[n.Name] = r.entry(n) })
 	if err != nil {
 		return nil, err
 	}
@@ -31,9 +34,9 @@ func Parse(file string, content []byte) (Entries, error) {
 }
 
 // readFile calls read with each member of a file, and returns what is wrong by line.
-func readFile(file string, content []byte, read func(*reader, *plainyaml.Node)) error {
-	root, err := plainyaml.Parse(content)
-	if failed, is := errors.AsType[*plainyaml.Error](err); is {
+func readFile(file string, content []byte, read func(*reader, *yamltree.Node)) error {
+	root, err := yamltree.Parse(content, bounds)
+	if failed, is := errors.AsType[*yamltree.Error](err); is {
 		return fmt.Errorf("%s:%d: %s", file, failed.Line, failed.What)
 	}
 	r := &reader{file: file}
@@ -67,23 +70,23 @@ type problem struct {
 	what string
 }
 
-func (r *reader) fail(n *plainyaml.Node, format string, args ...any) {
+func (r *reader) fail(n *yamltree.Node, format string, args ...any) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, problem{n.Line, fmt.Sprintf(format, args...)})
 	}
 }
 
 // failed is fail with an error, if there is one.
-func (r *reader) failed(n *plainyaml.Node, err error) {
+func (r *reader) failed(n *yamltree.Node, err error) {
 	if err != nil {
 		r.fail(n, "%v", err)
 	}
 }
 
 // members are those of a map, by their names, which are among known.
-func (r *reader) members(n *plainyaml.Node, known ...string) map[string]*plainyaml.Node {
-	found := map[string]*plainyaml.Node{}
-	if n.Kind != plainyaml.Map {
+func (r *reader) members(n *yamltree.Node, known ...string) map[string]*yamltree.Node {
+	found := map[string]*yamltree.Node{}
+	if n.Kind != yamltree.Map {
 		r.fail(n, "%s has keys of its own, such as %s", titled(n), known[0])
 		return found
 	}
@@ -101,7 +104,7 @@ func (r *reader) members(n *plainyaml.Node, known ...string) map[string]*plainya
 }
 
 // titled names a value for a message.
-func titled(n *plainyaml.Node) string {
+func titled(n *yamltree.Node) string {
 	if n.Name == "" {
 		return "this value"
 	}
@@ -109,40 +112,40 @@ func titled(n *plainyaml.Node) string {
 }
 
 // text is a value that is text, "" with a problem if it is none. A missing value is "".
-func (r *reader) text(n *plainyaml.Node) string {
+func (r *reader) text(n *yamltree.Node) string {
 	switch {
 	case n == nil:
 		return ""
-	case n.Kind == plainyaml.Map && len(n.Items) == 1 && n.Items[0].Kind == plainyaml.Null:
+	case n.Kind == yamltree.Map && len(n.Items) == 1 && n.Items[0].Kind == yamltree.Null:
 		r.fail(n, "%s is text; quote the placeholder: \"{%s}\"", titled(n), n.Items[0].Name)
-	case n.Kind == plainyaml.Null || n.Kind == plainyaml.Text && n.Text == "":
+	case n.Kind == yamltree.Null || n.Kind == yamltree.Text && n.Text == "":
 		r.fail(n, "%s has no value", titled(n))
-	case n.Kind != plainyaml.Text:
+	case n.Kind != yamltree.Text:
 		r.fail(n, "%s is text", titled(n))
 	}
 	return n.Text
 }
 
 // texts is a value that is a text or a list of texts.
-func (r *reader) texts(n *plainyaml.Node) []*plainyaml.Node {
+func (r *reader) texts(n *yamltree.Node) []*yamltree.Node {
 	switch {
 	case n == nil:
 		return nil
-	case n.Kind == plainyaml.List:
+	case n.Kind == yamltree.List:
 		for _, item := range n.Items {
 			r.text(item)
 		}
 		return n.Items
 	}
 	r.text(n)
-	return []*plainyaml.Node{n}
+	return []*yamltree.Node{n}
 }
 
 // maxLanguage bounds the rules and paths of a file, in bytes. They take 30 times as much memory.
 const maxLanguage = 16 << 10
 
 // isBounded reports whether the rules and paths of a file are within their bound with another one.
-func (r *reader) isBounded(n *plainyaml.Node, text string) bool {
+func (r *reader) isBounded(n *yamltree.Node, text string) bool {
 	before := r.language
 	r.language += len(text)
 	if before <= maxLanguage && r.language > maxLanguage {
@@ -152,7 +155,7 @@ func (r *reader) isBounded(n *plainyaml.Node, text string) bool {
 }
 
 // path is a value that is a path; nil without one.
-func (r *reader) path(n *plainyaml.Node) *path {
+func (r *reader) path(n *yamltree.Node) *path {
 	text := r.text(n)
 	if text == "" || !r.isBounded(n, text) {
 		return nil
@@ -163,7 +166,7 @@ func (r *reader) path(n *plainyaml.Node) *path {
 }
 
 // count is a value that is a whole number; otherwise without one.
-func (r *reader) count(n *plainyaml.Node, otherwise, least, most int64) int64 {
+func (r *reader) count(n *yamltree.Node, otherwise, least, most int64) int64 {
 	text := r.text(n)
 	if text == "" {
 		return otherwise
@@ -176,7 +179,7 @@ func (r *reader) count(n *plainyaml.Node, otherwise, least, most int64) int64 {
 }
 
 // boolean is a value that is true or false.
-func (r *reader) boolean(n *plainyaml.Node, otherwise bool) bool {
+func (r *reader) boolean(n *yamltree.Node, otherwise bool) bool {
 	switch text := r.text(n); text {
 	case "":
 		return otherwise
@@ -188,7 +191,7 @@ func (r *reader) boolean(n *plainyaml.Node, otherwise bool) bool {
 }
 
 // duration is a value such as 30s.
-func (r *reader) duration(n *plainyaml.Node, otherwise, least, most time.Duration) time.Duration {
+func (r *reader) duration(n *yamltree.Node, otherwise, least, most time.Duration) time.Duration {
 	text := r.text(n)
 	if text == "" {
 		return otherwise
@@ -206,7 +209,7 @@ var entryKeys = []string{
 }
 
 // entry reads an entry.
-func (r *reader) entry(n *plainyaml.Node) *Entry {
+func (r *reader) entry(n *yamltree.Node) *Entry {
 	r.warnings = nil
 	e := &Entry{Name: n.Name, requests: map[resolution.Identifier]*Request{}}
 	if !isName(n.Name) {
@@ -214,7 +217,7 @@ func (r *reader) entry(n *plainyaml.Node) *Entry {
 	}
 	m := r.members(n, entryKeys...)
 	for _, key := range []string{"base", "key", "answers", "fields"} {
-		if m[key] == nil && n.Kind == plainyaml.Map {
+		if m[key] == nil && n.Kind == yamltree.Map {
 			r.fail(n, "%s has no %s", titled(n), key)
 		}
 	}
@@ -253,7 +256,7 @@ func isName(s string) bool {
 		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-func (r *reader) base(n *plainyaml.Node) *url.URL {
+func (r *reader) base(n *yamltree.Node) *url.URL {
 	text := r.text(n)
 	if text == "" {
 		return nil
@@ -285,7 +288,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-func (r *reader) check(n *plainyaml.Node) resolution.Identifier {
+func (r *reader) check(n *yamltree.Node) resolution.Identifier {
 	switch kind := resolution.Identifier(r.text(n)); kind {
 	case "", resolution.Email, resolution.Phone:
 		return kind
@@ -295,7 +298,7 @@ func (r *reader) check(n *plainyaml.Node) resolution.Identifier {
 }
 
 // helper checks the name of a helper.
-func (r *reader) helper(n *plainyaml.Node) {
+func (r *reader) helper(n *yamltree.Node) {
 	switch {
 	case slices.Contains(fillable(), n.Text):
 		r.fail(n, "%s is a column; helpers have other names", n.Text)
@@ -305,11 +308,11 @@ func (r *reader) helper(n *plainyaml.Node) {
 }
 
 // rules reads a list of rules.
-func (r *reader) rules(n *plainyaml.Node) (all []rule) {
+func (r *reader) rules(n *yamltree.Node) (all []rule) {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != plainyaml.List || len(n.Items) == 0 {
+	if n.Kind != yamltree.List || len(n.Items) == 0 {
 		r.fail(n, "%s is a list of rules such as `- match: 200 data`", titled(n))
 		return nil
 	}
@@ -339,8 +342,8 @@ func (r *reader) rules(n *plainyaml.Node) (all []rule) {
 
 // ruleOf returns the outcome of an item with what stands behind it, and the price beside it, if there
 // is one.
-func (r *reader) ruleOf(item *plainyaml.Node) (one, price *plainyaml.Node) {
-	if item.Kind == plainyaml.Map {
+func (r *reader) ruleOf(item *yamltree.Node) (one, price *yamltree.Node) {
+	if item.Kind == yamltree.Map {
 		for _, m := range item.Items {
 			if m.Name == "price" {
 				price = m
@@ -357,7 +360,7 @@ func (r *reader) ruleOf(item *plainyaml.Node) (one, price *plainyaml.Node) {
 }
 
 // fields reads where the values of columns are.
-func (r *reader) fields(n *plainyaml.Node, e *Entry) (f fields) {
+func (r *reader) fields(n *yamltree.Node, e *Entry) (f fields) {
 	if n == nil {
 		return f
 	}
@@ -366,7 +369,7 @@ func (r *reader) fields(n *plainyaml.Node, e *Entry) (f fields) {
 		v := values.ByName[name]
 		isList := v != nil && v.IsList()
 		switch {
-		case isList && field.Kind == plainyaml.Map:
+		case isList && field.Kind == yamltree.Map:
 			word := v.Element()
 			m := r.members(field, "each", word, "type")
 			if m["each"] == nil {
@@ -385,7 +388,7 @@ func (r *reader) fields(n *plainyaml.Node, e *Entry) (f fields) {
 	return f
 }
 
-func (r *reader) alternatives(n *plainyaml.Node) alternatives {
+func (r *reader) alternatives(n *yamltree.Node) alternatives {
 	text := r.text(n)
 	if text == "" || !r.isBounded(n, text) {
 		return nil

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/internal/yamltree"
 )
 
 // maxPrice bounds a price in credits.
 const maxPrice = 1_000_000
 
-func (r *reader) price(n *plainyaml.Node) Price {
+func (r *reader) price(n *yamltree.Node) Price {
 	p := Price{Match: 1}
 	if n == nil {
 		p.Later = p.Match
@@ -28,7 +28,7 @@ func (r *reader) price(n *plainyaml.Node) Price {
 }
 
 // rulePrice reads what the answers cost that fit a rule; nil if it does not say it.
-func (r *reader) rulePrice(n *plainyaml.Node, of Outcome) *int64 {
+func (r *reader) rulePrice(n *yamltree.Node, of Outcome) *int64 {
 	if n == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (r *reader) rulePrice(n *plainyaml.Node, of Outcome) *int64 {
 }
 
 // cost reads where an answer says what it cost.
-func (r *reader) cost(n *plainyaml.Node) (f figure) {
+func (r *reader) cost(n *yamltree.Node) (f figure) {
 	text := r.text(n)
 	if text == "" {
 		return f
@@ -60,7 +60,7 @@ func (r *reader) cost(n *plainyaml.Node) (f figure) {
 }
 
 // unit reads what a cost is multiplied with: 1 if it is not given.
-func (r *reader) unit(n *plainyaml.Node) *big.Rat {
+func (r *reader) unit(n *yamltree.Node) *big.Rat {
 	text := r.text(n)
 	if text == "" {
 		return big.NewRat(1, 1)
@@ -84,7 +84,7 @@ func decimal(text string) (*big.Rat, bool) {
 }
 
 // headerName reads `header NAME`.
-func (r *reader) headerName(n *plainyaml.Node) string {
+func (r *reader) headerName(n *yamltree.Node) string {
 	text := r.text(n)
 	if text == "" {
 		return ""
@@ -101,7 +101,7 @@ func isHeaderName(s string) bool {
 }
 
 // rates reads one or several limits.
-func (r *reader) rates(n *plainyaml.Node) (all []Rate) {
+func (r *reader) rates(n *yamltree.Node) (all []Rate) {
 	for _, one := range r.texts(n) {
 		rate, is := ParseRate(one.Text)
 		if !is {

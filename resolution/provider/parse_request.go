@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/internal/yamltree"
 	"github.com/leadetl/leadetl/resolution"
 )
 
 // headers reads headers that are sent with a request. They have no placeholders.
-func (r *reader) headers(n *plainyaml.Node) (all []header) {
+func (r *reader) headers(n *yamltree.Node) (all []header) {
 	if n == nil {
 		return nil
 	}
-	if n.Kind != plainyaml.Map {
+	if n.Kind != yamltree.Map {
 		r.fail(n, "headers have the form {name: value}")
 		return nil
 	}
@@ -39,9 +39,9 @@ func (r *reader) headers(n *plainyaml.Node) (all []header) {
 }
 
 // send reads a request: METHOD /path?query, or a map with it, a body and headers.
-func (r *reader) send(n *plainyaml.Node) (s send) {
+func (r *reader) send(n *yamltree.Node) (s send) {
 	line := n
-	if n.Kind == plainyaml.Map && !(len(n.Items) == 1 && n.Items[0].Kind == plainyaml.Null) {
+	if n.Kind == yamltree.Map && !(len(n.Items) == 1 && n.Items[0].Kind == yamltree.Null) {
 		m := r.members(n, "send", "json", "form", "headers")
 		if line = m["send"]; line == nil {
 			r.fail(n, `%s has no send, such as "GET /v1/person"`, titled(n))
@@ -50,7 +50,7 @@ func (r *reader) send(n *plainyaml.Node) (s send) {
 		r.body(&s, m["json"], m["form"])
 		s.headers = r.headers(m["headers"])
 	}
-	if r.text(line) == "" || line.Kind != plainyaml.Text {
+	if r.text(line) == "" || line.Kind != yamltree.Text {
 		return s
 	}
 	var is bool
@@ -81,14 +81,14 @@ func isNotInURL(c rune) bool {
 	return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>\\^`|", c)
 }
 
-func (r *reader) body(s *send, json, form *plainyaml.Node) {
+func (r *reader) body(s *send, json, form *yamltree.Node) {
 	switch {
 	case json != nil && form != nil:
 		r.fail(form, "a request has json or form, not both")
 	case json != nil:
 		t := r.tree(json)
 		s.json = &t
-	case form != nil && form.Kind != plainyaml.Map:
+	case form != nil && form.Kind != yamltree.Map:
 		r.fail(form, "form has the form {name: value}")
 	case form != nil:
 		s.form = []formField{}
@@ -105,7 +105,7 @@ func (r *reader) body(s *send, json, form *plainyaml.Node) {
 }
 
 // checkPlaces refuses placeholders that a request cannot have.
-func (r *reader) checkPlaces(n *plainyaml.Node, places func(yield func(string)), known []string) (found []string) {
+func (r *reader) checkPlaces(n *yamltree.Node, places func(yield func(string)), known []string) (found []string) {
 	places(func(name string) {
 		if !slices.Contains(known, name) {
 			r.fail(n, "{%s} is no placeholder here%s", name, suggest(name, known))
@@ -116,8 +116,8 @@ func (r *reader) checkPlaces(n *plainyaml.Node, places func(yield func(string)),
 }
 
 // requests reads ask and batch.
-func (r *reader) requests(ask, batch, entry *plainyaml.Node, e *Entry) {
-	if (ask == nil || len(ask.Items) == 0) && batch == nil && entry.Kind == plainyaml.Map {
+func (r *reader) requests(ask, batch, entry *yamltree.Node, e *Entry) {
+	if (ask == nil || len(ask.Items) == 0) && batch == nil && entry.Kind == yamltree.Map {
 		r.fail(entry, "%s has neither ask nor batch", titled(entry))
 	}
 	if ask != nil {
@@ -142,7 +142,7 @@ func (r *reader) requests(ask, batch, entry *plainyaml.Node, e *Entry) {
 var batchKeys = []string{"size", "ask", "each", "in", "with", "answers", "no_match", "bad_row", "status", "id", "echo", "as", "rules", "fields", "same_answer"}
 
 // batch reads how many keys are asked about in one request. Their kind follows from each.
-func (r *reader) batch(n *plainyaml.Node, e *Entry) {
+func (r *reader) batch(n *yamltree.Node, e *Entry) {
 	m := r.members(n, batchKeys...)
 	for _, key := range []string{"size", "ask", "each", "in", "answers"} {
 		if m[key] == nil {
@@ -190,7 +190,7 @@ func (r *reader) batch(n *plainyaml.Node, e *Entry) {
 }
 
 // ofKind finds the kind of identifier that a batch asks about.
-func (r *reader) ofKind(n *plainyaml.Node, m map[string]*plainyaml.Node, b *batch, e *Entry) {
+func (r *reader) ofKind(n *yamltree.Node, m map[string]*yamltree.Node, b *batch, e *Entry) {
 	kind := resolution.Identifier("")
 	b.each.places(func(name string) {
 		switch of := kindOf(name); {
@@ -232,7 +232,7 @@ func (r *reader) ofKind(n *plainyaml.Node, m map[string]*plainyaml.Node, b *batc
 }
 
 // id reads how an element names its key.
-func (r *reader) id(n *plainyaml.Node, b *batch) {
+func (r *reader) id(n *yamltree.Node, b *batch) {
 	if n == nil {
 		return
 	}
@@ -254,7 +254,7 @@ func (r *reader) id(n *plainyaml.Node, b *batch) {
 }
 
 // later reads how an answer that comes later is asked for.
-func (r *reader) later(n *plainyaml.Node, e *Entry) {
+func (r *reader) later(n *yamltree.Node, e *Entry) {
 	if n == nil {
 		return
 	}
@@ -267,7 +267,7 @@ func (r *reader) later(n *plainyaml.Node, e *Entry) {
 	switch ask := m["ask"]; {
 	case ask == nil:
 		r.fail(n, "later has no ask: write same, or the request that asks for the answer")
-	case ask.Kind != plainyaml.Text || ask.Text != "same":
+	case ask.Kind != yamltree.Text || ask.Text != "same":
 		s := r.send(ask)
 		s.places(func(name string) {
 			if kindOf(name) != "" {
@@ -288,7 +288,7 @@ func (r *reader) later(n *plainyaml.Node, e *Entry) {
 }
 
 // consistent checks what several keys of an entry say together.
-func (r *reader) consistent(n *plainyaml.Node, m map[string]*plainyaml.Node, e *Entry) {
+func (r *reader) consistent(n *yamltree.Node, m map[string]*yamltree.Node, e *Entry) {
 	all := slices.Clone(e.rules)
 	if e.later != nil {
 		all = append(all, e.later.rules...)
@@ -305,7 +305,7 @@ func (r *reader) consistent(n *plainyaml.Node, m map[string]*plainyaml.Node, e *
 	}
 	for _, u := range all {
 		if u.outcome == Later && e.later == nil {
-			r.fail(&plainyaml.Node{Line: u.line}, "a rule says later, and nothing says how to ask later")
+			r.fail(&yamltree.Node{Line: u.line}, "a rule says later, and nothing says how to ask later")
 		}
 	}
 	for _, u := range all {
@@ -338,7 +338,7 @@ func (e *Entry) fills(name string) bool {
 }
 
 // keyFits checks that a request has a place for a key in its body.
-func (r *reader) keyFits(n *plainyaml.Node, request *Request, e *Entry) {
+func (r *reader) keyFits(n *yamltree.Node, request *Request, e *Entry) {
 	if e.key.how != "body" {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/leadetl/leadetl/internal/plainyaml"
+	"github.com/leadetl/leadetl/internal/yamltree"
 )
 
 // text is text with placeholders, such as /v1/{email}.
@@ -21,7 +21,7 @@ type piece struct{ literal, place string }
 
 // parseText reads a text in which {name} is a placeholder and {{ a brace. A text without quotes
 // has none.
-func parseText(n *plainyaml.Node) (t text, err error) {
+func parseText(n *yamltree.Node) (t text, err error) {
 	rest := n.Text
 	if !n.Quoted && strings.Contains(rest, "{") {
 		return nil, errors.New("text with placeholders is written in quotes")
@@ -128,12 +128,12 @@ type tree struct {
 
 // tree reads a value that is sent as JSON. Text without quotes that JSON knows as a number, a
 // boolean or null is that.
-func (r *reader) tree(n *plainyaml.Node) (t tree) {
+func (r *reader) tree(n *yamltree.Node) (t tree) {
 	switch n.Kind {
-	case plainyaml.Null:
+	case yamltree.Null:
 		r.fail(n, "%s has no value; write null, or quote a placeholder", titled(n))
 		return t
-	case plainyaml.Text:
+	case yamltree.Text:
 		if !n.Quoted && isLiteral(n.Text) {
 			return tree{kind: 'l', literal: n.Text}
 		}
@@ -142,14 +142,14 @@ func (r *reader) tree(n *plainyaml.Node) (t tree) {
 		t.text, err = parseText(n)
 		r.failed(n, err)
 		return t
-	case plainyaml.List:
+	case yamltree.List:
 		t.kind = '['
 	default:
 		t.kind = '{'
 	}
 	items := slices.Clone(n.Items)
 	if t.kind == '{' {
-		slices.SortFunc(items, func(a, b *plainyaml.Node) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(items, func(a, b *yamltree.Node) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, item := range items {
 		t.items, t.names = append(t.items, r.tree(item)), append(t.names, item.Name)

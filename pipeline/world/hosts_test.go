@@ -169,9 +169,9 @@ const lostAfter = 20 * time.Minute
 
 var errCutOff = errors.New("the machine is believed dead")
 
-// maxRequests is more than any machine needs of the store, even if it is told for minutes that it
-// may not send.
-const maxRequests = 4000
+// maxRequests is more than any machine needs of the store, even if it looks for an hour whether its service is up
+// again, and each intent makes files.
+const maxRequests = 10_000
 
 // machine is the next machine, which knows nothing.
 func (h *history) machine() *history {

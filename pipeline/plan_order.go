@@ -124,7 +124,7 @@ func (p *Plan) Slowest() (slowest *PlannedResolver) {
 // billLine counts the calls to one resolver. It returns what the run has spent there before.
 func (r *rowPlanner) billLine(ctx context.Context, p *PlannedResolver, l order.Line) (purchase.Spending, error) {
 	remote, c := l.Step.Remote, &PlannedCalls{Miss: l.Step.Remote.Price.NoMatch}
-	if r.decision.Run.Job.Operation != resolution.KeywordToLead { // whose pages differ
+	if r.decision.Run.Job.Operation.Gives() != resolution.GivesLeads { // whose pages differ
 		c.Price = remote.Price.Max()
 	}
 	for q, n := range l.Asked {

@@ -252,7 +252,7 @@ func (w *rowWorker) searches(ctx context.Context, b *columns.Batch, in *sources.
 			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, reason
 			continue
 		}
-		if w.run.Job.Operation == resolution.KeywordToLead {
+		if w.run.Job.Operation.Gives() == resolution.GivesLeads {
 			if q.Page == 0 {
 				w.morePages = true
 				if err := w.laterPages(ctx, q); err != nil {

@@ -297,7 +297,7 @@ func (d *Decision) NewKeys(suppress *keys.Suppressor) *keys.Maker {
 // NewSearchReader makes what makes searches of rows.
 func (d *Decision) NewSearchReader() keys.SearchReader {
 	j := d.Run.Job
-	return keys.SearchReader{Fields: d.Columns.Fields, Defaults: j.SearchDefaults, Today: d.AsOf, Count: j.Operation == resolution.KeywordToLeadCount}
+	return keys.SearchReader{Fields: d.Columns.Fields, Defaults: j.SearchDefaults, Today: d.AsOf, Count: j.Operation.Gives() == resolution.GivesCount}
 }
 
 // NewEngine makes an engine whose questions take engineSlots. The order has nothing else.

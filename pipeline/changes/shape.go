@@ -212,7 +212,7 @@ func identifies(column string) bool {
 // they tell no rows apart. asks says that one of the jobs had reference data or a service, which
 // know the address behind a digest.
 func (s Shape) compared(with Settings, asks bool) (places, more []int) {
-	hashesKey := s.operation == string(resolution.EmailToHEM) && with.Column() == keyColumn
+	hashesKey := resolution.Operation(s.operation).Identifier() == resolution.Email && with.Column() == keyColumn
 	for i, c := range s.columns {
 		switch {
 		case hashesKey && !s.isKept(c.Name) && strings.HasPrefix(c.Name, "hem_"):

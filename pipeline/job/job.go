@@ -96,7 +96,7 @@ func (j Job) CountsInput() bool { return j.Multiple == keys.Each || len(j.Where)
 // Default is a job of op with every setting at its default.
 func Default(op resolution.Operation) Job {
 	rows := DefaultRowsPerPart
-	if op == resolution.KeywordToLead {
+	if op.Gives() == resolution.GivesLeads {
 		rows = SearchesPerPart
 	}
 	return Job{
@@ -129,7 +129,7 @@ func (j Job) Validate() error {
 			errs = append(errs, fmt.Errorf("unknown HEM type %q%s", t, suggest.OneOf(t, []string{"md5", "sha1", "sha256"})))
 		}
 	}
-	if len(j.HEMProfiles) > 0 && j.Operation != resolution.EmailToHEM {
+	if len(j.HEMProfiles) > 0 && j.Operation.Identifier() != resolution.Email {
 		errs = append(errs, fmt.Errorf("HEM profiles are for email_to_hem only; the operation is %s", j.Operation))
 	}
 	if len(j.SearchDefaults) > 0 && !j.Operation.IsKeyword() {

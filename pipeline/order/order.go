@@ -110,7 +110,7 @@ func (o *Order) Check(op resolution.Operation) error {
 		case !known, !columns.CanWant(columns.Settings{Operation: op, Remote: true, HEMTypes: columns.HEMTypes}, column):
 			fail("want names %q, which is no column that a resolver of %s finds%s", column, op, suggest.OneOf(column, wantable(op)))
 			continue
-		case op == resolution.EmailToHEM && v.Group == resolution.GroupHashes:
+		case op.Identifier() == resolution.Email && v.Group == resolution.GroupHashes:
 			fail("want names %q, which follows from the email and needs no resolver", column)
 		case slices.Index(o.Want, column) < i:
 			fail("want names %q twice", column)

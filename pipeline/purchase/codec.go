@@ -146,7 +146,7 @@ func (c *codec) forPages(service Service, price Price) {
 	}
 	c.poll = pollOf(service, c.operation)
 	c.price = func(key string, r resolution.Reply) int64 {
-		if c.operation == resolution.KeywordToLeadCount {
+		if c.operation.Gives() == resolution.GivesCount {
 			return price.Match
 		}
 		return price.ofPage(key, r.Page.Result.Leads.Len()+r.Page.LeftOut)
@@ -228,7 +228,7 @@ func noAnswer(f answers.Found) answers.Found {
 func (c codec) explain(err error, key string, price int64) error {
 	var failure *resolution.CallError
 	page, notPage := search.ParseKey(key)
-	if c.operation != resolution.KeywordToLead || notPage != nil || !errors.As(err, &failure) || failure.Class != resolution.NoCredits {
+	if c.operation.Gives() != resolution.GivesLeads || notPage != nil || !errors.As(err, &failure) || failure.Class != resolution.NoCredits {
 		return err
 	}
 	return fmt.Errorf("%w; for a page of limit %d up to %d credits are set aside at the service: give a smaller limit or more credits", err, page.Limit, price)

@@ -58,7 +58,7 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 	if err = cmp.Or(err, a.withheld); err != nil || a.Outcome != outcome.Matched {
 		return p, err
 	}
-	if b.codec.operation == resolution.KeywordToLeadCount {
+	if b.codec.operation.Gives() == resolution.GivesCount {
 		p.Count = &page.Count
 		return p, nil
 	}

@@ -28,16 +28,20 @@ type Price struct {
 }
 
 // Prices are those of the interface.
-var Prices = map[resolution.Operation]Price{
-	resolution.EmailToHEM:         {Match: 1},
-	resolution.NetworkToHEM:       {Match: 1},
-	resolution.NetworkToPhone:     {Match: 3},
-	resolution.IPToCompany:        {Match: 1},
-	resolution.Enrichment:         {Match: 2},
-	resolution.Deanonymization:    {Match: 3, Company: 1},
-	resolution.KeywordToLead:      {Match: 1, Extra: 1},
-	resolution.KeywordToLeadCount: {Match: 1},
-}
+var Prices = func() map[resolution.Operation]Price {
+	all := map[resolution.Operation]Price{}
+	for _, f := range resolution.Operations {
+		p := Price{Match: f.Credits}
+		switch f.Gives {
+		case resolution.GivesVisitor:
+			p.Company = 1
+		case resolution.GivesLeads:
+			p.Extra = 1
+		}
+		all[f.Name] = p
+	}
+	return all
+}()
 
 // Max is the highest cost of a call about a single record or a count.
 func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later, p.Company, p.Special) }
@@ -45,7 +49,7 @@ func (p Price) Max() int64 { return max(p.Match, p.NoMatch, p.BadRow, p.Later, p
 // MaxCost is the highest cost of the answer to a question; for a page of a search the cost of a
 // full page, and without a key of the largest one.
 func (p Price) MaxCost(q answers.Question) int64 {
-	if q.Operation != resolution.KeywordToLead {
+	if q.Operation.Gives() != resolution.GivesLeads {
 		return p.Max()
 	}
 	page, err := search.ParseKey(q.Key)
@@ -72,7 +76,7 @@ func (p Price) ofRecord(op resolution.Operation, r resolution.AnswerRow) int64 {
 	switch {
 	case !r.Matched():
 		return p.NoMatch
-	case op == resolution.Deanonymization && string(r.Of.Texts[resolution.FieldMatchLevel].At(r.I)) == "company":
+	case op.Gives() == resolution.GivesVisitor && string(r.Of.Texts[resolution.FieldMatchLevel].At(r.I)) == "company":
 		return p.Company
 	}
 	return p.Match

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // flow is a Sankey diagram of the lines of a run: columns of bars, connected by
@@ -89,7 +90,7 @@ func ways(r *Report) []tally {
 	}
 	fresh := answered(r.Fresh) + r.Fresh.Skipped
 	unasked := fresh - s.Calls.Asked - s.Calls.Duplicates
-	byAddress := r.Operation == "ip_to_company" || r.Operation == "deanonymization"
+	byAddress := resolution.Operation(r.Operation).Identifier() == resolution.IP
 	if unasked < 0 || unasked > 0 && !byAddress {
 		return nil // the run was stopped in the middle of a part
 	}

@@ -27,7 +27,7 @@ func (e *EnginePages) Page(ctx context.Context, q search.Query) (p purchase.Page
 	which, page := purchase.SearchOf(q)
 	which.Edition = e.Searcher.Edition()
 	p.Answer.Outcome = outcome.Matched
-	if e.Operation == resolution.KeywordToLeadCount {
+	if e.Operation.Gives() == resolution.GivesCount {
 		count, err := e.Searcher.Count(ctx, which, page.HEMs)
 		p.Count = &count
 		return p, err

@@ -77,7 +77,7 @@ type foundRows struct {
 }
 
 func newFoundRows(write func(*columns.Batch) error, layout *columns.Layout, kept int, op resolution.Operation, remote bool) *foundRows {
-	f := &foundRows{write: write, layout: layout, remote: remote, count: op == resolution.KeywordToLeadCount, answers: *resolution.NewAnswers()}
+	f := &foundRows{write: write, layout: layout, remote: remote, count: op.Gives() == resolution.GivesCount, answers: *resolution.NewAnswers()}
 	for range kept {
 		f.kept = append(f.kept, array.NewStringBuilder(memory.DefaultAllocator))
 	}

@@ -241,7 +241,7 @@ func (s *searched) find(ctx context.Context, q search.Query, emit func(foundPage
 	var w walk
 	for n := first; ; n++ {
 		of := q
-		if s.Operation == resolution.KeywordToLead {
+		if s.Operation.Gives() == resolution.GivesLeads {
 			of = q.On(n)
 		}
 		got, err := s.Pages.Page(ctx, of)

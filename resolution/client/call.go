@@ -29,27 +29,17 @@ func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 	return c.ask(ctx, r, questionOf(c.options.Asked, call))
 }
 
-// paths are the paths of the single-record operations.
-var paths = map[resolution.Operation]string{
-	resolution.EmailToHEM:      "/lead/resolution/email_to_hem",
-	resolution.NetworkToHEM:    "/lead/resolution/network_to_hem",
-	resolution.NetworkToPhone:  "/lead/resolution/network_to_phone",
-	resolution.IPToCompany:     "/lead/resolution/ip_to_company",
-	resolution.Enrichment:      "/lead/enrichment",
-	resolution.Deanonymization: "/lead/deanonymization",
-}
-
 // question returns the path and the body of a call.
 func (c *Client) question(call resolution.Call) (path string, body []byte, err error) {
-	path, ok := paths[call.Operation]
-	if !ok {
+	facts := call.Operation.Facts()
+	if facts.Identifier == "" {
 		return "", nil, errors.New("not an operation on one record")
 	}
 	if call.Key == "" {
 		return "", nil, errors.New("empty key")
 	}
 	var q singleBody
-	switch call.Operation.Identifier() {
+	switch facts.Identifier {
 	case resolution.Email:
 		q.Email = call.Key
 	case resolution.NetworkURL:
@@ -57,11 +47,11 @@ func (c *Client) question(call resolution.Call) (path string, body []byte, err e
 	case resolution.IP:
 		q.IP = call.Key
 	}
-	if call.Operation != resolution.IPToCompany { // which has no callback
+	if facts.Callback != resolution.NoCallback {
 		q.CallbackURL, q.Metadata.ClientRef = c.options.CallbackURL, call.ClientRef
 	}
 	body, err = json.Marshal(q)
-	return path, body, err
+	return facts.Path, body, err
 }
 
 // singleBody is the JSON body of a question about one record.

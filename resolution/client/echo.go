@@ -60,7 +60,7 @@ func (q *asked) namedBy(body jsontree.Value, h http.Header) exchange.Naming {
 	for _, payload := range []jsontree.Value{jsontree.Object(body.Get("payload")), jsontree.Object(jsontree.Object(body.Get("resolution")).Get("payload")), jsontree.Object(jsontree.Object(body.Get("data")).Get("payload"))} {
 		said = max(said, q.namedByPayload(payload))
 	}
-	if q.call.Operation == resolution.KeywordToLeadCount && q.search != nil { // which repeats the fields beside the payload
+	if q.call.Operation.Gives() == resolution.GivesCount && q.search != nil { // which repeats the fields beside the payload
 		said = max(said, q.search.namedBy(body))
 	}
 	if q.isPoll() {

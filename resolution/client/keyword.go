@@ -12,19 +12,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
-// creations and results are the paths that start keyword searches and return their
-// results.
-var (
-	creations = map[resolution.Operation]string{
-		resolution.KeywordToLead:      "/resolve/keyword_to_lead",
-		resolution.KeywordToLeadCount: "/resolve/keyword_to_lead/count",
-	}
-	results = map[resolution.Operation]string{
-		resolution.KeywordToLead:      "/resolve/keyword_to_lead/result",
-		resolution.KeywordToLeadCount: "/resolve/keyword_to_lead/count/result",
-	}
-)
-
 // searchBody is the JSON body of a search.
 type searchBody struct {
 	Keywords           []string `json:"keywords"`
@@ -48,8 +35,7 @@ type searchBody struct {
 // Start asks the service to begin a search. Zero fields of s are not sent, so that
 // the defaults of the service apply.
 func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution.Reply, error) {
-	path, ok := creations[s.Operation]
-	if !ok {
+	if !s.Operation.IsKeyword() {
 		return resolution.Reply{}, &resolution.CallError{Operation: s.Operation, Class: resolution.Invalid, Detail: "not a keyword operation"}
 	}
 	q := searchBody{
@@ -61,19 +47,18 @@ func (c *Client) Start(ctx context.Context, s resolution.SearchCall) (resolution
 	q.Metadata.ClientRef = s.ClientRef
 	about := questionOf(c.options.Asked, resolution.Call{Request: resolution.Request{Operation: s.Operation}, ClientRef: s.ClientRef})
 	about.search = &q
-	return c.search(ctx, path, s.IdempotencyKey, q, about)
+	return c.search(ctx, s.Operation.Facts().Path, s.IdempotencyKey, q, about)
 }
 
 // Poll asks for the result of a search. A search that the service no longer knows
 // is Invalid, with status 404 or 410. clientRef is that of its Start.
 func (c *Client) Poll(ctx context.Context, op resolution.Operation, id, clientRef string) (resolution.Reply, error) {
-	path, ok := results[op]
-	if !ok || id == "" {
+	if !op.IsKeyword() || id == "" {
 		return resolution.Reply{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: "not a keyword operation, or no resolution id"}
 	}
 	about := questionOf(c.options.Asked, resolution.Call{Request: resolution.Request{Operation: op}, ClientRef: clientRef})
 	about.id = id
-	return c.search(ctx, path, "", map[string]string{"resolution_id": id}, about)
+	return c.search(ctx, op.Facts().Path+"/result", "", map[string]string{"resolution_id": id}, about)
 }
 
 func (c *Client) search(ctx context.Context, path, idempotencyKey string, question any, about *asked) (resolution.Reply, error) {
@@ -84,9 +69,6 @@ func (c *Client) search(ctx context.Context, path, idempotencyKey string, questi
 	}
 	return c.ask(ctx, request{http.MethodPost, op, path, idempotencyKey, body}, about)
 }
-
-// isSearch reports whether an operation is one on many records.
-func isSearch(op resolution.Operation) bool { return creations[op] != "" }
 
 func day(t time.Time) string {
 	if t.IsZero() {
@@ -121,7 +103,7 @@ func (a answer) searchReply() (resolution.Reply, error) {
 	switch {
 	case (!isList || len(found) == 1) && (!isCount || count.Leads == 0) && !e.isPromise():
 		return resolution.Reply{}, e.unreadable("the answer reports an error")
-	case a.operation == resolution.KeywordToLead && isList:
+	case a.operation.Gives() == resolution.GivesLeads && isList:
 		p.into = resolution.NewAnswers()
 		for v := range found.Inside().All() {
 			if !p.foundLead(jsontree.Object(v)) {
@@ -132,10 +114,10 @@ func (a answer) searchReply() (resolution.Reply, error) {
 		r.Quarantined = p.quarantined + page.LeftOut
 		page.Result.Total, page.HasMore = pages(body)
 		r.Page = &page
-	case a.operation == resolution.KeywordToLeadCount && isCount:
+	case a.operation.Gives() == resolution.GivesCount && isCount:
 		page.Count, r.Quarantined = count, p.quarantined
 		r.Page = &page
-	case a.operation == resolution.KeywordToLeadCount && p.quarantined > 0 && isFinished(e.status):
+	case a.operation.Gives() == resolution.GivesCount && p.quarantined > 0 && isFinished(e.status):
 		return resolution.Reply{}, e.unreadable("the count of the answer is not a count")
 	case e.status != "" && isFinished(e.status):
 		return resolution.Reply{}, e.unreadable("the search is finished, but its result is missing")
@@ -214,7 +196,7 @@ func pages(body jsontree.Value) (total int64, more bool) {
 // foundLead reads a lead of a page; has says that there is one.
 func (p *picker) foundLead(m jsontree.Value) (has bool) {
 	a, id := p.into, first(m, "lead_id", "id")
-	p.lead(resolution.KeywordToLead, m)
+	p.lead(resolution.GivesLeads, m)
 	if id == "" && a.IsLastEmpty() {
 		a.DropLast()
 		return false

@@ -30,18 +30,18 @@ type picker struct {
 
 // lead reads the data of an answer, and returns its row. For a company operation, the
 // members of the company may stand in place of the lead.
-func (p *picker) lead(op resolution.Operation, m jsontree.Value) (row int) {
+func (p *picker) lead(gives resolution.Gives, m jsontree.Value) (row int) {
 	a := p.into
 	row = a.AddMatch()
 	c := jsontree.Object(m.Get("company"))
-	if c == nil && op == resolution.IPToCompany {
+	if c == nil && gives == resolution.GivesCompany {
 		p.company(m)
 	} else {
 		p.company(c)
 		p.person(m)
 	}
 	for v := range jsontree.List(m.Get("hashed_emails")).All() {
-		if hash, kind, is := p.hash(v); is && (c != nil || op != resolution.IPToCompany) {
+		if hash, kind, is := p.hash(v); is && (c != nil || gives != resolution.GivesCompany) {
 			a.AddHash(hash, kind)
 		}
 	}

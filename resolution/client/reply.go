@@ -15,7 +15,7 @@ import (
 
 // reply reads an answer.
 func (a answer) reply() (resolution.Reply, error) {
-	if isSearch(a.operation) {
+	if a.operation.IsKeyword() {
 		return a.searchReply()
 	}
 	e := a.envelope()
@@ -64,7 +64,7 @@ func (a answer) data(found jsontree.Value) (r resolution.AnswerRow, quarantined 
 	if p.into == nil {
 		p.into = resolution.NewAnswers()
 	}
-	if row := p.lead(a.operation, found); has(a.operation, p.into, row) {
+	if row := p.lead(a.operation.Gives(), found); has(a.operation.Gives(), p.into, row) {
 		r = resolution.AnswerRow{Of: p.into, I: row}
 	}
 	return r, p.quarantined
@@ -264,7 +264,7 @@ func (e envelope) isOver() bool { return e.answer.isOK() && isOver(e.status) }
 func (e envelope) over() error {
 	err := &resolution.CallError{
 		Operation: e.answer.operation, Class: resolution.Unavailable, Status: e.answer.status, Code: cmp.Or(code(e.body), e.status), RequestID: e.about.RequestID, Sent: true,
-		Over: e.about.ID != "" || isSearch(e.answer.operation), Detail: "the service could not finish the resolution", Pace: e.about.Pace, Body: e.answer.body,
+		Over: e.about.ID != "" || e.answer.operation.IsKeyword(), Detail: "the service could not finish the resolution", Pace: e.about.Pace, Body: e.answer.body,
 	}
 	if e.saysNoCredits(err.Code) {
 		err.Class, err.Detail = resolution.NoCredits, ""
@@ -293,14 +293,14 @@ func (e envelope) isMiss() bool {
 const nothingHere = "urn:leadetl:error:not_found"
 
 // has reports whether the last row has the data the operation asks for.
-func has(op resolution.Operation, a *resolution.Answers, row int) bool {
-	switch op {
-	case resolution.EmailToHEM, resolution.NetworkToHEM:
+func has(gives resolution.Gives, a *resolution.Answers, row int) bool {
+	switch gives {
+	case resolution.GivesHashes:
 		from, to := a.Hashes.Of(row)
 		return from < to
-	case resolution.NetworkToPhone:
+	case resolution.GivesPhone:
 		return len(a.Texts[resolution.FieldPhone].At(row)) > 0
-	case resolution.IPToCompany:
+	case resolution.GivesCompany:
 		return row < len(a.Companies.Codes)
 	}
 	return !a.IsLastEmpty()

@@ -439,7 +439,7 @@ func FuzzReply(f *testing.F) {
 				t.Errorf("%s: neither data nor a reason", op)
 			}
 		}
-		for op := range results {
+		for _, op := range resolution.Keyword {
 			_, _ = answer{operation: op, status: status, header: http.Header{}, body: body}.searchReply()
 		}
 	})

@@ -61,14 +61,14 @@ func (b *batch) Resolve(ctx context.Context, of resolution.Questions, limit int,
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	switch b.operation {
-	case resolution.EmailToHEM:
+	switch id, gives := b.operation.Identifier(), b.operation.Gives(); {
+	case id == resolution.Email:
 		n, err = of.Keys.Len(), b.emailToHEM(&of, to)
-	case resolution.NetworkToHEM, resolution.NetworkToPhone, resolution.Enrichment:
+	case id == resolution.NetworkURL:
 		n, err = b.peopleOf(&of.Keys, limit, to)
-	case resolution.IPToCompany:
+	case gives == resolution.GivesCompany:
 		n, err = len(of.Addrs), b.ipToCompany(of.Addrs, to)
-	case resolution.Deanonymization:
+	case gives == resolution.GivesVisitor:
 		n, err = b.deanonymization(of.Addrs, limit, to)
 	default:
 		err = fmt.Errorf("%w: not an operation on one record", resolution.ErrInvalid)
@@ -81,13 +81,13 @@ func (b *batch) Resolve(ctx context.Context, of resolution.Questions, limit int,
 
 // start sets the keys. Suppressed ones are not answered.
 func (b *batch) start(keys *resolution.Texts) {
-	n := keys.Len()
+	n, id := keys.Len(), b.operation.Identifier()
 	b.arena.Reset()
 	b.keys, b.reasons = resize(b.keys, n), resize(b.reasons, n)
 	clear(b.reasons)
 	for i := range n {
 		b.keys[i] = text(keys.At(i))
-		if b.engine.listed(b.operation.Identifier(), b.keys[i]) {
+		if b.engine.listed(id, b.keys[i]) {
 			b.keys[i], b.reasons[i] = "", NotFound
 		}
 	}

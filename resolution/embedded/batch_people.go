@@ -15,10 +15,10 @@ func (b *batch) peopleOf(keys *resolution.Texts, limit int, to *resolution.Answe
 	b.start(keys)
 	b.rows = resize(b.rows, len(b.keys))
 	part, lacking := people.Whole, ""
-	switch b.operation {
-	case resolution.NetworkToPhone:
+	switch b.operation.Gives() {
+	case resolution.GivesPhone:
 		part, lacking = people.Phones, NoPhone
-	case resolution.NetworkToHEM:
+	case resolution.GivesHashes:
 		part, lacking = people.Emails, NoEmail
 	}
 	b.engine.directory.StartPeople(to)

@@ -126,7 +126,7 @@ var errNoDirectory = errors.Join(resolution.ErrUnavailable, errors.New("there is
 // Offers returns an error if an operation can never be answered: without a directory only
 // emails can.
 func (l *Live) Offers(o resolution.Operation) error {
-	if l.dir == "" && o != resolution.EmailToHEM {
+	if l.dir == "" && o.Identifier() != resolution.Email {
 		return errNoDirectory
 	}
 	return nil

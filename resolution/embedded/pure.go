@@ -7,5 +7,5 @@ import (
 // Pure reports whether every answer to op follows from the identifier alone, as for hashes of
 // emails without people in the directory.
 func (e *Engine) Pure(op resolution.Operation) bool {
-	return op == resolution.EmailToHEM && e.options.Listed == nil && (e.directory == nil || !e.directory.HasPeople())
+	return op.Identifier() == resolution.Email && e.options.Listed == nil && (e.directory == nil || !e.directory.HasPeople())
 }

@@ -74,7 +74,7 @@ type row struct {
 // read adds an answer as a match, whatever is in it. It returns how many values it left out.
 func (f *fields) read(op resolution.Operation, body jsontree.Value, companies *exchange.Companies, into *resolution.Answers) (quarantined int) {
 	r := row{Answers: into, of: f, body: body}
-	if op != resolution.NetworkToPhone && op != resolution.IPToCompany {
+	if op.Gives() != resolution.GivesPhone && op.Gives() != resolution.GivesCompany {
 		r.hashes = map[string]bool{}
 	}
 	into.AddMatch()
@@ -89,7 +89,7 @@ func (f *fields) read(op resolution.Operation, body jsontree.Value, companies *e
 	if at := exchange.Moment(f.one["last_seen_at"].value(body)); at != nil {
 		into.SetTime(&into.LastSeen, *at)
 	}
-	if kind := r.text("org_type"); kind != "" && op == resolution.IPToCompany {
+	if kind := r.text("org_type"); kind != "" && op.Gives() == resolution.GivesCompany {
 		into.OrgTypes = append(resolution.Pad(into.OrgTypes, into.Len()-1, ""), kinds.Kind(kind))
 	}
 	r.phones()

@@ -159,7 +159,8 @@ func (o Options) Validate() error {
 	errs = append(errs, o.Limits.Validate()...)
 	errs = append(errs, o.Costs.Validate()...)
 	for operation, r := range o.Retirements {
-		wrong(!isOperation(operation), "retirement of %q: no such operation", operation)
+		_, known := resolution.ParseOperation(string(operation))
+		wrong(!known, "retirement of %q: no such operation", operation)
 		wrong(r.Deprecated.IsZero() || r.Sunset.IsZero(), "retirement of %s: it has two dates", operation)
 		wrong(r.Link != "" && !isAbsolute(r.Link), "retirement of %s: the link is not an absolute URI", operation)
 		wrong(r.Sunset.Sub(r.Deprecated) < noticePeriod, "retirement of %s: less than 180 days from deprecation to sunset", operation)

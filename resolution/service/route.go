@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,20 +36,8 @@ func (s *Service) routes() map[string]*route {
 		return &route{method: method, name: "account_" + name, operation: account.Scope, class: admission.Result, handle: s.own(do)}
 	}
 	a := s.answering
-	deanonymization := of(resolution.Deanonymization, "", admission.Single, a.Single)
-	return map[string]*route{
-		"/lead/resolution/email_to_hem":         of(resolution.EmailToHEM, "", admission.Single, a.Single),
-		"/lead/resolution/network_to_hem":       of(resolution.NetworkToHEM, "", admission.Single, a.Single),
-		"/lead/resolution/network_to_phone":     of(resolution.NetworkToPhone, "", admission.Single, a.Single),
-		"/lead/resolution/ip_to_company":        of(resolution.IPToCompany, "", admission.Single, a.Single),
-		"/lead/enrichment":                      of(resolution.Enrichment, "", admission.Single, a.Single),
-		"/lead/deanonymization":                 deanonymization,
-		"/lead/resolution/deanonymization":      deanonymization,
-		"/lead/resolution/result":               of(admission.SingleResult, "", admission.Result, a.SingleResult),
-		"/resolve/keyword_to_lead":              of(resolution.KeywordToLead, "", admission.Create, s.gate.Retaining(a.Create)),
-		"/resolve/keyword_to_lead/result":       of(resolution.KeywordToLead, "_result", admission.Result, s.gate.Retaining(a.Result)),
-		"/resolve/keyword_to_lead/count":        of(resolution.KeywordToLeadCount, "", admission.Create, s.gate.Retaining(a.Create)),
-		"/resolve/keyword_to_lead/count/result": of(resolution.KeywordToLeadCount, "_result", admission.Result, s.gate.Retaining(a.Result)),
+	routes := map[string]*route{
+		"/lead/resolution/result": of(admission.SingleResult, "", admission.Result, a.SingleResult),
 
 		"/account/balance":            own(http.MethodGet, "balance", s.desk.Balance),
 		"/account/usage":              own(http.MethodGet, "usage", s.desk.Usage),
@@ -59,6 +46,15 @@ func (s *Service) routes() map[string]*route {
 		"/account/callbacks":          own(http.MethodGet, "callbacks", s.desk.Callbacks),
 		"/account/callbacks/replay":   own(http.MethodPost, "replay", s.desk.ReplayCallback),
 	}
+	for _, o := range resolution.SingleRecord {
+		routes[o.Facts().Path] = of(o, "", admission.Single, a.Single)
+	}
+	routes["/lead/resolution/deanonymization"] = routes["/lead/deanonymization"]
+	for _, o := range resolution.Keyword {
+		routes[o.Facts().Path] = of(o, "", admission.Create, s.gate.Retaining(a.Create))
+		routes[o.Facts().Path+"/result"] = of(o, "_result", admission.Result, s.gate.Retaining(a.Result))
+	}
+	return routes
 }
 
 // own makes the handler of a question about the caller's account. The answer to a
@@ -76,10 +72,6 @@ func (s *Service) own(do func(context.Context, account.Asked) (any, error)) admi
 		}
 		return &wire.Reply{Body: c.Out.Bytes()}, err
 	}
-}
-
-func isOperation(o resolution.Operation) bool {
-	return o == resolution.KeywordToLead || o == resolution.KeywordToLeadCount || slices.Contains(resolution.SingleRecord, o)
 }
 
 // trim removes one trailing slash from a path.

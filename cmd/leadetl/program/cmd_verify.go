@@ -199,6 +199,6 @@ func VerifyRules(m *sinks.Manifest) (verify.Rules, bool) {
 	}
 	return verify.Rules{
 		Own: columns.Every(op, m.Selected(), m.Own()), Rejects: columns.RejectsColumns(), Suppressed: columns.SuppressedColumns(), Asked: columns.AskedColumns(),
-		HashesKey: op == resolution.EmailToHEM, SeveralRows: op == resolution.KeywordToLead || slices.ContainsFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source_part" }),
+		HashesKey: op.Identifier() == resolution.Email, SeveralRows: op.Gives() == resolution.GivesLeads || slices.ContainsFunc(m.Schema, func(c sinks.Column) bool { return c.Name == "source_part" }),
 	}, true
 }

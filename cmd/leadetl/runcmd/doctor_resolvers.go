@@ -25,7 +25,7 @@ func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job,
 	case f.isRemote():
 		clock, of = d.checkResolvers(ctx, operation, j)
 		d.checkPlan(ctx, operation)
-	case known && (f.directory != "" || len(needs[j.Operation]) > 0):
+	case known && (f.directory != "" || len(needs(j.Operation)) > 0):
 		d.checkDirectory("reference data", f.directory, j)
 	}
 	return clock, of

@@ -103,7 +103,7 @@ func (f *runFlags) namedResolver(word string) (*resolverSettings, error) {
 // lacksCallback reports whether a service requires a callback address, and no flag sets it.
 func (f *runFlags) lacksCallback(op resolution.Operation) bool {
 	asks := slices.ContainsFunc(f.items, func(s *resolverSettings) bool { return s.address != "" })
-	return asks && !f.remote.offline && needsCallback(op) && f.remote.callbackURL == "" && f.remote.callbacks.listen == ""
+	return asks && !f.remote.offline && op.Facts().Callback == resolution.RequiredCallback && f.remote.callbackURL == "" && f.remote.callbacks.listen == ""
 }
 
 // checkCallback refuses a run whose service could not answer. A plan says so instead.

@@ -219,39 +219,31 @@ func datasetName(out string) (string, error) {
 
 // needs lists the kinds of reference data for an operation. At least one of
 // them must exist.
-var needs = map[resolution.Operation][]directory.Kind{
-	resolution.NetworkToHEM:    {directory.People},
-	resolution.NetworkToPhone:  {directory.People},
-	resolution.Enrichment:      {directory.People},
-	resolution.IPToCompany:     {directory.IPRanges},
-	resolution.Deanonymization: {directory.Visits, directory.IPRanges},
-
-	resolution.KeywordToLead:      {directory.Searches},
-	resolution.KeywordToLeadCount: {directory.Searches},
+func needs(op resolution.Operation) (kinds []directory.Kind) {
+	for _, k := range op.Facts().Needs {
+		kinds = append(kinds, directory.Kind(k))
+	}
+	return kinds
 }
 
 // reads returns the kinds of reference data that answers to an operation may
 // come from.
 func reads(op resolution.Operation) []directory.Kind {
-	switch {
-	case op.IsKeyword():
-		return []directory.Kind{directory.Searches, directory.People, directory.Companies}
-	case op == resolution.IPToCompany:
-		return []directory.Kind{directory.IPRanges, directory.Companies}
-	case op == resolution.Deanonymization:
-		return []directory.Kind{directory.Visits, directory.IPRanges, directory.People, directory.Companies}
+	kinds := needs(op)
+	if op.Gives() != resolution.GivesCompany && !slices.Contains(kinds, directory.People) {
+		kinds = append(kinds, directory.People)
 	}
-	return []directory.Kind{directory.People, directory.Companies}
+	return append(kinds, directory.Companies)
 }
 
 // openResolver opens the embedded engine on the directory. answers identifies
 // the data of its answers; it is "" if the answers depend on no data.
 func (f *runFlags) openResolver(folder string, job job.Job, lists *suppression.Set, log *slog.Logger) (r *embedded.Engine, answers string, closer func() error, err error) {
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
-	if job.Operation == resolution.KeywordToLeadCount { // for other operations, rows are suppressed instead
+	if job.Operation.Gives() == resolution.GivesCount { // for other operations, rows are suppressed instead
 		options.Listed = wire.ListedIn(lists)
 	}
-	kinds := needs[job.Operation]
+	kinds := needs(job.Operation)
 	if folder == "" {
 		if len(kinds) > 0 {
 			return nil, "", nil, fmt.Errorf("%s needs reference data; name its folder with --directory (make one with leadetl directory import)", job.Operation)

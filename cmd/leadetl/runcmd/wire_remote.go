@@ -178,11 +178,6 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 	return errors.Join(append(errs, f.callbacks.check()...)...)
 }
 
-// needsCallback reports whether a service requires callback_url.
-func needsCallback(op resolution.Operation) bool {
-	return slices.Contains([]resolution.Operation{resolution.EmailToHEM, resolution.NetworkToHEM, resolution.NetworkToPhone}, op)
-}
-
 // name returns the name of the service in the stored answers.
 func (f *remoteFlags) name() string {
 	return strings.TrimRight(cmp.Or(f.serviceName, f.resolver), "/")

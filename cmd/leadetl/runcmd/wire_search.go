@@ -109,7 +109,7 @@ func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	_, reason := search.DefaultLimits().Read(f.textOrAny, today, op == resolution.KeywordToLeadCount)
+	_, reason := search.DefaultLimits().Read(f.textOrAny, today, op.Gives() == resolution.GivesCount)
 	return f.wrongSearch(reason)
 }
 
@@ -186,7 +186,7 @@ func (f *searchFlags) defaults(op resolution.Operation) map[string]string {
 	var all map[string]string
 	for _, field := range f.given {
 		truth, isTruth := f.truths[field]
-		unread := op == resolution.KeywordToLeadCount && (isTruth || field == "limit")
+		unread := op.Gives() == resolution.GivesCount && (isTruth || field == "limit")
 		if unread || isTruth && !*truth { // the same as without the flag
 			continue
 		}

@@ -43,14 +43,7 @@ func costsOf(costs answering.Costs) *cliflag.Assignments {
 // announcement, the day of the retirement and, after another comma, a link to
 // more information.
 func retirementsOf(retirements map[resolution.Operation]service.Retirement) *cliflag.Assignments {
-	var names []string
-	for operation := range service.DefaultOptions().Costs {
-		if o := resolution.Operation(operation); o.Identifier() != "" || o == resolution.KeywordToLead || o == resolution.KeywordToLeadCount {
-			names = append(names, operation)
-		}
-	}
-	slices.Sort(names)
-	return cliflag.NewAssignments("enrichment=2027-01-01,2027-07-01", names, func(name, value string) error {
+	return cliflag.NewAssignments("enrichment=2027-01-01,2027-07-01", slices.Sorted(slices.Values(resolution.OperationNames())), func(name, value string) error {
 		dates := strings.SplitN(value, ",", 3)
 		if len(dates) < 2 {
 			return errors.New("not two dates")

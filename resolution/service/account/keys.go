@@ -21,10 +21,7 @@ const Scope = "account"
 
 // Scopes returns the scopes that a key can have: operations, and Scope.
 func Scopes() []string {
-	names := []string{string(resolution.KeywordToLead), string(resolution.KeywordToLeadCount), Scope}
-	for _, o := range resolution.SingleRecord {
-		names = append(names, string(o))
-	}
+	names := append(resolution.OperationNames(), Scope)
 	slices.Sort(names)
 	return names
 }

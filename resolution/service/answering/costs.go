@@ -27,19 +27,11 @@ const maxCost = 1_000_000
 
 // DefaultCosts returns the default prices.
 func DefaultCosts() Costs {
-	return Costs{
-		string(resolution.EmailToHEM):         1,
-		string(resolution.NetworkToHEM):       1,
-		string(resolution.NetworkToPhone):     3,
-		string(resolution.IPToCompany):        1,
-		string(resolution.Enrichment):         2,
-		string(resolution.Deanonymization):    3,
-		DeanonymizationCompany:                1,
-		string(resolution.KeywordToLead):      1,
-		KeywordDeanonymize:                    1,
-		KeywordSuperEnrichment:                1,
-		string(resolution.KeywordToLeadCount): 1,
+	costs := Costs{DeanonymizationCompany: 1, KeywordDeanonymize: 1, KeywordSuperEnrichment: 1}
+	for _, f := range resolution.Operations {
+		costs[string(f.Name)] = f.Credits
 	}
+	return costs
 }
 
 // Validate returns all errors in c.
@@ -71,7 +63,7 @@ func (c Costs) found(o resolution.Operation, a resolution.Answer) int64 {
 	switch {
 	case !a.Matched():
 		return 0
-	case o == resolution.Deanonymization && a.Lead.MatchLevel != "person":
+	case o.Gives() == resolution.GivesVisitor && a.Lead.MatchLevel != "person":
 		return c[DeanonymizationCompany]
 	}
 	return c.of(o)

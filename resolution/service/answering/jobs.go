@@ -168,7 +168,7 @@ var (
 )
 
 func (d *Desk) searchIn(ctx context.Context, job *state.Job, todo work) (wire.Outcome, error) {
-	if job.Operation == resolution.KeywordToLeadCount {
+	if job.Operation.Gives() == resolution.GivesCount {
 		found, err := d.Searcher.Count(ctx, todo.Search, todo.Page.HEMs)
 		return wire.CountOutcome(found, job.Reserved), err
 	}

@@ -45,7 +45,7 @@ func (d *Desk) Create(c *admission.Call) (*wire.Reply, error) {
 	}
 	todo := work{Search: asked.Search, Page: asked.Page, Rehearsal: outcome}
 	reserved := d.Costs.of(operation)
-	if operation == resolution.KeywordToLead {
+	if operation.Gives() == resolution.GivesLeads {
 		todo.Unit = d.Costs.lead(asked.Page)
 		reserved = todo.Unit * int64(asked.Page.Limit)
 	}
@@ -91,7 +91,7 @@ func (d *Desk) notCreated(c *admission.Call, err error) error {
 // outward is the status that the interface shows for an unfinished job:
 // processing for a list, queued for a count.
 func outward(o resolution.Operation) string {
-	if o == resolution.KeywordToLeadCount {
+	if o.Gives() == resolution.GivesCount {
 		return string(state.Queued)
 	}
 	return string(state.Processing)
@@ -105,7 +105,7 @@ func writeCreated(c *admission.Call, job state.Job) {
 		CallbackURL: job.CallbackURL, Payload: job.Payload,
 	}
 	what := "Keyword to lead resolution"
-	if job.Operation == resolution.KeywordToLeadCount {
+	if job.Operation.Gives() == resolution.GivesCount {
 		what = "Keyword to lead count"
 		e.Repeated = c.Body.Pick(repeats)
 	}

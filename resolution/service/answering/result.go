@@ -61,7 +61,7 @@ func writeUnfinished(c *admission.Call, job *state.Job, payload []byte) {
 		Success: true, Message: "The resolution is still processing. Try again later.", Test: c.Caller.Account.IsTest(),
 		Id: job.ID, Status: outward(job.Operation), Requested: job.Requested, Payload: payload,
 	}
-	if job.Operation == resolution.KeywordToLeadCount {
+	if job.Operation.Gives() == resolution.GivesCount {
 		e.Message = "The count is still queued. Try again later."
 	}
 	e.Write(c.Out)

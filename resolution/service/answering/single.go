@@ -14,16 +14,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/wire"
 )
 
-// messages say how a single-record operation ended.
-var messages = map[resolution.Operation]struct{ match, noMatch string }{
-	resolution.EmailToHEM:      {"Email resolved to hashed emails.", "No hashed emails found."},
-	resolution.NetworkToHEM:    {"Network profile resolved to hashed emails.", "No hashed emails found."},
-	resolution.NetworkToPhone:  {"Network profile resolved to a phone number.", "No phone number found."},
-	resolution.IPToCompany:     {"IP address resolved to a company.", "No company found."},
-	resolution.Enrichment:      {"Network profile resolved to a contact.", "No contact found."},
-	resolution.Deanonymization: {"Visitor identified.", "No visitor or company found."},
-}
-
 // Single answers the six single-record operations. It looks up the identifier,
 // and stores the price, the reply and the callback in one transaction before the
 // answer is sent.
@@ -83,26 +73,26 @@ func (d *Desk) Single(c *admission.Call) (*wire.Reply, error) {
 }
 
 func writeSingle(c *admission.Call, id uuid.UUID, asked request.SingleCall, answer resolution.Answer) {
-	operation := c.Operation
+	facts := c.Operation.Facts()
 	lead := admission.GetBuffer()
 	defer admission.PutBuffer(lead)
-	l := narrow(operation, answer.Lead)
-	if len(l.HashedEmails) == 0 && (operation == resolution.EmailToHEM || operation == resolution.NetworkToHEM) {
+	l := narrow(facts.Gives, answer.Lead)
+	if len(l.HashedEmails) == 0 && facts.Gives == resolution.GivesHashes {
 		lead.WriteString(`{"hashed_emails":[]}`)
 	} else {
 		wire.WriteJSON(lead, l)
 	}
 	e := wire.Envelope{
-		Success: true, Message: messages[operation].noMatch, Test: c.Caller.Account.IsTest(), Data: answer.Matched(),
+		Success: true, Message: facts.NotFound, Test: c.Caller.Account.IsTest(), Data: answer.Matched(),
 		Lead: lead.Bytes(), Payload: asked.Payload,
 	}
 	if answer.Matched() {
-		e.Message = messages[operation].match
+		e.Message = facts.Found
 	}
-	if operation == resolution.Deanonymization && answer.Matched() && answer.Lead.MatchLevel != "person" {
+	if facts.Gives == resolution.GivesVisitor && answer.Matched() && answer.Lead.MatchLevel != "person" {
 		e.Message = "Company of the visitor identified."
 	}
-	if operation != resolution.IPToCompany {
+	if facts.Callback != resolution.NoCallback {
 		e.Id, e.Status, e.Requested, e.CallbackURL = id, string(state.Completed), c.Began, asked.CallbackURL
 	}
 	e.Write(c.Out)
@@ -172,15 +162,15 @@ func insufficient(c *admission.Call, too *state.InsufficientError) error {
 
 // narrow returns a lead with only the members that the operation is asked for,
 // whatever the Resolver filled in.
-func narrow(o resolution.Operation, l *resolution.Lead) *resolution.Lead {
+func narrow(gives resolution.Gives, l *resolution.Lead) *resolution.Lead {
 	switch {
 	case l == nil:
 		return &resolution.Lead{}
-	case o == resolution.EmailToHEM, o == resolution.NetworkToHEM:
+	case gives == resolution.GivesHashes:
 		return &resolution.Lead{HashedEmails: l.HashedEmails, NetworkURL: l.NetworkURL}
-	case o == resolution.NetworkToPhone:
+	case gives == resolution.GivesPhone:
 		return &resolution.Lead{Phone: l.Phone}
-	case o == resolution.IPToCompany:
+	case gives == resolution.GivesCompany:
 		return &resolution.Lead{Company: l.Company}
 	}
 	return l

@@ -16,7 +16,7 @@ import (
 // Any other operation panics. today is any time of the present day. If there are
 // problems, the call is the zero value.
 func (l Limits) Keyword(op resolution.Operation, o Object, today time.Time) (KeywordCall, []Problem) {
-	if op != resolution.KeywordToLead && op != resolution.KeywordToLeadCount {
+	if !op.IsKeyword() {
 		panic(fmt.Sprintf("request: %s is no keyword operation", op))
 	}
 	f := form{object: o, limits: l}

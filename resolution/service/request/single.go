@@ -18,22 +18,21 @@ func (l Limits) Single(op resolution.Operation, o Object, rules profile.Rules) (
 	}
 	f := form{object: o, limits: l}
 	call := SingleCall{Key: f.identifier(op.Identifier(), rules)}
-	switch op {
-	case resolution.IPToCompany: // is answered at once, and takes nothing else
-	case resolution.EmailToHEM, resolution.NetworkToHEM, resolution.NetworkToPhone:
+	facts := op.Facts()
+	if facts.Callback == resolution.RequiredCallback {
 		f.require("callback_url")
+	}
+	if facts.Callback != resolution.NoCallback { // else it takes nothing else
 		call.CallbackURL = f.common()
-	case resolution.Deanonymization:
-		call.CallbackURL = f.common()
+	}
+	if facts.Gives == resolution.GivesVisitor {
 		f.visit()
-	default:
-		call.CallbackURL = f.common()
 	}
 	if problems := f.problems.all(); problems != nil {
 		return SingleCall{}, problems
 	}
 	call.Payload = json.RawMessage(o.text)
-	if op == resolution.NetworkToPhone {
+	if facts.Gives == resolution.GivesPhone {
 		call.Payload = o.withoutScheme(string(resolution.NetworkURL))
 	}
 	return call, nil

@@ -25,7 +25,7 @@ func Finished(job *state.Job) *Envelope {
 	case state.Completed:
 		e.Success, e.Outcome = true, job.Result
 		e.Message = "Keyword to lead resolution completed."
-		if job.Operation == resolution.KeywordToLeadCount {
+		if job.Operation.Gives() == resolution.GivesCount {
 			e.Message = "Keyword to lead count completed."
 		}
 	case state.Cancelled:

@@ -34,31 +34,20 @@ var kinds = map[Kind]struct {
 	write   func(context.Context, imports.Options, *imports.Report, imports.File) (imports.Result, error)
 	open    func(d *Directory, name string) (file, error)
 }{
-	People: {people.Columns, func(f *Files) *string { return &f.People }, people.Import,
-		func(d *Directory, name string) (_ file, err error) {
-			d.people, err = people.Open(disk.Dir(d.dir), name)
-			return d.people, err
-		}},
-	Companies: {companies.Columns, func(f *Files) *string { return &f.Companies }, companies.Import,
-		func(d *Directory, name string) (_ file, err error) {
-			d.companies, err = companies.Open(disk.Dir(d.dir), name)
-			return d.companies, err
-		}},
-	IPRanges: {ranges.Columns, func(f *Files) *string { return &f.IPRanges }, ranges.Import,
-		func(d *Directory, name string) (_ file, err error) {
-			d.ranges, err = ranges.Open(disk.Dir(d.dir), name)
-			return d.ranges, err
-		}},
-	Searches: {searches.Columns, func(f *Files) *string { return &f.Searches }, searches.Import,
-		func(d *Directory, name string) (_ file, err error) {
-			d.searches, err = searches.Open(disk.Dir(d.dir), name)
-			return d.searches, err
-		}},
-	Visits: {visits.Columns, func(f *Files) *string { return &f.Visits }, visits.Import,
-		func(d *Directory, name string) (_ file, err error) {
-			d.visits, err = visits.Open(disk.Dir(d.dir), name)
-			return d.visits, err
-		}},
+	People:    {people.Columns, func(f *Files) *string { return &f.People }, people.Import, opening(people.Open, func(d *Directory) **people.File { return &d.people })},
+	Companies: {companies.Columns, func(f *Files) *string { return &f.Companies }, companies.Import, opening(companies.Open, func(d *Directory) **companies.File { return &d.companies })},
+	IPRanges:  {ranges.Columns, func(f *Files) *string { return &f.IPRanges }, ranges.Import, opening(ranges.Open, func(d *Directory) **ranges.File { return &d.ranges })},
+	Searches:  {searches.Columns, func(f *Files) *string { return &f.Searches }, searches.Import, opening(searches.Open, func(d *Directory) **searches.File { return &d.searches })},
+	Visits:    {visits.Columns, func(f *Files) *string { return &f.Visits }, visits.Import, opening(visits.Open, func(d *Directory) **visits.File { return &d.visits })},
+}
+
+// opening returns how a kind is opened into its place in a directory.
+func opening[F file](open func(disk.Folder, string) (F, error), place func(*Directory) *F) func(*Directory, string) (file, error) {
+	return func(d *Directory, name string) (file, error) {
+		f, err := open(disk.Dir(d.dir), name)
+		*place(d) = f
+		return f, err
+	}
 }
 
 // file is the open file of a kind.

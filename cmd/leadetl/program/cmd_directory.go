@@ -201,12 +201,8 @@ func importFiles(given map[directory.Kind]*[]string) (files directory.Files, err
 // openFiles returns how imports open their files.
 func openFiles(ctx context.Context, s3 *wire.S3, std cli.Streams, log *slog.Logger) (imports.OpenFiles, error) {
 	store, err := s3.Open(ctx, log)
-	var known []string
-	for _, kind := range directory.Kinds {
-		known = append(known, directory.ColumnsOf(kind)...)
-	}
 	return func(ctx context.Context, uri string) (*sources.List, error) {
-		list, err := wire.OpenInput(ctx, []string{uri}, sources.Options{Stdin: std.In, Objects: store, Wanted: known})
+		list, err := wire.OpenInput(ctx, []string{uri}, sources.Options{Stdin: std.In, Objects: store, Wanted: importColumns()})
 		if err == nil {
 			wire.TellLeftOut(log, list)
 		}

@@ -10,14 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/wholefile"
+	"github.com/leadetl/leadetl/internal/yamltree"
 )
 
 // ApplyFile sets the flags that a YAML file names and that are not given yet.
@@ -34,11 +30,10 @@ func ApplyFile(ctx context.Context, nameFlag, path string, flags *pflag.FlagSet,
 // settings is the file of a person, who writes less than that.
 var settings = wholefile.Kind{Name: "a file of settings", Bytes: 1 << 20}
 
-const (
-	maxDepth    = 10 // of lists and maps in each other; settings need 2
-	maxEntries  = 10_000
-	maxProblems = 50 // that are listed
-)
+var bounds = yamltree.Bounds{Bytes: int(settings.Bytes), Entries: 10_000}
+
+// maxProblems bounds the problems that are listed.
+const maxProblems = 50
 
 type settingsFile struct {
 	keys     settingsKeys
@@ -53,62 +48,18 @@ func (f *settingsFile) apply(ctx context.Context) error {
 	if err != nil {
 		return openError(f.keys.nameFlag, f.path, err)
 	}
-	tokens := lexer.Tokenize(string(data))
-	if line, what := tooMuch(tokens); what != "" {
-		return fmt.Errorf("%s:%d: %s; a %s file consists of `key: value` lines", f.path, line, what, f.keys.nameFlag)
+	root, err := yamltree.Parse(data, bounds)
+	if bad, is := errors.AsType[*yamltree.Error](err); is {
+		return fmt.Errorf("%s:%d: %s", f.path, bad.Line, bad.What)
 	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // duplicates get our own message
-	if err != nil {
-		return f.syntaxError(err)
-	}
-	for _, doc := range file.Docs {
-		if doc.Body == nil {
-			continue
+	for _, key := range root.Items {
+		if len(f.problems) == maxProblems {
+			f.fail(key, "correct the problems above first; from here on the file was not read")
+			break
 		}
-		mapping, ok := doc.Body.(ast.MapNode)
-		if !ok {
-			f.fail(doc.Body, "a %s file consists of `key: value` lines", f.keys.nameFlag)
-			continue
-		}
-		for entries := mapping.MapRange(); entries.Next(); {
-			if len(f.problems) == maxProblems {
-				f.fail(entries.Key(), "correct the problems above first; from here on the file was not read")
-				return errors.Join(f.problems...)
-			}
-			f.applyKey(entries.Key(), entries.Value())
-		}
+		f.applyKey(key)
 	}
 	return errors.Join(f.problems...)
-}
-
-// tooMuch returns what no file of settings has and on which line, "" if there is
-// nothing. The memory and time of the parser grow with the square of the depth of lists
-// and maps, and of their entries. Depth by indentation is bounded by the file's size.
-func tooMuch(tokens token.Tokens) (line int, what string) {
-	brackets, dashes, entries := 0, 0, 0
-	for _, t := range tokens {
-		if t.Position.Line != line {
-			line, dashes = t.Position.Line, 0
-		}
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			brackets++
-		case token.SequenceEndType, token.MappingEndType:
-			brackets = max(brackets-1, 0)
-		case token.SequenceEntryType:
-			dashes++
-			entries++
-		case token.MappingKeyType, token.MappingValueType:
-			entries++
-		}
-		switch {
-		case brackets > maxDepth || dashes > maxDepth:
-			return line, fmt.Sprintf("lists and keys are nested more than %d deep", maxDepth)
-		case entries > maxEntries:
-			return line, fmt.Sprintf("there are more than %d keys and entries of lists", maxEntries)
-		}
-	}
-	return 0, ""
 }
 
 // openError says why a file could not be read.
@@ -125,20 +76,12 @@ func openError(nameFlag, path string, err error) error {
 	return fmt.Errorf("--%s: %w", nameFlag, err)
 }
 
-func (f *settingsFile) syntaxError(err error) error {
-	var syntax *yaml.SyntaxError
-	if errors.As(err, &syntax) && syntax.Token != nil {
-		return fmt.Errorf("%s:%d: %s", f.path, syntax.Token.Position.Line, syntax.Message)
-	}
-	return fmt.Errorf("%s: %w", f.path, err)
+func (f *settingsFile) fail(n *yamltree.Node, format string, args ...any) {
+	f.problems = append(f.problems, fmt.Errorf("%s:%d: %s", f.path, n.Line, fmt.Sprintf(format, args...)))
 }
 
-func (f *settingsFile) fail(n ast.Node, format string, args ...any) {
-	f.problems = append(f.problems, fmt.Errorf("%s:%d: %s", f.path, n.GetToken().Position.Line, fmt.Sprintf(format, args...)))
-}
-
-func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
-	written := key.GetToken().Value
+func (f *settingsFile) applyKey(key *yamltree.Node) {
+	written := key.Name
 	word := strings.ReplaceAll(written, "-", "_")
 	name := strings.ReplaceAll(written, "_", "-")
 	if f.seen[name] {
@@ -151,10 +94,10 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 		return
 	}
 	if tree := f.keys.other.Trees[name]; tree != nil {
-		*tree = f.tree(value)
+		*tree = f.tree(key)
 		return
 	}
-	values, isList, ok := f.values(key, name, value)
+	values, isList, ok := f.values(key, name)
 	if !ok {
 		return
 	}
@@ -173,7 +116,7 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 		*other = texts[0]
 	case isList:
 		if err := flag.Value.(pflag.SliceValue).Replace(texts); err != nil { // each value as it is, including commas
-			f.fail(value, "%s: %v", word, err)
+			f.fail(key, "%s: %v", word, err)
 		}
 	default:
 		if err := f.keys.flags.Set(name, texts[0]); err != nil {
@@ -185,41 +128,35 @@ func (f *settingsFile) applyKey(key ast.MapKeyNode, value ast.Node) {
 // written is a plain value, and where it is written.
 type written struct {
 	text string
-	at   ast.Node
+	at   *yamltree.Node
 }
 
 // values reads the values of a key: one, those of a list, or, where a list of name=value is
 // taken, keys with values. Problems are noted, each where it is written.
-func (f *settingsFile) values(key ast.MapKeyNode, name string, value ast.Node) (values []written, isList, ok bool) {
+func (f *settingsFile) values(key *yamltree.Node, name string) (values []written, isList, ok bool) {
 	word := strings.ReplaceAll(name, "-", "_")
 	before := len(f.problems)
-	pairs, isMap := value.(ast.MapNode)
-	list, isSequence := value.(*ast.SequenceNode)
-	switch {
-	case isMap && f.keys.takesPairs(name):
-		for entries := pairs.MapRange(); entries.Next(); {
-			text, err := scalar(entries.Value())
-			if err != nil {
-				f.fail(entries.Key(), "%s takes plain values", word)
-			}
-			values = append(values, written{entries.Key().GetToken().Value + "=" + text, entries.Value()})
-		}
-	case isSequence:
-		for _, item := range list.Values {
-			text, err := scalar(item)
-			if err != nil {
-				f.fail(item, "%s takes a list of plain values", word)
-			}
-			values = append(values, written{text, item})
-		}
-	default:
-		text, err := scalar(value)
+	isPairs := key.Kind == yamltree.Map && f.keys.takesPairs(name)
+	if !isPairs && key.Kind != yamltree.List {
+		text, err := scalar(key)
 		if err != nil {
 			f.fail(key, "%s %v", word, err)
 		}
-		values = []written{{text, value}}
+		return []written{{text, key}}, key.Kind == yamltree.Map, err == nil
 	}
-	return values, isMap || isSequence, len(f.problems) == before
+	for _, item := range key.Items {
+		text, err := scalar(item)
+		switch {
+		case err != nil && isPairs:
+			f.fail(item, "%s takes plain values", word)
+		case err != nil:
+			f.fail(item, "%s takes a list of plain values", word)
+		case isPairs:
+			text = item.Name + "=" + text
+		}
+		values = append(values, written{text, item})
+	}
+	return values, true, len(f.problems) == before
 }
 
 // resolve replaces variables in the values of a key, and makes paths relative
@@ -246,20 +183,14 @@ func (f *settingsFile) resolve(word string, flag *pflag.Flag, values []written) 
 }
 
 // scalar reads a plain value of a settings file.
-func scalar(n ast.Node) (string, error) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, nil
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		return "", errors.New("takes a plain value, without anchor or tag")
-	case *ast.NullNode:
-		return "", errors.New("has no value")
-	case *ast.LiteralNode:
-		return n.Value.Value, nil
-	case ast.MapNode:
+func scalar(n *yamltree.Node) (string, error) {
+	switch {
+	case n.Kind == yamltree.Map:
 		return "", errors.New("takes a value, not keys of its own")
-	case ast.ScalarNode:
-		return n.GetToken().Value, nil
+	case n.Kind == yamltree.List:
+		return "", errors.New("takes a plain value")
+	case n.Kind == yamltree.Null, !n.Quoted && (n.Text == "null" || n.Text == "~"):
+		return "", errors.New("has no value")
 	}
-	return "", errors.New("takes a plain value")
+	return n.Text, nil
 }

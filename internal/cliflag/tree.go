@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/leadetl/leadetl/internal/yamltree"
 )
 
 // Tree is a value of a settings file: a text, a list, or keys with values. The zero Tree is of a key
@@ -67,30 +68,25 @@ func (t Tree) Values(what string) (texts []string, err error) {
 }
 
 // tree reads a value. Its problems are noted.
-func (f *settingsFile) tree(n ast.Node) (t Tree) {
-	t.File, t.Line = f.path, n.GetToken().Position.Line
-	switch n := n.(type) {
-	case *ast.SequenceNode:
+func (f *settingsFile) tree(n *yamltree.Node) (t Tree) {
+	t.File, t.Line = f.path, int(n.Line)
+	switch n.Kind {
+	case yamltree.List:
 		t.List = []Tree{}
-		for _, item := range n.Values {
+		for _, item := range n.Items {
 			t.List = append(t.List, f.tree(item))
 		}
-	case ast.MapNode:
+	case yamltree.Map:
 		t.Members = []Member{}
-		seen := map[string]bool{}
-		for entries := n.MapRange(); entries.Next(); {
-			key := entries.Key().GetToken()
-			if seen[key.Value] {
-				f.fail(entries.Key(), "%s is given twice", key.Value)
+		for i, member := range n.Items {
+			if slices.ContainsFunc(n.Items[:i], func(other *yamltree.Node) bool { return other.Name == member.Name }) {
+				f.fail(member, "%s is given twice", member.Name)
 			}
-			seen[key.Value] = true
-			name, err := expand(key.Value)
+			name, err := expand(member.Name)
 			if err != nil {
-				f.fail(entries.Key(), "%v", err)
+				f.fail(member, "%v", err)
 			}
-			value := f.tree(entries.Value())
-			value.Line = max(key.Position.Line, 1)
-			t.Members = append(t.Members, Member{name, value})
+			t.Members = append(t.Members, Member{name, f.tree(member)})
 		}
 	default:
 		text, err := scalar(n)

@@ -1,6 +1,6 @@
 // Package yamltree reads the files of YAML that people write settings in, with goccy/go-yaml. Text is
 // taken as it is written, and never becomes a number, a date or a boolean. Anchors, aliases, tags,
-// merge keys, keys given twice and several documents are errors that say so.
+// merge keys and several documents are errors that say so. A key may be given twice: callers look at all.
 //
 // The one thing to know before using it: the memory and time of the parser grow with the square of
 // the depth of lists and maps, and of their entries, so a file has bounds that are checked before
@@ -58,7 +58,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.What) }
 
-// Parse reads a file, which is a map. The error is an *Error, about the first problem.
+// Parse reads a file, which is a map, empty without a line. The error is an *Error, about the first problem.
 func Parse(text []byte, most Bounds) (root *Node, err error) {
 	if len(text) > most.Bytes {
 		return nil, &Error{1, fmt.Sprintf("the file has more than %d KiB", most.Bytes>>10)}
@@ -70,7 +70,7 @@ func Parse(text []byte, most Bounds) (root *Node, err error) {
 	if err := check(tokens, most.Entries); err != nil {
 		return nil, err
 	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // duplicates get our own message
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // callers say where
 	if syntax := (yaml.Error)(nil); errors.As(err, &syntax) && syntax.GetToken() != nil {
 		return nil, &Error{syntax.GetToken().Position.Line, said(syntax.GetMessage())}
 	}
@@ -219,6 +219,7 @@ func tree(file *ast.File) (root *Node, err error) {
 			root, err = nil, failed
 		}
 	}()
+	root = &Node{Line: 1, Kind: Map}
 	for _, doc := range file.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
 			continue
@@ -227,9 +228,6 @@ func tree(file *ast.File) (root *Node, err error) {
 		if root.Kind != Map {
 			fail(doc.Body, "the file has to consist of `name: value` lines")
 		}
-	}
-	if root == nil {
-		return nil, &Error{1, "the file is empty"}
 	}
 	return root, nil
 }
@@ -253,13 +251,8 @@ func node(from ast.Node, depth int) *Node {
 		}
 	case ast.MapNode:
 		n.Kind = Map
-		seen := map[string]bool{}
 		for entries := from.MapRange(); entries.Next(); {
 			key := entries.Key().GetToken()
-			if seen[key.Value] {
-				fail(entries.Key(), "%.60s is given twice", key.Value)
-			}
-			seen[key.Value] = true
 			member := node(entries.Value(), depth+1)
 			member.Name, member.Line = key.Value, int32(max(key.Position.Line, 1))
 			n.Items = append(n.Items, member)

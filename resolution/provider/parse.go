@@ -40,10 +40,14 @@ func readFile(file string, content []byte, read func(*reader, *yamltree.Node)) e
 		return fmt.Errorf("%s:%d: %s", file, failed.Line, failed.What)
 	}
 	r := &reader{file: file}
-	for _, n := range root.Items {
+	if len(root.Items) == 0 {
+		r.fail(root, "the file is empty")
+	}
+	for i, n := range root.Items {
 		if len(r.problems) == maxProblems {
 			break
 		}
+		r.once(n, root.Items[:i])
 		read(r, n)
 	}
 	slices.SortStableFunc(r.problems, func(a, b problem) int { return int(a.line - b.line) })
@@ -90,10 +94,11 @@ func (r *reader) members(n *yamltree.Node, known ...string) map[string]*yamltree
 		r.fail(n, "%s has keys of its own, such as %s", titled(n), known[0])
 		return found
 	}
-	for _, m := range n.Items {
+	for i, m := range n.Items {
 		if len(r.problems) == maxProblems {
 			break
 		}
+		r.once(m, n.Items[:i])
 		if !slices.Contains(known, m.Name) {
 			r.fail(m, "%s is no key of %s%s", quoted(m.Name), titled(n), suggest(m.Name, known))
 			continue
@@ -101,6 +106,13 @@ func (r *reader) members(n *yamltree.Node, known ...string) map[string]*yamltree
 		found[m.Name] = m
 	}
 	return found
+}
+
+// once refuses a member that is given twice.
+func (r *reader) once(n *yamltree.Node, before []*yamltree.Node) {
+	if slices.ContainsFunc(before, func(other *yamltree.Node) bool { return other.Name == n.Name }) {
+		r.fail(n, "%.60s is given twice", n.Name)
+	}
 }
 
 // titled names a value for a message.

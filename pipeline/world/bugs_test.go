@@ -198,6 +198,10 @@ var tested = map[string]worldtest.Bugs{
 		{"a folder that a killed process made is not made durable", "internal/store/folder/folder.go",
 			"\tif f.durable[name] {\n", "\tif _, err := f.in.In(name).Stat(\".\"); f.durable[name] || err == nil {\n"},
 	},
+	"internal/store/storetest": {
+		{"the newest term of a log is removed with those before it", "internal/store/log.go",
+			"\t\tif last > 0 {\n\t\t\tif err := l.files.Remove(ctx, l.terms[:last]...); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t}\n\t\tif err := l.files.Remove(ctx, l.terms[last]); err != nil {\n", "\t\tif err := l.files.Remove(ctx, l.terms...); err != nil {\n"},
+	},
 	"internal/objects": {
 		{"Release removes the lock of a process of the same name that has taken over", "internal/objects/lock.go",
 			"case held.Process != l.mine.Process:\n", "case held.Holder != l.mine.Holder:\n"},
@@ -217,6 +221,8 @@ var tested = map[string]worldtest.Bugs{
 	"pipeline/answers": {
 		{"an allowance that could not be written counts as written", "pipeline/answers/log_file.go",
 			"\tif err == nil {\n\t\tl.allowed = runs\n\t}\n", "\tl.allowed = runs\n"},
+		{"what damage took counts in no allowance", "pipeline/answers/damage.go",
+			"if spent != (Spending{}) {", "if spent != (Spending{}) && run == \"\" {"},
 		{"a fence just below the log is taken for one that ends it", "pipeline/answers/log_segments.go",
 			"} else if below < from.Number {\n", "} else if below+1 < from.Number {\n"},
 	},

@@ -9,7 +9,8 @@ import (
 )
 
 // TestOneOrder: every run asks an order, and what differs where that has a single resolver is in
-// pipeline/order/one.go. Elsewhere few lines ask whether it has one or several.
+// pipeline/order/one.go. Elsewhere few lines ask whether it has one or several. Columns of answers
+// and operations are rows of tables, and nobody else names them.
 func TestOneOrder(t *testing.T) {
 	for _, c := range []struct {
 		what, pattern, in, but string
@@ -18,6 +19,8 @@ func TestOneOrder(t *testing.T) {
 		{"asks in pipeline/order whether there is one resolver", `\bIsOne\(\)`, "pipeline/order/", "pipeline/order/one.go", 5},
 		{"asks elsewhere whether there is one resolver", `\bIsOne\(\)`, "", "pipeline/order/", 3},
 		{"knows a run without an order", `\.Order [!=]= nil|[rR]un\.(Remote|Resolver|Searcher)\b`, "", "-", 0},
+		{"names a column of answers that resolution/values has", `seniority|Seniority|year_founded|YearFounded`, "", "-", 0},
+		{"names an operation to tell it from others", `resolution\.(EmailTo|NetworkTo|IPTo|Enrichment|Deanonym|KeywordTo)`, "pipeline/", "pipeline/columns/blocks.go", 0},
 		{"knows a buyer or flags of several resolvers", `\.Total [!=]= nil|remote\.several\b`, "", "-", 0},
 	} {
 		pattern := regexp.MustCompile(c.pattern)

@@ -430,8 +430,8 @@ func (o *several) resume() error {
 	}
 	o.journal = journal.New(own)
 	_, parts, err := o.journal.Read()
-	if err != nil {
-		return err
+	if err != nil { // what is left of an earlier one is removed
+		return fmt.Errorf("%w: %w", errJournal, err)
 	}
 	judged, err := o.journal.Judged()
 	if err != nil {

@@ -184,48 +184,25 @@ func facts(r *Report) []fact {
 	return list
 }
 
-func tiles(r *Report) []tile {
+// tileList are the figures above the flow of rows, each with a note and the kind that colours it.
+type tileList []tile
+
+func (l *tileList) add(name, value, note, kind string) {
+	*l = append(*l, tile{name, value, note, kind})
+}
+
+func tiles(r *Report) (l tileList) {
 	t := r.Totals
-	var list []tile
-	add := func(name, value, note, kind string) { list = append(list, tile{name, value, note, kind}) }
-	if unfinished(r) {
-		if p := r.Progress; p.Of > 0 {
-			of := "of about "
-			if p.Exact {
-				of = "of "
-			}
-			add("Rows done", figures.Grouped(p.Rows), of+count(p.Of, "row"), "")
-		}
-		c := r.Asked().Calls
-		add("Identifiers closed", figures.Grouped(c.Closed), "of "+figures.Grouped(c.Asked)+" so far", "")
-		if c.Closed > 0 {
-			add("Matched", percent(c.Matched, c.Closed), count(c.Matched, "identifier"), "matched")
-		}
-		add("Rows in parts", figures.Grouped(t.Rows), count(int64(r.Parts.Made+r.Parts.Earlier), "part")+" written", "")
-	} else {
-		note := from(r)
-		if t.Searches > 0 {
-			note = "of " + plural(t.Searches, "search", "searches")
-		} else if t.SourceRows > 0 {
-			note = "of " + count(t.SourceRows, "input row")
-		}
-		add("Rows", figures.Grouped(t.Rows), note, "")
-		if t.Rows > 0 {
-			add("Matched", percent(t.Matched, t.Rows), "of the rows", "matched")
-		}
-		if t.Complete > 0 {
-			add("Complete", percent(t.Complete, t.Rows), "with all that is wanted", "matched")
-		}
-	}
+	l.addRows(r)
 	if t.NotSelected > 0 {
-		add("Not selected", figures.Grouped(t.NotSelected), "by --where", "")
+		l.add("Not selected", figures.Grouped(t.NotSelected), "by --where", "")
 	}
 	for _, seldom := range []struct {
 		name, kind string
 		n          int64
 	}{{"Failed", "failed", t.Failed}, {"Skipped", "skipped", t.Skipped}, {"Suppressed", "suppressed", t.Suppressed}} {
 		if seldom.n > 0 && unfinished(r) { // else the flow shows them
-			add(seldom.name, figures.Grouped(seldom.n), percent(seldom.n, t.Rows)+" of the rows", seldom.kind)
+			l.add(seldom.name, figures.Grouped(seldom.n), percent(seldom.n, t.Rows)+" of the rows", seldom.kind)
 		}
 	}
 	if bad := t.Rejects(); bad > 0 && unfinished(r) {
@@ -233,46 +210,85 @@ func tiles(r *Report) []tile {
 		if t.Malformed > 0 && t.Rejected > 0 {
 			note += ", " + figures.Grouped(t.Malformed) + " malformed"
 		}
-		add("Rejected", figures.Grouped(bad), note, "rejected")
+		l.add("Rejected", figures.Grouped(bad), note, "rejected")
 	}
 	if t.Unusual > 0 {
-		add("Unusual addresses", figures.Grouped(t.Unusual), "forbidden by RFC 5321, hashed as typed", "")
+		l.add("Unusual addresses", figures.Grouped(t.Unusual), "forbidden by RFC 5321, hashed as typed", "")
 	}
-	if s := r.Asked(); s != nil && !s.Offline {
-		note := "no answer was stored"
-		if r.Resolvers != nil {
-			note = count(s.Calls.Stored, "identifier") + " without a call"
-		} else if s.Calls.Stored > 0 {
-			note = count(s.Calls.Stored, "stored answer") + " reused"
-		}
-		add("Calls", figures.Grouped(s.Calls.Calls), note, "")
-		note = "without a budget"
-		if s.Budget.MaxCredits != nil {
-			note = "of the budget below"
-		}
-		if !unfinished(r) && t.Matched > 0 {
-			paid := s.Calls.EarlierCredits + s.Calls.Credits
-			if note = perMatch(paid, t.Matched); paid > s.Calls.Credits {
-				note = figures.Grouped(paid) + " in all, " + note
-			}
-		}
-		add("Credits", figures.Grouped(s.Calls.Credits), note, "")
-	}
+	l.addCalls(r)
 	if r.Seconds > 0 {
 		note := count(int64(r.Parts.Made), "part") + " made"
 		if r.Seconds >= 1 && r.Fresh.Rows > 0 {
 			note = rate(float64(r.Fresh.Rows)/r.Seconds) + " rows/s"
 		}
-		add("Time", took(r.Seconds), note, "")
+		l.add("Time", took(r.Seconds), note, "")
 	}
 	if len(r.Files) > 0 {
 		var bytes int64
 		for _, f := range r.Files {
 			bytes += f.Bytes
 		}
-		add("Size", figures.Size(bytes), count(int64(len(r.Files)), "file"), "")
+		l.add("Size", figures.Size(bytes), count(int64(len(r.Files)), "file"), "")
 	}
-	return list
+	return l
+}
+
+func (l *tileList) addRows(r *Report) {
+	t := r.Totals
+	if unfinished(r) {
+		if p := r.Progress; p.Of > 0 {
+			of := "of about "
+			if p.Exact {
+				of = "of "
+			}
+			l.add("Rows done", figures.Grouped(p.Rows), of+count(p.Of, "row"), "")
+		}
+		c := r.Asked().Calls
+		l.add("Identifiers closed", figures.Grouped(c.Closed), "of "+figures.Grouped(c.Asked)+" so far", "")
+		if c.Closed > 0 {
+			l.add("Matched", percent(c.Matched, c.Closed), count(c.Matched, "identifier"), "matched")
+		}
+		l.add("Rows in parts", figures.Grouped(t.Rows), count(int64(r.Parts.Made+r.Parts.Earlier), "part")+" written", "")
+	} else {
+		note := from(r)
+		if t.Searches > 0 {
+			note = "of " + plural(t.Searches, "search", "searches")
+		} else if t.SourceRows > 0 {
+			note = "of " + count(t.SourceRows, "input row")
+		}
+		l.add("Rows", figures.Grouped(t.Rows), note, "")
+		if t.Rows > 0 {
+			l.add("Matched", percent(t.Matched, t.Rows), "of the rows", "matched")
+		}
+		if t.Complete > 0 {
+			l.add("Complete", percent(t.Complete, t.Rows), "with all that is wanted", "matched")
+		}
+	}
+}
+
+func (l *tileList) addCalls(r *Report) {
+	s, t := r.Asked(), r.Totals
+	if s == nil || s.Offline {
+		return
+	}
+	note := "no answer was stored"
+	if r.Resolvers != nil {
+		note = count(s.Calls.Stored, "identifier") + " without a call"
+	} else if s.Calls.Stored > 0 {
+		note = count(s.Calls.Stored, "stored answer") + " reused"
+	}
+	l.add("Calls", figures.Grouped(s.Calls.Calls), note, "")
+	note = "without a budget"
+	if s.Budget.MaxCredits != nil {
+		note = "of the budget below"
+	}
+	if !unfinished(r) && t.Matched > 0 {
+		paid := s.Calls.EarlierCredits + s.Calls.Credits
+		if note = perMatch(paid, t.Matched); paid > s.Calls.Credits {
+			note = figures.Grouped(paid) + " in all, " + note
+		}
+	}
+	l.add("Credits", figures.Grouped(s.Calls.Credits), note, "")
 }
 
 func from(r *Report) string {

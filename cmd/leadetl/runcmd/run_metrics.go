@@ -124,79 +124,89 @@ func (m *runMetrics) Describe(to chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (m *runMetrics) Collect(to chan<- prometheus.Metric) {
+func (m *runMetrics) Collect(metrics chan<- prometheus.Metric) {
+	to := measured(metrics)
 	s := m.progress.Snapshot()
-	counter := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
-	}
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-	}
 	for outcome, n := range s.Done.ByOutcome() {
-		counter(m.rows, float64(*n), outcome)
+		to.counter(m.rows, float64(*n), outcome)
 	}
-	counter(m.known, float64(s.Known))
-	counter(m.malformed, float64(s.Done.Malformed))
-	counter(m.rowsRead, float64(s.RowsRead))
-	counter(m.bytesRead, float64(s.BytesRead))
+	to.counter(m.known, float64(s.Known))
+	to.counter(m.malformed, float64(s.Done.Malformed))
+	to.counter(m.rowsRead, float64(s.RowsRead))
+	to.counter(m.bytesRead, float64(s.BytesRead))
 	if s.BytesTotal >= 0 {
-		gauge(m.bytes, float64(s.BytesTotal))
+		to.gauge(m.bytes, float64(s.BytesTotal))
 	}
-	counter(m.parts, float64(s.Parts))
-	if s.Calls == nil {
-		return
+	to.counter(m.parts, float64(s.Parts))
+	if s.Calls != nil {
+		m.collectCalls(to, s.Calls)
 	}
-	c := s.Calls
-	counter(m.identifiers, float64(c.Asked))
-	counter(m.stored, float64(c.Stored))
-	counter(m.duplicates, float64(c.Duplicates))
+}
+
+func (m *runMetrics) collectCalls(to measured, c *stats.CallSnapshot) {
+	to.counter(m.identifiers, float64(c.Asked))
+	to.counter(m.stored, float64(c.Stored))
+	to.counter(m.duplicates, float64(c.Duplicates))
 	for class, n := range c.ByClass {
-		counter(m.calls, float64(n), class)
+		to.counter(m.calls, float64(n), class)
 	}
 	for class, n := range c.Retries {
-		counter(m.retries, float64(n), class)
+		to.counter(m.retries, float64(n), class)
 	}
 	to <- m.latency()
 	for reason, waited := range c.Waits {
-		counter(m.waiting, waited.Seconds(), reason)
+		to.counter(m.waiting, waited.Seconds(), reason)
 	}
-	counter(m.credits, float64(c.Credits))
-	gauge(m.earlierCredits, float64(c.EarlierCredits))
-	gauge(m.unknown, float64(c.Unknown))
-	gauge(m.parked, float64(c.Parked))
-	counter(m.refused, float64(c.Refused))
-	counter(m.quarantined, float64(c.Quarantined))
-	counter(m.otherAddress, float64(c.OtherAddress))
-	gauge(m.inFlight, float64(c.InFlight))
-	gauge(m.queued, float64(c.Waiting))
+	to.counter(m.credits, float64(c.Credits))
+	to.gauge(m.earlierCredits, float64(c.EarlierCredits))
+	to.gauge(m.unknown, float64(c.Unknown))
+	to.gauge(m.parked, float64(c.Parked))
+	to.counter(m.refused, float64(c.Refused))
+	to.counter(m.quarantined, float64(c.Quarantined))
+	to.counter(m.otherAddress, float64(c.OtherAddress))
+	to.gauge(m.inFlight, float64(c.InFlight))
+	to.gauge(m.queued, float64(c.Waiting))
 	if c.Rate > 0 {
-		gauge(m.rateLimit, c.Rate)
-	}
-	paused := func(d *prometheus.Desc, c *stats.CallSnapshot, labels ...string) {
-		for _, reason := range stats.WaitReasons {
-			value := 0.0
-			if c.Reason == string(reason) {
-				value = 1
-			}
-			gauge(d, value, append(labels, string(reason))...)
-		}
+		to.gauge(m.rateLimit, c.Rate)
 	}
 	if c.Resolvers == nil {
-		paused(m.paused, c)
+		to.paused(m.paused, c)
 	}
 	for _, r := range c.Resolvers {
-		counter(m.rIdentifiers, float64(r.Calls.Asked), r.Name)
-		counter(m.rMatched, float64(r.Calls.Matched), r.Name)
-		counter(m.rStored, float64(r.Calls.Stored), r.Name)
+		to.counter(m.rIdentifiers, float64(r.Calls.Asked), r.Name)
+		to.counter(m.rMatched, float64(r.Calls.Matched), r.Name)
+		to.counter(m.rStored, float64(r.Calls.Stored), r.Name)
 		for class, n := range r.Calls.ByClass {
-			counter(m.rCalls, float64(n), r.Name, class)
+			to.counter(m.rCalls, float64(n), r.Name, class)
 		}
-		counter(m.rCredits, float64(r.Calls.Credits), r.Name)
-		gauge(m.rUnknown, float64(r.Calls.Unknown), r.Name)
+		to.counter(m.rCredits, float64(r.Calls.Credits), r.Name)
+		to.gauge(m.rUnknown, float64(r.Calls.Unknown), r.Name)
 		for reason, waited := range r.Calls.Waits {
-			counter(m.rWaiting, waited.Seconds(), r.Name, reason)
+			to.counter(m.rWaiting, waited.Seconds(), r.Name, reason)
 		}
-		paused(m.rPaused, &r.Calls, r.Name)
+		to.paused(m.rPaused, &r.Calls, r.Name)
+	}
+}
+
+// measured takes the metrics of one collection.
+type measured chan<- prometheus.Metric
+
+func (to measured) counter(d *prometheus.Desc, value float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
+}
+
+func (to measured) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+// paused says for each reason whether calls wait for it now.
+func (to measured) paused(d *prometheus.Desc, c *stats.CallSnapshot, labels ...string) {
+	for _, reason := range stats.WaitReasons {
+		value := 0.0
+		if c.Reason == string(reason) {
+			value = 1
+		}
+		to.gauge(d, value, append(labels, string(reason))...)
 	}
 }
 

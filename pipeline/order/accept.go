@@ -11,7 +11,7 @@ import (
 )
 
 // classify says what an answer of a step means. row is that of the answer, in columns that stay.
-func (s *Step) classify(o *Order, a purchase.Answer, row resolution.AnswerRow) (k stepAnswer) {
+func (s *Step) classify(o *Order, a purchase.Result, row resolution.AnswerRow) (k stepAnswer) {
 	k = stepAnswer{state: answered, answer: a, row: row}
 	k.answer.Found = resolution.AnswerRow{} // of memory that is used again
 	if a.Refusal.Answered() {

@@ -23,7 +23,7 @@ type asker interface {
 	// are not needed any more.
 	look(ctx context.Context, keys []string, says func(i int, l *purchase.Looked), hold func(free func())) error
 	// ask asks about keys, which may have the address to send (resolution.WithAddress).
-	ask(ctx context.Context, keys []string, says func(i int, a purchase.Answer)) error
+	ask(ctx context.Context, keys []string, says func(i int, a purchase.Result)) error
 }
 
 // bought asks a service or a provider.
@@ -55,8 +55,8 @@ func keepFound(layout *columns.Layout, n int, found func(i int) *resolution.Answ
 	}
 }
 
-func (b *bought) ask(ctx context.Context, keys []string, says func(int, purchase.Answer)) error {
-	err := b.buyer.Answer(ctx, keys, len(keys), func(got []purchase.Answer) {
+func (b *bought) ask(ctx context.Context, keys []string, says func(int, purchase.Result)) error {
+	err := b.buyer.Answer(ctx, keys, len(keys), func(got []purchase.Result) {
 		keepFound(b.layout, len(got), func(i int) *resolution.AnswerRow { return &got[i].Found })
 		for i, a := range got {
 			says(i, a)
@@ -96,9 +96,9 @@ func (p *planned) look(ctx context.Context, keys []string, says func(int, *purch
 	return nil
 }
 
-func (p *planned) ask(_ context.Context, keys []string, says func(int, purchase.Answer)) error {
+func (p *planned) ask(_ context.Context, keys []string, says func(int, purchase.Result)) error {
 	for i := range keys {
-		says(i, purchase.Answer{Outcome: outcome.NoMatch, Reason: resolution.NoMatch})
+		says(i, purchase.Result{Outcome: outcome.NoMatch, Reason: resolution.NoMatch})
 	}
 	return nil
 }
@@ -161,6 +161,6 @@ func (d *directory) look(ctx context.Context, keys []string, says func(int, *pur
 	return nil
 }
 
-func (d *directory) ask(ctx context.Context, keys []string, says func(int, purchase.Answer)) error {
-	return d.look(ctx, keys, func(i int, l *purchase.Looked) { says(i, l.Answer) }, nil)
+func (d *directory) ask(ctx context.Context, keys []string, says func(int, purchase.Result)) error {
+	return d.look(ctx, keys, func(i int, l *purchase.Looked) { says(i, l.Result) }, nil)
 }

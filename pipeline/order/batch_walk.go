@@ -181,7 +181,7 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 		if step.Question != nil {
 			var askable bool
 			if question, askable = step.Question(question); !askable {
-				w.record(a.step, q, value, step.classify(c.order, purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotAskable}, resolution.AnswerRow{}))
+				w.record(a.step, q, value, step.classify(c.order, purchase.Result{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotAskable}, resolution.AnswerRow{}))
 				continue
 			}
 		}
@@ -203,7 +203,7 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 		}
 	}
 	if a.kind == ask {
-		return c.askers[a.step].ask(ctx, questions, func(i int, got purchase.Answer) {
+		return c.askers[a.step].ask(ctx, questions, func(i int, got purchase.Result) {
 			s := step.classify(c.order, got, got.Found)
 			s.call = 1
 			all(i, s)
@@ -212,7 +212,7 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 	return c.askers[a.step].look(ctx, questions, func(i int, l *purchase.Looked) {
 		s := stepAnswer{state: absent}
 		if l.Settled() {
-			s = step.classify(c.order, l.Answer, l.Found)
+			s = step.classify(c.order, l.Result, l.Found)
 		}
 		s.looked = l
 		all(i, s)

@@ -40,16 +40,16 @@ func (l *lettered) look(_ context.Context, keys []string, says func(int, *purcha
 		case strings.Contains(words, "before"): // it is asked again
 			looked.Stored = true
 		case has:
-			looked = purchase.Looked{Answer: l.answer(strings.Fields(words), key), Decision: purchase.UseStored, Stored: true}
+			looked = purchase.Looked{Result: l.answer(strings.Fields(words), key), Decision: purchase.UseStored, Stored: true}
 		case l.offline:
-			looked = purchase.Looked{Answer: purchase.Answer{Outcome: 5, Reason: "not_stored"}, Decision: purchase.Skip}
+			looked = purchase.Looked{Result: purchase.Result{Outcome: 5, Reason: "not_stored"}, Decision: purchase.Skip}
 		}
 		says(i, &looked)
 	}
 	return nil
 }
 
-func (l *lettered) ask(_ context.Context, keys []string, says func(int, purchase.Answer)) error {
+func (l *lettered) ask(_ context.Context, keys []string, says func(int, purchase.Result)) error {
 	for i, key := range keys {
 		place, words := l.letter(key)
 		l.mu.Lock()

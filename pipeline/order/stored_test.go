@@ -39,14 +39,14 @@ func (r *remembering) look(_ context.Context, keys []string, says func(int, *pur
 		}
 		l := purchase.Looked{Decision: purchase.Ask}
 		if stored {
-			l = purchase.Looked{Answer: r.answer(strings.Fields(words), key), Decision: purchase.UseStored, Stored: true}
+			l = purchase.Looked{Result: r.answer(strings.Fields(words), key), Decision: purchase.UseStored, Stored: true}
 		}
 		says(i, &l)
 	}
 	return nil
 }
 
-func (r *remembering) ask(_ context.Context, keys []string, says func(int, purchase.Answer)) error {
+func (r *remembering) ask(_ context.Context, keys []string, says func(int, purchase.Result)) error {
 	for i, key := range keys {
 		says(i, r.buy(key))
 	}
@@ -54,7 +54,7 @@ func (r *remembering) ask(_ context.Context, keys []string, says func(int, purch
 }
 
 // buy asks once about a key.
-func (r *remembering) buy(key string) purchase.Answer {
+func (r *remembering) buy(key string) purchase.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.out[key] {

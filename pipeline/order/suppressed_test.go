@@ -20,7 +20,7 @@ func TestHealsListed(t *testing.T) {
 	into, lead := resolution.NewAnswers(), &resolution.Lead{}
 	lead.Email = "a@x.example"
 	into.AddLead(lead)
-	listed := o.Steps[1].classify(o, purchase.Answer{Outcome: outcome.Matched, Run: o.PayerOf("run", o.Steps[1])}, rowOf(into, 0))
+	listed := o.Steps[1].classify(o, purchase.Result{Outcome: outcome.Matched, Run: o.PayerOf("run", o.Steps[1])}, rowOf(into, 0))
 	listed.listed = "listed"
 	k := &key{answers: []stepAnswer{{state: absent}, listed}}
 	if does, r := o.next(k, nil, "run"); does != (action{kind: ask}) {

@@ -26,7 +26,7 @@ const (
 type stepAnswer struct {
 	state    state
 	again    bool // an absent answer was looked up once more
-	answer   purchase.Answer
+	answer   purchase.Result
 	row      resolution.AnswerRow
 	accepted bool             // of a verifier: the value may be taken
 	groups   [2]uint          // those with a value: the ones that are taken, and those that accept refuses
@@ -50,7 +50,7 @@ type key struct {
 // wait stops a key at a step, because of what another key waits for.
 func (a *stepAnswer) wait(on *wait) {
 	a.state, a.skip, a.waits = stopped, on.reason, on
-	a.answer = purchase.Answer{Outcome: outcome.Skipped, Reason: on.reason}
+	a.answer = purchase.Result{Outcome: outcome.Skipped, Reason: on.reason}
 }
 
 // action is what to do next about a key.
@@ -410,7 +410,7 @@ func (r *result) waitsFor() *wait {
 func (r *result) receipt(k *key) (sum outcome.Receipt) {
 	sum.Priced = true
 	first := true
-	add := func(a *purchase.Answer) {
+	add := func(a *purchase.Result) {
 		if a.Receipt.ResolvedAt.After(sum.ResolvedAt) {
 			sum.ResolvedAt = a.Receipt.ResolvedAt
 		}

@@ -47,19 +47,19 @@ type scripted struct {
 
 func (s *scripted) look(_ context.Context, keys []string, says func(int, *purchase.Looked), _ func(func())) error {
 	for i, key := range keys {
-		l := purchase.Looked{Answer: s.answer(s.stored, key), Decision: purchase.UseStored, Stored: true}
+		l := purchase.Looked{Result: s.answer(s.stored, key), Decision: purchase.UseStored, Stored: true}
 		has := func(word string) bool { return slices.Contains(s.stored, word) }
 		switch {
 		case s.step.Remote == nil:
-			l.Answer = s.answer(s.says, key)
+			l.Result = s.answer(s.says, key)
 		case s.stored == nil && s.offline:
-			l = purchase.Looked{Answer: purchase.Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, Decision: purchase.Skip}
+			l = purchase.Looked{Result: purchase.Result{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, Decision: purchase.Skip}
 		case s.stored == nil, !s.offline && (has("stale") || has("parked") || has("unknown") && s.step.Remote.RetryUnknown || has("refused") && !has("mine")):
 			l = purchase.Looked{Decision: purchase.Ask, Stored: s.stored != nil, Stale: has("stale"), Retried: has("unknown")}
 			if has("parked") || has("unknown") {
 				l.Open, l.Payer = answers.Unknown, s.answer(s.stored, key).Run
 			}
-		case l.Answer.Open:
+		case l.Result.Open:
 			l.Decision = purchase.GiveUp
 		}
 		says(i, &l)
@@ -67,7 +67,7 @@ func (s *scripted) look(_ context.Context, keys []string, says func(int, *purcha
 	return nil
 }
 
-func (s *scripted) ask(_ context.Context, keys []string, says func(int, purchase.Answer)) error {
+func (s *scripted) ask(_ context.Context, keys []string, says func(int, purchase.Result)) error {
 	for i, key := range keys {
 		*s.calls = append(*s.calls, s.step.Name)
 		says(i, s.answer(s.says, key))
@@ -202,8 +202,8 @@ func saidText(all []columns.Asked) string {
 }
 
 // answer is what some words say about a key, or a value.
-func (s *scripted) answer(words []string, about string) purchase.Answer {
-	a := purchase.Answer{Outcome: outcome.Matched, Helpers: map[string]string{}, Run: "run/" + s.step.Name}
+func (s *scripted) answer(words []string, about string) purchase.Result {
+	a := purchase.Result{Outcome: outcome.Matched, Helpers: map[string]string{}, Run: "run/" + s.step.Name}
 	if slices.Contains(words, "stored") || slices.Contains(words, "stale") {
 		if !slices.Contains(words, "mine") {
 			a.Run = "another run"
@@ -217,7 +217,7 @@ func (s *scripted) answer(words []string, about string) purchase.Answer {
 		a.Outcome, a.Reason, a.Receipt, a.Open, a.MaxCredits = outcome.Failed, reason, outcome.Receipt{}, true, 9
 	}
 	skipped := func(reason string) {
-		a = purchase.Answer{Outcome: outcome.Skipped, Reason: reason}
+		a = purchase.Result{Outcome: outcome.Skipped, Reason: reason}
 	}
 	lead := &resolution.Lead{}
 	for _, word := range words {
@@ -228,7 +228,7 @@ func (s *scripted) answer(words []string, about string) purchase.Answer {
 		case "refused":
 			a.Outcome, a.Reason, a.Receipt, a.Refusal = outcome.Failed, outcome.ReasonRefused, outcome.Receipt{}, a.Receipt
 		case "denied":
-			a = purchase.Answer{Outcome: outcome.Failed, Reason: outcome.ReasonRefused + ":forbidden"}
+			a = purchase.Result{Outcome: outcome.Failed, Reason: outcome.ReasonRefused + ":forbidden"}
 		case "unknown":
 			open(outcome.ReasonUnknownCall)
 		case "parked":

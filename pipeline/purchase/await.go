@@ -33,7 +33,7 @@ func isGone(f *resolution.CallError) bool {
 }
 
 // resume waits for an answer that was promised to an earlier process.
-func (c *call) resume() (Answer, error) {
+func (c *call) resume() (Result, error) {
 	if now := time.Now(); c.buyer.codec.poll != nil || c.deadline.Before(now) { // it is waited for however old it is
 		c.deadline = now.Add(c.buyer.patience())
 	}
@@ -64,7 +64,7 @@ func (c *call) lookIn(looks int, asked time.Duration) time.Duration {
 }
 
 // await waits for the answer of a parked call, until its deadline.
-func (c *call) await() (Answer, error) {
+func (c *call) await() (Result, error) {
 	b := c.buyer
 	b.counters.Parked(1)
 	defer b.counters.Parked(-1)
@@ -83,13 +83,13 @@ func (c *call) await() (Answer, error) {
 
 // watch looks for the answer until it is there: in the store, where a callback
 // brings it, and at the service if it can be asked for. Asking costs nothing.
-func (c *call) watch(news <-chan struct{}) (Answer, error) {
+func (c *call) watch(news <-chan struct{}) (Result, error) {
 	b := c.buyer
 	wait := c.pollIn // a look too early is one to be told to come back much later
 	for looks, failures, denials := 1, 0, 0; ; looks++ {
 		if wait > 0 {
 			if err := sleep(b.looks, wait, news); err != nil {
-				return Answer{}, err
+				return Result{}, err
 			}
 		}
 		open, err := b.remote.Answers.Find(context.WithoutCancel(b.ctx), c.question.Hash())
@@ -97,7 +97,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case errors.Is(err, answers.ErrNoCall):
 			return c.takeDelivered(news)
 		case err != nil:
-			return Answer{}, b.stopFor(err)
+			return Result{}, b.stopFor(err)
 		}
 		c.resolution = open.Resolution
 		if b.codec.poll == nil || open.Resolution == "" { // a callback alone brings it
@@ -128,7 +128,7 @@ func (c *call) watch(news <-chan struct{}) (Answer, error) {
 		case errors.As(err, &failure) && failure.Class == resolution.Denied && !failure.General && denials+1 < maxDenials401:
 			denials++ // the key was read again
 		case stopOf(err) != nil || failure == nil:
-			return Answer{}, b.stopFor(err)
+			return Result{}, b.stopFor(err)
 		case failure.Over || failure.Class == resolution.Invalid:
 			a, err := c.endPoll(failure, open, news)
 			return c.orStop(a, err, news)
@@ -165,11 +165,11 @@ func (c *call) keep(f *resolution.CallError) error {
 // endPoll concludes a call whose page is not made any more. Either the service
 // could not make it, and did not bill it, or it has forgotten it, and may have. An earlier
 // request of the call may have been billed too, unless one idempotency key ties them.
-func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-chan struct{}) (Answer, error) {
+func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-chan struct{}) (Result, error) {
 	if f.Over && (!open.MaybeBilled || c.keyTies()) { // the next run asks again
 		if d := c.buyer.remote.Deliveries; d != nil {
 			if err := sleep(c.buyer.looks, secondThought, news); err != nil {
-				return Answer{}, err
+				return Result{}, err
 			}
 			d.fail(open)
 		}
@@ -187,17 +187,17 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 
 // endTask concludes a call whose task is over without its answer, and was not billed. It is asked
 // again, alone if its task could not be done with others, unless there are no credits.
-func (c *call) endTask(f *resolution.CallError, open answers.OpenCall) (Answer, error) {
+func (c *call) endTask(f *resolution.CallError, open answers.OpenCall) (Result, error) {
 	b, end := c.buyer, answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
 	if open.MaybeBilled { // an earlier request of it
 		return c.close(end, billed, failed(outcome.ReasonUnknownCall))
 	}
 	if _, err := c.conclude(end, unbilled); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	switch {
 	case stopOf(f) != nil:
-		return Answer{}, b.stopFor(f)
+		return Result{}, b.stopFor(f)
 	case errors.Is(f, resolution.ErrAskAlone):
 		c.alone = true
 	case b.remote.PassOver:
@@ -207,11 +207,11 @@ func (c *call) endTask(f *resolution.CallError, open answers.OpenCall) (Answer, 
 	}
 	b.counters.Retried(string(f.Class))
 	c.again = true
-	return Answer{}, nil
+	return Result{}, nil
 }
 
 // afterWait finishes a call that has waited for its answer, or sends it again.
-func (c *call) afterWait(a Answer, err error) {
+func (c *call) afterWait(a Result, err error) {
 	if !c.again || err != nil {
 		c.finish(a, err)
 		return
@@ -222,12 +222,12 @@ func (c *call) afterWait(a Answer, err error) {
 
 // orStop ends the run for an error of the store. ErrNoCall does not count: a callback
 // has closed the call.
-func (c *call) orStop(a Answer, err error, news <-chan struct{}) (Answer, error) {
+func (c *call) orStop(a Result, err error, news <-chan struct{}) (Result, error) {
 	switch {
 	case errors.Is(err, answers.ErrNoCall):
 		return c.takeDelivered(news)
 	case err != nil:
-		return Answer{}, c.buyer.stopFor(err)
+		return Result{}, c.buyer.stopFor(err)
 	}
 	return a, nil
 }
@@ -238,7 +238,7 @@ const secondThought = 2 * time.Second
 
 // takeDelivered takes the answer that a callback has brought. If it has brought a failure,
 // the answer may still come, or be there to be asked for by its id.
-func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
+func (c *call) takeDelivered(news <-chan struct{}) (Result, error) {
 	b := c.buyer
 	f, err := b.lookUp(c.question.Key)
 	if err == nil && (!f.Stored || !f.Fresh) && b.remote.Deliveries != nil {
@@ -247,25 +247,25 @@ func (c *call) takeDelivered(news <-chan struct{}) (Answer, error) {
 				r.ID = cmp.Or(r.ID, c.resolution)
 				a, err := c.answered(r, b.run)
 				if err != nil {
-					return Answer{}, b.stopFor(err)
+					return Result{}, b.stopFor(err)
 				}
 				return a, nil
 			}
 		}
 		if err := sleep(b.looks, secondThought, news); err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 		f, err = b.lookUp(c.question.Key)
 	}
 	if err != nil {
-		return Answer{}, b.stopFor(err)
+		return Result{}, b.stopFor(err)
 	}
 	if !f.Stored || !f.Fresh {
 		_, err := c.conclude(answers.Answer{}, abandoned)
 		return failed(outcome.ReasonUnavailable), err
 	}
 	if _, err := c.conclude(f.Answer, delivered); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	return c.buyer.codec.answer(f.Answer, nil)
 }

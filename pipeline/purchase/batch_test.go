@@ -226,7 +226,7 @@ func TestOutageTakesCallsOneByOne(t *testing.T) {
 		}}
 		b := buyerFrom(t, resolution.NetworkToPhone, store, s, nil)
 		got, err := askAll(t, b, people("a b c d e")...)
-		if err != nil || slices.ContainsFunc(got, func(a Answer) bool { return a.Outcome != outcome.Matched }) {
+		if err != nil || slices.ContainsFunc(got, func(a Result) bool { return a.Outcome != outcome.Matched }) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		down := pace.DefaultOptions().DeadAfter

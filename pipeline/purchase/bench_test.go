@@ -40,7 +40,7 @@ func BenchmarkPaid(b *testing.B) {
 	}
 	before := processorTime(b)
 	b.ResetTimer()
-	if err := buyer.Answer(b.Context(), keys, len(keys), func([]Answer) {}); err != nil {
+	if err := buyer.Answer(b.Context(), keys, len(keys), func([]Result) {}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")

@@ -135,7 +135,7 @@ const MaxLookups = 4096
 // send (resolution.WithAddress). rows may share a key. Answer is called from many goroutines at
 // once, and returns early when ctx ends. A *WithheldError comes after use, which has had the answers
 // to the other keys.
-func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([]Answer)) error {
+func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([]Result)) error {
 	entries, added := b.join(asked, rows)
 	var read []*resolution.Answers
 	for some := range slices.Chunk(added, MaxLookups) {
@@ -143,7 +143,7 @@ func (b *Buyer) Answer(ctx context.Context, asked []string, rows int, use func([
 		read = append(read, into)
 		b.start(ctx, b.begin(some, into))
 	}
-	got := make([]Answer, len(asked))
+	got := make([]Result, len(asked))
 	var withheld error
 	for i, e := range entries {
 		var err error
@@ -225,7 +225,7 @@ func (b *Buyer) look(e *entry, f *answers.Found, now time.Time, into *resolution
 	return d, err
 }
 
-func (b *Buyer) decide(key string, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, a Answer, err error) {
+func (b *Buyer) decide(key string, f *answers.Found, now time.Time, into *resolution.Answers) (d Decision, a Result, err error) {
 	wasOpen, none := f.Open != "", false
 	if d, a, none, err = b.codec.settle(b.remote, f, b.began, now, into); err != nil {
 		return d, a, err
@@ -311,7 +311,7 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 			continue
 		}
 		if ctx.Err() != nil || b.ctx.Err() != nil {
-			c.finish(Answer{}, cmp.Or(context.Cause(ctx), context.Cause(b.ctx)))
+			c.finish(Result{}, cmp.Or(context.Cause(ctx), context.Cause(b.ctx)))
 			continue
 		}
 		if c.placed { // all slots may have calls that wait for its place
@@ -328,9 +328,9 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 		case b.slots <- struct{}{}:
 			b.working.Go(func() { b.work(c) })
 		case <-ctx.Done():
-			c.finish(Answer{}, context.Cause(ctx))
+			c.finish(Result{}, context.Cause(ctx))
 		case <-b.ctx.Done():
-			c.finish(Answer{}, context.Cause(b.ctx))
+			c.finish(Result{}, context.Cause(b.ctx))
 		}
 	}
 }
@@ -399,9 +399,9 @@ func (b *Buyer) occupy(ctx context.Context, places chan<- struct{}) error {
 }
 
 // finish hands the answer to a question to all who ask it.
-func (b *Buyer) finish(e *entry, a Answer, err error) {
+func (b *Buyer) finish(e *entry, a Result, err error) {
 	if a, err = withhold(a, err); err != nil {
-		a = Answer{}
+		a = Result{}
 	} else {
 		if !e.again && a.withheld == nil {
 			b.counters.Closed(a.Outcome)
@@ -412,7 +412,7 @@ func (b *Buyer) finish(e *entry, a Answer, err error) {
 }
 
 // finish hands over the answer to the question of a call.
-func (c *call) finish(a Answer, err error) {
+func (c *call) finish(a Result, err error) {
 	if c.state == parked || c.state == unknown {
 		run := c.buyer.run
 		if c.charge.status == foreign {

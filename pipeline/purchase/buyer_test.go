@@ -71,21 +71,21 @@ func buyerFrom(t testing.TB, op resolution.Operation, store *answers.Store, s Se
 var aPage = search.Query{Keywords: []string{"crm"}, Limit: 10, Page: 1}
 
 // ask asks one question: about a page if the operation is a search.
-func ask(t *testing.T, b *Buyer, key string) (Answer, error) {
+func ask(t *testing.T, b *Buyer, key string) (Result, error) {
 	if b.codec.operation.IsKeyword() {
 		p, err := b.Page(t.Context(), aPage)
 		return p.Answer, err
 	}
 	got, err := askAll(t, b, key)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	return got[0], nil
 }
 
 // askAll asks questions, and returns answers with data of their own.
-func askAll(t *testing.T, b *Buyer, keys ...string) (all []Answer, err error) {
-	err = b.Answer(t.Context(), keys, len(keys), func(got []Answer) {
+func askAll(t *testing.T, b *Buyer, keys ...string) (all []Result, err error) {
+	err = b.Answer(t.Context(), keys, len(keys), func(got []Result) {
 		for _, a := range got {
 			if a.Found.Matched() {
 				a.Found = resolution.AnswerRow{Of: a.Found.Of.Pick(slices.Values([]int{a.Found.I}))}
@@ -548,7 +548,7 @@ func TestMemoryOfDuplicates(t *testing.T) {
 		before = func() {
 			before = func() {}
 			duplicate.Go(func() {
-				err := b.Answer(t.Context(), []string{"network.example/in/a"}, 1, func(got []Answer) {
+				err := b.Answer(t.Context(), []string{"network.example/in/a"}, 1, func(got []Result) {
 					<-over
 					if phone := got[0].Found.Lead().Phone; phone != "+1" {
 						t.Errorf("the phone became %s", phone)

@@ -150,22 +150,22 @@ func (c *call) releaseSlot() {
 // next intent in the store's log. So a kill leaves at most as many calls under way
 // on disk as there are places, times the size of a batch, and one wait for the disk serves
 // both changes. Unknown and parked calls stay open on disk too, in any number.
-func (c *call) send() (Answer, error) {
+func (c *call) send() (Result, error) {
 	b := c.buyer
 	if c.charge.status == free && !b.codec.operation.IsKeyword() { // a booked charge has the price that was declared
 		c.charge.price = max(c.charge.price, b.surcharge.most.Load())
 	}
 	if err := c.charge.hold(b.ctx); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	if err := c.board("", c.size()); err != nil {
 		c.charge.putBack()
-		return Answer{}, EndOf(b.ctx, err)
+		return Result{}, EndOf(b.ctx, err)
 	}
 	if err := c.prepare(); err != nil {
 		c.request.stay(c)
 		c.charge.putBack()
-		return Answer{}, err
+		return Result{}, err
 	}
 	if err := c.request.leave(c); err != nil {
 		_, stored := c.conclude(answers.Answer{}, notSent)
@@ -173,11 +173,11 @@ func (c *call) send() (Answer, error) {
 			err = nil // another request may leave later
 		}
 		if err := errors.Join(EndOf(b.ctx, err), stored); err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 		if c.late > 0 { // the next intent may be too late as well: each is an object on S3
 			if err := sleep(b.ctx, c.backoff(c.late, maxWait, 0), nil); err != nil {
-				return Answer{}, EndOf(b.ctx, err)
+				return Result{}, EndOf(b.ctx, err)
 			}
 		}
 		return c.send()
@@ -186,14 +186,14 @@ func (c *call) send() (Answer, error) {
 	case errors.Is(err, resolution.ErrAskAlone) && !c.alone:
 		c.alone = true
 		if _, err := c.conclude(answers.Answer{}, unbilled); err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 		return c.send()
 	case c.failure != nil:
 		return c.fail(c.failure)
 	case err != nil: // nothing is known, so it may have been billed
 		_, stored := c.conclude(answers.Answer{}, billed)
-		return Answer{}, errors.Join(err, stored)
+		return Result{}, errors.Join(err, stored)
 	case r.Pending:
 		b.refusals.answer()
 		c.resolution = r.ID
@@ -201,7 +201,7 @@ func (c *call) send() (Answer, error) {
 			c.pollIn = c.lookIn(0, r.Pace.RetryAfter)
 		}
 		_, err := c.conclude(answers.Answer{Resolution: r.ID, Request: r.RequestID}, promised)
-		return Answer{}, err
+		return Result{}, err
 	default:
 		return c.answered(r, b.run)
 	}
@@ -243,7 +243,7 @@ func (c *call) goes() bool {
 }
 
 // answered concludes a call with a finished reply, which run pays for.
-func (c *call) answered(r resolution.Reply, run string) (Answer, error) {
+func (c *call) answered(r resolution.Reply, run string) (Result, error) {
 	c.buyer.refusals.answer()
 	a := c.buyer.codec.stored(c.question.Key, r)
 	a.Run = run
@@ -252,10 +252,10 @@ func (c *call) answered(r resolution.Reply, run string) (Answer, error) {
 
 // fail concludes a request that failed. The error is the failure, unless that
 // was the last word on the question.
-func (c *call) fail(f *resolution.CallError) (Answer, error) {
+func (c *call) fail(f *resolution.CallError) (Result, error) {
 	c.buyer.outage.limit(c, f)
 	if miss, err := c.isMiss404(f); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	} else if miss {
 		return c.answered(miss404(f), c.buyer.run)
 	}
@@ -275,18 +275,18 @@ func (c *call) fail(f *resolution.CallError) (Answer, error) {
 		how = billed
 	}
 	if _, err := c.conclude(answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID, Body: f.PaidBody()}, how); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
-	return Answer{}, f
+	return Result{}, f
 }
 
 // close concludes a call. The answer is the one given, or the one that a
 // callback stored first.
-func (c *call) close(a answers.Answer, how ending, given Answer) (Answer, error) {
+func (c *call) close(a answers.Answer, how ending, given Result) (Result, error) {
 	earlier, err := c.conclude(a, how)
 	switch {
 	case err != nil:
-		return Answer{}, err
+		return Result{}, err
 	case earlier != nil:
 		return c.buyer.codec.answer(*earlier, nil)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// Answer is what is known about a question, for every row that asks it.
-type Answer struct {
+// Result is what is known about a question, for every row that asks it.
+type Result struct {
 	Outcome outcome.Outcome
 	Reason  string               // empty on a match
 	Found   resolution.AnswerRow // shared by the rows, which must not change it
@@ -33,15 +33,15 @@ type Answer struct {
 	pageBytes int                   // of the page as it was received
 }
 
-func failed(reason string) Answer { return Answer{Outcome: outcome.Failed, Reason: reason} }
+func failed(reason string) Result { return Result{Outcome: outcome.Failed, Reason: reason} }
 
 // leaveOpen notes that the call is open.
-func (a *Answer) leaveOpen(run string, maxCredits int64) {
+func (a *Result) leaveOpen(run string, maxCredits int64) {
 	a.Open, a.Run, a.MaxCredits = true, run, maxCredits
 }
 
 // refusedAs is what a stored refusal says.
-func refusedAs(stored answers.Answer) Answer {
+func refusedAs(stored answers.Answer) Result {
 	a := failed(stored.Reason)
 	a.Run, a.Request, a.Refusal = stored.Run, stored.Request, receiptOf(stored)
 	return a
@@ -56,8 +56,8 @@ func receiptOf(stored answers.Answer) outcome.Receipt {
 }
 
 // answerOf is what a stored answer and the reply that was stored say together.
-func answerOf(stored answers.Answer, r resolution.Reply) Answer {
-	a := Answer{
+func answerOf(stored answers.Answer, r resolution.Reply) Result {
+	a := Result{
 		Outcome: outcome.NoMatch, Reason: stored.Reason, Found: r.Found, Helpers: r.Helpers, page: r.Page, pageBytes: len(stored.Body),
 		Receipt: receiptOf(stored), Run: stored.Run, Request: stored.Request,
 	}
@@ -176,7 +176,7 @@ var errUnreadable = errors.New("a stored answer that was a match does not read a
 // answer reads a stored answer by the rules of today. What an earlier version, or other rules of an
 // entry, took for a match may have been no value: then it is no match, or its rows fail. into is that
 // of Reader.
-func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, error) {
+func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Result, error) {
 	switch {
 	case stored.Outcome == answers.Refused:
 		return refusedAs(stored), nil
@@ -190,7 +190,7 @@ func (c codec) answer(stored answers.Answer, into *resolution.Answers) (Answer, 
 	case errors.As(err, &failure) && failure.Class == resolution.Protocol:
 		return failed(outcome.ReasonUnknownCall), nil
 	case err != nil, r.Page == nil && !r.Found.Matched() && r.Reason == "":
-		return Answer{}, errors.Join(errUnreadable, err)
+		return Result{}, errors.Join(errUnreadable, err)
 	case r.Page == nil && !r.Found.Matched():
 		stored.Outcome, stored.Reason = answers.NoMatch, r.Reason
 	}

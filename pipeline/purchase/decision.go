@@ -67,7 +67,7 @@ func (r *Remote) retries(f answers.Found, began time.Time) bool {
 
 // settle decides about a question by what is stored of it, and reads its answer if it needs no call.
 // none says that what is stored is no answer by the rules of today.
-func (c codec) settle(r *Remote, f *answers.Found, began, now time.Time, into *resolution.Answers) (d Decision, a Answer, none bool, err error) {
+func (c codec) settle(r *Remote, f *answers.Found, began, now time.Time, into *resolution.Answers) (d Decision, a Result, none bool, err error) {
 	*f, none = c.readAgain(*f, into)
 	for {
 		if d = r.Decide(c.operation, *f, began, now); d.asks() {
@@ -82,12 +82,12 @@ func (c codec) settle(r *Remote, f *answers.Found, began, now time.Time, into *r
 }
 
 // settled returns the answer to a question that needs no call.
-func (c codec) settled(d Decision, f answers.Found, into *resolution.Answers) (Answer, error) {
+func (c codec) settled(d Decision, f answers.Found, into *resolution.Answers) (Result, error) {
 	switch d {
 	case UseStored:
 		return c.answer(f.Answer, into)
 	case Skip:
-		return Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil
+		return Result{Outcome: outcome.Skipped, Reason: outcome.ReasonNotStored}, nil
 	}
 	return failed(openReason(c.operation, f)), nil
 }

@@ -22,7 +22,7 @@ type entry struct {
 	shared bool          // it has duplicates; final when it is done
 	again  bool          // the run has asked it before: it is counted already
 	done   chan struct{} // closed when answer and err are set
-	answer Answer
+	answer Result
 	err    error
 }
 
@@ -65,7 +65,7 @@ func (f *inFlight) of(some []string) map[string]bool {
 }
 
 // remove removes an entry and tells its duplicates the answer.
-func (f *inFlight) remove(e *entry, a Answer, err error) {
+func (f *inFlight) remove(e *entry, a Result, err error) {
 	e.answer, e.err = a, err
 	f.mu.Lock()
 	delete(f.entries, e.key)
@@ -74,7 +74,7 @@ func (f *inFlight) remove(e *entry, a Answer, err error) {
 }
 
 // wait waits for the answer.
-func (e *entry) wait(ctx context.Context) (Answer, error) {
+func (e *entry) wait(ctx context.Context) (Result, error) {
 	select {
 	case <-e.done: // also if ctx has ended: select would choose by chance
 		return e.answer, e.err
@@ -84,6 +84,6 @@ func (e *entry) wait(ctx context.Context) (Answer, error) {
 	case <-e.done:
 		return e.answer, e.err
 	case <-ctx.Done():
-		return Answer{}, context.Cause(ctx)
+		return Result{}, context.Cause(ctx)
 	}
 }

@@ -179,7 +179,7 @@ func TestLaterRunLooksOn(t *testing.T) {
 			if calls, credits := b.Spent(); calls != 3 || credits != 9 {
 				t.Errorf("%s: %d calls and %d credits count at first, want 3 and 9", f.name, calls, credits)
 			}
-			done := make(chan Answer, 1)
+			done := make(chan Result, 1)
 			go func() {
 				time.Sleep(7 * time.Second)
 				a, err := ask(t, b, people("c")[0])
@@ -235,7 +235,7 @@ func TestPromisedIsPaidFor(t *testing.T) {
 			}
 			for range 2 { // the second time they are stored
 				got, err := askAll(t, b, people("c a b")...)
-				if err != nil || slices.ContainsFunc(got, func(a Answer) bool { return a.Outcome != outcome.Matched }) {
+				if err != nil || slices.ContainsFunc(got, func(a Result) bool { return a.Outcome != outcome.Matched }) {
 					t.Errorf("%s: %+v, %v", f.name, got, err)
 				}
 			}
@@ -262,7 +262,7 @@ func TestForgottenIsNotDown(t *testing.T) {
 			r.Later.Every = 5 * time.Second
 		})
 		got, err := askAll(t, b, people("a b c")...)
-		if err != nil || slices.ContainsFunc(got, func(a Answer) bool { return a.Reason != outcome.ReasonUnknownCall }) || len(s.polled) <= pace.DefaultOptions().DeadAfter {
+		if err != nil || slices.ContainsFunc(got, func(a Result) bool { return a.Reason != outcome.ReasonUnknownCall }) || len(s.polled) <= pace.DefaultOptions().DeadAfter {
 			t.Errorf("%+v after %d looks, %v", got, len(s.polled), err)
 		}
 	})

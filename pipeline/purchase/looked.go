@@ -22,7 +22,7 @@ func (e *WithheldError) Error() string { return e.why.Error() }
 func (e *WithheldError) Unwrap() error { return e.why }
 
 // withhold makes an error that says so the answer to a question.
-func withhold(a Answer, err error) (Answer, error) {
+func withhold(a Result, err error) (Result, error) {
 	for _, end := range []struct {
 		err    error
 		reason string
@@ -40,7 +40,7 @@ func (b *Buyer) Ended() error { return context.Cause(b.ctx) }
 
 // Looked is what a look at the store says about a question.
 type Looked struct {
-	Answer   // zero if the question needs a call
+	Result   // zero if the question needs a call
 	Decision Decision
 	Stored   bool          // an answer, which may be too old
 	Stale    bool          // it is a match or a miss, and too old
@@ -61,9 +61,9 @@ func (b *Buyer) Look(keys []string, use func(from int, looked []Looked, memory *
 	from := 0
 	for some := range slices.Chunk(keys, MaxLookups) {
 		into, before := b.newMemory(), b.inFlight.of(some)
-		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, true, func(key string, f *answers.Found, now time.Time) (Decision, Answer, error) {
+		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, true, func(key string, f *answers.Found, now time.Time) (Decision, Result, error) {
 			if f.Open != "" && !f.Fresh && (before[key] || f.Open == answers.UnderWay || len(b.inFlight.of([]string{key})) > 0) {
-				return Ask, Answer{}, nil
+				return Ask, Result{}, nil
 			}
 			return b.decide(key, f, now, into)
 		})
@@ -76,7 +76,7 @@ func (b *Buyer) Look(keys []string, use func(from int, looked []Looked, memory *
 	return nil
 }
 
-func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, began time.Time, bodies bool, decide func(string, *answers.Found, time.Time) (Decision, Answer, error)) ([]Looked, error) {
+func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, began time.Time, bodies bool, decide func(string, *answers.Found, time.Time) (Decision, Result, error)) ([]Looked, error) {
 	now, found := time.Now(), make([]answers.Found, len(keys))
 	if r.Answers != nil {
 		var err error
@@ -92,7 +92,7 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 			return nil, err
 		}
 		stored := &found[i].Answer
-		looked[i] = Looked{Answer: a, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: stored.Run}
+		looked[i] = Looked{Result: a, Decision: d, Stored: found[i].Stored, Open: found[i].Open, Payer: stored.Run}
 		looked[i].Retried = d == Resend && r.retries(found[i], began)
 		looked[i].Stale = found[i].Stored && !found[i].Fresh && stored.Outcome != answers.Refused
 		looked[i].Changed = wasStored && was != answers.Refused &&
@@ -109,7 +109,7 @@ func (r *Remote) look(ctx context.Context, scope answers.Scope, keys []string, b
 // these are as they were when they came.
 func (r *Remote) Foresee(ctx context.Context, op resolution.Operation, keys []string, began time.Time, reads bool) ([]Looked, error) {
 	c, into := newCodec(op, r), resolution.NewAnswers()
-	return r.look(ctx, r.Scope(op), keys, began, reads, func(_ string, f *answers.Found, now time.Time) (d Decision, a Answer, err error) {
+	return r.look(ctx, r.Scope(op), keys, began, reads, func(_ string, f *answers.Found, now time.Time) (d Decision, a Result, err error) {
 		if !reads && f.Stored && f.Answer.Outcome != answers.Refused {
 			if d = r.Decide(op, *f, began, now); d == UseStored {
 				return d, answerOf(f.Answer, resolution.Reply{}), nil
@@ -130,7 +130,7 @@ func (b *Buyer) Use(question string, l Looked) (wasCalled bool) {
 	} else {
 		b.counters.Duplicates(1)
 	}
-	b.note(question, l.Answer)
+	b.note(question, l.Result)
 	return !l.Receipt.ResolvedAt.Before(b.began)
 }
 
@@ -145,7 +145,7 @@ func (b *Buyer) countLooked(stored bool) {
 
 // passedOver is the answer to a question that goes to the next resolver, because this one does not
 // answer now.
-var passedOver = Answer{Outcome: outcome.Skipped, Reason: outcome.ReasonUnavailable}
+var passedOver = Result{Outcome: outcome.Skipped, Reason: outcome.ReasonUnavailable}
 
 // mayProbe reports whether a call passes over a service that does not answer now, for one that
 // passes over. While the service is down, one call at a time probes it.

@@ -17,7 +17,7 @@ func TestLookAtACallInFlight(t *testing.T) {
 		return hit()
 	}}, nil)
 	const key = "network.example/in/a"
-	first := make(chan Answer)
+	first := make(chan Result)
 	go func() {
 		a, err := ask(t, b, key)
 		if err != nil {
@@ -35,7 +35,7 @@ func TestLookAtACallInFlight(t *testing.T) {
 	if l := look(); l.Settled() || l.Decision != Ask {
 		t.Errorf("while the call is at work: %+v", l)
 	}
-	second := make(chan Answer)
+	second := make(chan Result)
 	go func() {
 		a, err := ask(t, b, key)
 		if err != nil {

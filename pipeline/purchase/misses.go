@@ -24,7 +24,7 @@ type misses struct {
 }
 
 // note notes what became of a question, and reports whether the first keys are all misses.
-func (m *misses) note(q answers.Question, a Answer) (all bool) {
+func (m *misses) note(q answers.Question, a Result) (all bool) {
 	if m.over.Load() {
 		return false
 	}
@@ -55,7 +55,7 @@ func (m *misses) take() int {
 
 // note notes the answer to a question of the run. If the first keys are all misses it warns, or
 // stops the run.
-func (b *Buyer) note(key string, a Answer) {
+func (b *Buyer) note(key string, a Result) {
 	if b.remote.Offline || b.codec.operation.IsKeyword() || !b.misses.note(answers.Question{Scope: b.scope, Key: key}, a) {
 		return
 	}

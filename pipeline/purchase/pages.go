@@ -23,7 +23,7 @@ const (
 // Page is a page of a search, or its count.
 type Page struct {
 	// Answer is matched when the page is there, also when it has no leads.
-	Answer Answer
+	Answer Result
 	// Count is the result of a count; nil for a page of leads.
 	Count *resolution.SearchCount
 	// HasMore says that more pages follow. Total is the number of leads of the search; 0
@@ -44,7 +44,7 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 	entries, added := b.join([]string{key}, 1)
 	if len(added) > 0 {
 		if err := b.occupy(ctx, b.reading); err != nil {
-			b.finish(added[0], Answer{}, err)
+			b.finish(added[0], Result{}, err)
 			return Page{}, err
 		}
 		calls := b.begin(added, nil)

@@ -187,7 +187,7 @@ func miss404(f *resolution.CallError) resolution.Reply {
 // deny decides about a call that the service does not accept, for the same reason so
 // many times in a row. done says that a is the answer of its rows, or err the end of
 // the run; otherwise it is to be sent again.
-func (c *call) deny(f *resolution.CallError, same int) (a Answer, done bool, err error) {
+func (c *call) deny(f *resolution.CallError, same int) (a Result, done bool, err error) {
 	b := c.buyer
 	plain, most := f.IsPlain404() && !b.remote.Judged, maxDenials
 	if f.Status == http.StatusUnauthorized {
@@ -195,11 +195,11 @@ func (c *call) deny(f *resolution.CallError, same int) (a Answer, done bool, err
 	}
 	switch {
 	case f.General, plain && b.remote.Plain404 == Plain404Stop, plain && b.refusals.are404():
-		return Answer{}, true, b.stopFor(f)
+		return Result{}, true, b.stopFor(f)
 	case same < most:
-		return Answer{}, false, nil
+		return Result{}, false, nil
 	case b.refusals.deny(c.question.Hash(), f, plain):
-		return Answer{}, true, b.stopFor(f)
+		return Result{}, true, b.stopFor(f)
 	case c.maybeBilled():
 		return failed(outcome.ReasonUnknownCall), true, nil
 	}

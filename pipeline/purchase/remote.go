@@ -195,7 +195,7 @@ type Store interface {
 	Lookups
 	OpenCalls
 	Calls
-	Answers
+	AnswerStore
 	Ledger
 }
 
@@ -228,9 +228,9 @@ type Calls interface {
 	Restore(ctx context.Context, q answers.Question) error
 }
 
-// Answers stores answers, once for each: Place ends the call and runs placed as soon as
+// AnswerStore stores answers, once for each: Place ends the call and runs placed as soon as
 // no later change can come before it; Put needs no call.
-type Answers interface {
+type AnswerStore interface {
 	Place(ctx context.Context, q answers.Question, a answers.Answer, placed func()) error
 	Put(ctx context.Context, q answers.Question, a answers.Answer) error
 	// Knows reports whether any match or miss of a scope is stored, and whether a match is.

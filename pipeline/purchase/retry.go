@@ -35,7 +35,7 @@ type failures struct {
 
 // retryUntilSettled sends until the call is closed or parked, or must not be sent again. Then
 // the answer says why the row has none. A call that has to wait first is one to send again.
-func (c *call) retryUntilSettled() (Answer, error) {
+func (c *call) retryUntilSettled() (Result, error) {
 	send := c.send
 	if c.buyer.places != nil {
 		send = c.sendInPlace
@@ -66,7 +66,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 			c.buyer.warnTooOld()
 			return failed(outcome.ReasonUnknownCall), nil
 		case stopOf(err) != nil || !errors.As(err, &failure):
-			return Answer{}, c.buyer.stopFor(err)
+			return Result{}, c.buyer.stopFor(err)
 		case failure.Class == resolution.Invalid:
 			if c.maybeBilled() {
 				return failed(outcome.ReasonUnknownCall), nil
@@ -84,7 +84,7 @@ func (c *call) retryUntilSettled() (Answer, error) {
 		}
 		if failure.Sent {
 			c.failures.last, c.again = failure, true
-			return Answer{}, nil
+			return Result{}, nil
 		}
 		c.buyer.counters.Retried(string(failure.Class)) // the pace waits
 	}
@@ -103,7 +103,7 @@ func (f *failures) deny(c *resolution.CallError, bills bool) (same int) {
 }
 
 // rest waits until a call may be sent again that has failed, without a slot, or gives it up.
-func (c *call) rest() (Answer, error) {
+func (c *call) rest() (Result, error) {
 	failure := c.failures.last
 	c.again, c.failures.last = false, nil
 	if failure.Class == resolution.Limited { // the service makes no page of it
@@ -111,7 +111,7 @@ func (c *call) rest() (Answer, error) {
 	}
 	gone, left, err := c.outlast(failure)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	if gone {
 		return c.giveUp(), nil
@@ -125,10 +125,10 @@ func (c *call) rest() (Answer, error) {
 		wait = max(wait, min(failure.Pace.RetryAfter, pace.LongestPause))
 	}
 	if err := sleep(c.buyer.ctx, wait, nil); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	c.again = true
-	return Answer{}, nil
+	return Result{}, nil
 }
 
 // weight is how many of maxAttempts a failure counts for.
@@ -145,7 +145,7 @@ func (c *call) weight(f *resolution.CallError) int {
 }
 
 // giveUp is the answer of a question that is not sent again.
-func (c *call) giveUp() Answer {
+func (c *call) giveUp() Result {
 	if c.maybeBilled() {
 		return failed(outcome.ReasonUnknownCall)
 	}
@@ -185,12 +185,12 @@ func (c *call) rowSpecific(f *resolution.CallError) bool {
 }
 
 // sendInPlace waits for one of the places that the service has for pages, and sends.
-func (c *call) sendInPlace() (a Answer, err error) {
+func (c *call) sendInPlace() (a Result, err error) {
 	b := c.buyer
 	for {
 		if !c.placed {
 			if err := b.places.take(b.ctx); err != nil {
-				return Answer{}, err
+				return Result{}, err
 			}
 			c.placed = true
 		}

@@ -95,7 +95,7 @@ func TestNobodyElsesAnswer(t *testing.T) {
 }
 
 // askProvider asks a provider by its entry about 60 people.
-func askProvider(t *testing.T, entry, url string) (keys []string, got []Answer, unknown int) {
+func askProvider(t *testing.T, entry, url string) (keys []string, got []Result, unknown int) {
 	t.Helper()
 	entries, err := provider.Parse("a.yaml", []byte(entry))
 	if err != nil {

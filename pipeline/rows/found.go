@@ -58,7 +58,7 @@ func (w *searchWriter) end() error {
 	if w.rows > 0 {
 		return nil
 	}
-	return w.add(foundRow{answer: purchase.Answer{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotFound, Receipt: w.first}})
+	return w.add(foundRow{answer: purchase.Result{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotFound, Receipt: w.first}})
 }
 
 // foundRowsAtOnce is how many rows are collected before they are written.
@@ -87,7 +87,7 @@ func newFoundRows(write func(*columns.Batch) error, layout *columns.Layout, kept
 
 // foundRow is an output row.
 type foundRow struct {
-	answer purchase.Answer
+	answer purchase.Result
 	lead   resolution.AnswerRow
 	key    string
 	find   columns.Find

@@ -54,7 +54,7 @@ type searched struct {
 // foundPage is one page of a search, or its outcome.
 type foundPage struct {
 	number int
-	answer purchase.Answer
+	answer purchase.Result
 	count  *resolution.SearchCount
 	// load loads the leads, from memory or from the store; nil for a count.
 	load func() (*resolution.Answers, error)
@@ -186,7 +186,7 @@ func (s *searched) takeTurns(ctx context.Context, turns <-chan *searchTurn) iter
 func (s *searched) takeTurn(ctx context.Context, t *searchTurn, found *foundRows) error {
 	defer s.Done()
 	if t.reason != "" {
-		return found.add(t.in, t.row, foundRow{answer: purchase.Answer{Outcome: outcome.Rejected, Reason: t.reason}})
+		return found.add(t.in, t.row, foundRow{answer: purchase.Result{Outcome: outcome.Rejected, Reason: t.reason}})
 	}
 	w := searchWriter{turn: t, found: found, key: t.query.Key(), seen: map[string]struct{}{}}
 	for p := range t.pages {

@@ -324,7 +324,7 @@ func (h *history) ask(ctx context.Context, b *purchase.Buyer, asker int) (all bo
 	})
 	for some := range slices.Chunk(keys, 1+h.world.Below(len(keys), "chunk", h.lives, asker)) {
 		moment()
-		err := h.answer(ctx, b, some, func(keys []string, got []purchase.Answer) {
+		err := h.answer(ctx, b, some, func(keys []string, got []purchase.Result) {
 			moment()
 			h.take(keys, got)
 		})
@@ -359,7 +359,7 @@ func (h *history) offline(ctx context.Context) {
 	}
 	defer b.Close()
 	plan := h.foresee(ctx, r)
-	h.unexpected("ask offline", h.answer(ctx, b, h.plan.keys, func(keys []string, got []purchase.Answer) {
+	h.unexpected("ask offline", h.answer(ctx, b, h.plan.keys, func(keys []string, got []purchase.Result) {
 		for i, a := range got {
 			n := h.service.records[keys[i]].number
 			h.compare(n, a)

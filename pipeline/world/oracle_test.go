@@ -126,7 +126,7 @@ func (h *history) checkBuyer(b *purchase.Buyer) {
 }
 
 // take looks at the answers to keys that a row gets.
-func (h *history) take(keys []string, got []purchase.Answer) {
+func (h *history) take(keys []string, got []purchase.Result) {
 	if h.world.Awake() != nil {
 		return
 	}
@@ -141,7 +141,7 @@ func (h *history) take(keys []string, got []purchase.Answer) {
 }
 
 // compare compares an answer with the truth.
-func (h *history) compare(n int, a purchase.Answer) {
+func (h *history) compare(n int, a purchase.Result) {
 	is := h.service.truth(n)
 	switch {
 	case h.plan.operation.IsKeyword() && a.Outcome == outcome.Matched: // its leads are looked at in page
@@ -155,9 +155,9 @@ func (h *history) compare(n int, a purchase.Answer) {
 }
 
 // answer asks keys as rows do: records together, and pages of searches one by one.
-func (h *history) answer(ctx context.Context, b *purchase.Buyer, keys []string, use func(keys []string, got []purchase.Answer)) error {
+func (h *history) answer(ctx context.Context, b *purchase.Buyer, keys []string, use func(keys []string, got []purchase.Result)) error {
 	if !h.plan.operation.IsKeyword() {
-		return b.Answer(ctx, keys, len(keys), func(got []purchase.Answer) { use(keys, got) })
+		return b.Answer(ctx, keys, len(keys), func(got []purchase.Result) { use(keys, got) })
 	}
 	for _, key := range keys {
 		n := h.service.records[key].number
@@ -174,7 +174,7 @@ func (h *history) answer(ctx context.Context, b *purchase.Buyer, keys []string, 
 				h.wrongly("key %d gets a page of %d leads", n, leads.Len())
 			}
 		}
-		use([]string{key}, []purchase.Answer{page.Answer})
+		use([]string{key}, []purchase.Result{page.Answer})
 	}
 	return nil
 }

@@ -68,8 +68,8 @@ type metadata struct {
 	ClientRef string `json:"client_ref"`
 }
 
-// answer is one HTTP answer, read whole.
-type answer struct {
+// response is one HTTP response, read whole.
+type response struct {
 	operation resolution.Operation
 	status    int
 	header    http.Header
@@ -83,7 +83,7 @@ type answer struct {
 }
 
 // isOK reports whether the status is a 2xx.
-func (a answer) isOK() bool { return a.status >= 200 && a.status < 300 }
+func (a response) isOK() bool { return a.status >= 200 && a.status < 300 }
 
 // request is an HTTP request, without what all of them have.
 type request struct {
@@ -133,13 +133,13 @@ func (c *Client) ask(ctx context.Context, r request, about *asked) (resolution.R
 
 // send sends a request at most once: see exchange.Line.Send. A caller calls Done when it is done with
 // the answer.
-func (c *Client) send(ctx context.Context, r request) (answer, *exchange.Watch, error) {
+func (c *Client) send(ctx context.Context, r request) (response, *exchange.Watch, error) {
 	key := c.key.Load()
-	of := func(a exchange.Answer) answer {
-		return answer{operation: r.operation, status: a.Status, header: a.Header, body: a.Body, fault: a.Fault, waited: a.Waited, companies: &c.companies}
+	of := func(a exchange.Response) response {
+		return response{operation: r.operation, status: a.Status, header: a.Header, body: a.Body, fault: a.Fault, waited: a.Waited, companies: &c.companies}
 	}
 	sent, w, err := c.line.Send(ctx, exchange.Request{Method: r.method, URL: c.at(r.path), Header: c.header(key, r.idempotencyKey), Body: r.body},
-		func(a exchange.Answer) bool { return of(a).isGarbled() })
+		func(a exchange.Response) bool { return of(a).isGarbled() })
 	failed, _ := errors.AsType[*exchange.Failure](err)
 	if failed == nil {
 		c.heedStatus(sent.Status, key)
@@ -151,12 +151,12 @@ func (c *Client) send(ctx context.Context, r request) (answer, *exchange.Watch, 
 		Body: failed.Body, KeyWindow: exchange.KeyWindow(failed.Header), Cause: failed.Cause,
 	}
 	e.General = e.Cause == nil && e.Class == resolution.Denied
-	return answer{}, nil, e
+	return response{}, nil, e
 }
 
 // isGarbled reports whether a request was not understood, by the server before the
 // service, and not processed.
-func (a answer) isGarbled() bool {
+func (a response) isGarbled() bool {
 	if a.status != http.StatusBadRequest && a.status != http.StatusRequestTimeout {
 		return false
 	}

@@ -191,7 +191,7 @@ func (q *asked) digestsOf(r resolution.AnswerRow) (swapped, other bool) {
 // says that it is that to another question; other is resolution.About.OtherAddress.
 func CheckerOf(known *exchange.Asked) func(call resolution.Call, body []byte) (other bool, err error) {
 	return func(call resolution.Call, body []byte) (other bool, err error) {
-		reply, err := read(answer{operation: call.Operation, status: http.StatusOK, body: body, asked: questionOf(known, call)})
+		reply, err := read(response{operation: call.Operation, status: http.StatusOK, body: body, asked: questionOf(known, call)})
 		if failed, is := err.(*resolution.CallError); is && failed.Swapped {
 			return false, err
 		}

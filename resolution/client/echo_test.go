@@ -106,7 +106,7 @@ func TestSearchesOfOthers(t *testing.T) {
 		if f.id == "" {
 			q.search = search
 		}
-		_, err := answer{operation: f.op, status: 200, header: http.Header{}, body: []byte(f.body), asked: q}.reply()
+		_, err := response{operation: f.op, status: 200, header: http.Header{}, body: []byte(f.body), asked: q}.reply()
 		if failed, is := err.(*resolution.CallError); (is && failed.Swapped) != f.swapped {
 			t.Errorf("%s: %v, want swapped %t", f.name, err, f.swapped)
 		}

@@ -78,7 +78,7 @@ func day(t time.Time) string {
 }
 
 // searchReply reads an answer to Start or Poll.
-func (a answer) searchReply() (resolution.Reply, error) {
+func (a response) searchReply() (resolution.Reply, error) {
 	e := a.envelope()
 	body := e.body
 	if err := e.misplaced(); err != nil {

@@ -15,11 +15,11 @@ import (
 // The data of a record are added to into, which may get a row without use too; nil is for
 // Answers of its own, as a page of a search has them.
 func Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
-	return read(answer{operation: op, status: status, body: body, into: into})
+	return read(response{operation: op, status: status, body: body, into: into})
 }
 
 // read reads an answer with a decoder that is used again.
-func read(a answer) (resolution.Reply, error) {
+func read(a response) (resolution.Reply, error) {
 	a.decoder = decoders.Get().(*jsontree.Decoder)
 	defer func() {
 		a.decoder.Forget()
@@ -36,14 +36,14 @@ type Reader struct{ companies exchange.Companies }
 
 // Read is as the function.
 func (r *Reader) Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
-	return read(answer{operation: op, status: status, body: body, companies: &r.companies, into: into})
+	return read(response{operation: op, status: status, body: body, companies: &r.companies, into: into})
 }
 
 // ReadDelivery reads a callback, whose signature is the caller's business.
 // A body that is not a JSON object is resolution.ErrInvalid.
 func ReadDelivery(h http.Header, body []byte) (resolution.Delivery, error) {
 	body, err := exchange.Unpack(h, body, maxCallback)
-	e := answer{status: http.StatusOK, header: h, body: body}.envelope()
+	e := response{status: http.StatusOK, header: h, body: body}.envelope()
 	m := e.body
 	if m == nil && err != nil {
 		return resolution.Delivery{}, fmt.Errorf("%w: %w", resolution.ErrInvalid, err)

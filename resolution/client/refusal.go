@@ -111,7 +111,7 @@ func (in envelope) unsuccessful(e *resolution.CallError) error {
 
 // saysTLS reports whether a server says in plain text that it speaks TLS. The
 // texts are those of Go's net/http, nginx and Apache httpd.
-func (a answer) saysTLS() bool {
+func (a response) saysTLS() bool {
 	return says(string(a.body[:min(len(a.body), 4096)]), "an http request to an https server", "plain http request was sent to https port", "speaking plain http to an ssl-enabled server port")
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // reply reads an answer.
-func (a answer) reply() (resolution.Reply, error) {
+func (a response) reply() (resolution.Reply, error) {
 	if a.operation.IsKeyword() {
 		return a.searchReply()
 	}
@@ -56,7 +56,7 @@ func (a answer) reply() (resolution.Reply, error) {
 }
 
 // data reads the data of an answer. They match if they are what the operation asks for.
-func (a answer) data(found jsontree.Value) (r resolution.AnswerRow, quarantined int) {
+func (a response) data(found jsontree.Value) (r resolution.AnswerRow, quarantined int) {
 	if found == nil {
 		return r, 0
 	}
@@ -133,14 +133,14 @@ func isBlank(v jsontree.Value) bool {
 
 // envelope is an answer or a callback with what every kind of them has.
 type envelope struct {
-	answer answer
+	answer response
 	body   jsontree.Value // empty when it is not a JSON object
 	about  resolution.About
 	status string // the word for the resolution's status, in lower case
 }
 
 // envelope reads what is around the data of an answer.
-func (a answer) envelope() envelope {
+func (a response) envelope() envelope {
 	d := a.decoder
 	if d == nil {
 		d = new(jsontree.Decoder)
@@ -161,7 +161,7 @@ func (e envelope) swapped(detail string) *resolution.CallError {
 	return &resolution.CallError{Operation: e.answer.operation, Class: resolution.Protocol, Status: e.answer.status, Sent: true, Swapped: true, Detail: detail, Pace: e.about.Pace}
 }
 
-func (a answer) about(body jsontree.Value) resolution.About {
+func (a response) about(body jsontree.Value) resolution.About {
 	r := resolution.About{
 		ID:        jsontree.Text(jsontree.Object(body.Get("resolution")).Get("id")),
 		RequestID: exchange.RequestID(a.header),

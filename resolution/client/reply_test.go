@@ -103,7 +103,7 @@ func TestReply(t *testing.T) {
 		{"confidence as a string", "deanonymization", 200, `{"lead":{"match_level":"Person","confidence":"0.5"}}`, &resolution.Lead{MatchLevel: "person", Confidence: new(0.5)}, false, 0},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body)}.reply()
+			got, err := response{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body)}.reply()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestRefusals(t *testing.T) {
 			if name, value, ok := strings.Cut(f.header, ": "); ok {
 				h.Set(name, value)
 			}
-			_, err := answer{operation: "enrichment", status: f.status, header: h, body: []byte(f.body)}.reply()
+			_, err := response{operation: "enrichment", status: f.status, header: h, body: []byte(f.body)}.reply()
 			var e *resolution.CallError
 			if !errors.As(err, &e) {
 				t.Fatalf("error %v", err)
@@ -296,7 +296,7 @@ func TestUnbilled(t *testing.T) {
 		if name, value, ok := strings.Cut(f.header, ": "); ok {
 			h.Set(name, value)
 		}
-		_, err := answer{operation: "enrichment", status: f.status, header: h, body: []byte(f.body), waited: f.waited}.reply()
+		_, err := response{operation: "enrichment", status: f.status, header: h, body: []byte(f.body), waited: f.waited}.reply()
 		if e, is := errors.AsType[*resolution.CallError](err); !is || e.Class != resolution.Unavailable || e.Billed() != f.billed {
 			t.Errorf("%s: %v, billed: %t", f.name, err, e.Billed())
 		}
@@ -309,7 +309,7 @@ func TestErrorsShowNothingOfTheBody(t *testing.T) {
 		for _, body := range []string{
 			`{"error":{"code":"` + canary + `","message":"` + canary + `"}}`, `{"detail":"` + canary + `"}`, canary, `{"message":"` + canary + `","success":false}`,
 		} {
-			_, err := answer{operation: "enrichment", status: status, header: http.Header{"X-Request-Id": {canary}}, body: []byte(body)}.reply()
+			_, err := response{operation: "enrichment", status: status, header: http.Header{"X-Request-Id": {canary}}, body: []byte(body)}.reply()
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("status %d, body %s: the error says %v", status, body, err)
 			}
@@ -337,7 +337,7 @@ func TestAbout(t *testing.T) {
 		if name, value, ok := strings.Cut(f.header, ": "); ok {
 			h.Set(name, value)
 		}
-		got, err := answer{operation: "enrichment", status: 200, header: h, body: []byte(f.body)}.reply()
+		got, err := response{operation: "enrichment", status: 200, header: h, body: []byte(f.body)}.reply()
 		spent := int64(-1)
 		if got.Spent != nil {
 			spent = *got.Spent
@@ -364,7 +364,7 @@ func TestRetiring(t *testing.T) {
 		h := http.Header{}
 		h.Set("Deprecation", f.deprecation)
 		h.Set("Sunset", f.sunset)
-		got, err := answer{operation: "enrichment", status: 200, header: h, body: []byte(`{"lead":null}`)}.reply()
+		got, err := response{operation: "enrichment", status: 200, header: h, body: []byte(`{"lead":null}`)}.reply()
 		if err != nil || got.Retiring != f.want {
 			t.Errorf("%q, %q: %q, %v; want %q", f.deprecation, f.sunset, got.Retiring, err, f.want)
 		}
@@ -420,7 +420,7 @@ func TestPace(t *testing.T) {
 		for name, value := range f.header {
 			h.Set(name, value)
 		}
-		if got := exchange.PaceOf(h, answer{body: []byte(f.body)}.envelope().body, now); got != f.want {
+		if got := exchange.PaceOf(h, response{body: []byte(f.body)}.envelope().body, now); got != f.want {
 			t.Errorf("%s: %+v, want %+v", f.name, got, f.want)
 		}
 	}
@@ -434,13 +434,13 @@ func FuzzReply(f *testing.F) {
 	f.Add(200, []byte(`{"lead":{"count":"7"},"resolution":{"id":5,"status":7}}`))
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		for _, op := range resolution.SingleRecord {
-			a := answer{operation: op, status: status, header: http.Header{}, body: body}
+			a := response{operation: op, status: status, header: http.Header{}, body: body}
 			if r, err := a.reply(); err == nil && r.Found.Lead() == nil && r.Reason == "" && !r.Pending {
 				t.Errorf("%s: neither data nor a reason", op)
 			}
 		}
 		for _, op := range resolution.Keyword {
-			_, _ = answer{operation: op, status: status, header: http.Header{}, body: body}.searchReply()
+			_, _ = response{operation: op, status: status, header: http.Header{}, body: body}.searchReply()
 		}
 	})
 }
@@ -467,7 +467,7 @@ func TestCountThatIsToldByCallback(t *testing.T) {
 	} {
 		q := questionOf(exchange.NewAsked(nil), resolution.Call{Request: resolution.Request{Operation: resolution.KeywordToLeadCount}})
 		q.search = &f.search
-		got, err := answer{operation: resolution.KeywordToLeadCount, status: 200, header: http.Header{}, body: []byte(f.body), asked: q}.searchReply()
+		got, err := response{operation: resolution.KeywordToLeadCount, status: 200, header: http.Header{}, body: []byte(f.body), asked: q}.searchReply()
 		if got.Pending != f.pending || (err == nil) != f.pending || got.ID != "" {
 			t.Errorf("%s: pending %v, %v; want %v", f.name, got.Pending, err, f.pending)
 		}
@@ -486,7 +486,7 @@ func TestPollAgainAfter404(t *testing.T) {
 		{"", `{"error":{"code":"resolution_not_found"}}`, false},
 	} {
 		header := http.Header{"Retry-After": {f.header}}
-		got, err := answer{operation: resolution.KeywordToLead, status: 404, header: header, body: []byte(f.body), asked: polled()}.searchReply()
+		got, err := response{operation: resolution.KeywordToLead, status: 404, header: header, body: []byte(f.body), asked: polled()}.searchReply()
 		if got.Pending != f.pending || (err == nil) != f.pending || f.pending && got.Pace.RetryAfter != 2*time.Second {
 			t.Errorf("Retry-After %q, %s: pending %v after %s, %v; want %v", f.header, f.body, got.Pending, got.Pace.RetryAfter, err, f.pending)
 		}
@@ -547,7 +547,7 @@ func TestSearchReply(t *testing.T) {
 		{"nothing of use", list, 200, `{"success":true}`, 0, 0, false, 0, false, resolution.Protocol, "", true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			got, err := answer{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body), asked: polled()}.searchReply()
+			got, err := response{operation: f.operation, status: f.status, header: http.Header{}, body: []byte(f.body), asked: polled()}.searchReply()
 			var e *resolution.CallError
 			if errors.As(err, &e) != (f.class != "") || e != nil && (e.Class != f.class || e.Code != f.code || e.Billed() != f.billed) {
 				t.Fatalf("error %v, want %s %s", err, f.class, f.code)

@@ -65,8 +65,8 @@ type Request struct {
 	Body   []byte
 }
 
-// Answer is one HTTP answer, read whole.
-type Answer struct {
+// Response is one HTTP response, read whole.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte        // without its encodings
@@ -93,7 +93,7 @@ func (f *Failure) Error() string { return f.Detail }
 // none of it has left, or because the answer is that to something else that was left
 // on a kept connection, which isGarbled tells. A caller calls Watch.Done when it is done with the
 // answer. The error is a *Failure.
-func (l *Line) Send(ctx context.Context, r Request, isGarbled func(Answer) bool) (Answer, *Watch, error) {
+func (l *Line) Send(ctx context.Context, r Request, isGarbled func(Response) bool) (Response, *Watch, error) {
 	w := &Watch{line: l}
 	a, failed := l.try(ctx, l.HTTP, w, r)
 	if failed != nil && w.unfit && !w.wrote() || failed == nil && w.reused && isGarbled(a) {
@@ -108,7 +108,7 @@ func (l *Line) Send(ctx context.Context, r Request, isGarbled func(Answer) bool)
 	}
 	if failed != nil {
 		w.Done()
-		return Answer{}, nil, failed
+		return Response{}, nil, failed
 	}
 	return a, w, nil
 }
@@ -121,9 +121,9 @@ func (l *Line) Renew() {
 }
 
 // try sends one request, at most once.
-func (l *Line) try(ctx context.Context, by *http.Transport, w *Watch, r Request) (Answer, *Failure) {
-	failed := func(class resolution.Class, detail string) (Answer, *Failure) {
-		return Answer{}, &Failure{Class: class, Detail: detail, Sent: w.wrote(), Cause: ctx.Err()}
+func (l *Line) try(ctx context.Context, by *http.Transport, w *Watch, r Request) (Response, *Failure) {
+	failed := func(class resolution.Class, detail string) (Response, *Failure) {
+		return Response{}, &Failure{Class: class, Detail: detail, Sent: w.wrote(), Cause: ctx.Err()}
 	}
 	timed, done := context.WithTimeout(ctx, l.timeout)
 	defer done()
@@ -151,13 +151,13 @@ func (l *Line) try(ctx context.Context, by *http.Transport, w *Watch, r Request)
 	text.Grow(int(min(max(response.ContentLength, 0), 64<<10)) + bytes.MinRead)
 	_, err = text.ReadFrom(io.LimitReader(response.Body, l.most+1))
 	if err != nil {
-		return Answer{}, &Failure{
+		return Response{}, &Failure{
 			Class: resolution.Unavailable, Detail: "the answer broke off", Sent: true,
 			Status: response.StatusCode, Header: response.Header, Body: text.Bytes(), Cause: ctx.Err(),
 		}
 	}
 	w.compare(response.StatusCode, response.Header, text.Bytes(), waited)
-	a := Answer{Status: response.StatusCode, Header: response.Header, Waited: waited}
+	a := Response{Status: response.StatusCode, Header: response.Header, Waited: waited}
 	a.Body, a.Fault = Unpack(a.Header, text.Bytes(), l.most)
 	return a, nil
 }

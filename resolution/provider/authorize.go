@@ -157,7 +157,7 @@ func (c *Client) fetchToken(ctx context.Context, op resolution.Operation, key *s
 		return bearer{}, failed
 	}
 	since := time.Now()
-	a, w, err := c.line.Send(ctx, request, func(exchange.Answer) bool { return false })
+	a, w, err := c.line.Send(ctx, request, func(exchange.Response) bool { return false })
 	if err != nil {
 		broken, _ := errors.AsType[*exchange.Failure](err)
 		failed.Class, failed.Detail, failed.Cause = broken.Class, "no token could be fetched: "+broken.Detail, broken.Cause
@@ -166,7 +166,7 @@ func (c *Client) fetchToken(ctx context.Context, op resolution.Operation, key *s
 	}
 	w.Done()
 	c.heed(a.Status, key)
-	failed.Status, failed.RequestID, failed.Pace = a.Status, exchange.RequestID(a.Header), c.pace(got{Answer: a})
+	failed.Status, failed.RequestID, failed.Pace = a.Status, exchange.RequestID(a.Header), c.pace(got{Response: a})
 	t := bearer{since: since, key: key}
 	how.read(a.Body, &t)
 	switch {

@@ -174,7 +174,7 @@ func TestEveryOrder(t *testing.T) {
 			if form == byName {
 				body = "{" + strings.Join(elements, ",") + "}"
 			}
-			for i, v := range r.Judge(exchange.NewAsked(nil), Answer{Status: 200, Body: []byte(`{"out":` + body + "}")}, keys...) {
+			for i, v := range r.Judge(exchange.NewAsked(nil), Response{Status: 200, Body: []byte(`{"out":` + body + "}")}, keys...) {
 				if v.Outcome != Match {
 					continue
 				}
@@ -210,7 +210,7 @@ func FuzzJudge(f *testing.F) {
 		for _, e := range entries {
 			r, _ := e.Request(resolution.Email)
 			keys := []string{"a@x.example", "b@x.example"}[:min(2, e.BatchSize(resolution.Email))]
-			verdicts := r.Judge(exchange.NewAsked(nil), Answer{status, h, []byte(body), polled}, keys...)
+			verdicts := r.Judge(exchange.NewAsked(nil), Response{status, h, []byte(body), polled}, keys...)
 			if len(verdicts) != len(keys) {
 				t.Fatalf("%d verdicts", len(verdicts))
 			}
@@ -270,7 +270,7 @@ func TestHashedEcho(t *testing.T) {
 		{"ann@x.example", bob, "match match"}, {ann, "Bob@X.example", "match match"}, {bob, "ann@x.example", " "}, {ann, "cy@x.example", " "},
 	} {
 		body := fmt.Sprintf(`{"out":[{"email":"a","me":%q},{"email":"b","me":%q}]}`, f.first, f.second)
-		all := r.Judge(exchange.NewAsked(nil), Answer{Status: 200, Body: []byte(body)}, "ann@x.example", bob)
+		all := r.Judge(exchange.NewAsked(nil), Response{Status: 200, Body: []byte(body)}, "ann@x.example", bob)
 		if got := string(all[0].Outcome + " " + all[1].Outcome); got != f.want {
 			t.Errorf("%s: %q, want %q", body, got, f.want)
 		}

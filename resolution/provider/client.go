@@ -133,7 +133,7 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 		return each(len(calls), err)
 	}
 	defer got.watch.Done()
-	verdicts := r.judge(q, Answer{got.Status, got.Header, got.body(), false})
+	verdicts := r.judge(q, Response{got.Status, got.Header, got.body(), false})
 	got.shared = len(calls) > 1
 	results := make([]resolution.Result, len(calls))
 	c.renew(&got, verdicts)
@@ -185,7 +185,7 @@ func each(n int, err error) []resolution.Result {
 
 // got is an answer, and who may have gotten it.
 type got struct {
-	exchange.Answer
+	exchange.Response
 	watch    *exchange.Watch
 	doubtful bool // it may be that to another request
 	shared   bool // it is about several keys
@@ -211,7 +211,7 @@ func (c *Client) send(ctx context.Context, op resolution.Operation, m Message, r
 	if err != nil {
 		return got{}, &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: err.Error()}
 	}
-	a, w, err := c.line.Send(ctx, request, func(exchange.Answer) bool { return false })
+	a, w, err := c.line.Send(ctx, request, func(exchange.Response) bool { return false })
 	if err != nil {
 		failed, _ := errors.AsType[*exchange.Failure](err)
 		c.heed(failed.Status, key)
@@ -220,7 +220,7 @@ func (c *Client) send(ctx context.Context, op resolution.Operation, m Message, r
 			General: failed.Class == resolution.Denied && failed.Cause == nil, Body: failed.Body, Cause: failed.Cause,
 		}
 	}
-	g := got{Answer: a, watch: w, doubtful: w.IsDoubtful(false)}
+	g := got{Response: a, watch: w, doubtful: w.IsDoubtful(false)}
 	if g.doubtful {
 		c.line.Renew()
 	}

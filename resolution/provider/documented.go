@@ -29,7 +29,7 @@ type Documented struct {
 	request string // METHOD and target, "" if it does not matter
 	sent    string // the body of the request, "" if it does not matter
 	next    string // METHOD and target of the first poll, "" if it does not matter
-	answer  Answer
+	answer  Response
 	want    []wanted
 }
 
@@ -59,7 +59,7 @@ func (r *reader) documented(n *yamltree.Node) (d Documented) {
 		return d
 	}
 	d.request, d.sent, d.next = r.text(m["request"]), string(r.json(m["sent"])), r.text(m["next"])
-	d.answer = Answer{
+	d.answer = Response{
 		Status: int(r.count(m["status"], 0, 100, 599)), Header: http.Header{}, Body: r.json(m["body"]), Polled: r.boolean(m["poll"], false),
 	}
 	for _, h := range r.headers(m["headers"]) {
@@ -171,7 +171,7 @@ func (e *Entry) NoCost(all []Documented) (difference string) {
 }
 
 // saysCost reports whether an answer, or its element, says what it cost.
-func (e *Entry) saysCost(a Answer, v Verdict) (says bool) {
+func (e *Entry) saysCost(a Response, v Verdict) (says bool) {
 	for _, body := range [][]byte{a.Body, v.Body} {
 		reading(body, func(body jsontree.Value) {
 			_, said := e.spent(a.Header, body)

@@ -79,7 +79,7 @@ func TestNames(t *testing.T) {
 		r, _ := parsed(t, profilesBy(f.entry)).Request(resolution.NetworkURL)
 		run := exchange.NewAsked([]string{"linkedin.com"})
 		r.asked(run, []string{"linkedin.com/in/p7", "linkedin.com/in/p8"})
-		all := r.Judge(run, Answer{Status: 200, Body: []byte("[" + strings.Join(list, ",") + "]")}, "linkedin.com/in/p1", "linkedin.com/in/p2", "linkedin.com/in/p3")
+		all := r.Judge(run, Response{Status: 200, Body: []byte("[" + strings.Join(list, ",") + "]")}, "linkedin.com/in/p1", "linkedin.com/in/p2", "linkedin.com/in/p3")
 		if got := shownVerdicts(r, all); got != f.want {
 			t.Errorf("%s: %s, want %s", f.name, got, f.want)
 		}
@@ -133,7 +133,7 @@ func TestNamesAlone(t *testing.T) {
 		r, _ := e.Request(e.Kinds()[0])
 		run := exchange.NewAsked([]string{"linkedin.com"})
 		r.asked(run, []string{f.other})
-		if got := shownVerdicts(r, r.Judge(run, Answer{Status: 200, Body: []byte(f.body)}, f.key)); got != f.want {
+		if got := shownVerdicts(r, r.Judge(run, Response{Status: 200, Body: []byte(f.body)}, f.key)); got != f.want {
 			t.Errorf("%s is answered by %s: %s, want %s", f.key, f.body, got, f.want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestNamesAlone(t *testing.T) {
 	r, _ := e.Request(resolution.Email)
 	run := exchange.NewAsked(nil)
 	r.asked(run, []string{"bob@x.example"})
-	if v := r.Judge(run, Answer{Status: 200, Body: []byte(`{"s":"valid","me":"bob@x.example"}`)}, "ann@x.example")[0]; v.Outcome != Unknown || !v.Swapped {
+	if v := r.Judge(run, Response{Status: 200, Body: []byte(`{"s":"valid","me":"bob@x.example"}`)}, "ann@x.example")[0]; v.Outcome != Unknown || !v.Swapped {
 		t.Errorf("a verifier that names another address: %+v", v)
 	}
 }
@@ -176,7 +176,7 @@ func TestSpellings(t *testing.T) {
 		e := parsed(t, profilesBy(alone+each+in))
 		r, _ := e.Request(e.Kinds()[0])
 		run := exchange.NewAsked([]string{"linkedin.com", "network.example"})
-		v := r.Judge(run, Answer{Status: 200, Body: []byte(fmt.Sprintf(`[{"i":%q,"email":"m1@x.example"}]`, f.back))}, f.key)[0]
+		v := r.Judge(run, Response{Status: 200, Body: []byte(fmt.Sprintf(`[{"i":%q,"email":"m1@x.example"}]`, f.back))}, f.key)[0]
 		if (v.Outcome == Match) != f.is {
 			t.Errorf("%s of %s comes back as %s: %+v", f.id, f.key, f.back, v)
 		}

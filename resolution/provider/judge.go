@@ -10,8 +10,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/exchange"
 )
 
-// Answer is what a provider sent.
-type Answer struct {
+// Response is what a provider sent.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte // without its encodings
@@ -47,11 +47,11 @@ type Verdict struct {
 
 // Judge says what an answer to the request about some keys means for each. It looks at nothing
 // else than what the run asks.
-func (r *Request) Judge(run *exchange.Asked, a Answer, keys ...string) []Verdict {
+func (r *Request) Judge(run *exchange.Asked, a Response, keys ...string) []Verdict {
 	return r.judge(r.asked(run, keys), a)
 }
 
-func (r *Request) judge(q asked, a Answer) (all []Verdict) {
+func (r *Request) judge(q asked, a Response) (all []Verdict) {
 	body := bytes.TrimPrefix(a.Body, []byte("\ufeff"))
 	reading(body, func(v jsontree.Value) {
 		got := received{a.Status, v, len(body) == 0}
@@ -87,7 +87,7 @@ func (r *Request) judge(q asked, a Answer) (all []Verdict) {
 }
 
 // follow adds the requests that ask later. Without what such a request needs the call is unknown.
-func (r *Request) follow(all []Verdict, a Answer, keys []string) {
+func (r *Request) follow(all []Verdict, a Response, keys []string) {
 	for i := range all {
 		v := &all[i]
 		if v.Outcome != Later || a.Polled { // a poll is sent again as it is

@@ -21,14 +21,14 @@ func TestCost(t *testing.T) {
 	} {
 		e := parsed(t, strings.Replace(plain, "  answers:", "  price: {match: 7}\n  cost: "+f.cost+"\n  unit: "+f.unit+"\n  answers:", 1))
 		r, _ := e.Request(resolution.Email)
-		v := r.Judge(exchange.NewAsked(nil), Answer{Status: 200, Header: http.Header{"X-Cost": {f.header}}, Body: []byte(f.body)}, "a@x.example")[0]
+		v := r.Judge(exchange.NewAsked(nil), Response{Status: 200, Header: http.Header{"X-Cost": {f.header}}, Body: []byte(f.body)}, "a@x.example")[0]
 		if v.Credits == nil || *v.Credits != f.want {
 			t.Errorf("%+v: %+v", f, v)
 		}
 	}
 	e := parsed(t, strings.Replace(batchOf(byPosition), "header X-Spent", "body c", 1))
 	r, _ := e.Request(resolution.Email)
-	all := r.Judge(exchange.NewAsked(nil), Answer{Status: 200, Body: []byte(`{"out":[{"email":"a@x.example","c":5},{"email":null,"c":0},{"email":null}]}`)}, "a@x.example", "b@x.example", "c@x.example")
+	all := r.Judge(exchange.NewAsked(nil), Response{Status: 200, Body: []byte(`{"out":[{"email":"a@x.example","c":5},{"email":null,"c":0},{"email":null}]}`)}, "a@x.example", "b@x.example", "c@x.example")
 	if *all[0].Credits != 5 || *all[1].Credits != 0 || *all[2].Credits != 1 {
 		t.Errorf("elements that say what they cost: %d %d %d", *all[0].Credits, *all[1].Credits, *all[2].Credits)
 	}
@@ -51,7 +51,7 @@ func TestRulePrice(t *testing.T) {
 		if f.spent != "" {
 			h.Set("X-Spent", f.spent)
 		}
-		all := r.Judge(exchange.NewAsked(nil), Answer{Status: 200, Header: h, Body: []byte(`{"out":[{"email":"a@x.example","again":true},{"email":"b@gold.example"},{"email":"c@x.example"},{"wrong":1}]}`)},
+		all := r.Judge(exchange.NewAsked(nil), Response{Status: 200, Header: h, Body: []byte(`{"out":[{"email":"a@x.example","again":true},{"email":"b@gold.example"},{"email":"c@x.example"},{"wrong":1}]}`)},
 			"a@x.example", "b@gold.example", "c@x.example", "d@x.example")
 		for i, v := range all {
 			if v.Credits == nil || *v.Credits != f.want[i] {
@@ -69,13 +69,13 @@ func TestRules(t *testing.T) {
 	e := parsed(t, laterBy(`"GET /tasks/{task.id}"`, "", `, answers: [{later: 200 wait}, {match: 200 data}]`))
 	r, _ := e.Request(resolution.Email)
 	for _, f := range []struct {
-		answer  Answer
+		answer  Response
 		outcome Outcome
 		rule    int
 	}{
-		{Answer{Status: 200, Body: []byte(`{"data":1}`)}, Match, 1}, {Answer{Status: 404}, NoMatch, 2}, {Answer{Status: 500}, Unknown, 0}, {Answer{Status: 200, Body: []byte("\ufeff{\"data\":1}")}, Match, 1},
-		{Answer{Status: 200, Body: []byte(`{"data":1}`), Polled: true}, Match, 2}, {Answer{Status: 200, Body: []byte(`{"wait":1}`), Polled: true}, Later, 1},
-		{Answer{Status: 500, Polled: true}, Later, 0}, {Answer{Status: 410, Polled: true}, Unknown, 0}, {Answer{Status: 404, Polled: true}, Unknown, 0},
+		{Response{Status: 200, Body: []byte(`{"data":1}`)}, Match, 1}, {Response{Status: 404}, NoMatch, 2}, {Response{Status: 500}, Unknown, 0}, {Response{Status: 200, Body: []byte("\ufeff{\"data\":1}")}, Match, 1},
+		{Response{Status: 200, Body: []byte(`{"data":1}`), Polled: true}, Match, 2}, {Response{Status: 200, Body: []byte(`{"wait":1}`), Polled: true}, Later, 1},
+		{Response{Status: 500, Polled: true}, Later, 0}, {Response{Status: 410, Polled: true}, Unknown, 0}, {Response{Status: 404, Polled: true}, Unknown, 0},
 	} {
 		if v := r.Judge(exchange.NewAsked(nil), f.answer, "a@x.example")[0]; v.Outcome != f.outcome || v.Rule != f.rule {
 			t.Errorf("%+v: %+v, want %s by %d", f.answer, v, f.outcome, f.rule)

@@ -136,7 +136,7 @@ func (c *Client) poll(ctx context.Context, op resolution.Operation, ids, keys []
 	n := max(tickets[0].Keys, 1)
 	q := r.asked(c.options.Asked, keysAt(n, tickets, keys))
 	q.ids = r.pollIDs(n, tickets)
-	verdicts := r.judge(q, Answer{got.Status, got.Header, got.body(), true})
+	verdicts := r.judge(q, Response{got.Status, got.Header, got.body(), true})
 	got.shared = len(ids) > 1
 	c.renew(&got, verdicts)
 	results := make([]resolution.Result, len(ids))

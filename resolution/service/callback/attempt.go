@@ -16,8 +16,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
-// answer is the result of one attempt.
-type answer struct {
+// result is the result of one attempt.
+type result struct {
 	status  int    // 0 without an answer
 	failure string // "" if it was delivered
 	again   time.Duration
@@ -28,22 +28,22 @@ const lingerTimeout = time.Second
 
 // attempt posts a delivery once. Of the receiver's answer it returns only the status
 // and the Retry-After.
-func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d state.Delivery) answer {
+func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d state.Delivery) result {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	t, err := s.o.Policy.parse(d.URL)
 	if err != nil {
-		return answer{failure: FailureRefused} // it was accepted under another policy
+		return result{failure: FailureRefused} // it was accepted under another policy
 	}
 	secrets := s.o.Secrets(d.Organization)
 	now := s.o.Now()
 	signature := Sign(d.WebhookID, now, d.Body, secrets)
 	if signature == "" {
-		return answer{failure: FailureNoSecret}
+		return result{failure: FailureNoSecret}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.String(), bytes.NewReader(d.Body))
 	if err != nil {
-		return answer{failure: FailureRefused}
+		return result{failure: FailureRefused}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", userAgent)
@@ -56,13 +56,13 @@ func (s *Sender) attempt(ctx context.Context, transport http.RoundTripper, d sta
 
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return answer{failure: failureOf(ctx, err)}
+		return result{failure: failureOf(ctx, err)}
 	}
 	linger := time.AfterFunc(lingerTimeout, cancel)
 	_, _ = io.CopyN(io.Discard, response.Body, maxBodyBytes) // the status is enough
 	linger.Stop()
 	_ = response.Body.Close()
-	return answer{
+	return result{
 		status:  response.StatusCode,
 		failure: failureOfStatus(response.StatusCode),
 		again:   retry.After(response.Header.Get("Retry-After"), s.o.Now()),

@@ -35,7 +35,7 @@ func (s *Sender) LongestWaits() (waits []time.Duration) {
 }
 
 // judge decides after an attempt whether a delivery is retried, and when.
-func (s *Sender) judge(d state.Delivery, a answer, now time.Time) state.Attempt {
+func (s *Sender) judge(d state.Delivery, a result, now time.Time) state.Attempt {
 	result := state.Attempt{ID: d.ID, State: state.Delivered, Status: a.status, Failure: a.failure, At: now}
 	switch next := d.Attempts + 1; {
 	case a.failure == "":

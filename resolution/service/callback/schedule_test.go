@@ -37,27 +37,27 @@ func TestJudge(t *testing.T) {
 	now := time.Unix(1700000000, 0)
 	for _, c := range []struct {
 		name     string
-		answer   answer
+		answer   result
 		attempts int // made before
 		random   float64
 		state    string
 		due      time.Duration
 	}{
-		{"delivered", answer{status: 204}, 0, 0.5, state.Delivered, 0},
-		{"delivered at last", answer{status: 200}, 9, 0.5, state.Delivered, 0},
-		{"delivered, whatever Retry-After says", answer{status: 200, again: time.Hour}, 0, 0.5, state.Delivered, 0},
-		{"first", answer{500, "status_5xx", 0}, 0, 0.5, state.Pending, 5 * time.Second},
-		{"second", answer{500, "status_5xx", 0}, 1, 0.5, state.Pending, 5 * time.Minute},
-		{"second, early", answer{500, "status_5xx", 0}, 1, 0, state.Pending, 270 * time.Second},
-		{"second, late", answer{500, "status_5xx", 0}, 1, 1, state.Pending, 330 * time.Second},
-		{"ninth", answer{0, FailureTimeout, 0}, 8, 0.5, state.Pending, 24 * time.Hour},
-		{"tenth", answer{0, FailureTimeout, 0}, 9, 0.5, state.Dead, 0},
-		{"tenth, with Retry-After", answer{503, "status_5xx", time.Second}, 9, 0.5, state.Dead, 0},
-		{"of a longer schedule once", answer{0, FailureTimeout, 0}, 40, 0.5, state.Dead, 0},
-		{"Retry-After later", answer{429, "status_4xx", time.Hour}, 0, 0.5, state.Pending, time.Hour},
-		{"Retry-After sooner", answer{429, "status_4xx", time.Second}, 1, 0.5, state.Pending, 5 * time.Minute},
-		{"gone", answer{410, FailureGone, 0}, 0, 0.5, state.Dead, 0},
-		{"gone, with Retry-After", answer{410, FailureGone, time.Hour}, 0, 0.5, state.Dead, 0},
+		{"delivered", result{status: 204}, 0, 0.5, state.Delivered, 0},
+		{"delivered at last", result{status: 200}, 9, 0.5, state.Delivered, 0},
+		{"delivered, whatever Retry-After says", result{status: 200, again: time.Hour}, 0, 0.5, state.Delivered, 0},
+		{"first", result{500, "status_5xx", 0}, 0, 0.5, state.Pending, 5 * time.Second},
+		{"second", result{500, "status_5xx", 0}, 1, 0.5, state.Pending, 5 * time.Minute},
+		{"second, early", result{500, "status_5xx", 0}, 1, 0, state.Pending, 270 * time.Second},
+		{"second, late", result{500, "status_5xx", 0}, 1, 1, state.Pending, 330 * time.Second},
+		{"ninth", result{0, FailureTimeout, 0}, 8, 0.5, state.Pending, 24 * time.Hour},
+		{"tenth", result{0, FailureTimeout, 0}, 9, 0.5, state.Dead, 0},
+		{"tenth, with Retry-After", result{503, "status_5xx", time.Second}, 9, 0.5, state.Dead, 0},
+		{"of a longer schedule once", result{0, FailureTimeout, 0}, 40, 0.5, state.Dead, 0},
+		{"Retry-After later", result{429, "status_4xx", time.Hour}, 0, 0.5, state.Pending, time.Hour},
+		{"Retry-After sooner", result{429, "status_4xx", time.Second}, 1, 0.5, state.Pending, 5 * time.Minute},
+		{"gone", result{410, FailureGone, 0}, 0, 0.5, state.Dead, 0},
+		{"gone, with Retry-After", result{410, FailureGone, time.Hour}, 0, 0.5, state.Dead, 0},
 	} {
 		s := NewSender(Options{Random: func() float64 { return c.random }})
 		got := s.judge(state.Delivery{ID: 3, Attempts: c.attempts}, c.answer, now)

@@ -100,7 +100,7 @@ type run struct {
 	now       func() time.Time
 	life      context.Context // of the attempts: ends when the grace is over
 	transport http.RoundTripper
-	inFlight  *inFlight
+	inFlight  *slots
 	attempts  sync.WaitGroup
 	events    chan event
 	idle      *time.Timer

@@ -67,8 +67,8 @@ func (l *load) takes(p pace, slots int) bool {
 // in flight, those whose result is being written, and those read ahead.
 const unsettled = 4
 
-// inFlight is the attempts in flight, and the lanes they belong to.
-type inFlight struct {
+// slots is the attempts in flight, and the lanes they belong to.
+type slots struct {
 	concurrency, perReceiver int
 	timeout                  time.Duration // of an attempt
 
@@ -90,19 +90,19 @@ type lane struct {
 	tried time.Time        // when they were read last
 }
 
-func newUnderway(concurrency, perReceiver int, timeout time.Duration) *inFlight {
-	return &inFlight{concurrency: concurrency, perReceiver: perReceiver, timeout: timeout, deliveries: map[int64]struct{}{}, organizations: map[int64]map[string]*lane{}}
+func newUnderway(concurrency, perReceiver int, timeout time.Duration) *slots {
+	return &slots{concurrency: concurrency, perReceiver: perReceiver, timeout: timeout, deliveries: map[int64]struct{}{}, organizations: map[int64]map[string]*lane{}}
 }
 
 // free returns how many more attempts may begin. There are none while the outbox
 // has too many results to write.
-func (u *inFlight) free() int {
+func (u *slots) free() int {
 	return min(u.concurrency-u.inFlight, u.concurrency*unsettled-(len(u.deliveries)-u.ahead))
 }
 
 // share is how many attempts one organization may have in flight: at least three if there are
 // three, one for each pace, so that a receiver that times out leaves some for others.
-func (u *inFlight) share() int { return max(u.concurrency/4, min(u.concurrency, 3)) }
+func (u *slots) share() int { return max(u.concurrency/4, min(u.concurrency, 3)) }
 
 func (l *lane) pace(now time.Time) pace {
 	for _, began := range l.attempts {
@@ -123,7 +123,7 @@ func (l *lane) pace(now time.Time) pace {
 // busy reports whether a lane has its maximum of attempts: a fresh one gets one
 // at a time until its receiver has answered, and so does one that timed out; a slow one
 // gets half of a quick one's.
-func (u *inFlight) busy(l *lane, p pace) bool {
+func (u *slots) busy(l *lane, p pace) bool {
 	most := [...]int{u.perReceiver, 1, max(u.perReceiver/2, 1)}[p]
 	if l.took >= u.timeout {
 		most = 1
@@ -139,7 +139,7 @@ type view struct {
 }
 
 // look makes a view, and forgets lanes without recent attempts.
-func (u *inFlight) look(now time.Time) *view {
+func (u *slots) look(now time.Time) *view {
 	v := &view{now: now, each: map[int64]*load{}}
 	for organization, lanes := range u.organizations {
 		for receiver, l := range lanes {
@@ -166,7 +166,7 @@ func (v *view) add(organization int64, p pace, n int) {
 }
 
 // takes reports whether an organization gets another attempt of a pace.
-func (u *inFlight) takes(v *view, organization int64, p pace) bool {
+func (u *slots) takes(v *view, organization int64, p pace) bool {
 	own := v.each[organization]
 	return v.all.takes(p, u.concurrency) && (own == nil || own.takes(p, u.share()))
 }
@@ -174,7 +174,7 @@ func (u *inFlight) takes(v *view, organization int64, p pace) bool {
 // questions returns the scopes in which attempts can begin: one of quick lanes,
 // for organizations in which no other lane gets an attempt, and one of everything
 // else.
-func (u *inFlight) questions(v *view) (questions []state.Scope) {
+func (u *slots) questions(v *view) (questions []state.Scope) {
 	rest, alone := state.Scope{Each: u.perReceiver}, state.Scope{Each: u.perReceiver}
 	open := v.all.takes(fresh, u.concurrency)
 	for organization, lanes := range u.organizations {
@@ -204,7 +204,7 @@ func (u *inFlight) questions(v *view) (questions []state.Scope) {
 
 // begins reports whether an attempt at d may begin: none is in flight, and there
 // is a slot for it.
-func (u *inFlight) begins(d state.Delivery, v *view) bool {
+func (u *slots) begins(d state.Delivery, v *view) bool {
 	if _, found := u.deliveries[d.ID]; found {
 		return false
 	}
@@ -218,7 +218,7 @@ func (u *inFlight) begins(d state.Delivery, v *view) bool {
 }
 
 // begin records an attempt, also in the view.
-func (u *inFlight) begin(d state.Delivery, v *view) {
+func (u *slots) begin(d state.Delivery, v *view) {
 	lanes := u.organizations[d.Organization]
 	if lanes == nil {
 		lanes = map[string]*lane{}
@@ -237,11 +237,11 @@ func (u *inFlight) begin(d state.Delivery, v *view) {
 }
 
 // settled forgets a delivery whose result is in the outbox.
-func (u *inFlight) settled(id int64) { delete(u.deliveries, id) }
+func (u *slots) settled(id int64) { delete(u.deliveries, id) }
 
 // starved returns the quick lanes that have all the attempts they may have, and
 // nothing read ahead.
-func (u *inFlight) starved(v *view) (lanes []state.Lane) {
+func (u *slots) starved(v *view) (lanes []state.Lane) {
 	for organization, each := range u.organizations {
 		for receiver, l := range each {
 			if len(l.attempts) >= u.perReceiver && len(l.ahead) == 0 && l.bytes < largeBytes && l.pace(v.now) == quick && v.now.Sub(l.tried) >= minPause/10 {
@@ -254,7 +254,7 @@ func (u *inFlight) starved(v *view) (lanes []state.Lane) {
 }
 
 // hold keeps a delivery that was read ahead.
-func (u *inFlight) hold(d state.Delivery, now time.Time) {
+func (u *slots) hold(d state.Delivery, now time.Time) {
 	l := u.organizations[d.Organization][d.Receiver]
 	if l == nil {
 		return
@@ -266,7 +266,7 @@ func (u *inFlight) hold(d state.Delivery, now time.Time) {
 }
 
 // drop forgets what was read ahead and waited too long.
-func (u *inFlight) drop(now time.Time) {
+func (u *slots) drop(now time.Time) {
 	if u.ahead == 0 {
 		return
 	}
@@ -285,7 +285,7 @@ func (u *inFlight) drop(now time.Time) {
 
 // next yields the deliveries that were read ahead and may begin now that an attempt
 // of their lane has ended.
-func (u *inFlight) next(after state.Delivery, v *view) iter.Seq[state.Delivery] {
+func (u *slots) next(after state.Delivery, v *view) iter.Seq[state.Delivery] {
 	return func(yield func(state.Delivery) bool) {
 		l := u.organizations[after.Organization][after.Receiver]
 		for l != nil && len(l.ahead) > 0 && v.now.Before(l.until) && u.free() > 0 {
@@ -304,7 +304,7 @@ func (u *inFlight) next(after state.Delivery, v *view) iter.Seq[state.Delivery] 
 }
 
 // end records the end of an attempt and how long it took.
-func (u *inFlight) end(d state.Delivery, took time.Duration, now time.Time) {
+func (u *slots) end(d state.Delivery, took time.Duration, now time.Time) {
 	lanes := u.organizations[d.Organization]
 	l := lanes[d.Receiver]
 	u.inFlight--

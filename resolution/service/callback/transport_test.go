@@ -24,13 +24,13 @@ import (
 )
 
 // tryOnce makes one attempt at url over the real network of this machine.
-func tryOnce(t *testing.T, o Options, url string) answer {
+func tryOnce(t *testing.T, o Options, url string) result {
 	t.Helper()
 	return sendTo(t, o)(url)
 }
 
 // sendTo returns attempts that share their connections.
-func sendTo(t *testing.T, o Options) func(url string) answer {
+func sendTo(t *testing.T, o Options) func(url string) result {
 	if o.Policy == nil {
 		o.Policy = &Policy{Allow: loopback}
 	}
@@ -41,7 +41,7 @@ func sendTo(t *testing.T, o Options) func(url string) answer {
 	life, end := context.WithCancel(context.Background())
 	transport := s.transport(life)
 	t.Cleanup(func() { end(); transport.close() })
-	return func(url string) answer {
+	return func(url string) result {
 		return s.attempt(life, transport, state.Delivery{ID: 1, WebhookID: "msg_1", Organization: 7, URL: url, Body: []byte(`{"success":true}`)})
 	}
 }
@@ -74,14 +74,14 @@ func TestStatuses(t *testing.T) {
 		"status_5xx":    {500, 501, 502, 503, 504, 599},
 	} {
 		for _, code = range codes {
-			if got := send(server.URL); got != (answer{code, want, 0}) {
+			if got := send(server.URL); got != (result{code, want, 0}) {
 				t.Errorf("%d: got %+v, want %q", code, got, want)
 			}
 		}
 	}
 	code = 503
 	header.Set("Retry-After", "7")
-	if got := send(server.URL); got != (answer{503, "status_5xx", 7 * time.Second}) {
+	if got := send(server.URL); got != (result{503, "status_5xx", 7 * time.Second}) {
 		t.Errorf("503 with Retry-After: got %+v", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestRequest(t *testing.T) {
 		server.StartTLS()
 		send := sendTo(t, Options{Roots: rootsOf(server)})
 		for range 2 { // the second one brings no cookie
-			if got := send(server.URL + "/a%2Fb/c?d=e%20f"); got != (answer{200, "", 0}) {
+			if got := send(server.URL + "/a%2Fb/c?d=e%20f"); got != (result{200, "", 0}) {
 				t.Errorf("%s: got %+v", proto, got)
 			}
 		}
@@ -189,7 +189,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			visited = append(visited, r.URL.Path)
 			http.Redirect(w, r, "/inside", code)
 		}))
-		if got := tryOnce(t, Options{}, server.URL+"/hook"); got != (answer{code, FailureRedirect, 0}) {
+		if got := tryOnce(t, Options{}, server.URL+"/hook"); got != (result{code, FailureRedirect, 0}) {
 			t.Errorf("%d: got %+v", code, got)
 		}
 		if strings.Join(visited, " ") != "/hook" {
@@ -269,7 +269,7 @@ func TestNameLeadsElsewhereTheSecondTime(t *testing.T) {
 			if receiver, err := policy.Check(t.Context(), address); err != nil || receiver != "rebound.example.com:"+port {
 				t.Fatalf("Check: %q, %v", receiver, err)
 			}
-			if got := tryOnce(t, Options{Policy: policy}, address); got != (answer{failure: FailureRefused}) {
+			if got := tryOnce(t, Options{Policy: policy}, address); got != (result{failure: FailureRefused}) {
 				t.Errorf("%s: got %+v, want it refused", inside, got)
 			}
 			if n := names.lookups("rebound.example.com"); n != 2 {
@@ -326,7 +326,7 @@ func TestPolicyOfTheMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, address := range []string{server.URL, "https://" + u.Host, "https://127.0.0.1/", "https://2130706433/", "junk", ""} {
-		if got := tryOnce(t, Options{Policy: new(Policy)}, address); got != (answer{failure: FailureRefused}) {
+		if got := tryOnce(t, Options{Policy: new(Policy)}, address); got != (result{failure: FailureRefused}) {
 			t.Errorf("%s: got %+v", address, got)
 		}
 	}

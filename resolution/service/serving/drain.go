@@ -2,16 +2,16 @@ package serving
 
 import "sync"
 
-// inFlight counts requests, so that a shutdown can wait for them. A server that
+// openRequests counts requests, so that a shutdown can wait for them. A server that
 // is closed may still start a request; that request is refused.
-type inFlight struct {
+type openRequests struct {
 	mu    sync.Mutex
 	count int
 	idle  chan struct{} // made by drain, closed when the last request ends
 }
 
 // enter returns false when no more requests may start.
-func (f *inFlight) enter() bool {
+func (f *openRequests) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.idle != nil {
@@ -21,7 +21,7 @@ func (f *inFlight) enter() bool {
 	return true
 }
 
-func (f *inFlight) leave() {
+func (f *openRequests) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count--; f.count == 0 && f.idle != nil {
@@ -30,7 +30,7 @@ func (f *inFlight) leave() {
 }
 
 // drain refuses new requests and waits for those in flight. It is called once.
-func (f *inFlight) drain() {
+func (f *openRequests) drain() {
 	f.mu.Lock()
 	f.idle = make(chan struct{})
 	if f.count == 0 {

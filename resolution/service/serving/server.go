@@ -18,7 +18,7 @@ type Server struct {
 	name     string
 	listener net.Listener
 	http     *http.Server
-	inFlight inFlight
+	inFlight openRequests
 }
 
 // New makes a server from config, which it changes. header returns the headers of

@@ -184,31 +184,9 @@ func TestLifecycleRules(t *testing.T) {
 	}
 }
 
-// TestPageOfSettings keeps the last table of docs/reference/settings.md what the help says: the keys
-// of a job file, by the groups of the flags.
+// TestPageOfSettings keeps docs/reference/keys.md what leadetl help settings prints.
 func TestPageOfSettings(t *testing.T) {
-	path := filepath.Join(clitest.ModuleRoot, "docs/reference/settings.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _, found := strings.Cut(string(page), "| group | keys |\n")
-	if !found {
-		t.Fatalf("%s has no table of keys", path)
-	}
-	_, help, _ := strings.Cut(clitest.RunRaw(t, "run", "--help-all"), "\nInput:\n")
-	help, _, _ = strings.Cut("Input:\n"+help, "\nHelp:\n")
-	group := regexp.MustCompile(`^([A-Z][A-Za-z0-9 ]*):\n$`)
-	flag := regexp.MustCompile(`^ {6}--([a-z][a-z0-9-]*)`)
-	var table strings.Builder
-	for line := range strings.Lines(help) {
-		if m := group.FindStringSubmatch(line); m != nil {
-			fmt.Fprintf(&table, "|\n| %s | ", m[1])
-		} else if m := flag.FindStringSubmatch(line); m != nil && m[1] != "job" && m[1] != "set" {
-			fmt.Fprintf(&table, "`%s` ", strings.ReplaceAll(m[1], "-", "_"))
-		}
-	}
-	requireFile(t, path, text+"| group | keys |\n|---|---"+table.String()+"|\n")
+	requireFile(t, filepath.Join(clitest.ModuleRoot, "docs/reference/keys.md"), "# All settings\n\n`leadetl help settings` prints this page.\n\n```text\n"+clitest.RunRaw(t, "help", "settings")+"```\n")
 }
 
 // TestPageOfReasons: docs/reference/reasons.md names every reason that code declares.

@@ -21,6 +21,9 @@ func TestPagesAreShort(t *testing.T) {
 	words := 0
 	var lengths []int
 	for _, page := range pages(t) {
+		if strings.HasSuffix(page, "/docs/reference/keys.md") { // a test writes it
+			continue
+		}
 		if !strings.HasPrefix(page, clitest.ModuleRoot+"/docs/") && !strings.HasSuffix(page, "/README.md") {
 			continue
 		}

@@ -1,6 +1,7 @@
 package cliflag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,7 +37,7 @@ func ApplySettings(nameFlag string, pairs []string, flags *pflag.FlagSet, other 
 			problems = append(problems, fmt.Errorf("--set %s: --%s is also given; use one of them", written, name))
 			continue
 		case seen[name] && !keys.takesList(name):
-			problems = append(problems, fmt.Errorf("--set %s is given twice", written))
+			problems = append(problems, fmt.Errorf("--set %s is given twice; leave one of them out", written))
 			continue
 		}
 		seen[name] = true
@@ -53,7 +54,7 @@ func ApplySettings(nameFlag string, pairs []string, flags *pflag.FlagSet, other 
 
 func givenFlags(flags *pflag.FlagSet) map[string]bool {
 	given := map[string]bool{}
-	flags.Visit(func(flag *pflag.Flag) { given[flag.Name] = true })
+	flags.VisitAll(func(flag *pflag.Flag) { given[flag.Name] = flag.Changed })
 	return given
 }
 
@@ -62,6 +63,7 @@ func givenFlags(flags *pflag.FlagSet) map[string]bool {
 type Keys struct {
 	Texts map[string]*string
 	Trees map[string]*Tree
+	See   string // what lists all keys
 }
 
 func (k Keys) has(name string) bool { return k.Texts[name] != nil || k.Trees[name] != nil }
@@ -115,5 +117,5 @@ func (k settingsKeys) unknown(written string) error {
 	if hint := suggest.Name(strings.ReplaceAll(written, "-", "_"), keys); hint != "" {
 		return fmt.Errorf("unknown key %q%s", written, hint)
 	}
-	return fmt.Errorf("unknown key %q; the keys are the flags that --help-all lists", written)
+	return fmt.Errorf("unknown key %q; %s", written, cmp.Or(k.other.See, "the keys are the flags that --help lists"))
 }

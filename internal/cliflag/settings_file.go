@@ -115,6 +115,7 @@ func (f *settingsFile) applyKey(key *yamltree.Node) {
 	case other != nil:
 		*other = texts[0]
 	case isList:
+		flag.Changed = true
 		if err := flag.Value.(pflag.SliceValue).Replace(texts); err != nil { // each value as it is, including commas
 			f.fail(key, "%s: %v", word, err)
 		}

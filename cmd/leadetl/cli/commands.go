@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,16 +13,16 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Setup completes the root command: streams, help, the output of --version, and
-// the messages and exit codes for wrong usage.
-func Setup(root *cobra.Command, std Streams, version string) {
+// Setup completes the root command: streams, help, the output of --version and of
+// help settings, and the messages and exit codes for wrong usage.
+func Setup(root *cobra.Command, std Streams, version string, settings func(io.Writer) error) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return UsageError(flagError(c, err)) })
 	root.SetUsageFunc(usage)
-	root.SetHelpCommand(newHelpCommand(root))
+	root.SetHelpCommand(newHelpCommand(root, settings))
 	root.InitDefaultCompletionCmd()
 	checkUsage(root)
 	run := root.RunE

@@ -24,11 +24,11 @@ func flagError(c *cobra.Command, err error) error {
 		return fmt.Errorf("--%s %q: %s%s", wrong.GetFlag().Name, wrong.GetValue(), cliflag.ExpectedValue(wrong), see)
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		name := unknown.GetSpecifiedName()
-		return fmt.Errorf("unknown flag: --%s%s%s", name, suggestFlag(name, cliflag.Names(c.Flags())), see)
+		return fmt.Errorf("unknown flag: --%s%s%s", name, suggestFlag(c, name), see)
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedShortnames()
 		long, _, _ := strings.Cut(name, "=")
-		return fmt.Errorf("unknown flag: -%s%s%s", name, suggestFlag(long, cliflag.Names(c.Flags())), see)
+		return fmt.Errorf("unknown flag: -%s%s%s", name, suggestFlag(c, long), see)
 	}
 	return fmt.Errorf("%w%s", err, see)
 }
@@ -37,14 +37,18 @@ func flagError(c *cobra.Command, err error) error {
 var flagOf = map[string]string{"i": "in", "input": "in", "o": "out", "output": "out"}
 
 // suggestFlag ends a message about an unknown flag with a suggestion.
-func suggestFlag(name string, known []string) string {
+func suggestFlag(c *cobra.Command, name string) string {
+	known, keys := cliflag.Names(c.Flags()), keysOf(c)
 	for _, meant := range []string{name, flagOf[name]} { // name: -out instead of --out
 		if slices.Contains(known, meant) {
 			return fmt.Sprintf("; did you mean %q?", "--"+meant)
 		}
 	}
+	if slices.Contains(keys, name) {
+		return fmt.Sprintf("; it is a key of the job file, and of --set %s=VALUE", strings.ReplaceAll(name, "-", "_"))
+	}
 	var flags []string
-	for _, flag := range known {
+	for _, flag := range append(known, keys...) {
 		flags = append(flags, "--"+flag)
 	}
 	if len(name) == 1 {

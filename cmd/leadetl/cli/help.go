@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,28 +25,6 @@ const (
 
 // helpAll is the flag that prints all groups of a command.
 const helpAll = "help-all"
-
-// Group adds the flags of register to c. Help texts show them below the heading
-// title. The short help shows the flags named in everyday, and --help-all shows
-// all.
-func Group(c *cobra.Command, title string, everyday []string, register func(*pflag.FlagSet)) {
-	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
-	flags.SortFlags = false
-	register(flags)
-	for _, name := range everyday {
-		if err := flags.SetAnnotation(name, everydayKey, []string{"true"}); err != nil {
-			panic(err)
-		}
-	}
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Annotations == nil {
-			f.Annotations = map[string][]string{}
-		}
-		f.Annotations[groupKey] = []string{title}
-	})
-	c.Flags().SortFlags = false
-	c.Flags().AddFlagSet(flags)
-}
 
 // addHelpAll gives a command with groups the flag --help-all.
 func addHelpAll(c *cobra.Command) {
@@ -87,7 +67,7 @@ func usage(c *cobra.Command) error {
 			}
 		}
 	case isGrouped(c):
-		writeGroups(out, c.LocalFlags())
+		writeGroups(out, c)
 	case c.HasAvailableLocalFlags():
 		writeFlags(out, "Flags", c.LocalFlags())
 	}
@@ -111,7 +91,8 @@ func writeFlags(out *bufio.Writer, title string, flags *pflag.FlagSet) {
 
 // writeGroups writes the flags below their headings: all flags with --help-all,
 // otherwise the everyday ones.
-func writeGroups(out *bufio.Writer, flags *pflag.FlagSet) {
+func writeGroups(out *bufio.Writer, c *cobra.Command) {
+	flags := c.LocalFlags()
 	all := flags.Lookup(helpAll).Value.String() == "true"
 	var titles []string
 	groups := map[string]*pflag.FlagSet{}
@@ -138,6 +119,9 @@ func writeGroups(out *bufio.Writer, flags *pflag.FlagSet) {
 	if hidden > 0 {
 		fmt.Fprintf(out, "\n%d more flags are listed by --%s.\n", hidden, helpAll)
 	}
+	if keys := len(keysOf(c)); keys > 0 {
+		fmt.Fprintf(out, "\n%d settings are no flags, but keys of the job file and of --set: leadetl help settings.\n", keys)
+	}
 }
 
 // ExitCodes annotates a command with its own exit codes, in addition to the
@@ -159,14 +143,18 @@ func exitCodeLines(meanings map[int]string) string {
 	return b.String()
 }
 
-func newHelpCommand(root *cobra.Command) *cobra.Command {
+// newHelpCommand returns the command help. settings prints those of a job.
+func newHelpCommand(root *cobra.Command, settings func(io.Writer) error) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Describe a command",
+		Use:   "help [COMMAND|settings]",
+		Short: "Describe a command, or all settings of a job",
 		Args:  cobra.ArbitraryArgs,
 
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if slices.Equal(args, []string{"settings"}) {
+				return settings(root.OutOrStdout())
+			}
 			c, rest, err := root.Find(args)
 			if err != nil {
 				return UsageError(err)

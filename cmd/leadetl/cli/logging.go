@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/suggest"
@@ -27,10 +26,13 @@ var (
 	LogLevels  = []string{"debug", "info", "warn", "error"}
 )
 
-// Register registers --log-format and --log-level.
-func (f *LogFlags) Register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Format, "log-format", "text", "log `format`: text or json")
-	flags.StringVar(&f.Level, "log-level", "info", "lowest `level` that is logged: debug, info, warn or error")
+// Settings are those of a log.
+func (f *LogFlags) Settings() []Setting {
+	f.Format, f.Level = "text", "info"
+	return []Setting{
+		{Name: "log-format", To: &f.Format, Text: "log `format`: text or json", Words: LogFormats},
+		{Name: "log-level", To: &f.Level, Text: "lowest `level` that is logged: debug, info, warn or error", Words: LogLevels},
+	}
 }
 
 // Open makes the logger.

@@ -85,7 +85,7 @@ prints them.`,
 	flags.BoolVar(&f.redshiftManifest, "redshift-manifest", false, "print the files of --dataset as COPY … MANIFEST of Redshift takes them; needs --location")
 	flags.BoolVar(&f.changes, "changes", false, "print a table of the latest row of each key, and the MERGE that takes the changes of --dataset over")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI` whose columns are kept, as leadetl run would")
-	f.job.RegisterColumns(flags)
+	cli.Bind(flags, f.job.ColumnSettings()...)
 	f.s3.RegisterReading(flags)
 	flags.StringVar(&f.resolver, "resolver", runcmd.EmbeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
 	cli.Complete(c, "dialect", dialects...)

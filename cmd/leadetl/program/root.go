@@ -40,6 +40,6 @@ normalizes hashed emails, phones and companies, and writes a Parquet dataset tha
 loads everywhere. leadetl serve answers the same questions over HTTP.`,
 	}
 	root.AddCommand(runcmd.NewRunCommand(std), runcmd.NewPlanCommand(std), runcmd.NewDoctorCommand(std), runcmd.NewSurveyCommand(std), runcmd.NewPartCommand(std), runcmd.NewFinishCommand(std), newVerifyCommand(std), newChangesCommand(std), newSchemaCommand(std), newReportCommand(std), newHeadCommand(std), newCostCommand(std), newSampleCommand(std), servecmd.NewCommand(std), workercmd.NewCommand(std), admincmd.NewCommand(std), newDirectoryCommand(std), newProviderCommand(std), answerscmd.NewCommand(std), newVersionCommand(std))
-	cli.Setup(root, std, versionText())
+	cli.Setup(root, std, versionText(), runcmd.PrintSettings)
 	return root
 }

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/net/netutil"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -228,22 +227,11 @@ type callbackFlags struct {
 	shared *callbackSwitch // by the services of an order; nil for one
 }
 
-func (f *callbackFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.listen, "callback-listen", "", "`address` (host:port) to receive callbacks on; also sent as callback_url unless --callback-url is given")
-	flags.StringVar(&f.secretFile, "callback-secret-file", "", "`file` with the secret that signs callbacks (default: the environment variable "+CallbackSecretVariable+")")
-	flags.StringVar(&f.tlsCert, "callback-tls-cert", "", "`file` with the certificate of --callback-listen (PEM)")
-	flags.StringVar(&f.tlsKey, "callback-tls-key", "", "`file` with its private key (PEM)")
-	flags.DurationVar(&f.timeout, "callback-timeout", 15*time.Minute, "`time` to wait for a callback")
-}
-
 // CallbackSecretVariable is the environment variable with the secret, used if
 // no file is named.
 const CallbackSecretVariable = "LEADETL_CALLBACK_SECRET"
 
 func (f *callbackFlags) check() (errs []error) {
-	if f.listen == "" && (f.secretFile != "" || f.tlsCert != "" || f.tlsKey != "") {
-		errs = append(errs, errors.New("--callback-secret-file, --callback-tls-cert and --callback-tls-key go with --callback-listen"))
-	}
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		errs = append(errs, errors.New("--callback-tls-cert and --callback-tls-key go together"))
 	}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -71,7 +70,7 @@ all that can be read, and counts what is lost as spent.`,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		d := checkup{flags: &f, std: std}
-		if isAboutState(c.Flags(), args) {
+		if f.isAboutState(args) {
 			if err := d.examineState(c.Context(), repair); err != nil {
 				return err
 			}
@@ -80,7 +79,7 @@ all that can be read, and counts what is lost as spent.`,
 		if repair {
 			return cli.UsageError(errors.New("--repair goes with --state alone"))
 		}
-		d.examine(c.Context(), c.Flags(), args)
+		d.examine(c.Context(), args)
 		if c.Context().Err() != nil {
 			return wire.ErrInterruptedEarly
 		}
@@ -136,12 +135,12 @@ func (d *checkup) report(what, note string, err error) bool {
 }
 
 // examine runs all checks.
-func (d *checkup) examine(ctx context.Context, flags *pflag.FlagSet, args []string) {
+func (d *checkup) examine(ctx context.Context, args []string) {
 	f := d.flags
-	operation, err := f.settle(ctx, flags, args)
+	operation, err := f.settle(ctx, args)
 	for _, name := range []string{"s3-give-up-after", "timeout"} {
-		if !flags.Changed(name) {
-			err = errors.Join(err, flags.Set(name, patience))
+		if !f.all.Changed(name) {
+			err = errors.Join(err, f.all.Set(name, patience))
 		}
 	}
 	var j job.Job
@@ -435,14 +434,9 @@ func (d *checkup) conclude() error {
 	return cli.WithCode(cli.ExitTryAgain, err)
 }
 
-// aboutState are the flags beside which doctor --state reads the state itself.
-var aboutState = []string{"state", "repair", "s3-endpoint", "s3-path-style", "s3-give-up-after", "log-format", "log-level", "quiet"}
-
 // isAboutState reports whether the state alone is to be checked.
-func isAboutState(flags *pflag.FlagSet, args []string) bool {
-	alone := flags.Changed("state") && len(args) == 0
-	flags.Visit(func(f *pflag.Flag) { alone = alone && slices.Contains(aboutState, f.Name) })
-	return alone
+func (f *runFlags) isAboutState(args []string) bool {
+	return f.all.Changed("state") && len(args) == 0 && len(f.given(0)) == len(f.given(aboutState))
 }
 
 // examineState reads everything in a state. With repair, it sets damaged files aside first.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
@@ -49,7 +48,7 @@ not change.`,
 		}),
 		Args: OneOperation,
 		RunE: func(c *cobra.Command, args []string) error {
-			operation, err := f.settle(c.Context(), c.Flags(), args)
+			operation, err := f.settle(c.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -57,10 +56,9 @@ not change.`,
 		},
 	}
 	c.ValidArgs = resolution.OperationNames()
-	f.register(c)
-	cli.Group(c, "Plan", []string{"json"}, func(flags *pflag.FlagSet) {
-		flags.BoolVar(&asJSON, "json", false, "print the plan as JSON")
-	})
+	f.register(c, cli.Group{Title: "Plan", Settings: []cli.Setting{
+		{Name: "json", To: &asJSON, Use: cli.Everyday, Text: "print the plan as JSON"},
+	}})
 	return c
 }
 

@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
@@ -31,7 +28,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/provider"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/orgtype"
@@ -77,6 +73,8 @@ type runFlags struct {
 	limited  bool         // --max-rejects is set
 	planning bool         // make no calls and write nothing
 	drop     *dropAnswers // nil without --drop-answers
+	all      *pflag.FlagSet
+	settings []cli.Setting // of all
 
 	shared  *sharing           // nil unless other processes work on the run too
 	objects *objectstate.State // the state of a shared run
@@ -107,9 +105,9 @@ of people it finds there. The other operations need --directory, or --resolver
 with the address of a service. A job file may ask several resolvers one after
 another, with the keys want, providers and resolvers: docs/resolvers.md.
 
-A list of searches may have a column for each flag of group Searches, with _
-for -. Without --in, these flags are one search. With --in, some of them are
-defaults for rows that have no value.
+A list of searches may have a column for each setting of group Searches. Without
+--in, these are one search. With --in, some of them are defaults for rows that
+have no value.
 
 To resume an interrupted run, run the same command. On a finished dataset it
 does nothing.
@@ -118,10 +116,11 @@ does nothing.
 that it buys are stored, and the run of the whole input does not pay for them
 again. Give it an --out of its own.
 
-Every flag is also a key of the job file, and an environment variable: --rate is
-rate, and LEADETL_RATE. Flags win over the environment, which wins over the file.
-In the file, ${NAME} is an environment variable, and paths that begin with ./ are
-relative to the file's folder.`,
+Settings are keys of the job file, of --set KEY=VALUE, and environment variables,
+rate and LEADETL_RATE; most are flags, too: --rate. leadetl help settings lists all.
+Flags and --set win over the environment, which wins over the file. In the file,
+${NAME} is an environment variable, and paths that begin with ./ are relative to
+the file's folder.`,
 		Example: `  leadetl run email_to_hem --in emails.csv --out hems
   leadetl run ip_to_company --in 'visits/*.csv.gz' --id-column client --directory dir --out c
   zcat big.csv.gz | leadetl run email_to_hem --in - --out hems
@@ -132,7 +131,7 @@ relative to the file's folder.`,
 		ValidArgs:   resolution.OperationNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			started := time.Now()
-			operation, err := f.settle(c.Context(), c.Flags(), args)
+			operation, err := f.settle(c.Context(), args)
 			if err == nil {
 				err = cli.UsageError(f.checkSummary())
 			}
@@ -140,7 +139,7 @@ relative to the file's folder.`,
 			switch {
 			case err != nil:
 			case f.cluster.on != "":
-				made, err = f.runOn(c.Context(), c.Flags(), operation, std)
+				made, err = f.runOn(c.Context(), operation, std)
 			default:
 				made, err = f.run(c.Context(), operation, std)
 			}
@@ -163,67 +162,12 @@ func (f *runFlags) reading(store *objects.Store) (sources.Options, error) {
 	return sources.Options{Delimiter: delimiter, Encoding: f.encoding, SkipLines: f.skipLines, Objects: store}, err
 }
 
-// register registers the flags of a command in f. plan takes the same flags as
-// run.
-func (f *runFlags) register(c *cobra.Command) {
-	f.dataset = DefaultJobFlags()
-	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.2), failOn{failed: true, rejects: true}
-	cli.Group(c, "Input", []string{"job", "in", "directory"}, func(flags *pflag.FlagSet) {
-		flags.StringVar(&f.jobFile, "job", "", "YAML `file` with settings")
-		flags.StringArrayVar(&f.set, "set", nil, "`key=value` that replaces a key of the job file; repeatable")
-		flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable")
-		flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
-		flags.StringVar(&f.encoding, "encoding", sources.Encodings[0], "`encoding` of CSV files: "+strings.Join(sources.Encodings, ", "))
-		flags.IntVar(&f.skipLines, "skip-lines", 0, "`number` of lines of a CSV file before its header")
-		flags.StringVar(&f.directory, "directory", "", "`folder` of reference data, made by leadetl directory import")
-		f.dataset.registerInput(flags)
-	})
-	cli.Group(c, "Output", []string{"out", "overwrite", "id-column", "select", "partition-by", "max-rejects", "fail-on"}, func(flags *pflag.FlagSet) {
-		flags.StringVar(&f.out, "out", "", "`folder` of the dataset, made if missing, or s3://bucket/prefix/")
-		flags.BoolVar(&f.overwrite, "overwrite", false, "replace the dataset in --out")
-		f.dataset.RegisterColumns(flags)
-		f.dataset.registerParts(flags)
-		flags.Var(&f.maxRejects, "max-rejects", "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1%, which fewer than "+strconv.Itoa(fewLines)+" lines never exceed")
-		flags.Int64Var(&f.minRows, "min-rows", 1, "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows")
-		flags.Var(&f.failOn, "fail-on", "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never")
-		flags.StringVar(&f.state, "state", wire.DefaultStateDir(), "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/")
-		flags.StringVar(&f.name, "name", "", "`name` of the job in --state, by which --changes-from previous, --max-new-keys and the report find its earlier datasets (default: the operation and --out without partitions)")
-		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of look-ups and checksums at a time, and of parts of searches; columns are encoded on all cores; the dataset is the same for any number")
-	})
-	cli.Group(c, "Answers", []string{"resolver", "api-key-file"}, f.remote.registerAnswers)
-	cli.Group(c, "Budget and pace", []string{"max-credits", "rate"}, f.remote.registerBudget)
-	cli.Group(c, "Searches", nil, f.search.register)
-	cli.Group(c, "Callbacks", nil, f.remote.registerCallbacks)
-	cli.Group(c, "Suppression", []string{"suppress"}, func(flags *pflag.FlagSet) {
-		f.suppress.Register(flags, "to leave out of the dataset")
-		flags.StringVar(&f.dataset.suppressedID, "suppressed-id", "", "`column` with an id of your own: write it for each suppressed row, with the reason, to _suppressed in --out")
-		flags.StringVar(&f.dropAnswers, "drop-answers", "", "`folder` for the responses to California DROP lists in --suppress: one file, with its name, for the newest list of each kind")
-	})
-	cli.Group(c, "Changes", []string{"changes-from"}, f.changes.register)
-	cli.Group(c, "S3", nil, f.s3.Register)
-	cli.Group(c, "Workers", nil, func(flags *pflag.FlagSet) { f.cluster.register(flags, f.planning) })
-	cli.Group(c, "Logging", []string{"quiet"}, func(flags *pflag.FlagSet) {
-		flags.BoolVar(&f.log.Quiet, "quiet", false, "print errors and warnings only")
-		f.log.Register(flags)
-		flags.StringVar(&f.summaryJSON, "summary-json", "", "`file` for the closing table as JSON, also of failed runs, with the exit code; - for standard output")
-		flags.StringVar(&f.openlineageURL, "openlineage-url", "", "`address` of a collector that is told in OpenLineage events what the run reads and writes; its key is read from "+lineageKeyVariable)
-		flags.StringVar(&f.openlineageNamespace, "openlineage-namespace", "leadetl", "`name` of the namespace of the job in these events")
-		flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464")
-	})
-	completeJob(c)
-	cli.Complete(c, "log-format", cli.LogFormats...)
-	cli.CompleteList(c, "fail-on", "failed", "rejects", "never")
-	cli.Complete(c, "log-level", cli.LogLevels...)
-	cli.CompleteLater(c, "resolver", func() []string { return append([]string{EmbeddedResolver}, provider.Shipped().Names()...) })
-	cli.Complete(c, "lead-type", "b2b", "b2c")
-	cli.Complete(c, "s3-sse", "AES256", "aws:kms", "aws:kms:dsse")
-}
-
 // settle applies --set, the environment and the job file, in this order of
 // precedence, and returns the operation.
-func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []string) (operation string, err error) {
+func (f *runFlags) settle(ctx context.Context, args []string) (operation string, err error) {
+	flags := f.all
 	var setOperation string
-	keys := cliflag.Keys{Texts: map[string]*string{"operation": &setOperation}, Trees: f.order.trees()}
+	keys := cliflag.Keys{Texts: map[string]*string{"operation": &setOperation}, Trees: f.order.trees(), See: "leadetl help settings lists all keys"}
 	err = errors.Join(cliflag.ApplySettings("job", f.set, flags, keys), cliflag.ApplyEnvironment(flags, "set"))
 	if err != nil {
 		return "", cli.UsageError(err)
@@ -246,7 +190,7 @@ func (f *runFlags) settle(ctx context.Context, flags *pflag.FlagSet, args []stri
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.dataset.check(flags), f.changes.check(), f.checkLineage(), f.checkCluster(flags, op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(flags, op, time.Now()), f.suppress.Check(flags)))
+	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.checkLineage(), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
 }
 
 // OneOperation refuses a second argument, which is probably an input.

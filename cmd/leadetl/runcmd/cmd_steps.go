@@ -57,8 +57,8 @@ var (
 
 // NewSurveyCommand returns the command survey.
 func NewSurveyCommand(std cli.Streams) *cobra.Command {
-	f := &stepFlags{step: stepSurvey}
-	c := f.command(std, "Begin a run on many machines: count the rows of its input", `Begin a run whose parts are made on many machines: count the rows of the input,
+	f := &stepFlags{step: stepSurvey, index: -1, windowMiB: steps.DefaultWindowBytes >> 20}
+	return f.command(std, "Begin a run on many machines: count the rows of its input", `Begin a run whose parts are made on many machines: count the rows of the input,
 and divide it into windows for leadetl part. It reads each CSV file once, and of
 Parquet only the footers.
 
@@ -66,19 +66,16 @@ It is safe to repeat, and to run on several machines at once. With --index and
 --of, each of them counts its share of the files, and the last one divides.
 `+sameFlags, `  leadetl survey --job emails.yaml --json
   leadetl survey email_to_hem --in s3://in/ --out s3://leads/hems/ --state s3://leads/state/`,
-		map[int]string{cli.ExitTryAgain: "", cli.ExitInterrupted: ""}, f.survey)
-	f.registerIndex(c, "file", "files")
-	cli.Group(c, "Survey", nil, func(flags *pflag.FlagSet) {
-		flags.IntVar(&f.windowMiB, "window-mib", steps.DefaultWindowBytes>>20, "`MiB` of input in a window; a packed file cannot be divided")
-		flags.BoolVar(&f.asJSON, "json", false, "print rows, parts and windows as JSON")
-	})
-	return c
+		map[int]string{cli.ExitTryAgain: "", cli.ExitInterrupted: ""}, f.survey, f.shareOf("file"), cli.Group{Title: "Survey", Settings: []cli.Setting{
+			{Name: "window-mib", To: &f.windowMiB, Text: "`MiB` of input in a window; a packed file cannot be divided"},
+			{Name: "json", To: &f.asJSON, Text: "print rows, parts and windows as JSON"},
+		}})
 }
 
 // NewPartCommand returns the command part.
 func NewPartCommand(std cli.Streams) *cobra.Command {
-	f := &stepFlags{step: stepPart}
-	c := f.command(std, "Make the parts of a window of a run on many machines", `Make the parts of one window of a run that leadetl survey has begun, or of every
+	f := &stepFlags{step: stepPart, index: -1}
+	return f.command(std, "Make the parts of a window of a run on many machines", `Make the parts of one window of a run that leadetl survey has begun, or of every
 Nth window with --of N. Without --index it makes all windows that are missing.
 
 The number of the window is taken from Kubernetes Indexed Jobs, AWS Batch arrays
@@ -87,9 +84,7 @@ to do. It is safe to repeat, also after kill -9, and to run twice at once: the
 parts are the same, byte for byte.
 `+sameFlags, `  leadetl part --job emails.yaml --index 3
   leadetl part --job emails.yaml --index 3 --of 20`,
-		map[int]string{cli.ExitTryAgain: "", cli.ExitInterrupted: ""}, f.part)
-	f.registerIndex(c, "window", "windows")
-	return c
+		map[int]string{cli.ExitTryAgain: "", cli.ExitInterrupted: ""}, f.part, f.shareOf("window"))
 }
 
 // NewFinishCommand returns the command finish.
@@ -103,15 +98,15 @@ are missing, it names their windows, and exits with 5. It is safe to repeat.
 }
 
 // command returns the command of a step.
-func (f *stepFlags) command(std cli.Streams, short, long, example string, exits map[int]string, do func(ctx context.Context, r *opened, std cli.Streams) error) *cobra.Command {
+func (f *stepFlags) command(std cli.Streams, short, long, example string, exits map[int]string, do func(ctx context.Context, r *opened, std cli.Streams) error, more ...cli.Group) *cobra.Command {
 	c := &cobra.Command{
 		Use: f.step + " OPERATION --in URI… --out URI --state URI", Short: short, Long: long, Example: example,
 		Annotations: cli.ExitCodes(exits), Args: OneOperation, ValidArgs: resolution.OperationNames(),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			started := time.Now()
-			operation, err := f.settle(c.Context(), c.Flags(), args)
+			operation, err := f.settle(c.Context(), args)
 			if err == nil {
-				err = cli.UsageError(errors.Join(f.checkSummary(), f.checkStep(c.Flags())))
+				err = cli.UsageError(errors.Join(f.checkSummary(), f.checkStep()))
 			}
 			var made *report.Report
 			if err == nil {
@@ -120,21 +115,21 @@ func (f *stepFlags) command(std cli.Streams, short, long, example string, exits 
 			return f.writeSummary(made, operation, started, err, std.Out)
 		},
 	}
-	f.register(c)
+	f.register(c, more...)
 	return c
 }
 
-// registerIndex registers the flags that give a process its share of the work.
-func (f *stepFlags) registerIndex(c *cobra.Command, one, all string) {
-	cli.Group(c, "Share", []string{"index", "of"}, func(flags *pflag.FlagSet) {
-		flags.IntVar(&f.index, "index", -1, "`number` of the "+one+", from 0 (default: all "+all+"; in arrays of jobs, the number of the job)")
-		flags.IntVar(&f.of, "of", 0, "`number` of processes, of which this is --index: do every Nth of the "+all+" (default: the size of an AWS Batch or Slurm array)")
-	})
+// shareOf are the settings that give a process its share of the work, which is many of one.
+func (f *stepFlags) shareOf(one string) cli.Group {
+	return cli.Group{Title: "Share", Settings: []cli.Setting{
+		{Name: "index", To: &f.index, Use: cli.Everyday, Text: "`number` of the " + one + ", from 0 (default: all " + one + "s; in arrays of jobs, the number of the job)"},
+		{Name: "of", To: &f.of, Use: cli.Everyday, Text: "`number` of processes, of which this is --index: do every Nth of the " + one + "s (default: the size of an AWS Batch or Slurm array)"},
+	}}
 }
 
 // checkStep refuses what only a run in one piece can do, and reads what a
 // scheduler tells this process.
-func (f *stepFlags) checkStep(flags *pflag.FlagSet) error {
+func (f *stepFlags) checkStep() error {
 	var errs []error
 	if f.isRemote() {
 		errs = append(errs, fmt.Errorf("%s makes no calls to a service; leave out --resolver and resolvers, or use leadetl run with --state %s, which any machine can resume", f.step, orExample(f.state)))
@@ -152,11 +147,11 @@ func (f *stepFlags) checkStep(flags *pflag.FlagSet) error {
 		errs = append(errs, fmt.Errorf("--window-mib is %d; it must be at least 1", f.windowMiB))
 	}
 	if f.step != stepFinish {
-		errs = append(errs, fromScheduler(flags, "index", &f.index, indexVariables))
+		errs = append(errs, fromScheduler(f.all, "index", &f.index, indexVariables))
 		if f.index >= 0 {
-			errs = append(errs, fromScheduler(flags, "of", &f.of, ofVariables))
+			errs = append(errs, fromScheduler(f.all, "of", &f.of, ofVariables))
 		}
-		errs = append(errs, f.checkIndex(flags))
+		errs = append(errs, f.checkIndex(f.all))
 	}
 	return errors.Join(errs...)
 }

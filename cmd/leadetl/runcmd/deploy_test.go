@@ -66,7 +66,7 @@ func TestDeployedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.jobFile = path
-	operation, err := f.settle(t.Context(), c.Flags(), nil)
+	operation, err := f.settle(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,20 +119,17 @@ func TestDeployedSteps(t *testing.T) {
 		}
 		f := stepFlags{step: step, windowMiB: 1, index: -1}
 		var c cobra.Command
-		f.register(&c)
-		if step == stepPart {
-			f.registerIndex(&c, "window", "windows")
-		}
+		f.register(&c, f.shareOf("window"))
 		if err := c.ParseFlags(args[1:]); err != nil {
 			t.Fatal(err)
 		}
 		f.jobFile = path
-		operation, err := f.settle(t.Context(), c.Flags(), nil)
+		operation, err := f.settle(t.Context(), nil)
 		if err == nil {
 			_, err = f.job(operation)
 		}
 		if err == nil {
-			err = f.checkStep(c.Flags())
+			err = f.checkStep()
 		}
 		if err != nil {
 			t.Errorf("%s: %v", step, err)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
@@ -39,31 +38,15 @@ type clusterFlags struct {
 	lostAfter time.Duration
 }
 
-func (f *clusterFlags) register(flags *pflag.FlagSet, planning bool) {
-	on := "`address` of the Temporal server whose workers do the run: temporal://HOST:PORT/NAMESPACE; its key and certificates come from the TEMPORAL_ variables"
-	if planning {
-		on = "`address` of the Temporal server whose workers would do the run; plan checks that they could, and reads the input itself"
-	}
-	flags.StringVar(&f.on, "on", "", on)
-	flags.BoolVar(&f.detach, "detach", false, "with --on, submit the run and leave")
-	flags.DurationVar(&f.lostAfter, "lost-after", 30*time.Second, "with --on, `time` without a sign of life after which another worker takes over the steps of a worker")
-}
-
 // minLostAfter is the least --lost-after: a stall of the machine must not look
 // like a death.
 const minLostAfter = 5 * time.Second
 
 // checkCluster joins the reasons why workers cannot do the run: they reach S3,
 // but not this machine.
-func (f *runFlags) checkCluster(flags *pflag.FlagSet, op resolution.Operation) error {
+func (f *runFlags) checkCluster(op resolution.Operation) error {
 	if f.cluster.on == "" {
-		var errs []error
-		for _, name := range []string{"detach", "lost-after"} {
-			if flags.Changed(name) && !f.worker {
-				errs = append(errs, fmt.Errorf("--%s needs workers; name their Temporal server with --on", name))
-			}
-		}
-		return errors.Join(errs...)
+		return nil
 	}
 	var errs []error
 	if _, err := cluster.ParseAddress(f.cluster.on); err != nil {
@@ -148,7 +131,7 @@ func ClusterFolder(state, id string) (objects.Location, error) {
 }
 
 // runOn has workers do the run.
-func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation string, std cli.Streams) (*report.Report, error) {
+func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams) (*report.Report, error) {
 	log, err := f.log.Open(std.Err)
 	if err != nil {
 		return nil, cli.UsageError(err)
@@ -157,7 +140,7 @@ func (f *runFlags) runOn(ctx context.Context, flags *pflag.FlagSet, operation st
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	settings, err := f.settings(ctx, operation, flags)
+	settings, err := f.shareable(ctx, operation)
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}

@@ -39,17 +39,9 @@ type Settings struct {
 	Providers map[string]string       `json:"providers,omitempty"`
 }
 
-// ownFlags are the flags that are not sent to workers: those that only the
-// client needs, and those that each worker has of its own.
-var ownFlags = []string{
-	"job", "set", "state", "workers", "max-rejects", "min-rows", "fail-on", "log-format", "log-level", "quiet", "summary-json", "metrics-listen",
-	"openlineage-url", "openlineage-namespace", "on", "detach", "lost-after", "api-key-file", "ca-file", "help",
-	"s3-endpoint", "s3-path-style", "s3-give-up-after", "s3-sse", "s3-kms-key", "s3-acl",
-}
-
-// settings returns what is set, for workers.
-func (f *runFlags) settings(ctx context.Context, operation string, flags *pflag.FlagSet) (Settings, error) {
-	s := settingsOf(operation, flags)
+// shareable returns what is set, for workers.
+func (f *runFlags) shareable(ctx context.Context, operation string) (Settings, error) {
+	s := f.settingsOf(operation)
 	for name, tree := range f.order.trees() {
 		if tree.IsSet() {
 			if s.Trees == nil {
@@ -76,38 +68,39 @@ func (f *runFlags) settings(ctx context.Context, operation string, flags *pflag.
 	return s, nil
 }
 
-// settingsOf returns the flags that are set.
-func settingsOf(operation string, flags *pflag.FlagSet) Settings {
+// settingsOf returns the settings that workers are sent.
+func (f *runFlags) settingsOf(operation string) Settings {
 	s := Settings{Operation: operation, Flags: map[string][]string{}}
-	flags.Visit(func(flag *pflag.Flag) {
-		if slices.Contains(ownFlags, flag.Name) {
-			return
+	for _, given := range f.given(0) {
+		value := f.all.Lookup(given.Name).Value
+		switch list, ok := value.(pflag.SliceValue); {
+		case given.Use&own != 0:
+		case ok:
+			s.Flags[given.Name] = list.GetSlice()
+		default:
+			s.Flags[given.Name] = []string{value.String()}
 		}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			s.Flags[flag.Name] = list.GetSlice()
-			return
-		}
-		s.Flags[flag.Name] = []string{flag.Value.String()}
-	})
+	}
 	return s
 }
 
-// apply sets flags.
-func (s Settings) apply(flags *pflag.FlagSet) error {
+// apply applies the settings of a run to f.
+func (s Settings) apply(f *runFlags) error {
 	for name, values := range s.Flags {
 		if s.Trees[name].IsSet() {
 			continue
 		}
-		flag := flags.Lookup(name)
-		if flag == nil || slices.Contains(ownFlags, name) {
+		i := slices.IndexFunc(f.settings, func(known cli.Setting) bool { return known.Name == name && known.Use&own == 0 })
+		if i < 0 {
 			return fmt.Errorf("the run has the setting %q, which this version does not know; start workers of the version of leadetl run", name)
 		}
+		flag := f.all.Lookup(name)
 		flag.Changed = true
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			if err := list.Replace(values); err != nil {
 				return fmt.Errorf("the setting %q: %w", name, err)
 			}
-		} else if len(values) != 1 || flags.Set(name, values[0]) != nil {
+		} else if len(values) != 1 || f.all.Set(name, values[0]) != nil {
 			return fmt.Errorf("the setting %q has no value that this version understands", name)
 		}
 	}
@@ -132,9 +125,8 @@ func (own Own) flags(ctx context.Context, data []byte) (f *runFlags, operation s
 		return nil, "", fmt.Errorf("the settings of the run: %w", err)
 	}
 	f = &runFlags{worker: true}
-	c := &cobra.Command{}
-	f.register(c)
-	if err := s.apply(c.Flags()); err != nil {
+	f.register(&cobra.Command{})
+	if err := s.apply(f); err != nil {
 		return nil, "", cli.UsageError(err)
 	}
 	for name, tree := range f.order.trees() {
@@ -142,7 +134,7 @@ func (own Own) flags(ctx context.Context, data []byte) (f *runFlags, operation s
 	}
 	f.order.texts = s.Providers
 	f.state, f.s3, f.log, f.remote.apiKeyFile, f.remote.caFile = own.State, own.S3, own.Log, own.Key, own.CAFile
-	operation, err = f.settle(ctx, c.Flags(), []string{s.Operation})
+	operation, err = f.settle(ctx, []string{s.Operation})
 	return f, operation, err
 }
 

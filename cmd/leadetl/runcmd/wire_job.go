@@ -8,7 +8,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/job"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
@@ -72,47 +71,18 @@ func DefaultJobFlags() JobFlags {
 	}
 }
 
-// RegisterColumns registers the flags that decide on columns.
-func (f *JobFlags) RegisterColumns(flags *pflag.FlagSet) {
-	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the identifier's column (default: the one of the operation)")
-	flags.StringSliceVar(&f.selected, "select", f.selected, "`columns` of the output, in this order, of the input and of the answers: names separated by commas, and groups of those not named: all, input, answers, flat (answers without lists); outcome and reason come last if they are not named")
-	flags.StringVar(&f.normalizeNames, "normalize-names", f.normalizeNames, "`form` of the names of input columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id")
-	flags.StringArrayVar(&f.rename, "rename", nil, "`OLD=NEW`, another name for an input column; it applies last; repeatable")
-	flags.BoolVar(&f.dropIdentifier, "drop-identifier", false, "leave the identifier out of every file: its column, key, and the raw lines of rejects")
-	flags.StringSliceVar(&f.partitionBy, "partition-by", nil, "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last")
-	flags.StringVar(&f.multiple, "multiple", f.multiple, "`choice` among several identifiers of a cell: reject, first, last, each (a row for each, with source_part), or first-public for IP addresses")
-	flags.StringSliceVar(&f.hemProfiles, "hem-profiles", f.hemProfiles, "hash `profiles` of email_to_hem: plain (always included), uid2, google")
-	flags.StringSliceVar(&f.hemTypes, "hem-types", f.hemTypes, "hash `types` of profile plain")
-}
-
-// registerInput registers the flags that decide how input is read.
-func (f *JobFlags) registerInput(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.where, "where", nil, "`COLUMN=VALUE` that a row must have to be in the dataset, compared as text; repeatable: all must hold")
-	flags.IntVar(&f.sample, "sample", 0, "read the whole input, and run only this `number` of lines, spread over it (default: all)")
-	flags.StringVar(&f.identifierText, "identifier-text", f.identifierText, "`what` cells may have around an identifier: any reads mailto:, Jane <jane@x.example>, for=1.2.3.4 and separators at the end; strict rejects them")
-	flags.BoolVar(&f.includeProviders, "include-providers", false, "keep access providers, hosting and VPNs as companies")
-	flags.StringVar(&f.defaultRegion, "default-region", f.defaultRegion, "`region` of phone numbers without a country code")
-	flags.StringSliceVar(&f.networkHosts, "network-hosts", f.networkHosts, "`hosts` whose profile URLs are recognized")
-}
-
-// registerParts registers the flags that decide on files.
-func (f *JobFlags) registerParts(flags *pflag.FlagSet) {
-	flags.IntVar(&f.rowsPerPart, "rows-per-part", f.rowsPerPart, fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", job.SearchesPerPart))
-	flags.StringVar(&f.compression, "compression", f.compression, "Parquet `codec`: snappy, zstd or none")
-}
-
-// completeJob lets shells complete the values of the flags.
-func completeJob(c *cobra.Command) {
-	cli.CompleteList(c, "select", columns.Groups...)
-	cli.Complete(c, "multiple", multiples...)
-	cli.Complete(c, "normalize-names", namesKept, namesSnake)
-	if c.Flags().Lookup("identifier-text") != nil {
-		cli.Complete(c, "identifier-text", textAny, textStrict)
-	}
-	cli.CompleteList(c, "hem-profiles", "plain", "uid2", "google")
-	cli.CompleteList(c, "hem-types", columns.HEMTypes...)
-	if c.Flags().Lookup("compression") != nil {
-		cli.Complete(c, "compression", string(sinks.Snappy), string(sinks.Zstd), "none")
+// ColumnSettings are the settings that decide on columns.
+func (f *JobFlags) ColumnSettings() []cli.Setting {
+	return []cli.Setting{
+		{Name: "id-column", To: &f.idColumn, Use: cli.Everyday | ofList, Text: "`name` of the identifier's column (default: the one of the operation)"},
+		{Name: "select", To: &f.selected, Use: cli.Everyday, Text: "`columns` of the output, in this order, of the input and of the answers: names separated by commas, and groups of those not named: all, input, answers, flat (answers without lists); outcome and reason come last if they are not named", Words: columns.Groups},
+		{Name: "normalize-names", To: &f.normalizeNames, Text: "`form` of the names of input columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id", Words: []string{namesKept, namesSnake}},
+		{Name: "rename", To: &f.rename, Use: cli.Whole, Text: "`OLD=NEW`, another name for an input column; it applies last; repeatable"},
+		{Name: "drop-identifier", To: &f.dropIdentifier, Text: "leave the identifier out of every file: its column, key, and the raw lines of rejects"},
+		{Name: "partition-by", To: &f.partitionBy, Use: cli.Everyday, Text: "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last"},
+		{Name: "multiple", To: &f.multiple, Text: "`choice` among several identifiers of a cell: reject, first, last, each (a row for each, with source_part), or first-public for IP addresses", Words: multiples},
+		{Name: "hem-profiles", To: &f.hemProfiles, Text: "hash `profiles` of email_to_hem: plain (always included), uid2, google", Words: []string{"plain", "uid2", "google"}},
+		{Name: "hem-types", To: &f.hemTypes, Text: "hash `types` of profile plain", Words: columns.HEMTypes},
 	}
 }
 

@@ -81,72 +81,12 @@ type remoteFlags struct {
 	plain404       string
 }
 
-// registerAnswers registers the flags for the source of answers.
-func (f *remoteFlags) registerAnswers(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.resolvers, "resolver", nil, "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)")
-	flags.StringVar(&f.apiKeyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+APIKeyVariable+")")
-	flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)")
-	flags.BoolVar(&f.buyAgain, "buy-again", false, "buy answers that are stored under another name of the service, instead of stopping")
-	flags.StringVar(&f.headerName, "header-name", client.DefaultOptions().HeaderName, "`header` that carries the key; Authorization carries it as a bearer token")
-	flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
-	flags.Var(&f.refresh, "refresh-older-than", "buy stored matches again that are older than this (default: never)")
-	flags.Var(&f.refreshNoMatch, "refresh-no-match-older-than", "buy stored answers without a match again that are older than this (default: never)")
-	flags.BoolVar(&f.offline, "offline", false, "use stored answers only; other rows are skipped, and flags about calls have no effect")
-	f.idempotent = cliflag.NewSwitch(purchase.DefaultKeyWindow)
-	flags.VarPF(&f.idempotent, "idempotent", "", "the service honors Idempotency-Key for this `time`, as leadetl serve does: calls without an answer are sent again with the same key while it is younger").NoOptDefVal = f.idempotent.Usual()
-	flags.BoolVar(&f.retryUnknown, "retry-unknown", false, "send the unknown calls of earlier runs again; they may be billed twice")
-	flags.BoolVar(&f.newKey, "new-key", false, "with --retry-unknown, send them under a new Idempotency-Key, for a service that repeats a stored failure; they may be billed twice")
-	flags.StringVar(&f.plain404, "plain-404", "", "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)")
-}
-
-// registerBudget registers the flags that limit cost and speed.
-func (f *remoteFlags) registerBudget(flags *pflag.FlagSet) {
-	defaults := client.DefaultOptions()
-	f.rate = limit.None
-	flags.Var(&f.maxCredits, "max-credits", "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)")
-	flags.Var(&f.maxCreditsPer, "max-credits-per", "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)")
-	flags.Var(&f.maxCalls, "max-calls", "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)")
-	flags.Var(&f.maxNewKeys, "max-new-keys", "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)")
-	flags.DurationVar(&f.maxDuration, "max-duration", 0, "`time` after which no more calls are sent (default: no limit)")
-	flags.Var(&f.creditCost, "credit-cost", "most `credits` that one call can cost (default: the price of the operation)")
-	flags.Var(wire.Rate{Rate: &f.rate}, "rate", "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)")
-	flags.IntVar(&f.concurrency, "concurrency", defaults.Concurrency, "`number` of calls in flight")
-	flags.DurationVar(&f.timeout, "timeout", defaults.Timeout, "`time` that a call may take")
-	flags.DurationVar(&f.giveUpAfter, "give-up-after", 15*time.Minute, "stop when the service cannot be reached, or refuses all calls, for this `time`; 0 waits forever")
-}
-
-// registerCallbacks registers the flags for answers that come later.
-func (f *remoteFlags) registerCallbacks(flags *pflag.FlagSet) {
-	flags.StringVar(&f.callbackURL, "callback-url", "", "`address` sent to the service as callback_url")
-	f.callbacks.register(flags)
-}
-
-// onlyRemote are the flags that have no meaning for the embedded engine.
-var onlyRemote = []string{
-	"api-key-file", "service-name", "buy-again", "header-name", "ca-file", "rate", "concurrency", "timeout", "give-up-after", "max-credits", "max-credits-per", "max-new-keys", "max-calls", "max-duration",
-	"credit-cost", "refresh-older-than", "refresh-no-match-older-than", "offline", "idempotent", "retry-unknown", "new-key", "plain-404", "callback-url",
-	"callback-listen", "callback-secret-file", "callback-tls-cert", "callback-tls-key", "callback-timeout",
-}
-
-// ofService are the flags of the service that --resolver names. Others have settings of their own.
-var ofService = []string{"api-key-file", "service-name", "rate", "credit-cost", "header-name", "refresh-older-than", "refresh-no-match-older-than", "plain-404"}
-
 // check joins the problems of the flags, before anything is opened. remote says that somebody is asked
 // who may cost something, and service that it is the service of --resolver alone.
 func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 	var errs []error
 	if !remote {
-		for _, name := range onlyRemote {
-			if flags.Changed(name) {
-				errs = append(errs, fmt.Errorf("--%s needs a service; name its address with --resolver", name))
-			}
-		}
-		return errors.Join(errs...)
-	}
-	for _, name := range ofService {
-		if flags.Changed(name) && !service {
-			errs = append(errs, fmt.Errorf("--%s is for one service, named by --resolver; others have their own settings in the job file under resolvers", name))
-		}
+		return nil
 	}
 	if err := checkCallbackURL(f.callbackURL); err != nil {
 		errs = append(errs, err)
@@ -168,9 +108,6 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 	}
 	if w := purchase.Plain404(f.plain404); flags.Changed("plain-404") && w != purchase.Plain404Miss && w != purchase.Plain404Stop {
 		errs = append(errs, fmt.Errorf("--plain-404 %s: write miss or stop", f.plain404))
-	}
-	if f.newKey && !f.retryUnknown {
-		errs = append(errs, errors.New("--new-key goes with --retry-unknown"))
 	}
 	if flags.Changed("directory") && service {
 		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))

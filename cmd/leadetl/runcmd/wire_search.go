@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/spf13/pflag"
@@ -31,68 +32,70 @@ type searchFlags struct {
 
 // searchField is a field of a search and its flag: the usage text, and the
 // error text for an invalid value.
-type searchField struct{ name, usage, form string }
-
-var searchFields = []searchField{
-	{"keywords", "one search in place of --in: `words` that were searched for, alternatives with ; between them", "1 to 100 of them with ; between them, each of at most 200 characters"},
-	{"cities", "`cities` the search was made from, with ; between them", "at most 500 with ; between them, each of at most 100 characters"},
-	{"states", "`states`, two letters each", "two letters each, such as CA;NY, and at most 500"},
-	{"zips", "`codes`, ZIP or ZIP+4", "ZIP codes such as 12345 or 12345-6789, at most 500 with ; between them"},
-	{"lead_type", "`kind` of lead: b2b or b2c; with --in, where a row does not say", "b2b or b2c"},
-	{"date_start", "first `day`, UTC (default: a week before the last); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD"},
-	{"date_end", "last `day` (default: the day of --as-of); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD"},
-	{"limit", "`leads` of a page: a service makes, and a run buys, a page at a time (default 1000); with --in, where a row does not say", "1 to 1000"},
-	{"limit_of_hems", "most `hashes` of a lead's emails (default 20); with --in, where a row does not say", "1 to 20"},
-	{"page", "this `page` alone (default: all)", "1 or more, and no more than 100,000 divided by --limit"},
-	{"deanonymize", "ask for names, emails, phones and profile addresses too; with --in, where a row does not say", "true or false"},
-	{"super_enrichment", "ask for the company too, and for every email and phone; with --in, where a row does not say", "true or false"},
-	{"job_title_inclusions", "parts of job `titles`, one of which a lead has", "at most 100 with ; between them, each of at most 200 characters"},
-	{"job_title_exclusions", "parts of job `titles`, none of which a lead has", "at most 100 with ; between them, each of at most 200 characters"},
+type searchField struct {
+	name, usage, form string
+	use               cli.Use
 }
 
-// rowDefaults are the fields that may be set together with a list.
-var rowDefaults = []string{"lead_type", "date_start", "date_end", "limit", "limit_of_hems", "deanonymize", "super_enrichment"}
+var searchFields = []searchField{
+	{"keywords", "one search in place of --in: `words` that were searched for, alternatives with ; between them", "1 to 100 of them with ; between them, each of at most 200 characters", 0},
+	{"cities", "`cities` the search was made from, with ; between them", "at most 500 with ; between them, each of at most 100 characters", 0},
+	{"states", "`states`, two letters each", "two letters each, such as CA;NY, and at most 500", 0},
+	{"zips", "`codes`, ZIP or ZIP+4", "ZIP codes such as 12345 or 12345-6789, at most 500 with ; between them", 0},
+	{"lead_type", "`kind` of lead: b2b or b2c; with --in, where a row does not say", "b2b or b2c", ofRows},
+	{"date_start", "first `day`, UTC (default: a week before the last); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD", ofRows},
+	{"date_end", "last `day` (default: the day of --as-of); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD", ofRows},
+	{"limit", "`leads` of a page: a service makes, and a run buys, a page at a time (default 1000); with --in, where a row does not say", "1 to 1000", ofRows},
+	{"limit_of_hems", "most `hashes` of a lead's emails (default 20); with --in, where a row does not say", "1 to 20", ofRows},
+	{"page", "this `page` alone (default: all)", "1 or more, and no more than 100,000 divided by limit", 0},
+	{"deanonymize", "ask for names, emails, phones and profile addresses too; with --in, where a row does not say", "true or false", ofRows},
+	{"super_enrichment", "ask for the company too, and for every email and phone; with --in, where a row does not say", "true or false", ofRows},
+	{"job_title_inclusions", "parts of job `titles`, one of which a lead has", "at most 100 with ; between them, each of at most 200 characters", 0},
+	{"job_title_exclusions", "parts of job `titles`, none of which a lead has", "at most 100 with ; between them, each of at most 200 characters", 0},
+}
 
 // dateRange is the name for both days in reasons.
 const dateRange = "date_range"
 
-func (f *searchFlags) register(flags *pflag.FlagSet) {
+func (f *searchFlags) settings() (all []cli.Setting) {
 	f.texts, f.truths = map[string]*string{}, map[string]*bool{}
 	for _, field := range searchFields {
+		s := field.setting()
 		switch field.name {
 		case "deanonymize", "super_enrichment":
-			f.truths[field.name] = flags.Bool(flagOf(field.name), false, field.usage)
+			f.truths[field.name] = new(bool)
+			s.To = f.truths[field.name]
 		default:
-			f.texts[field.name] = flags.String(flagOf(field.name), "", field.usage)
+			f.texts[field.name] = new(string)
+			s.To = f.texts[field.name]
 		}
+		all = append(all, s)
 	}
-	flags.Var(&f.asOf, "as-of", "`day` that searches take for today: those without dates are about the 8 days that end on it (default: when the dataset is begun)")
+	return mark(ofSearch, append(all, cli.Setting{Name: "as-of", To: &f.asOf, Text: "`day` that searches take for today: those without dates are about the 8 days that end on it (default: when the dataset is begun)"}))
 }
 
-// flagOf returns the flag of a field.
-func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
+// setting is that of the field, without the place of its value.
+func (s searchField) setting() cli.Setting {
+	return cli.Setting{Name: strings.ReplaceAll(s.name, "_", "-"), Use: s.use, Text: s.usage}
+}
+
+func fieldOf(name string) searchField {
+	return searchFields[slices.IndexFunc(searchFields, func(s searchField) bool { return s.name == name })]
+}
 
 // check joins the problems of the search, before anything is opened. today is
 // any time on the current day.
-func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today time.Time) error {
+func (f *searchFlags) check(ofLists []cli.Setting, flags *pflag.FlagSet, op resolution.Operation, today time.Time) error {
 	var errs []error
 	asOf := flags.Changed("as-of")
 	for _, field := range searchFields {
-		if flags.Changed(flagOf(field.name)) {
+		if flags.Changed(field.setting().Name) {
 			f.given = append(f.given, field.name)
 		}
 	}
-	if !op.IsKeyword() {
-		names := slices.Clone(f.given)
-		if asOf {
-			names = append(names, "as_of")
-		}
-		for _, name := range names {
-			errs = append(errs, fmt.Errorf("--%s is for keyword_to_lead and keyword_to_lead_count", flagOf(name)))
-		}
-		return errors.Join(errs...)
-	}
 	switch {
+	case !op.IsKeyword():
+		return nil
 	case asOf && f.asOf.Midnight().After(today):
 		errs = append(errs, errors.New("--as-of has not begun yet (UTC); give today or a day before"))
 	case asOf:
@@ -104,7 +107,7 @@ func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today
 	if f.listed = flags.Changed("in"); f.listed {
 		errs = append(errs, f.checkListed())
 	} else {
-		errs = append(errs, f.checkAlone(flags))
+		errs = append(errs, f.checkAlone(ofLists))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -117,8 +120,8 @@ func (f *searchFlags) check(flags *pflag.FlagSet, op resolution.Operation, today
 func (f *searchFlags) checkListed() error {
 	var wrong, columns []string
 	for _, field := range f.given {
-		if !slices.Contains(rowDefaults, field) {
-			wrong, columns = append(wrong, "--"+flagOf(field)), append(columns, field)
+		if s := fieldOf(field).setting(); s.Use&ofRows == 0 {
+			wrong, columns = append(wrong, s.String()), append(columns, field)
 		}
 	}
 	if len(wrong) == 0 {
@@ -129,12 +132,10 @@ func (f *searchFlags) checkListed() error {
 
 // checkAlone refuses flags for a list if there is a single search, and a search
 // without words.
-func (f *searchFlags) checkAlone(flags *pflag.FlagSet) error {
+func (f *searchFlags) checkAlone(ofLists []cli.Setting) error {
 	var errs []error
-	for _, other := range []string{"id-column", "delimiter", "encoding", "skip-lines"} {
-		if flags.Changed(other) {
-			errs = append(errs, fmt.Errorf("--%s is for a list of searches, and --%s gives one; leave out one of them", other, flagOf(f.given[0])))
-		}
+	for _, other := range ofLists {
+		errs = append(errs, fmt.Errorf("%s is for a list of searches, and %s gives one; leave out one of them", other, fieldOf(f.given[0]).setting()))
 	}
 	if !slices.Contains(f.given, "keywords") {
 		errs = append(errs, errors.New("no --keywords; name at least one word that was searched for, or a list with --in"))
@@ -152,12 +153,11 @@ func (f *searchFlags) wrongSearch(reason string) error {
 	case field == dateRange:
 		return errors.New("--date-start must not be after --date-end, and at most 30 days before it")
 	}
-	i := slices.IndexFunc(searchFields, func(s searchField) bool { return s.name == field })
 	written := ""
 	if field == "date_start" || field == "date_end" {
 		written = fmt.Sprintf(" %q", f.text(field))
 	}
-	return fmt.Errorf("--%s%s: write %s", flagOf(field), written, searchFields[i].form)
+	return fmt.Errorf("%s%s: write %s", fieldOf(field).setting(), written, fieldOf(field).form)
 }
 
 // text returns a field as the text of a cell.

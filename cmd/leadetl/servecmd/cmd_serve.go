@@ -34,6 +34,7 @@ import (
 
 // serveFlags are the flags of serve, as they are on the command line.
 type serveFlags struct {
+	lists            []cli.Setting // of suppress
 	config           string
 	demo             bool
 	directory        string
@@ -131,7 +132,8 @@ Every flag is also a key of the config file; flags win.`,
 	assign(retirementsOf(o.Retirements), "retire", "`operation=dates` of an operation that will be removed: the date its answers first say so, the date it stops, and an optional link")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", profile.DefaultRules().Hosts, "`hosts` of profile URLs")
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "answer with access providers, hosting and VPNs as companies")
-	f.suppress.Register(flags, "to leave out of answers")
+	f.lists = f.suppress.Settings("to leave out of answers")
+	cli.Bind(flags, f.lists...)
 	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "lowest `level` to log: debug, info, warn or error")
@@ -189,7 +191,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	if err := errors.Join(f.check(), f.suppress.Check(flags)); err != nil {
+	if err := errors.Join(f.check(), cli.CheckNeeds(flags, f.lists)); err != nil {
 		return cli.UsageError(err)
 	}
 	var demo *demo

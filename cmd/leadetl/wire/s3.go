@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/objects"
 )
 
@@ -25,25 +26,47 @@ type S3 struct {
 	kmsKey      string
 	acl         string
 	giveUpAfter time.Duration
+	flags       *pflag.FlagSet // whose variables Open reads; nil if the command has read them
 }
 
-// Register registers the flags of a command that reads and writes S3.
-func (f *S3) Register(flags *pflag.FlagSet) {
-	f.RegisterReading(flags)
-	flags.StringVar(&f.sse, "s3-sse", "", "`encryption` of objects written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)")
-	flags.StringVar(&f.kmsKey, "s3-kms-key", "", "`key` of --s3-sse aws:kms: id, ARN or alias (default: the account's)")
-	flags.StringVar(&f.acl, "s3-acl", "", "canned `ACL` of objects written to S3, such as bucket-owner-full-control (default: none)")
+// Settings are those of a command that reads and writes S3.
+func (f *S3) Settings() []cli.Setting {
+	return append(f.reading(),
+		cli.Setting{Name: "s3-sse", To: &f.sse, Text: "`encryption` of objects written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)", Words: []string{"AES256", "aws:kms", "aws:kms:dsse"}},
+		cli.Setting{Name: "s3-kms-key", To: &f.kmsKey, Text: "`key` of --s3-sse aws:kms: id, ARN or alias (default: the account's)"},
+		cli.Setting{Name: "s3-acl", To: &f.acl, Text: "canned `ACL` of objects written to S3, such as bucket-owner-full-control (default: none)"},
+	)
 }
+
+func (f *S3) reading() []cli.Setting {
+	f.giveUpAfter = objects.DefaultGiveUpAfter
+	return []cli.Setting{
+		{Name: "s3-endpoint", To: &f.endpoint, Text: "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files"},
+		{Name: "s3-path-style", To: &f.pathStyle, Text: "put bucket names in the path, for stores without a host name for each bucket"},
+		{Name: "s3-give-up-after", To: &f.giveUpAfter, Text: "stop when S3 cannot be reached for this `time`"},
+	}
+}
+
+// Register registers the flags of a command that reads and writes S3 and has no job file.
+func (f *S3) Register(flags *pflag.FlagSet) { f.bind(flags, f.Settings()) }
 
 // RegisterReading registers the flags of a command that only reads S3.
-func (f *S3) RegisterReading(flags *pflag.FlagSet) {
-	flags.StringVar(&f.endpoint, "s3-endpoint", "", "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files")
-	flags.BoolVar(&f.pathStyle, "s3-path-style", false, "put bucket names in the path, for stores without a host name for each bucket")
-	flags.DurationVar(&f.giveUpAfter, "s3-give-up-after", objects.DefaultGiveUpAfter, "stop when S3 cannot be reached for this `time`")
+func (f *S3) RegisterReading(flags *pflag.FlagSet) { f.bind(flags, f.reading()) }
+
+func (f *S3) bind(flags *pflag.FlagSet, settings []cli.Setting) {
+	f.flags = pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.flags.SortFlags = false
+	cli.Bind(f.flags, settings...)
+	flags.AddFlagSet(f.flags)
 }
 
 // Open checks the flags. It does not connect yet.
 func (f *S3) Open(ctx context.Context, log *slog.Logger) (*objects.Store, error) {
+	if f.flags != nil {
+		if err := cliflag.ApplyEnvironment(f.flags); err != nil {
+			return nil, err
+		}
+	}
 	o := objects.Options{
 		Endpoint: f.endpoint, PathStyle: f.pathStyle, SSE: f.sse, KMSKey: f.kmsKey, ACL: f.acl, GiveUpAfter: f.giveUpAfter, Log: log,
 	}

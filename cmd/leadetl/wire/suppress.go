@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
@@ -29,26 +27,14 @@ type Suppress struct {
 	Reading sources.Options
 }
 
-// Register registers the flags of a command in f.
-func (f *Suppress) Register(flags *pflag.FlagSet, whom string) {
+// Settings are those of a command, which f receives.
+func (f *Suppress) Settings(whom string) []cli.Setting {
 	f.maxBad = cliflag.NewLimit(0)
-	flags.StringArrayVar(&f.Lists, "suppress", nil, "`file`, folder, ZIP archive or glob of people "+whom+": emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
-	flags.StringSliceVar(&f.Columns, "suppress-column", nil, "`columns` of the lists (default: the only one, or those named email, phone, hash, …)")
-	flags.Var(&f.maxBad, "suppress-max-bad", "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)")
-}
-
-// Check refuses flags that have no meaning without lists.
-func (f *Suppress) Check(flags *pflag.FlagSet) error {
-	if len(f.Lists) > 0 {
-		return nil
+	return []cli.Setting{
+		{Name: "suppress", To: &f.Lists, Use: cli.Everyday | cli.Whole, Text: "`file`, folder, ZIP archive or glob of people " + whom + ": emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable"},
+		{Name: "suppress-column", To: &f.Columns, Needs: "suppress", Text: "`columns` of the lists (default: the only one, or those named email, phone, hash, …)"},
+		{Name: "suppress-max-bad", To: &f.maxBad, Needs: "suppress", Text: "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)"},
 	}
-	var errs []error
-	for _, name := range []string{"suppress-column", "suppress-max-bad", "drop-answers", "suppressed-id"} {
-		if flag := flags.Lookup(name); flag != nil && flag.Changed {
-			errs = append(errs, fmt.Errorf("--%s needs suppression lists; name them with --suppress", name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // listNames are the columns that hold entries by default, in lower case.

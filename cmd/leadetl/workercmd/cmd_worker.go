@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
@@ -82,24 +81,22 @@ Every flag is also an environment variable: --call-slots is LEADETL_CALL_SLOTS.`
 }
 
 func (f *workerFlags) register(c *cobra.Command) {
-	cli.Group(c, "Work", []string{"on", "workers"}, func(flags *pflag.FlagSet) {
-		flags.StringVar(&f.on, "on", "", "`address` of the Temporal server: temporal://HOST:PORT/NAMESPACE; what it lacks comes from TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE")
-		flags.IntVar(&f.workers, "workers", min(runtime.GOMAXPROCS(0), maxDefaultWorkers), "`number` of steps done at a time, up to 600 MB each")
-	})
-	cli.Group(c, "Calls", []string{"resolver", "api-key-file"}, func(flags *pflag.FlagSet) {
-		flags.StringArrayVar(&f.resolvers, "resolver", nil, "`address` of the service that this worker may call (default: none); repeated, the addresses or names of all resolvers of the runs that it does")
-		flags.StringVar(&f.serviceName, "service-name", "", "`name` of the service, if the runs have one (default: the address in --resolver)")
-		flags.StringVar(&f.keyFile, "api-key-file", "", "`file` with the service's API key (default: the environment variable "+runcmd.APIKeyVariable+")")
-		flags.StringVar(&f.caFile, "ca-file", "", "`file` of certificates (PEM) to trust in place of the system's")
-		flags.IntVar(&f.callSlots, "call-slots", 2, "`number` of runs that this worker makes calls for at a time")
-	})
-	cli.Group(c, "S3", nil, f.s3.Register)
-	cli.Group(c, "Logging", nil, func(flags *pflag.FlagSet) {
-		f.log.Register(flags)
-		flags.StringVar(&f.metricsListen, "metrics-listen", "", "`address` that serves /metrics for Prometheus, /healthz and /readyz, such as :9464")
-	})
-	cli.Complete(c, "log-format", cli.LogFormats...)
-	cli.Complete(c, "log-level", cli.LogLevels...)
+	f.workers, f.callSlots = min(runtime.GOMAXPROCS(0), maxDefaultWorkers), 2
+	cli.Register(c, c.Flags(),
+		cli.Group{Title: "Work", Settings: []cli.Setting{
+			{Name: "on", To: &f.on, Use: cli.Everyday, Text: "`address` of the Temporal server: temporal://HOST:PORT/NAMESPACE; what it lacks comes from TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE"},
+			{Name: "workers", To: &f.workers, Use: cli.Everyday, Text: "`number` of steps done at a time, up to 600 MB each"},
+		}},
+		cli.Group{Title: "Calls", Settings: []cli.Setting{
+			{Name: "resolver", To: &f.resolvers, Use: cli.Everyday | cli.Whole, Text: "`address` of the service that this worker may call (default: none); repeated, the addresses or names of all resolvers of the runs that it does"},
+			{Name: "service-name", To: &f.serviceName, Text: "`name` of the service, if the runs have one (default: the address in --resolver)"},
+			{Name: "api-key-file", To: &f.keyFile, Use: cli.Everyday, Text: "`file` with the service's API key (default: the environment variable " + runcmd.APIKeyVariable + ")"},
+			{Name: "ca-file", To: &f.caFile, Text: "`file` of certificates (PEM) to trust in place of the system's"},
+			{Name: "call-slots", To: &f.callSlots, Text: "`number` of runs that this worker makes calls for at a time"},
+		}},
+		cli.Group{Title: "S3", Settings: f.s3.Settings()},
+		cli.Group{Title: "Logging", Settings: append(f.log.Settings(), cli.Setting{Name: "metrics-listen", To: &f.metricsListen, Text: "`address` that serves /metrics for Prometheus, /healthz and /readyz, such as :9464"})},
+	)
 }
 
 // check joins the problems of the flags.

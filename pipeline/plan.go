@@ -38,7 +38,7 @@ type Plan struct {
 	// NotSelected counts the input rows that --where leaves out.
 	NotSelected int64 `json:"not_selected,omitempty"`
 	// More counts the rows with a key whose cell has more than its identifier, or several: with
-	// --identifier-text strict and --multiple reject they would be rejected. Rows of recorded
+	// identifier_text strict and --multiple reject they would be rejected. Rows of recorded
 	// parts are not among them.
 	More int64 `json:"more_than_identifier,omitempty"`
 	// Unusual counts rows as sinks.Totals does.

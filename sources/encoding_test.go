@@ -48,11 +48,11 @@ func TestEncodings(t *testing.T) {
 		{"latin.csv", "latin-1", 0, []string{":1 \u0081é"}, ""},
 		{"skip.csv", "utf-8", 3, []string{":1 x", ":3 y", `:6 ragged_row "bad"`}, ""},
 		{"sep.csv", "", 1, []string{":1 x"}, ""},
-		{"skip.csv", "utf-8", 9, nil, "skip.csv has no header line after 9 skipped lines. Give fewer --skip-lines"},
-		{"le.csv", "utf-8", 0, nil, "le.csv is UTF-16 text, not UTF-8. Give --encoding utf-16, or convert it: iconv -f UTF-16 -t UTF-8 < le.csv > le.utf8.csv"},
-		{"french.csv", "utf-8", 0, nil, "french.csv is Latin-1 or Windows-1252 text, not UTF-8. Give --encoding windows-1252, or convert it: iconv -f WINDOWS-1252 -t UTF-8 < french.csv > french.utf8.csv"},
-		{"p.parquet", "utf-16", 0, nil, "p.parquet is Parquet, and --encoding and --skip-lines are for CSV. Leave them out, or leave out the file"},
-		{"p.parquet", "", 1, nil, "p.parquet is Parquet, and --encoding and --skip-lines are for CSV. Leave them out, or leave out the file"},
+		{"skip.csv", "utf-8", 9, nil, "skip.csv has no header line after 9 skipped lines. Give fewer skip_lines"},
+		{"le.csv", "utf-8", 0, nil, "le.csv is UTF-16 text, not UTF-8. Give encoding utf-16, or convert it: iconv -f UTF-16 -t UTF-8 < le.csv > le.utf8.csv"},
+		{"french.csv", "utf-8", 0, nil, "french.csv is Latin-1 or Windows-1252 text, not UTF-8. Give encoding windows-1252, or convert it: iconv -f WINDOWS-1252 -t UTF-8 < french.csv > french.utf8.csv"},
+		{"p.parquet", "utf-16", 0, nil, "p.parquet is Parquet, and encoding and skip_lines are for CSV. Leave them out, or leave out the file"},
+		{"p.parquet", "", 1, nil, "p.parquet is Parquet, and encoding and skip_lines are for CSV. Leave them out, or leave out the file"},
 		{"le.csv", "ebcdic", 0, nil, `unknown encoding "ebcdic"; it is one of utf-8, utf-16, windows-1252, latin-1`},
 	} {
 		got, err := rowsOf([]string{f.file}, []string{"email"}, Options{Encoding: f.encoding, SkipLines: f.skip})

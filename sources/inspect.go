@@ -153,7 +153,7 @@ func (w *wholeTexts) take(n int) bool {
 
 // onlyForCSV is the error for a file of another format, if flags say how CSV is read.
 func onlyForCSV(name, format string) error {
-	return &FormatError{File: name, Problem: "is " + format + ", and --encoding and --skip-lines are for CSV", Advice: "Leave them out, or leave out the file"}
+	return &FormatError{File: name, Problem: "is " + format + ", and encoding and skip_lines are for CSV", Advice: "Leave them out, or leave out the file"}
 }
 
 // checkText is List.CheckText for one Parquet file.

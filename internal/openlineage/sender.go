@@ -80,7 +80,7 @@ func NewSender(address string, key secret.Text, log *slog.Logger) *Sender {
 func (s *Sender) report(err error) {
 	if err != nil {
 		s.warn.Do(func() {
-			s.log.Warn("events cannot be sent to --openlineage-url; the run continues without", "reason", err)
+			s.log.Warn("events cannot be sent to openlineage_url; the run continues without", "reason", err)
 		})
 	}
 }

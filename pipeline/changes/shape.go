@@ -147,7 +147,7 @@ var NotCompared = []string{"source", "source_row", "source_part", "resolution_id
 // as they are in the input. It refuses settings that a shape contradicts.
 func (s Shape) Resolve(with Settings) (Settings, error) {
 	if with.By == "" && s.place(keyColumn) < 0 {
-		return with, fmt.Errorf("%w: they have no column key; name another column that identifies a row: --changes-by, or --by of leadetl changes", ErrIncomparable)
+		return with, fmt.Errorf("%w: they have no column key; name another column that identifies a row: changes_by, or --by of leadetl changes", ErrIncomparable)
 	}
 	by, err := s.find(with.Column())
 	if err != nil {
@@ -190,7 +190,7 @@ func (s Shape) find(name string) (string, error) {
 // check refuses columns that would show a suppressed person, and names that the changes need.
 func (s Shape) check(with Settings) error {
 	if i := slices.IndexFunc(with.Was, identifies); i >= 0 && s.leavesOut {
-		return fmt.Errorf("%w: an earlier %s may be that of a person on a suppression list; leave it out of --changes-was, or of --was of leadetl changes", ErrIncomparable, with.Was[i])
+		return fmt.Errorf("%w: an earlier %s may be that of a person on a suppression list; leave it out of changes_was, or of --was of leadetl changes", ErrIncomparable, with.Was[i])
 	}
 	for _, c := range s.added(with) {
 		taken := slices.IndexFunc(s.columns, func(own schema.Column) bool { return strings.EqualFold(own.Name, c.Name) })

@@ -79,7 +79,7 @@ type remaining struct {
 	files  []string // of the journal
 }
 
-var errNameLost = errors.New("the name under which its run has spent is lost, so it cannot be resumed: use --overwrite with another --name, and count what it has spent")
+var errNameLost = errors.New("the name under which its run has spent is lost, so it cannot be resumed: use --overwrite with another name, and count what it has spent")
 
 // remaining reads what is whole of a journal. The header beside it counts if its own is lost.
 func (f *RunFolder) remaining(ctx context.Context) (left remaining, err error) {

@@ -227,7 +227,7 @@ func (b *Buyer) learnCost(q answers.Question, cost int64) {
 	b.counters.OverPrice(1)
 	b.surcharge.learn(cost)
 	b.surcharge.warned.Do(func() {
-		where := "--credit-cost says what calls cost at most"
+		where := "credit_cost says what calls cost at most"
 		if b.remote.Judged {
 			where = "the entry of the provider says what calls cost at most"
 		}

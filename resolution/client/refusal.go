@@ -39,7 +39,7 @@ func (in envelope) err() error {
 	case a.status == http.StatusNotFound && len(body) == 0 && strings.Contains(a.header.Get("Content-Type"), "json"):
 		e.Class, e.Detail = resolution.Protocol, "the answer is not a JSON object" // perhaps a miss, damaged on its way
 	case a.status == http.StatusNotFound:
-		e.Class, e.Detail = resolution.Denied, "the service has no such operation; is the address right? If 404 is its word for no match, say --plain-404 miss"
+		e.Class, e.Detail = resolution.Denied, "the service has no such operation; is the address right? If 404 is its word for no match, say plain_404 miss"
 		e.General = e.Code == "not_found" // of an unknown path of our own
 	case a.status == http.StatusNotImplemented && in.isForeign():
 		e.Class, e.Detail = resolution.Denied, "the server takes no such calls, and does not look like a Lead Resolution Service; is the address right?"

@@ -262,7 +262,7 @@ func TestUnknownAuthority(t *testing.T) {
 	defer server.Close()
 	_, err := newClient(t, to(server.URL)).Do(t.Context(), enrichment)
 	var e *resolution.CallError
-	if !errors.As(err, &e) || e.Sent || !strings.Contains(e.Detail, "--ca-file") {
+	if !errors.As(err, &e) || e.Sent || !strings.Contains(e.Detail, "ca_file") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func failure(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.As(err, &unknown):
-		return "the service's certificate is from an unknown authority; name one to trust with --ca-file"
+		return "the service's certificate is from an unknown authority; name one to trust with ca_file"
 	case errors.As(err, &host):
 		return "the service's certificate is for another host"
 	case errors.As(err, &certificate):

@@ -14,7 +14,7 @@ func (s Sample) checkEncoding() error {
 	refuse := func(problem, filter string) error {
 		advice := s.advice(filter)
 		if other, known := decodable[filter]; known && s.Encoding != "" {
-			advice = "Give --encoding " + string(other) + ", or convert it" + strings.TrimPrefix(advice, "Convert it")
+			advice = "Give encoding " + string(other) + ", or convert it" + strings.TrimPrefix(advice, "Convert it")
 		}
 		return &rows.FormatError{File: s.Name, Problem: problem, Advice: advice}
 	}

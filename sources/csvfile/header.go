@@ -58,7 +58,7 @@ func Inspect(s Sample, delimiter byte) (Header, error) {
 	text = text[at:]
 	if len(text) == 0 && s.Whole && s.SkipLines > 0 {
 		return Header{}, &rows.FormatError{File: s.Name, Problem: fmt.Sprintf("has no header line after %d skipped lines", s.SkipLines),
-			Advice: "Give fewer --skip-lines", Err: ErrEmpty}
+			Advice: "Give fewer skip_lines", Err: ErrEmpty}
 	}
 	if len(text) == 0 && s.Whole {
 		return Header{}, &rows.FormatError{File: s.Name, Problem: "is empty: it has no header line",

@@ -119,7 +119,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	scheme := "http"
 	if o.TLSCert != "" {
 		if server.TLSConfig, err = wire.OpenCertificate(ctx, o.TLSCert, o.TLSKey, log); err != nil {
-			return "", nil, fmt.Errorf("--callback-tls-cert and --callback-tls-key: %w", err)
+			return "", nil, fmt.Errorf("callback_tls_cert and callback_tls_key: %w", err)
 		}
 		scheme = "https"
 	}
@@ -128,7 +128,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 		return "", nil, wire.ListenError("callback-listen", o.Addr, err)
 	}
 	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && o.TLSCert == "" {
-		log.Warn("callbacks are received without TLS: others on the network can read them unless a proxy adds TLS; see --callback-tls-cert")
+		log.Warn("callbacks are received without TLS: others on the network can read them unless a proxy adds TLS; see callback_tls_cert")
 	}
 	address = fmt.Sprintf("%s://%s/", scheme, net.JoinHostPort(host, portOf(listener)))
 	served := make(chan struct{})
@@ -150,12 +150,12 @@ func portOf(l net.Listener) string {
 func callbackSecrets(ctx context.Context, file string) (secrets []callback.Secret, err error) {
 	words, err := secret.ReadWords(ctx, CallbackSecretVariable, file)
 	if err != nil {
-		return nil, fmt.Errorf("the secret that callbacks are signed with: %w; --callback-secret-file names its file", err)
+		return nil, fmt.Errorf("the secret that callbacks are signed with: %w; callback_secret_file names its file", err)
 	}
 	for _, word := range words {
 		s, err := callback.ParseSecret(word.Reveal())
 		if err != nil {
-			return nil, fmt.Errorf("the secret that callbacks are signed with (--callback-secret-file or %s): %w", CallbackSecretVariable, err)
+			return nil, fmt.Errorf("the secret that callbacks are signed with (callback_secret_file or %s): %w", CallbackSecretVariable, err)
 		}
 		secrets = append(secrets, s)
 	}
@@ -233,10 +233,10 @@ const CallbackSecretVariable = "LEADETL_CALLBACK_SECRET"
 
 func (f *callbackFlags) check() (errs []error) {
 	if (f.tlsCert == "") != (f.tlsKey == "") {
-		errs = append(errs, errors.New("--callback-tls-cert and --callback-tls-key go together"))
+		errs = append(errs, errors.New("callback_tls_cert and callback_tls_key go together"))
 	}
 	if f.timeout < 0 {
-		errs = append(errs, errors.New("--callback-timeout is negative"))
+		errs = append(errs, errors.New("callback_timeout is negative"))
 	}
 	return errs
 }

@@ -170,10 +170,10 @@ func TestListenForCallbacksErrors(t *testing.T) {
 		{"any address", callbackListenOptions{Addr: "0.0.0.0:8443", SecretFile: good, Send: true}, "--callback-url"},
 		{"any address of IPv6", callbackListenOptions{Addr: "[::]:8443", SecretFile: good, Send: true}, "--callback-url"},
 		{"a port alone", callbackListenOptions{Addr: ":8443", SecretFile: good, Send: true}, "--callback-url"},
-		{"no secret", callbackListenOptions{Addr: "127.0.0.1:0"}, "--callback-secret-file"},
+		{"no secret", callbackListenOptions{Addr: "127.0.0.1:0"}, "callback_secret_file"},
 		{"an invalid secret", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, "hunter2")}, "whsec_"},
 		{"one good secret, one not", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, callback.NewSecret().Reveal(), "hunter2")}, "whsec_"},
-		{"no certificate", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: good, TLSCert: "missing.pem", TLSKey: "missing.pem"}, "--callback-tls-cert"},
+		{"no certificate", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: good, TLSCert: "missing.pem", TLSKey: "missing.pem"}, "callback_tls_cert"},
 		{"a busy port", callbackListenOptions{Addr: busy.Addr().String(), SecretFile: good}, " is in use at 127.0.0.1; name another"},
 	} {
 		_, _, err := listenForCallbacks(t.Context(), f.o, &taken{}, slog.New(slog.DiscardHandler))

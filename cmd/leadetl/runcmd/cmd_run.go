@@ -154,10 +154,10 @@ the file's folder.`,
 func (f *runFlags) reading(store *objects.Store) (sources.Options, error) {
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if !slices.Contains(sources.Encodings, f.encoding) {
-		err = errors.Join(err, fmt.Errorf("--encoding is %q%s", f.encoding, suggest.OneOf(f.encoding, sources.Encodings)))
+		err = errors.Join(err, fmt.Errorf("encoding is %q%s", f.encoding, suggest.OneOf(f.encoding, sources.Encodings)))
 	}
 	if f.skipLines < 0 {
-		err = errors.Join(err, fmt.Errorf("--skip-lines is %d; it is a number of lines", f.skipLines))
+		err = errors.Join(err, fmt.Errorf("skip_lines is %d; it is a number of lines", f.skipLines))
 	}
 	return sources.Options{Delimiter: delimiter, Encoding: f.encoding, SkipLines: f.skipLines, Objects: store}, err
 }

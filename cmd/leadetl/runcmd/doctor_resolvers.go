@@ -118,7 +118,7 @@ func (d *checkup) checkService(ctx context.Context, f *remoteFlags) (clock time.
 	switch {
 	case refused && call.Status == http.StatusUnauthorized:
 		d.ok(name, f.resolver)
-		d.failed("API key"+of, cli.UsageError(fmt.Errorf("the service refuses it; check %s (or %s)%s", f.keySetting(), f.variable, map[bool]string{true: " and --header-name"}[of == ""])))
+		d.failed("API key"+of, cli.UsageError(fmt.Errorf("the service refuses it; check %s (or %s)%s", f.keySetting(), f.variable, map[bool]string{true: " and header_name"}[of == ""])))
 		return account.Clock
 	case refused && call.Class == resolution.NoCredits:
 		account.Told = true

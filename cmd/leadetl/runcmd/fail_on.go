@@ -146,7 +146,7 @@ func nextStep(err error) error {
 	case errors.As(err, &of):
 		return fmt.Errorf("%w; check its key_file (or %s)", err, keyVariable(of.Resolver))
 	default:
-		return fmt.Errorf("%w; check --api-key-file (or %s) and --header-name", err, APIKeyVariable)
+		return fmt.Errorf("%w; check --api-key-file (or %s) and header_name", err, APIKeyVariable)
 	}
 	return err
 }

@@ -23,8 +23,8 @@ func TestNextStep(t *testing.T) {
 		code   string
 		says   string // "" for nothing more
 	}{
-		{purchase.ErrRefused, 401, "", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
-		{purchase.ErrRefused, 403, "forbidden", "; check --api-key-file (or LEADETL_API_KEY) and --header-name"},
+		{purchase.ErrRefused, 401, "", "; check --api-key-file (or LEADETL_API_KEY) and header_name"},
+		{purchase.ErrRefused, 403, "forbidden", "; check --api-key-file (or LEADETL_API_KEY) and header_name"},
 		{purchase.ErrRefused, 403, "callback_url_not_allowed", "--callback-url, or allow it at the service (leadetl serve --callback-allow)"},
 		{purchase.ErrRefused, 422, "callback_url_not_allowed", "--callback-url, or allow it at the service (leadetl serve --callback-allow)"},
 		{purchase.ErrRefused, 404, "", ""},

@@ -57,10 +57,10 @@ func (f *runFlags) checkLineage() error {
 		return nil
 	}
 	if _, err := openlineage.Address(f.openlineageURL); err != nil {
-		return fmt.Errorf("--openlineage-url: %w", err)
+		return fmt.Errorf("openlineage_url: %w", err)
 	}
 	if f.openlineageNamespace == "" {
-		return errors.New("--openlineage-namespace is empty; give a name such as leads")
+		return errors.New("openlineage_namespace is empty; give a name such as leads")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ const (
 	namesKept  = "none"
 )
 
-// The values of --identifier-text.
+// The values of identifier_text.
 const (
 	textAny    = "any"
 	textStrict = "strict"
@@ -126,7 +126,7 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	}
 	job.StrictIdentifiers = f.identifierText == textStrict
 	if !job.StrictIdentifiers && f.identifierText != textAny {
-		errs = append(errs, fmt.Errorf("--identifier-text is %q; it is %s or %s", f.identifierText, textAny, textStrict))
+		errs = append(errs, fmt.Errorf("identifier_text is %q; it is %s or %s", f.identifierText, textAny, textStrict))
 	}
 	job.SuppressedID = f.suppressedID
 	job.Where, err = parseWhere(f.where)

@@ -107,7 +107,7 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 		}
 	}
 	if w := purchase.Plain404(f.plain404); flags.Changed("plain-404") && w != purchase.Plain404Miss && w != purchase.Plain404Stop {
-		errs = append(errs, fmt.Errorf("--plain-404 %s: write miss or stop", f.plain404))
+		errs = append(errs, fmt.Errorf("plain_404 %s: write miss or stop", f.plain404))
 	}
 	if flags.Changed("directory") && service {
 		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))
@@ -297,18 +297,18 @@ type storedAnswers interface {
 	Scopes(ctx context.Context) ([]answers.Scope, error)
 }
 
-// authorities returns the certificates of --ca-file; nil means the system's.
+// authorities returns the certificates of ca_file; nil means the system's.
 func (f *remoteFlags) authorities(ctx context.Context) (*x509.CertPool, error) {
 	if f.caFile == "" {
 		return nil, nil
 	}
 	pem, err := wire.CertificateFile.Read(ctx, f.caFile)
 	if err != nil {
-		return nil, fmt.Errorf("--ca-file: %w", err)
+		return nil, fmt.Errorf("ca_file: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--ca-file: %s holds no certificate in PEM form", f.caFile)
+		return nil, fmt.Errorf("ca_file: %s holds no certificate in PEM form", f.caFile)
 	}
 	return pool, nil
 }

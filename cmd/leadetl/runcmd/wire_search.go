@@ -46,12 +46,12 @@ var searchFields = []searchField{
 	{"date_start", "first `day`, UTC (default: a week before the last); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD", ofRows},
 	{"date_end", "last `day` (default: the day of --as-of); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD", ofRows},
 	{"limit", "`leads` of a page: a service makes, and a run buys, a page at a time (default 1000); with --in, where a row does not say", "1 to 1000", ofRows},
-	{"limit_of_hems", "most `hashes` of a lead's emails (default 20); with --in, where a row does not say", "1 to 20", ofRows},
-	{"page", "this `page` alone (default: all)", "1 or more, and no more than 100,000 divided by limit", 0},
-	{"deanonymize", "ask for names, emails, phones and profile addresses too; with --in, where a row does not say", "true or false", ofRows},
-	{"super_enrichment", "ask for the company too, and for every email and phone; with --in, where a row does not say", "true or false", ofRows},
-	{"job_title_inclusions", "parts of job `titles`, one of which a lead has", "at most 100 with ; between them, each of at most 200 characters", 0},
-	{"job_title_exclusions", "parts of job `titles`, none of which a lead has", "at most 100 with ; between them, each of at most 200 characters", 0},
+	{"limit_of_hems", "most `hashes` of a lead's emails (default 20); with --in, where a row does not say", "1 to 20", cli.Key | ofRows},
+	{"page", "this `page` alone (default: all)", "1 or more, and no more than 100,000 divided by limit", cli.Key},
+	{"deanonymize", "ask for names, emails, phones and profile addresses too; with --in, where a row does not say", "true or false", cli.Key | ofRows},
+	{"super_enrichment", "ask for the company too, and for every email and phone; with --in, where a row does not say", "true or false", cli.Key | ofRows},
+	{"job_title_inclusions", "parts of job `titles`, one of which a lead has", "at most 100 with ; between them, each of at most 200 characters", cli.Key},
+	{"job_title_exclusions", "parts of job `titles`, none of which a lead has", "at most 100 with ; between them, each of at most 200 characters", cli.Key},
 }
 
 // dateRange is the name for both days in reasons.

@@ -42,7 +42,7 @@ func (p Plan) Print(to io.Writer) error {
 	t.Count("malformed", plan.Malformed, figures.Counts(plan.Reasons["malformed"]))
 	t.Count("rejected", plan.Rejected, figures.Counts(plan.Reasons["rejected"]))
 	t.CountIfAny("suppressed", plan.Suppressed, figures.Counts(plan.Reasons["suppressed"]))
-	t.CountIfAny("read more", plan.More, "that --identifier-text strict and --multiple reject would reject")
+	t.CountIfAny("read more", plan.More, "that identifier_text strict and --multiple reject would reject")
 	t.CountIfAny("unusual", plan.Unusual, unusual)
 	t.CountIfAny("recorded", plan.Recorded.Rows, "done already, in "+figures.Plural(plan.Recorded.Parts, "part"))
 	t.CountIfAny("failed", plan.Failed, "of these rows; the run will exit with 3")

@@ -32,8 +32,8 @@ func (f *Suppress) Settings(whom string) []cli.Setting {
 	f.maxBad = cliflag.NewLimit(0)
 	return []cli.Setting{
 		{Name: "suppress", To: &f.Lists, Use: cli.Everyday | cli.Whole, Text: "`file`, folder, ZIP archive or glob of people " + whom + ": emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable"},
-		{Name: "suppress-column", To: &f.Columns, Needs: "suppress", Text: "`columns` of the lists (default: the only one, or those named email, phone, hash, …)"},
-		{Name: "suppress-max-bad", To: &f.maxBad, Needs: "suppress", Text: "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)"},
+		{Name: "suppress-column", To: &f.Columns, Use: cli.Key, Needs: "suppress", Text: "`columns` of the lists (default: the only one, or those named email, phone, hash, …)"},
+		{Name: "suppress-max-bad", To: &f.maxBad, Use: cli.Key, Needs: "suppress", Text: "stop when more than this `limit` of entries cannot be read: a count, or a share such as 1% (default: 0)"},
 	}
 }
 
@@ -75,7 +75,7 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 			log.Warn("suppression list entry cannot be read", "at", place)
 		}
 		if f.maxBad.Exceeded(l.Bad, l.Entries) {
-			return nil, cli.UsageError(fmt.Errorf("%s of %s suppression list entries cannot be read, more than --suppress-max-bad %s; the people they stand for would not be suppressed; correct them, or allow some; an entry for all addresses of a domain is @acme.example", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
+			return nil, cli.UsageError(fmt.Errorf("%s of %s suppression list entries cannot be read, more than suppress_max_bad %s; the people they stand for would not be suppressed; correct them, or allow some; an entry for all addresses of a domain is @acme.example", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
 		}
 		log.Warn("some suppression list entries cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
 	}
@@ -208,7 +208,7 @@ func (l *listReader) header(file sources.File) {
 		l.lists.Entries++
 	case suppression.ErrEmpty:
 	default:
-		l.unreadable(file.URI + ": its first line is neither an entry nor a known column name (name the column with --suppress-column)")
+		l.unreadable(file.URI + ": its first line is neither an entry nor a known column name (name the column with suppress_column)")
 	}
 }
 
@@ -258,9 +258,9 @@ func (l *listReader) choose(file sources.File) ([]string, error) {
 	case len(chosen) > 0:
 		return chosen, nil
 	case file.NamesMayBeData():
-		return nil, fmt.Errorf("%s has several columns, and none of a suppression list (%s); its first line looks like data. Add a header line, or choose with --suppress-column", file.URI, strings.Join(listNames, ", "))
+		return nil, fmt.Errorf("%s has several columns, and none of a suppression list (%s); its first line looks like data. Add a header line, or choose with suppress_column", file.URI, strings.Join(listNames, ", "))
 	}
-	return nil, fmt.Errorf("%s has none of the columns of a suppression list (%s); it has: %s. Choose with --suppress-column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
+	return nil, fmt.Errorf("%s has none of the columns of a suppression list (%s); it has: %s. Choose with suppress_column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
 }
 
 // ListedIn returns the function with which the engine looks up people on lists;

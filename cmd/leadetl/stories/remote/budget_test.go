@@ -159,7 +159,7 @@ func TestRemoteNewKeys(t *testing.T) {
 			o := badservice.DefaultOptions()
 			o.Latency = 5 * time.Millisecond
 			s, url := clitest.StartService(t, o)
-			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(100), "--concurrency", "4", "--idempotent", "--rows-per-part", "20", "--name", "visitors")
+			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(100), "--concurrency", "4", "--idempotent", "--rows-per-part", "20", "--set", "name=visitors")
 			keep(j)
 			limit := []string{"--max-new-keys", "10%"}
 			j.Run(cli.ExitDone, limit...) // all keys are new, and nothing was finished before

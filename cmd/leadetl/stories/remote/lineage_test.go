@@ -127,7 +127,7 @@ func TestLineage(t *testing.T) {
 	o.HonourKeys, o.Latency = true, 100*time.Millisecond
 	s, url := clitest.StartService(t, o)
 	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--network-hosts", "network.example", "--idempotent", "--concurrency", "16",
-		"--openlineage-url", c.url, "--openlineage-namespace", "nightly", "--partition-by", "dt=2026-11-20",
+		"--set", "openlineage_url="+c.url, "--set", "openlineage_namespace=nightly", "--partition-by", "dt=2026-11-20",
 		"--rename", "id=crm_id")
 	j.Run(cli.ExitBudget, "--max-calls", "100")
 	types, events := c.taken()
@@ -210,8 +210,8 @@ func TestLineageWithoutCollector(t *testing.T) {
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		began := time.Now()
-		p := clitest.StartProgram(t, "run", "email_to_hem", "--in", clitest.Samples+"/emails.csv", "--out", out, "--state", t.TempDir(), "--openlineage-url", url)
-		if code := p.Code(); code != cli.ExitDone || strings.Count(p.Said.String(), "events cannot be sent to --openlineage-url") != 1 {
+		p := clitest.StartProgram(t, "run", "email_to_hem", "--in", clitest.Samples+"/emails.csv", "--out", out, "--state", t.TempDir(), "--set", "openlineage_url="+url)
+		if code := p.Code(); code != cli.ExitDone || strings.Count(p.Said.String(), "events cannot be sent to openlineage_url") != 1 {
 			t.Errorf("%s: exit code %d\n%s", name, code, p.Said)
 		}
 		if took := time.Since(began); took > 20*time.Second {
@@ -222,10 +222,10 @@ func TestLineageWithoutCollector(t *testing.T) {
 		}
 	}
 	for url, says := range map[string]string{
-		"collector:5000":             "--openlineage-url: not an address; write one such as http://marquez.example:5000",
-		"http://user:pass@collector": "--openlineage-url: the address names a user; put a key into OPENLINEAGE_API_KEY",
+		"collector:5000":             "openlineage_url: not an address; write one such as http://marquez.example:5000",
+		"http://user:pass@collector": "openlineage_url: the address names a user; put a key into OPENLINEAGE_API_KEY",
 	} {
-		p := clitest.StartProgram(t, "run", "email_to_hem", "--in", clitest.Samples+"/emails.csv", "--out", filepath.Join(t.TempDir(), "out"), "--openlineage-url", url)
+		p := clitest.StartProgram(t, "run", "email_to_hem", "--in", clitest.Samples+"/emails.csv", "--out", filepath.Join(t.TempDir(), "out"), "--set", "openlineage_url="+url)
 		if code := p.Code(); code != cli.ExitUsage || !strings.Contains(p.Said.String(), says) || strings.Contains(p.Said.String(), "pass@") {
 			t.Errorf("%s: exit code %d\n%s", url, code, p.Said)
 		}

@@ -76,7 +76,7 @@ func TestNights(t *testing.T) {
 				x.ownsWhat(x.bulk, 40)
 				x.resolvers = append([]string{"directory: ./own"}, x.resolvers...)
 			}, calls: none, counts: "0 4 0"}, // rows without a match: the reason is that of own data
-			{flags: []string{"--changes-compare", "email_answered_by"}, calls: none, counts: "0 0 0"},
+			{flags: []string{"--set", "changes_compare=email_answered_by"}, calls: none, counts: "0 0 0"},
 		}},
 		{"one is away", false, []night{
 			{change: func(x *four) { x.set("slow", "else: next") }, alike: true},

@@ -137,7 +137,7 @@ with-duckdb = if ! command -v g++ > /dev/null; then echo "NOT RUN $@: there is n
 
 # -count=1 because these tests run the program, which the test cache does not see.
 load-check: ## load what every operation writes into DuckDB, with the statements of leadetl schema
-	@$(call with-duckdb,internal/duckdbtest,go vet . && go test -count=1 . && cd ../../bench && go vet ./duckdb)
+	@$(call with-duckdb,internal/testkit/duckdbtest,go vet . && go test -count=1 . && cd ../../../bench && go vet ./duckdb)
 
 iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg tables
 	cd cmd/leadetl-iceberg && go build -o ../../bin/ .
@@ -153,7 +153,7 @@ release-twice: ## make the release in two folders and compare the checksums
 	@$(call in-module,deploy/release,LEADETL_PLATFORMS="$(PLATFORMS)" go test -count=1 -v -timeout 2h -run TestTwice .)
 
 # $(call on-temporal,TESTS): the Temporal server takes six minutes of a processor to compile.
-on-temporal = if server=$$(go -C internal/testservers/temporal tool -n temporal); \
+on-temporal = if server=$$(go -C internal/testkit/testservers/temporal tool -n temporal); \
 	then LEADETL_TEMPORAL="$$server" go test -v -count=1 -timeout 2h -run '$(1)' ./pipeline/cluster ./cmd/leadetl/stories/cluster; \
 	else echo "NOT RUN $@: the Temporal server is not available"; fi
 
@@ -174,10 +174,10 @@ audit: ## look for known vulnerabilities in what a release has and is made by, w
 
 # LEADETL_FOREIGN=folder:folder adds folders of Parquet files.
 foreign: ## read Parquet files of other programs and compare every value with DuckDB's; docs/tests.md has the last result
-	@$(call with-duckdb,internal/foreigntest,go vet . && go test -count=1 -v .)
+	@$(call with-duckdb,internal/testkit/foreigntest,go vet . && go test -count=1 -v .)
 
 foreign-set:
-	@$(call with-duckdb,internal/foreigntest,go test -count=1 -run 'TestForeign/others' .)
+	@$(call with-duckdb,internal/testkit/foreigntest,go test -count=1 -run 'TestForeign/others' .)
 
 ROWS ?= 10000000
 SIZES ?= 1000000

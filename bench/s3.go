@@ -98,7 +98,7 @@ func fastest(all []usage) usage {
 
 // startStore starts the S3 server on a folder of buckets.
 func (b *bench) startStore(ctx context.Context, buckets string) (stop func() error, endpoint string, err error) {
-	program, err := exec.CommandContext(ctx, "go", "-C", "../internal/testservers/versitygw", "tool", "-n", "versitygw").Output()
+	program, err := exec.CommandContext(ctx, "go", "-C", "../internal/testkit/testservers/versitygw", "tool", "-n", "versitygw").Output()
 	if err != nil {
 		return nil, "", fmt.Errorf("versitygw cannot be built: %w", err)
 	}

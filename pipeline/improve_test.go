@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"

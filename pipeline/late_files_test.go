@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // TestLateFiles: a run ends on a file of the dataset that the store does not show, to be repeated. The next run

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/internal/testkit/rapidtest"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/keys"
 

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/leadetl/leadetl/internal/disk"
-	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/internal/testkit/rapidtest"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/begin"

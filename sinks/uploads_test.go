@@ -10,7 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // MinIO lists the unfinished uploads of a name, and none of a folder. What a

@@ -14,7 +14,7 @@ import (
 
 // TestS3 publishes a dataset on a real S3 server in a table there.
 func TestS3(t *testing.T) {
-	gateway := exec.Command("go", "-C", filepath.Join(root, "internal/testservers/versitygw"), "tool", "-n", "versitygw")
+	gateway := exec.Command("go", "-C", filepath.Join(root, "internal/testkit/testservers/versitygw"), "tool", "-n", "versitygw")
 	gateway.Stderr = os.Stderr
 	path, err := gateway.Output()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // notRun are the commands that are shown but not run here, by their beginnings, with the reason.
@@ -417,7 +417,7 @@ func finder(t *testing.T) string {
 
 // storeVersion is the version of the S3 server that tests run.
 func storeVersion(t *testing.T) string {
-	text, err := os.ReadFile(clitest.ModuleRoot + "/internal/testservers/versitygw/go.mod")
+	text, err := os.ReadFile(clitest.ModuleRoot + "/internal/testkit/testservers/versitygw/go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

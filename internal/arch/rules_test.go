@@ -185,7 +185,9 @@ func refuse(from, to string) string {
 }
 
 // forTests reports whether only tests, and what is for them, may import a package.
-func forTests(p string) bool { return strings.HasSuffix(p, "test") || p == "internal/badservice" }
+func forTests(p string) bool {
+	return strings.HasSuffix(p, "test") || strings.HasPrefix(p, "internal/testkit/")
+}
 
 // refuseRelative is refuse inside one family.
 func refuseRelative(from, to string) string {

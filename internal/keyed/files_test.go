@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 )
 
 // repeated are the fields of the tests: a key, a word, and a body.

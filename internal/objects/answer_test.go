@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // fake starts a store in memory, and a client of it.

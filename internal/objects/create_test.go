@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // An object is created once, whatever becomes of requests and answers; who

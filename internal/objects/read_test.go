@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 func bytesOf(n int) []byte {

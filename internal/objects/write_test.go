@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // once is a fault of the n-th request (from 1) among those that match.

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/internal/testkit/rapidtest"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"

@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/leadetl/leadetl/internal/temporaltest"
+	"github.com/leadetl/leadetl/internal/testkit/temporaltest"
 )
 
 var update = flag.Bool("update", false, "write the recorded histories")

@@ -14,8 +14,8 @@ import (
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 )

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/disk"
-	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/internal/store/folder"
 	"github.com/leadetl/leadetl/internal/store/memory"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 )

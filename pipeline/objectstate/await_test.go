@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 

@@ -22,9 +22,9 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/rapidtest"
-	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/internal/testkit/rapidtest"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/browsertest"
+	"github.com/leadetl/leadetl/internal/testkit/browsertest"
 )
 
 var screens = []browsertest.Screen{

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/leadetl/leadetl/internal/disk"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 

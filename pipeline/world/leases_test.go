@@ -9,8 +9,8 @@ import (
 
 	"github.com/leadetl/leadetl/internal/filelock"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 )
 
 // firstHolder is the number of the first machine that takes a lease.

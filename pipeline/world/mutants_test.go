@@ -1,6 +1,6 @@
 package world
 
-import "github.com/leadetl/leadetl/internal/worldtest"
+import "github.com/leadetl/leadetl/internal/testkit/worldtest"
 
 // mutated is the code that holds the promise on money.
 var mutated = worldtest.Mutated{

@@ -1,6 +1,6 @@
 package world
 
-import "github.com/leadetl/leadetl/internal/worldtest"
+import "github.com/leadetl/leadetl/internal/testkit/worldtest"
 
 // reach is what the worlds have to reach. What is counted is statements, so the product knows
 // nothing of it.

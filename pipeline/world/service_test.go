@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/resolution"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/s3test"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
 )

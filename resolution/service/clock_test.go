@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 )
 
 // TestClockThatIsSetBack: what is due is looked at again after each step back, until that

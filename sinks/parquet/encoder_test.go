@@ -16,7 +16,7 @@ import (
 	parquetschema "github.com/apache/arrow/go/v17/parquet/schema"
 	"pgregory.net/rapid"
 
-	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/internal/testkit/rapidtest"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 

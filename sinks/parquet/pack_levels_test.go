@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/leadetl/leadetl/internal/rapidtest"
+	"github.com/leadetl/leadetl/internal/testkit/rapidtest"
 )
 
 // Levels packed eight at a time have the bytes of numbers.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 )
 
 // TestFolderFile writes files as CPUs of both kinds do: with a checksum taken meanwhile,

@@ -10,7 +10,7 @@ import (
 )
 
 // TestMerge compares the statements for each warehouse with testdata. DuckDB runs its own in
-// internal/duckdbtest.
+// internal/testkit/duckdbtest.
 func TestMerge(t *testing.T) {
 	of := func(name, kind string) schema.Column { return schema.Column{Name: name, Type: kind, Nullable: true} }
 	m := Merge{

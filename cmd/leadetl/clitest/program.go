@@ -15,7 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/pipeline/verify"
 	"github.com/leadetl/leadetl/sinks"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 )
 
 // badProvider is the program badprovider: a badservice.Provider that says its address and lives until its

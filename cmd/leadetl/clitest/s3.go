@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/sinks"
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 // toxiproxyModule is the nested module that pins the program.
-var toxiproxyModule = ModuleRoot + "/internal/testservers/toxiproxy"
+var toxiproxyModule = ModuleRoot + "/internal/testkit/testservers/toxiproxy"
 
 // Toxiproxy is a proxy that does to connections what networks do to them: a
 // program of its own in front of a service.

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/internal/certtest"
+	"github.com/leadetl/leadetl/internal/testkit/certtest"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/callback"
 )

@@ -7,13 +7,13 @@ import (
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/s3test"
 	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/internal/store/folder"
 	"github.com/leadetl/leadetl/internal/store/memory"
 	"github.com/leadetl/leadetl/internal/store/storetest"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 )
 
 // kinds are the kinds of storage. Each function makes an empty store, and returns what opens it.

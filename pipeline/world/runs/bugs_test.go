@@ -1,6 +1,6 @@
 package runs
 
-import "github.com/leadetl/leadetl/internal/worldtest"
+import "github.com/leadetl/leadetl/internal/testkit/worldtest"
 
 // planted are the bugs that whole runs have to find.
 var planted = worldtest.Bugs{

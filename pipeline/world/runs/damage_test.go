@@ -17,7 +17,7 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/store/bucket"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/changes"

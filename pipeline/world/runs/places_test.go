@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/s3test"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/resolution"
 )
 

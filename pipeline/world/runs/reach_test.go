@@ -1,6 +1,6 @@
 package runs
 
-import "github.com/leadetl/leadetl/internal/worldtest"
+import "github.com/leadetl/leadetl/internal/testkit/worldtest"
 
 // reach is what whole runs have to reach.
 var reach = worldtest.Reach{

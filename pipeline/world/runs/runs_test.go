@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/s3test"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 )
 
 var suite = worldtest.Suite{Live: live, Again: again, Prepare: prepare, Planted: planted, Reach: reach, Module: "../../.."}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/parquet/compress"
 
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/resolution/directory"
 )
 

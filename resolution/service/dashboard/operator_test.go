@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/browsertest"
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/internal/testkit/browsertest"
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/leadetl/leadetl/internal/browsertest"
+	"github.com/leadetl/leadetl/internal/testkit/browsertest"
 )
 
 // TestPagesInABrowser has a browser load the pages as the service serves them, on

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/certtest"
+	"github.com/leadetl/leadetl/internal/testkit/certtest"
 )
 
 // TestAmbiguousHeads: what is found does not depend on how the bytes arrive.

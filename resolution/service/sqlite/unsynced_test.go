@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/resolution/service/state"
 )
 

@@ -1,6 +1,6 @@
 package world
 
-import "github.com/leadetl/leadetl/internal/worldtest"
+import "github.com/leadetl/leadetl/internal/testkit/worldtest"
 
 // planted are the bugs that the world has to find.
 var planted = worldtest.Bugs{

@@ -14,7 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/groupcommit"
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/resolution/service"
 	"github.com/leadetl/leadetl/resolution/service/backup"
 	"github.com/leadetl/leadetl/resolution/service/sqlite"

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/worldtest"
+	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 	"github.com/leadetl/leadetl/resolution/service"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/temporaltest"
+	"github.com/leadetl/leadetl/internal/testkit/temporaltest"
 )
 
 // cluster is three workers, a Temporal server and S3.

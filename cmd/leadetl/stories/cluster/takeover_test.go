@@ -12,8 +12,8 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/internal/temporaltest"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/temporaltest"
 )
 
 // way is the way of one worker to the Temporal server. Once it is lost, it swallows all

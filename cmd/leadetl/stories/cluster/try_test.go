@@ -12,7 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/temporaltest"
+	"github.com/leadetl/leadetl/internal/testkit/temporaltest"
 )
 
 // TestClusterTryScript runs deploy/try-workers.sh: a run that succeeds, one that

@@ -17,9 +17,9 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/internal/appendlog"
-	"github.com/leadetl/leadetl/internal/badservice"
 	"github.com/leadetl/leadetl/internal/checksum"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // TestOtherFormats: a state in another format is refused before any call, with its number and with what

@@ -19,7 +19,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 )
 
 // TestRemotePrivate runs a job under all faults and says everything that it

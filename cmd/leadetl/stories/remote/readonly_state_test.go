@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 )
 
 // TestPlanBesideReadOnlyState: a plan reads a state that cannot be written to, after a kill too, and

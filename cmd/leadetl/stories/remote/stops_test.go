@@ -16,7 +16,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )

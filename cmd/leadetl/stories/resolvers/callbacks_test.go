@@ -8,7 +8,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 )
 
 // TestCallbacks: two services post half of their answers later, to one listener. Each key is paid

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 )
 
 // edit replaces text in the entries.

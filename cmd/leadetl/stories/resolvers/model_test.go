@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 )
 
 // known is a resolver as the model of these tests knows it.

@@ -16,8 +16,8 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
-	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // oddly answers with the bytes after those that were asked for, as caches did that mix

@@ -10,8 +10,8 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/badservice"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // TestPatienceEndsOnce: a run ends so long after the first request that S3 refuses for ever as

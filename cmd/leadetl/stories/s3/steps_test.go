@@ -20,7 +20,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // steppedJob is a run whose steps are taken by processes that share S3 alone.

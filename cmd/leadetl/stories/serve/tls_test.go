@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
-	"github.com/leadetl/leadetl/internal/certtest"
+	"github.com/leadetl/leadetl/internal/testkit/certtest"
 	"github.com/leadetl/leadetl/resolution/service/openapi/openapitest"
 )
 

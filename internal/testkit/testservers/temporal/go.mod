@@ -1,4 +1,4 @@
-module github.com/leadetl/leadetl/internal/testservers/temporal
+module github.com/leadetl/leadetl/internal/testkit/testservers/temporal
 
 go 1.26.0
 

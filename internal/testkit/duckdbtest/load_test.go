@@ -22,7 +22,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 )
 
-const root = "../.."
+const root = "../../.."
 
 var program string
 

@@ -45,7 +45,7 @@ var startedIn, _ = os.Getwd()
 // module is the folder of the nested module.
 func module() string {
 	for dir := startedIn; ; dir = filepath.Dir(dir) {
-		found := filepath.Join(dir, "internal/testservers/versitygw")
+		found := filepath.Join(dir, "internal/testkit/testservers/versitygw")
 		if _, err := os.Stat(found); err == nil || dir == filepath.Dir(dir) {
 			return found
 		}

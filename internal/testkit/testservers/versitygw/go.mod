@@ -1,4 +1,4 @@
-module github.com/leadetl/leadetl/internal/testservers/versitygw
+module github.com/leadetl/leadetl/internal/testkit/testservers/versitygw
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module github.com/leadetl/leadetl/internal/duckdbtest
+module github.com/leadetl/leadetl/internal/testkit/duckdbtest
 
 go 1.26.0
 

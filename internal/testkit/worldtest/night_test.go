@@ -39,7 +39,7 @@ func TestNight(t *testing.T) {
 		text, err := c.CombinedOutput()
 		return string(text), err != nil
 	}
-	const repeat = "LEADETL_WORLD_SEED=20261128000000005 go test -count=1 -v -run 'TestWorld$' ./internal/worldtest\n"
+	const repeat = "LEADETL_WORLD_SEED=20261128000000005 go test -count=1 -v -run 'TestWorld$' ./internal/testkit/worldtest\n"
 	for _, test := range []struct {
 		name     string
 		settings []string
@@ -79,7 +79,7 @@ func TestNight(t *testing.T) {
 // TestNightlyWorkflow: deploy/github-nightly.yml lets all worlds live an hour together, with seeds of
 // the day, and keeps what make printed if it fails.
 func TestNightlyWorkflow(t *testing.T) {
-	const root = "../.."
+	const root = "../../.."
 	text, err := os.ReadFile(root + "/deploy/github-nightly.yml")
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/leadetl/leadetl/internal/s3test"
+	"github.com/leadetl/leadetl/internal/testkit/s3test"
 )
 
 // Files are those of a disk or of a store, between two lives.

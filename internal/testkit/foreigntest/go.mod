@@ -1,4 +1,4 @@
-module github.com/leadetl/leadetl/internal/foreigntest
+module github.com/leadetl/leadetl/internal/testkit/foreigntest
 
 go 1.26.0
 
@@ -37,4 +37,4 @@ require (
 	golang.org/x/xerrors v0.0.0-20240903120638-7835f813f4da // indirect
 )
 
-replace github.com/leadetl/leadetl => ../..
+replace github.com/leadetl/leadetl => ../../..

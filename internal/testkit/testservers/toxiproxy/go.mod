@@ -1,4 +1,4 @@
-module github.com/leadetl/leadetl/internal/testservers/toxiproxy
+module github.com/leadetl/leadetl/internal/testkit/testservers/toxiproxy
 
 go 1.26.0
 

@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/sources"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
@@ -27,134 +28,179 @@ import (
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
+// opening is a run that is being opened, step by step.
+type opening struct {
+	*runFlags
+	wire.Closers // of what is open
+	std          cli.Streams
+	operation    string
+	run          *job.Run
+	store        *objects.Store
+	kept         wire.State // of earlier runs
+	options      sources.Options
+	holder       objects.Holder // of the output
+}
+
 // open opens everything that a run needs. closeRun closes it.
 func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *job.Run, closeRun func() error, err error) {
-	var opened wire.Closers
-	defer func() { opened.CloseOn(&err) }()
-	log, err := f.log.Open(std.Err)
+	o := &opening{runFlags: f, std: std, operation: operation}
+	defer func() { o.CloseOn(&err) }()
+	for _, step := range []func(context.Context) error{
+		o.readSettings, o.openState, o.openLists, o.openInput, o.takeProgress, o.openOutput, o.openResolvers,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	return o.run, o.Close, nil
+}
+
+func (o *opening) readSettings(ctx context.Context) error {
+	log, err := o.log.Open(o.std.Err)
 	if err != nil {
-		return nil, nil, cli.UsageError(err)
+		return cli.UsageError(err)
 	}
-	settings, err := f.job(operation)
+	settings, err := o.job(o.operation)
 	if err != nil {
-		return nil, nil, cli.UsageError(err)
+		return cli.UsageError(err)
 	}
-	if err := f.checkOut(settings); err != nil {
-		return nil, nil, cli.UsageError(err)
+	if err := o.checkOut(settings); err != nil {
+		return cli.UsageError(err)
 	}
-	store, err := f.s3.Open(ctx, log)
+	if o.store, err = o.s3.Open(ctx, log); err != nil {
+		return cli.UsageError(err)
+	}
+	if o.options, err = o.reading(o.store); err != nil {
+		return cli.UsageError(err)
+	}
+	o.options.Stdin, o.options.Sample, o.options.Wanted = o.std.In, settings.Sample, []string{settings.IdentifierColumn()}
+	o.run = &job.Run{
+		Job: settings, StateName: o.state, Overwrite: o.overwrite, Workers: o.workers, Program: cli.ProgramVersion(), Log: log, Progress: &stats.Progress{},
+	}
+	return nil
+}
+
+func (o *opening) openState(ctx context.Context) error {
+	state, closeState, err := wire.OpenState(ctx, o.state, o.store)
 	if err != nil {
-		return nil, nil, cli.UsageError(err)
+		return err
 	}
-	options, err := f.reading(store)
-	if err != nil {
-		return nil, nil, cli.UsageError(err)
+	o.Add(closeState)
+	if state.Objects != nil && o.turn.Name != "" {
+		state.Objects.HeldBy(o.turn)
 	}
-	options.Stdin, options.Sample = std.In, settings.Sample
-	state, closeState, err := wire.OpenState(ctx, f.state, store)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened.Add(closeState)
-	if state.Objects != nil && f.turn.Name != "" {
-		state.Objects.HeldBy(f.turn)
-	}
-	if f.planning && state.Objects == nil {
+	if o.planning && state.Objects == nil {
 		var remove func() error
 		if state.Folder, remove, err = wire.StateToPlan(state.Folder); err != nil {
-			return nil, nil, cli.UsageError(wire.FolderError("state", err))
+			return cli.UsageError(wire.FolderError("state", err))
 		}
-		opened.Add(remove)
+		o.Add(remove)
 	}
-	run = &job.Run{
-		Job: settings, StateDir: state.Folder, StateName: f.state, Overwrite: f.overwrite, Workers: f.workers, Program: cli.ProgramVersion(),
-		Log: log, Progress: &stats.Progress{},
+	o.kept, o.run.StateDir = state, state.Folder
+	return nil
+}
+
+// openLists opens suppression lists, then reference data, whose answers these are compared with.
+func (o *opening) openLists(ctx context.Context) error {
+	if err := o.openSuppression(ctx, o.run, o.store); err != nil {
+		return err
 	}
-	if err := f.openSuppression(ctx, run, store); err != nil {
-		return nil, nil, err
+	closeDirectories, err := o.openDirectories(o.run)
+	if err == nil {
+		o.Add(closeDirectories)
 	}
-	closeDirectories, err := f.openDirectories(run)
+	return err
+}
+
+func (o *opening) openInput(ctx context.Context) (err error) {
+	uris := o.in
+	if o.search.isGiven() {
+		if uris, err = o.search.list(&o.options); err != nil {
+			return err
+		}
+	}
+	input, err := wire.OpenInput(ctx, uris, o.options)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	opened.Add(closeDirectories)
-	options.Wanted = []string{settings.IdentifierColumn()}
-	uris := f.in
-	if f.search.isGiven() {
-		if uris, err = f.search.list(&options); err != nil {
-			return nil, nil, err
-		}
+	o.Add(input.Close)
+	o.run.Input = input
+	wire.TellLeftOut(o.run.Log, input)
+	if err := wire.CheckApart(o.out, input.Files()); err != nil {
+		return cli.UsageError(err)
 	}
-	input, err := wire.OpenInput(ctx, uris, options)
-	if err != nil {
-		return nil, nil, err
+	if o.isRemote() && o.remote.offline && o.kept.Objects == nil && !wire.HoldsAnswers(ctx, o.state) {
+		return errNothingStored(o.state)
 	}
-	opened.Add(input.Close)
-	wire.TellLeftOut(log, input)
-	if err := wire.CheckApart(f.out, input.Files()); err != nil {
-		return nil, nil, cli.UsageError(err)
-	}
-	if f.isRemote() && f.remote.offline && state.Objects == nil && !wire.HoldsAnswers(ctx, f.state) {
-		return nil, nil, errNothingStored(f.state)
-	}
-	if err := os.MkdirAll(state.Folder, 0o700); err != nil {
-		return nil, nil, cli.UsageError(wire.FolderError("state", err))
-	}
-	var holder objects.Holder
-	switch {
-	case f.shared != nil:
-		if holder, err = f.openSharing(state.Objects); err != nil {
-			return nil, nil, err
-		}
-		if f.shared.alone {
-			folder, err := state.Runs().RunFolder(f.out)
-			if err != nil {
-				return nil, nil, err
-			}
-			held, err := folder.Claim(ctx)
-			if err != nil {
-				return nil, nil, wire.UnlessUnavailable(err)
-			}
-			opened.Add(held.Release)
-		}
-	case state.Objects != nil:
-		var release func() error
-		if holder.Name, release, err = f.openProgress(ctx, state.Runs(), run); err != nil {
-			return nil, nil, wire.UnlessUnavailable(err)
-		}
-		holder.LostAfter = f.turn.LostAfter
-		opened.Add(release)
-	}
-	output, err := sinks.Open(ctx, f.out, sinks.Options{Objects: store, State: disk.Dir(state.Folder), Holder: holder, Look: f.planning, Share: f.shared != nil && !f.shared.alone})
-	if err != nil {
-		return nil, nil, wire.UnlessUnavailable(wire.FolderError("out", err))
-	}
-	opened.Add(output.Close)
-	if share := f.remote.maxNewKeys; share.String() != "" {
+	if share := o.remote.maxNewKeys; share.String() != "" {
 		if input.ReadOnce() {
-			return nil, nil, cli.UsageError(errors.New("--max-new-keys reads the input twice; name a file in place of standard input"))
+			return cli.UsageError(errors.New("--max-new-keys reads the input twice; name a file in place of standard input"))
 		}
-		run.MaxNewKeys = new(share.Fraction())
+		o.run.MaxNewKeys = new(share.Fraction())
 	}
-	if err := f.openChanges(ctx, run, state, store); err != nil {
-		return nil, nil, err
+	return nil
+}
+
+// takeProgress takes the progress of the dataset, so that no other process makes it.
+func (o *opening) takeProgress(ctx context.Context) (err error) {
+	if err := os.MkdirAll(o.kept.Folder, 0o700); err != nil {
+		return cli.UsageError(wire.FolderError("state", err))
 	}
-	if f.directory != "" {
-		wire.SetGC(wire.LookupGC)
-		opened.Add(wire.ReserveHeap(wire.LookupReserve))
-	}
-	if f.isRemote() {
-		wire.SetGC(wire.RemoteGC)
-		stored := &answersOf{State: state}
-		opened.Add(stored.Close)
-		closeOrder, err := f.openOrder(ctx, run, stored)
+	switch {
+	case o.shared != nil:
+		if o.holder, err = o.openSharing(o.kept.Objects); err != nil || !o.shared.alone {
+			return err
+		}
+		folder, err := o.kept.Runs().RunFolder(o.out)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		opened.Add(closeOrder)
+		held, err := folder.Claim(ctx)
+		if err != nil {
+			return wire.UnlessUnavailable(err)
+		}
+		o.Add(held.Release)
+	case o.kept.Objects != nil:
+		var release func() error
+		if o.holder.Name, release, err = o.openProgress(ctx, o.kept.Runs(), o.run); err != nil {
+			return wire.UnlessUnavailable(err)
+		}
+		o.holder.LostAfter = o.turn.LostAfter
+		o.Add(release)
 	}
-	run.Input, run.Output = input, output
-	return run, opened.Close, nil
+	return nil
+}
+
+// openOutput opens the dataset, and those that it is compared with.
+func (o *opening) openOutput(ctx context.Context) error {
+	output, err := sinks.Open(ctx, o.out, sinks.Options{
+		Objects: o.store, State: disk.Dir(o.kept.Folder), Holder: o.holder, Look: o.planning, Share: o.shared != nil && !o.shared.alone,
+	})
+	if err != nil {
+		return wire.UnlessUnavailable(wire.FolderError("out", err))
+	}
+	o.Add(output.Close)
+	o.run.Output = output
+	return o.openChanges(ctx, o.run, o.kept, o.store)
+}
+
+// openResolvers opens who is asked, and reserves memory for looking up.
+func (o *opening) openResolvers(ctx context.Context) error {
+	if o.directory != "" {
+		wire.SetGC(wire.LookupGC)
+		o.Add(wire.ReserveHeap(wire.LookupReserve))
+	}
+	if !o.isRemote() {
+		return nil
+	}
+	wire.SetGC(wire.RemoteGC)
+	stored := &answersOf{State: o.kept}
+	o.Add(stored.Close)
+	closeOrder, err := o.openOrder(ctx, o.run, stored)
+	if err == nil {
+		o.Add(closeOrder)
+	}
+	return err
 }
 
 // checkOut refuses an output that the next run would read.

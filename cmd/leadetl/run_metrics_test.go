@@ -92,6 +92,8 @@ func TestMetricsOfARun(t *testing.T) {
 		`leadetl_run_rows_total{outcome="matched"} 0`, // the batch is not whole
 		`leadetl_run_rows_total{outcome="failed"} 0`,
 		`leadetl_run_identifiers_total 30`,
+		`leadetl_run_resolver_identifiers_total{resolver="service"} 30`,
+		`leadetl_run_resolver_calls_total{class="answered",resolver="service"} 20`,
 		`leadetl_run_read_rows_total 30`,
 		`leadetl_run_stored_total 0`,
 		`leadetl_run_duplicates_total 0`,

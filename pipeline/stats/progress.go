@@ -14,6 +14,8 @@ type Progress struct {
 	// Calls counts the calls of a run that asks a service, nil otherwise. It is
 	// set before the run.
 	Calls *CallCounters
+	// Resolver is whose calls they are, if they are of one.
+	Resolver string
 	// Recent is filled by a Recorder.
 	Recent Recent
 

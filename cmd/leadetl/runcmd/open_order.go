@@ -165,6 +165,9 @@ func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersO
 		return nil, cli.UsageError(err)
 	}
 	run.Progress.Calls = o.Counted()
+	if paid := o.Paid(); len(paid) == 1 {
+		run.Progress.Resolver = paid[0].Name
+	}
 	return opened.Close, nil
 }
 

@@ -169,10 +169,14 @@ func (m *runMetrics) collectCalls(to measured, c *stats.CallSnapshot) {
 	if c.Rate > 0 {
 		to.gauge(m.rateLimit, c.Rate)
 	}
-	if c.Resolvers == nil {
+	resolvers := c.Resolvers
+	if resolvers == nil {
 		to.paused(m.paused, c)
 	}
-	for _, r := range c.Resolvers {
+	if resolvers == nil && m.progress.Resolver != "" {
+		resolvers = []stats.ResolverSnapshot{{Name: m.progress.Resolver, Calls: *c}}
+	}
+	for _, r := range resolvers {
 		to.counter(m.rIdentifiers, float64(r.Calls.Asked), r.Name)
 		to.counter(m.rMatched, float64(r.Calls.Matched), r.Name)
 		to.counter(m.rStored, float64(r.Calls.Stored), r.Name)

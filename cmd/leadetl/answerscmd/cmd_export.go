@@ -19,7 +19,7 @@ func newAnswersExportCommand(std cli.Streams) *cobra.Command {
 	var at stored
 	var out, table string
 	var since cliflag.Day
-	c := at.filtered(at.reading(&cobra.Command{
+	c := at.filtered(at.changing(&cobra.Command{
 		Use:   "export",
 		Short: "Write stored answers and open calls as JSON lines, with keys and bodies",
 		Long: `Write the stored answers as JSON lines, in the order of their key

@@ -40,9 +40,12 @@ func (s *stored) exportTable(ctx context.Context, std cli.Streams, uri string, f
 		if err := expect(ctx, contents, f); err != nil {
 			return err
 		}
-		rows := int64(rowsPerTable)
-		if name != nil {
-			rows = 0 // one file has all
+		rows := int64(0) // one file has all
+		if name == nil {
+			rows = rowsPerTable
+			if err := removeUnfinished(ctx, to); err != nil {
+				return err
+			}
 		}
 		written, err := answertable.Write(ctx, to, tableName(name), rows, counted(ctx, contents.List(ctx, f)))
 		if err == nil && name == nil {
@@ -99,7 +102,7 @@ func (s *stored) table(ctx context.Context, std cli.Streams, uri string) (to sto
 	case !store.IsMissing(err):
 		return nil, nil, errors.Join(fmt.Errorf("--parquet %s", uri), err)
 	}
-	return to, nil, removeUnfinished(ctx, to)
+	return to, nil, nil
 }
 
 // removeUnfinished removes the files of an export that was killed.

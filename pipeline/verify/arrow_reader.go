@@ -180,6 +180,10 @@ func (r arrowReader) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 			l.repetition = used.repetition[:0]
 		}
 	}
+	most, err := r.values(rowGroup, i, l.maxRepetition)
+	if err != nil {
+		return nil, err
+	}
 	for column.HasNext() {
 		n, err := l.read(column)
 		if err != nil {
@@ -188,9 +192,24 @@ func (r arrowReader) leaf(rowGroup, i int, used *leaf) (l *leaf, err error) {
 		if n == 0 {
 			break
 		}
-		l.count += n
+		if l.count += n; int64(l.count) > most { // a forged page may say that it has millions, for each byte
+			return nil, fmt.Errorf("a page has more values than the footer says, %d", most)
+		}
 	}
 	return l, column.Err()
+}
+
+// values is how many values and nulls a leaf column of a row group has at most.
+func (r arrowReader) values(rowGroup, i int, maxRepetition int16) (int64, error) {
+	group := r.r.MetaData().RowGroup(rowGroup)
+	if maxRepetition == 0 {
+		return group.NumRows(), nil
+	}
+	chunk, err := group.ColumnChunk(i)
+	if err != nil {
+		return 0, err
+	}
+	return chunk.NumValues(), nil
 }
 
 // read appends a batch, and returns how many values and nulls it has.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/yamltree"
@@ -79,7 +78,7 @@ func (f *settingsFile) tree(n *yamltree.Node) (t Tree) {
 	case yamltree.Map:
 		t.Members = []Member{}
 		for i, member := range n.Items {
-			if slices.ContainsFunc(n.Items[:i], func(other *yamltree.Node) bool { return other.Name == member.Name }) {
+			if n.IsRepeated(i) {
 				f.fail(member, "%s is given twice", member.Name)
 			}
 			name, err := expand(member.Name)

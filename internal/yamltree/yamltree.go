@@ -10,6 +10,7 @@ package yamltree
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -48,6 +49,11 @@ type Node struct {
 	Name   string  // of a member of a map
 	Text   string  // as it is written, without quotes and escapes
 	Items  []*Node // of a List; of a Map its members in their order
+}
+
+// IsRepeated reports whether a member before the one at i has its name.
+func (n *Node) IsRepeated(i int) bool {
+	return slices.ContainsFunc(n.Items[:i], func(other *Node) bool { return other.Name == n.Items[i].Name })
 }
 
 // Error is what a file has that cannot be read.
@@ -120,7 +126,7 @@ var refused = map[token.Type]string{
 	token.AnchorType: "an anchor; write the value out, or text in quotes", token.AliasType: "an alias; write the value out, or text that begins with * in quotes",
 	token.TagType: "a tag; write text that begins with ! in quotes", token.DirectiveType: "a directive; write text that begins with % in quotes",
 	token.LiteralType: severalLines, token.FoldedType: severalLines,
-	token.MergeKeyType: "a merge key; write its members out", token.DocumentEndType: "the file has several documents; write one",
+	token.MergeKeyType: "a merge key; write its members out", token.DocumentEndType: severalDocuments,
 }
 
 // check refuses what no file of settings has, before it is parsed.
@@ -151,10 +157,6 @@ func check(tokens token.Tokens, maxEntries int) error {
 			}
 		case token.CollectEntryType:
 			entries++
-		case token.DocumentHeaderType:
-			if i > 0 && tokens[i-1].Type != token.CommentType {
-				return &Error{line, refused[token.DocumentEndType]}
-			}
 		}
 		switch {
 		case refused[t.Type] != "":
@@ -184,6 +186,8 @@ func plainProblem(t *token.Token) string {
 	}
 	return ""
 }
+
+const severalDocuments = "the file has several documents; write one"
 
 const severalLines = "text of several lines; write it in one line, or in quotes"
 
@@ -220,11 +224,15 @@ func tree(file *ast.File) (root *Node, err error) {
 		}
 	}()
 	root = &Node{Line: 1, Kind: Map}
+	begun := false
 	for _, doc := range file.Docs {
+		if begun {
+			return nil, &Error{doc.Start.Position.Line, severalDocuments}
+		}
 		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
 			continue
 		}
-		root = node(doc.Body, 1)
+		begun, root = true, node(doc.Body, 1)
 		if root.Kind != Map {
 			fail(doc.Body, "the file has to consist of `name: value` lines")
 		}

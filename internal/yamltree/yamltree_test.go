@@ -38,6 +38,7 @@ func TestParse(t *testing.T) {
 	for _, f := range []struct{ text, want string }{
 		{"", `{}`},
 		{"# nothing\n", `{}`},
+		{"# all\n---\na: 1\n", `{"a":"1"}`},
 		{"a: 1\na: 2\n", `{"a":"1" "a":"2"}`},
 		{"a: 1\nb: 0x1f\nc: 2024-01-01\nd: yes\ne: null\nf: ~\n", `{"a":"1" "b":"0x1f" "c":"2024-01-01" "d":"yes" "e":"null" "f":"~"}`},
 		{"---\n# all\na: # one\n  b: x # two\n\n  c: y#z\nd:\n", `{"a":{"b":"x" "c":"y#z"} "d":null}`},
@@ -61,6 +62,8 @@ func TestRefused(t *testing.T) {
 		{"- a\n", "line 1: the file has to consist of"},
 		{"a\n", "line 1: the file has to consist of"},
 		{"a: 1\n---\nb: 2\n", "line 2: the file has several documents"},
+		{"a: 1\n# more\n---\nb: 2\n", "line 3: the file has several documents"},
+		{"a: 1\n---\n", "line 2: the file has several documents"},
 		{"a: 1\n...\n", "line 2: the file has several documents"},
 		{"%YAML 1.2\n---\na: 1\n", "line 1: a directive"},
 		{"a: &x 1\nb: *x\n", "line 1: an anchor"},

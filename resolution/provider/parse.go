@@ -47,7 +47,7 @@ func readFile(file string, content []byte, read func(*reader, *yamltree.Node)) e
 		if len(r.problems) == maxProblems {
 			break
 		}
-		r.once(n, root.Items[:i])
+		r.once(root, i)
 		read(r, n)
 	}
 	slices.SortStableFunc(r.problems, func(a, b problem) int { return int(a.line - b.line) })
@@ -98,7 +98,7 @@ func (r *reader) members(n *yamltree.Node, known ...string) map[string]*yamltree
 		if len(r.problems) == maxProblems {
 			break
 		}
-		r.once(m, n.Items[:i])
+		r.once(n, i)
 		if !slices.Contains(known, m.Name) {
 			r.fail(m, "%s is no key of %s%s", quoted(m.Name), titled(n), suggest(m.Name, known))
 			continue
@@ -109,9 +109,9 @@ func (r *reader) members(n *yamltree.Node, known ...string) map[string]*yamltree
 }
 
 // once refuses a member that is given twice.
-func (r *reader) once(n *yamltree.Node, before []*yamltree.Node) {
-	if slices.ContainsFunc(before, func(other *yamltree.Node) bool { return other.Name == n.Name }) {
-		r.fail(n, "%.60s is given twice", n.Name)
+func (r *reader) once(of *yamltree.Node, i int) {
+	if of.IsRepeated(i) {
+		r.fail(of.Items[i], "%.60s is given twice", of.Items[i].Name)
 	}
 }
 

@@ -60,18 +60,9 @@ const endTimeout = 3 * time.Second
 // were cut off.
 func (s *Service) Run(ctx context.Context, on ...Listener) error {
 	CheckDescriptors(s.Log, s.Connections.Max, s.Outgoing)
-	var servers []*Server
-	for i, l := range on {
-		from := LogErrors(l.On, l.Name, s.Log, s.Now)
-		if i == 0 {
-			from = Limit(from, s.Connections.Max)
-		}
-		servers = append(servers, New(l.Name, from, s.Connections.server(l.Handler), headerOfRefusal, l.TLS))
-	}
+	servers := s.servers(on)
 	if err := s.Begin(ctx); err != nil {
-		if ctx.Err() == nil {
-			err = fmt.Errorf("start: %w", err)
-		} else {
+		if err = fmt.Errorf("start: %w", err); ctx.Err() != nil {
 			err = nil // stopped before it started
 		}
 		for _, v := range servers {
@@ -131,6 +122,18 @@ func (s *Service) Run(ctx context.Context, on ...Listener) error {
 	stop()
 	upkeep.Wait()
 	return errors.Join(err, s.late("store the counts of requests", s.End(last)))
+}
+
+// servers makes the servers of listeners, of which the first has the limit.
+func (s *Service) servers(on []Listener) (servers []*Server) {
+	for i, l := range on {
+		from := LogErrors(l.On, l.Name, s.Log, s.Now)
+		if i == 0 {
+			from = Limit(from, s.Connections.Max)
+		}
+		servers = append(servers, New(l.Name, from, s.Connections.server(l.Handler), headerOfRefusal, l.TLS))
+	}
+	return servers
 }
 
 // late logs that the last changes were not possible in time, such as under the lock of another

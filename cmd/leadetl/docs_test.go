@@ -186,7 +186,7 @@ func TestLifecycleRules(t *testing.T) {
 
 // TestPageOfSettings keeps docs/reference/keys.md what leadetl help settings prints.
 func TestPageOfSettings(t *testing.T) {
-	requireFile(t, filepath.Join(clitest.ModuleRoot, "docs/reference/keys.md"), "# All settings\n\n`leadetl help settings` prints this page.\n\n```text\n"+clitest.RunRaw(t, "help", "settings")+"```\n")
+	requireTable(t, "docs/reference/keys.md", "`leadetl help settings` prints this page.\n\n```text\n"+clitest.RunRaw(t, "help", "settings")+"```\n")
 }
 
 // TestPageOfReasons: docs/reference/reasons.md names every reason that code declares.

@@ -37,6 +37,24 @@ func requireFile(t *testing.T, path, got string) {
 	}
 }
 
+// written stands on a page before what a test writes there.
+const written = "<!-- A test writes the rest of this page. -->\n\n"
+
+// requireTable compares a text with the end of a page.
+func requireTable(t *testing.T, page, got string) {
+	t.Helper()
+	path := filepath.Join(clitest.ModuleRoot, page)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(text), written)
+	if !found {
+		t.Fatalf("%s does not say where the test's text begins", page)
+	}
+	requireFile(t, path, before+written+got)
+}
+
 // TestSchemaGolden compares the tables of deanonymization, which has columns of
 // nearly every type, with testdata/schema.
 func TestSchemaGolden(t *testing.T) {
@@ -49,15 +67,6 @@ func TestSchemaGolden(t *testing.T) {
 // TestSchemaColumns keeps the end of docs/reference/columns.md what the program says of the columns
 // that its writer uses. The page has each line once, under the operations that have it.
 func TestSchemaColumns(t *testing.T) {
-	path := filepath.Join(clitest.ModuleRoot, "docs/reference/columns.md")
-	written, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _, found := strings.Cut(string(written), "\n### ")
-	if !found {
-		t.Fatalf("%s has no table of columns", path)
-	}
 	operations := slices.Concat(resolution.SingleRecord, resolution.Keyword)
 	var lines []string // in the order in which they are first seen
 	of := map[string][]string{}
@@ -87,11 +96,14 @@ func TestSchemaColumns(t *testing.T) {
 		}
 		rows[group] += line
 	}
-	page := bytes.NewBufferString(text)
-	for _, group := range groups {
-		fmt.Fprintf(page, "\n### %s\n\n| column | type | null | meaning |\n|---|---|---|---|\n%s", group, rows[group])
+	var page strings.Builder
+	for i, group := range groups {
+		if i > 0 {
+			page.WriteByte('\n')
+		}
+		fmt.Fprintf(&page, "### %s\n\n| column | type | null | meaning |\n|---|---|---|---|\n%s", group, rows[group])
 	}
-	requireFile(t, path, page.String())
+	requireTable(t, "docs/reference/columns.md", page.String())
 }
 
 // shortened is a line of a table with the unit of a column behind its meaning, and without the cell

@@ -24,7 +24,7 @@ func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (clo
 
 func metricsHandler(progress *stats.Progress) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newRunMetrics(progress), buildInfo(),
+	registry.MustRegister(NewRunMetrics(progress), buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	routes := http.NewServeMux()
 	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
@@ -62,11 +62,12 @@ type runMetrics struct {
 	identifiers, stored, duplicates, calls, retries, callSeconds, waiting    *prometheus.Desc
 	credits, earlierCredits, unknown, parked, refused, quarantined, inFlight *prometheus.Desc
 	otherAddress, queued, rateLimit, paused                                  *prometheus.Desc
-	// of one of several resolvers
+	// of one resolver
 	rIdentifiers, rMatched, rStored, rCalls, rCredits, rUnknown, rWaiting, rPaused *prometheus.Desc
 }
 
-func newRunMetrics(p *stats.Progress) *runMetrics {
+// NewRunMetrics returns the metrics of a run whose name begins with leadetl_run_.
+func NewRunMetrics(p *stats.Progress) prometheus.Collector {
 	var all []*prometheus.Desc
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		d := prometheus.NewDesc("leadetl_run_"+name, help, labels, nil)
@@ -75,43 +76,43 @@ func newRunMetrics(p *stats.Progress) *runMetrics {
 	}
 	m := &runMetrics{
 		progress:       p,
-		rows:           desc("rows_total", "Rows done, by outcome; those of parts that earlier runs made count when the run passes them.", "outcome"),
+		rows:           desc("rows_total", "Rows of answered batches; those of earlier parts when the run passes them.", "outcome"),
 		known:          desc("earlier_rows_total", "Rows of parts that earlier runs made."),
-		malformed:      desc("malformed_total", "Lines that are no row."),
-		rowsRead:       desc("read_rows_total", "Rows read; they run ahead of rows done."),
+		malformed:      desc("malformed_total", "Malformed lines."),
+		rowsRead:       desc("read_rows_total", "Rows read, ahead of those that are answered."),
 		bytesRead:      desc("read_bytes_total", "Bytes of the input read, as stored."),
-		bytes:          desc("input_bytes", "Bytes of the input, as stored; absent where they are not known."),
-		parts:          desc("parts_total", "Parts published, those of earlier runs included."),
+		bytes:          desc("input_bytes", "Bytes of the input, as stored; absent if not known."),
+		parts:          desc("parts_total", "Parts published, those of earlier runs too."),
 		identifiers:    desc("identifiers_total", "Distinct identifiers of rows."),
 		stored:         desc("stored_total", "Identifiers answered from stored answers."),
 		duplicates:     desc("duplicates_total", "Rows with an identifier of another row."),
-		calls:          desc("calls_total", "Requests sent to the service, by how they ended: answered, replayed, pending, or the class of the error.", "class"),
-		retries:        desc("retries_total", "Identifiers sent again, by the class of the error that led to it.", "class"),
-		callSeconds:    desc("call_seconds", "Time from a request to its answer, of those that got one."),
-		waiting:        desc("waiting_seconds_total", "Time in which anybody waited before a call, by what for.", "reason"),
+		calls:          desc("calls_total", "Requests sent: answered, replayed, pending, or how they failed.", "class"),
+		retries:        desc("retries_total", "Identifiers sent again, by how they failed.", "class"),
+		callSeconds:    desc("call_seconds", "Time from a request to its answer."),
+		waiting:        desc("waiting_seconds_total", "Time in which any call waited.", "reason"),
 		credits:        desc("credits_total", "Credits that the answers of this run cost."),
 		earlierCredits: desc("earlier_credits", "Credits that earlier runs of the same dataset paid."),
 		unknown:        desc("unknown_calls", "Calls that may have been billed and have no answer."),
 		parked:         desc("parked", "Calls whose answer comes later."),
-		refused:        desc("refused_total", "Identifiers that the service would not work on."),
-		quarantined:    desc("quarantined_total", "Members of answers left out because they were not what they claimed to be."),
-		otherAddress:   desc("answered_under_another_address_total", "Answers whose data are of an address that was not asked about."),
+		refused:        desc("refused_total", "Identifiers that the service refused."),
+		quarantined:    desc("quarantined_total", "Members of answers left out as invalid."),
+		otherAddress:   desc("answered_under_another_address_total", "Answers with data of an address that was not asked about."),
 		inFlight:       desc("in_flight", "Calls in flight."),
-		queued:         desc("waiting_calls", "Calls that wait to leave."),
-		rateLimit:      desc("rate_limit", "Calls a second that may leave now; absent where nothing limits."),
-		paused:         desc("paused", "1 for what calls wait for now, 0 for what they do not.", "reason"),
+		queued:         desc("waiting_calls", "Calls that wait."),
+		rateLimit:      desc("rate_limit", "Calls allowed a second; absent without a limit."),
+		paused:         desc("paused", "1 for the reason that calls wait now.", "reason"),
 	}
 	of := func(name, help string, labels ...string) *prometheus.Desc {
-		return desc("resolver_"+name, help+" Of each of several resolvers.", append([]string{"resolver"}, labels...)...)
+		return desc("resolver_"+name, help+" Of each resolver.", append([]string{"resolver"}, labels...)...)
 	}
 	m.rIdentifiers = of("identifiers_total", "Distinct identifiers that came to it.")
 	m.rMatched = of("matched_total", "Identifiers that it matched.")
 	m.rStored = of("stored_total", "Identifiers answered from stored answers.")
-	m.rCalls = of("calls_total", "Requests sent, by how they ended.", "class")
+	m.rCalls = of("calls_total", "Requests sent.", "class")
 	m.rCredits = of("credits_total", "Credits that the answers of this run cost.")
 	m.rUnknown = of("unknown_calls", "Calls that may have been billed and have no answer.")
-	m.rWaiting = of("waiting_seconds_total", "Time in which anybody waited before a call, by what for.", "reason")
-	m.rPaused = of("paused", "1 for what calls wait for now, 0 for what they do not.", "reason")
+	m.rWaiting = of("waiting_seconds_total", "Time in which any call waited.", "reason")
+	m.rPaused = of("paused", "1 for the reason that calls wait now.", "reason")
 	m.all = all
 	return m
 }

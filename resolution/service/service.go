@@ -102,7 +102,8 @@ func New(o Options) (*Service, error) {
 		Requests: o.Requests, Profiles: o.Profiles, Callbacks: o.Callbacks, Costs: o.Costs, ActiveJobs: o.Limits.ActiveJobs,
 		ResolveTimeout: o.ResolveTimeout, JobTimeout: o.JobTimeout, Lease: o.Lease, Results: o.Retention.Results, Posted: s.sender.Wake,
 	}, o.JobWorkers)
-	s.operator = &operator.Handler{State: o.State, Key: o.SystemKey, Now: s.clock.now, Desk: s.desk}
+	office := account.Office{Of: o.State, Desk: s.desk}
+	s.operator = &operator.Handler{State: o.State, Key: o.SystemKey, Now: s.clock.now, Office: office}
 	described := sync.OnceValue(func() *openapi.Interface { return openapi.New(o.described()) })
 	s.document = sync.OnceValue(func() *wire.Page { return wire.NewPage(described().Document()) })
 	s.docs = sync.OnceValue(func() map[string]*wire.Page {
@@ -119,7 +120,7 @@ func New(o Options) (*Service, error) {
 		})
 		limits, prices := o.shown()
 		s.console = dashboard.NewOperator(dashboard.Operator{
-			State: o.State, Key: o.SystemKey, Now: s.clock.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Desk: s.desk,
+			State: o.State, Key: o.SystemKey, Now: s.clock.now, Log: s.log, Limits: limits, Prices: prices, Gate: s.gate, Office: office,
 		})
 	}
 	return s, nil

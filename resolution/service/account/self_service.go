@@ -140,9 +140,9 @@ func usageDays(query url.Values, now time.Time) (from, to time.Time, problems []
 	return from, to, problems
 }
 
-// pageOf reads the limit of a list and the state to filter it by.
-func pageOf(query url.Values, states ...string) (limit int, which string, problems []request.Problem) {
-	limit, which = 100, query.Get("status")
+// PageOf reads the limit of a list and the state to filter it by, of which name is the parameter.
+func PageOf(query url.Values, name string, states ...string) (limit int, which string, problems []request.Problem) {
+	limit, which = 100, query.Get(name)
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1000 {
@@ -151,7 +151,7 @@ func pageOf(query url.Values, states ...string) (limit int, which string, proble
 		limit = n
 	}
 	if which != "" && !slices.Contains(states, which) {
-		problems = append(problems, request.Problem{Pointer: "/status", Code: "invalid_value", Detail: "must be one of the states that are listed"})
+		problems = append(problems, request.Problem{Pointer: "/" + name, Code: "invalid_value", Detail: "must be one of the states that are listed"})
 	}
 	return limit, which, problems
 }
@@ -171,7 +171,7 @@ type resolutionView struct {
 // Resolutions lists the caller's keyword searches, the newest first.
 func (d *Desk) Resolutions(ctx context.Context, a Asked) (any, error) {
 	query := a.Query
-	limit, status, problems := pageOf(query, string(state.Queued), string(state.Processing), string(state.Completed), string(state.Failed), string(state.Cancelled))
+	limit, status, problems := PageOf(query, "status", string(state.Queued), string(state.Processing), string(state.Completed), string(state.Failed), string(state.Cancelled))
 	before := uuid.Nil
 	if text := query.Get("before"); text != "" {
 		var ok bool
@@ -231,13 +231,10 @@ func (d *Desk) CancelOf(ctx context.Context, organization int64, id uuid.UUID) e
 	if err == nil {
 		err = d.Cancel(ctx, job)
 	}
-	switch {
-	case errors.Is(err, state.ErrNotFound):
+	if errors.Is(err, state.ErrNotFound) {
 		return wire.Refuse(wire.ResolutionNotFound, "There is no resolution of this id.")
-	case errors.Is(err, state.ErrExpired), errors.Is(err, state.ErrFinished):
-		return wire.Refuse(wire.AlreadyFinished, "The resolution is finished and cannot be cancelled.")
 	}
-	return err
+	return Refused(err)
 }
 
 // Cancel ends an unfinished job and posts its callback. For a finished job it
@@ -277,7 +274,7 @@ type callbackView struct {
 // Callbacks lists the caller's callbacks, the newest first.
 func (d *Desk) Callbacks(ctx context.Context, a Asked) (any, error) {
 	query := a.Query
-	limit, status, problems := pageOf(query, state.Pending, state.Delivered, state.Dead)
+	limit, status, problems := PageOf(query, "status", state.Pending, state.Delivered, state.Dead)
 	if len(problems) > 0 {
 		return nil, wire.Invalid(problems)
 	}
@@ -325,13 +322,11 @@ func (d *Desk) ReplayCallback(ctx context.Context, a Asked) (any, error) {
 // Replay makes a callback due, of any organization if organization is 0.
 func (d *Desk) Replay(ctx context.Context, organization int64, webhook string) error {
 	err := d.State.ReplayDelivery(ctx, organization, webhook, d.Now())
-	switch {
-	case errors.Is(err, state.ErrNotFound):
+	if errors.Is(err, state.ErrNotFound) {
 		return wire.Refuse(wire.NotFound, "There is no callback of this webhook_id.")
-	case errors.Is(err, state.ErrGone):
-		return wire.Refuse(wire.ResolutionExpired, "The body of this callback is no longer kept.")
-	case err != nil:
-		return err
+	}
+	if err != nil {
+		return Refused(err)
 	}
 	d.Posted()
 	return nil

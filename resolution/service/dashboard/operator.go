@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/leadetl/leadetl/internal/secret"
-	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/account"
 	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -20,16 +18,11 @@ import (
 
 // OperatorState is what operators see and change.
 type OperatorState interface {
-	Organizations(ctx context.Context) ([]state.Account, error)
-	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
 	keyReader
 	LatestEntries(ctx context.Context, organization int64, which state.Entries, limit int) (entries []state.Entry, older int64, err error)
 	UsageOfAll(ctx context.Context, from, to time.Time) ([]state.Usage, error)
 	CreateOrganization(ctx context.Context, name string, credits int64, sealedSecret []byte, now time.Time) (state.Organization, error)
 	Balance(ctx context.Context, organization int64) (state.Balance, error)
-	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
-	RenameOrganization(ctx context.Context, organization int64, name string) error
-	SuspendOrganization(ctx context.Context, organization int64, from time.Time) error
 	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
 	Stats(ctx context.Context) (state.Stats, error)
 }
@@ -42,7 +35,7 @@ type Operator struct {
 	Log   *slog.Logger
 
 	Gate *admission.Gate
-	Desk *account.Desk
+	account.Office
 	// Limits and Prices are the settings of the service.
 	Limits, Prices []Setting
 
@@ -154,7 +147,7 @@ type organizations struct {
 
 func (o *Operator) organizations(v *visit) error {
 	ctx := v.r.Context()
-	all, err := o.State.Organizations(ctx)
+	all, err := o.Of.Organizations(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,11 +194,11 @@ func (o *Operator) create(v *visit) error {
 		o.Log.Info("created on the pages of operators", "organization", made.Public)
 		return o.showNewKey(v, made, "first")
 	}
-	return notPossible(err)
+	return account.Refused(err)
 }
 
 func (o *Operator) makeKey(v *visit) error {
-	found, err := o.named(v)
+	found, err := o.Find(v.r.Context(), v.r.FormValue("id"))
 	if err != nil {
 		return err
 	}
@@ -216,24 +209,13 @@ func (o *Operator) makeKey(v *visit) error {
 func (o *Operator) showNewKey(v *visit, of state.Organization, label string) error {
 	key, made, err := o.Desk.Keys.Make(v.r.Context(), nil, account.NewKey{Organization: of.ID, Label: label})
 	if err != nil {
-		return notPossible(err)
+		return account.Refused(err)
 	}
 	if _, err := o.Desk.Roster.Names(v.r.Context()); err != nil {
 		return err
 	}
 	o.Log.Info("key made on the pages of operators", "organization", of.Public, "key", made.Public)
 	return v.redirectOnce("/operator/one?id="+of.Public, madeKey{key, made.Public})
-}
-
-// notPossible answers what a form asked for and the state refuses.
-func notPossible(err error) error {
-	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		return wire.Insufficient(too)
-	}
-	if errors.Is(err, resolution.ErrInvalid) || errors.Is(err, state.ErrExists) {
-		return wire.Refuse(wire.ValidationError, "That is not possible: the name is taken, too long or empty, or the number is out of bounds.")
-	}
-	return err
 }
 
 type oneOrganization struct {
@@ -244,17 +226,8 @@ type oneOrganization struct {
 	New     madeKey
 }
 
-// named returns the organization that a request names by its public id.
-func (o *Operator) named(v *visit) (state.Organization, error) {
-	found, err := o.State.FindOrganization(v.r.Context(), v.r.FormValue("id"))
-	if errors.Is(err, state.ErrNotFound) {
-		err = wire.Refuse(wire.NotFound, "There is no such organization.")
-	}
-	return found, err
-}
-
 func (o *Operator) organization(v *visit) error {
-	found, err := o.named(v)
+	found, err := o.Find(v.r.Context(), v.r.FormValue("id"))
 	if err != nil {
 		return err
 	}
@@ -272,21 +245,13 @@ func (o *Operator) organization(v *visit) error {
 	return v.operate("operator-organization", found.Name, "/one", one)
 }
 
-// change changes the organization that a form names, updates the service, and
-// shows the organization again.
-func (o *Operator) change(v *visit, what string, change func(state.Organization) error) error {
-	found, err := o.named(v)
-	if err == nil {
-		err = change(found)
-	}
+// changed shows an organization again after a form has changed it.
+func (o *Operator) changed(v *visit, what string, of state.Organization, err error) error {
 	if err != nil {
-		return notPossible(err)
-	}
-	if _, err := o.Desk.Roster.Names(v.r.Context()); err != nil {
 		return err
 	}
-	o.Log.Info("changed on the pages of operators", "organization", found.Public, "what", what)
-	return redirect(v.w, v.r, "/operator/one?id="+found.Public)
+	o.Log.Info("changed on the pages of operators", "organization", of.Public, "what", what)
+	return redirect(v.w, v.r, "/operator/one?id="+of.Public)
 }
 
 func (o *Operator) credits(v *visit) error {
@@ -294,37 +259,30 @@ func (o *Operator) credits(v *visit) error {
 	if err != nil || credits == 0 {
 		return wire.Refuse(wire.ValidationError, "Give a number of credits other than 0; a negative one takes them back.")
 	}
-	return o.change(v, "credits", func(found state.Organization) error {
-		b, err := o.State.ChangeCredits(v.r.Context(), state.CreditChange{Organization: found.ID, Credits: credits, Note: v.r.PostForm.Get("note"), At: o.Now()})
-		if err == nil {
-			o.Desk.Roster.Credited(found.ID, b.Available)
-		}
-		return err
-	})
+	of, err := o.Find(v.r.Context(), v.r.FormValue("id"))
+	if err == nil {
+		_, err = o.Credit(v.r.Context(), state.CreditChange{Organization: of.ID, Credits: credits, Note: v.r.PostForm.Get("note"), At: o.Now()})
+	}
+	return o.changed(v, "credits", of, err)
 }
 
 func (o *Operator) rename(v *visit) error {
-	return o.change(v, "name", func(found state.Organization) error {
-		return o.State.RenameOrganization(v.r.Context(), found.ID, v.r.PostForm.Get("name"))
-	})
+	of, err := o.Rename(v.r.Context(), v.r.FormValue("id"), v.r.PostForm.Get("name"))
+	return o.changed(v, "name", of, err)
 }
 
 func (o *Operator) suspend(v *visit) error {
-	var from time.Time
-	if v.r.PostForm.Get("resume") == "" {
-		from = o.Now()
-	}
-	return o.change(v, "suspension", func(found state.Organization) error {
-		return o.State.SuspendOrganization(v.r.Context(), found.ID, from)
-	})
+	of, err := o.Suspend(v.r.Context(), v.r.FormValue("id"), v.r.PostForm.Get("resume") == "")
+	return o.changed(v, "suspension", of, err)
 }
 
 func (o *Operator) revoke(v *visit) error {
-	return o.change(v, "key", func(found state.Organization) error {
-		form := v.r.PostForm
-		_, err := o.Desk.Keys.Revoke(v.r.Context(), nil, found.ID, form.Get("key"), form.Get("made") != "")
+	form := v.r.PostForm
+	of, err := o.Change(v.r.Context(), v.r.FormValue("id"), func(of state.Organization) error {
+		_, err := o.Desk.Keys.Revoke(v.r.Context(), nil, of.ID, form.Get("key"), form.Get("made") != "")
 		return err
 	})
+	return o.changed(v, "key", of, err)
 }
 
 type queues struct {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,12 +36,7 @@ var errNoSystemKey = &wire.Problem{Kind: wire.InvalidCredentials, Challenge: Cha
 
 // State is what operators see and change.
 type State interface {
-	Organizations(ctx context.Context) ([]state.Account, error)
-	FindOrganization(ctx context.Context, nameOrPublic string) (state.Organization, error)
-	RenameOrganization(ctx context.Context, organization int64, name string) error
-	SuspendOrganization(ctx context.Context, organization int64, from time.Time) error
 	DeleteOrganization(ctx context.Context, organization int64, now time.Time) error
-	ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error)
 	Reply(ctx context.Context, key [32]byte, now time.Time) (*state.Reply, error)
 	Deliveries(ctx context.Context, organization int64, state, before string, limit int) ([]state.Delivery, error)
 	AnyonesJob(ctx context.Context, id uuid.UUID) (*state.Job, error)
@@ -54,7 +48,7 @@ type Handler struct {
 	State State
 	Key   secret.Text // the x-sys-key
 	Now   func() time.Time
-	Desk  *account.Desk
+	account.Office
 }
 
 // Serve answers a request. path is the part after /internal/, escaped. If it
@@ -82,7 +76,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, path string) err
 	}
 	answer, err := handle(r)
 	if err != nil {
-		return problemOf(err)
+		return account.Refused(err)
 	}
 	if stored, ok := answer.(*state.Reply); ok {
 		wire.WriteReply(w, &wire.Reply{Body: stored.Body, Replayed: true})
@@ -105,7 +99,9 @@ func (h *Handler) route(path []string) (method string, handle func(*http.Request
 	case len(path) == 2 && path[0] == "organizations":
 		return http.MethodDelete, func(r *http.Request) (any, error) { return h.deleteOrganization(r, path[1]) }
 	case len(path) == 3 && path[0] == "organizations" && (path[2] == "suspend" || path[2] == "resume"):
-		return http.MethodPost, func(r *http.Request) (any, error) { return h.suspendOrganization(r, path[1], path[2] == "suspend") }
+		return http.MethodPost, func(r *http.Request) (any, error) {
+			return changed(h.Suspend(r.Context(), path[1], path[2] == "suspend"))
+		}
 	case len(path) == 3 && path[0] == "organizations" && path[2] == "rename":
 		return http.MethodPost, func(r *http.Request) (any, error) { return h.renameOrganization(r, path[1]) }
 	case len(path) == 3 && path[0] == "organizations" && path[2] == "credits":
@@ -118,26 +114,6 @@ func (h *Handler) route(path []string) (method string, handle func(*http.Request
 		return http.MethodPost, func(r *http.Request) (any, error) { return h.cancelResolution(r, path[1]) }
 	}
 	return "", nil
-}
-
-// problemOf returns the answer to an error of the state.
-func problemOf(err error) error {
-	if too, is := errors.AsType[*state.InsufficientError](err); is {
-		return wire.Insufficient(too)
-	}
-	switch {
-	case errors.Is(err, state.ErrNotFound):
-		return wire.Refuse(wire.NotFound, "There is no such thing here.")
-	case errors.Is(err, state.ErrGone):
-		return wire.Refuse(wire.ResolutionExpired, "The body of this delivery is no longer kept.")
-	case errors.Is(err, state.ErrExists):
-		return wire.Refuse(wire.ValidationError, "Another organization has this name.")
-	case errors.Is(err, state.ErrFinished):
-		return wire.Refuse(wire.AlreadyFinished, "The resolution is finished.")
-	case errors.Is(err, resolution.ErrInvalid):
-		return wire.Refuse(wire.ValidationError, "The request is out of bounds.")
-	}
-	return err
 }
 
 type organizationView struct {
@@ -154,7 +130,7 @@ type balanceView struct {
 }
 
 func (h *Handler) listOrganizations(r *http.Request) (any, error) {
-	accounts, err := h.State.Organizations(r.Context())
+	accounts, err := h.Of.Organizations(r.Context())
 	list := []organizationView{}
 	for _, a := range accounts {
 		list = append(list, viewOf(a))
@@ -170,28 +146,9 @@ func viewOf(a state.Account) organizationView {
 	return v
 }
 
-// change changes an organization, and updates the service before the answer is
-// sent.
-func (h *Handler) change(r *http.Request, organization string, change func(id int64) error) (any, error) {
-	found, err := h.State.FindOrganization(r.Context(), organization)
-	if err != nil {
-		return nil, err
-	}
-	if err := change(found.ID); err != nil {
-		return nil, err
-	}
-	if _, err := h.Desk.Roster.Names(r.Context()); err != nil {
-		return nil, err
-	}
-	return map[string]any{"id": found.Public}, nil
-}
-
-func (h *Handler) suspendOrganization(r *http.Request, organization string, suspend bool) (any, error) {
-	var from time.Time
-	if suspend {
-		from = h.Now()
-	}
-	return h.change(r, organization, func(id int64) error { return h.State.SuspendOrganization(r.Context(), id, from) })
+// changed is the answer to a change of an organization.
+func changed(of state.Organization, err error) (any, error) {
+	return map[string]any{"id": of.Public}, err
 }
 
 func (h *Handler) renameOrganization(r *http.Request, organization string) (any, error) {
@@ -201,11 +158,13 @@ func (h *Handler) renameOrganization(r *http.Request, organization string) (any,
 	if _, err := readBody(r, &asked); err != nil {
 		return nil, err
 	}
-	return h.change(r, organization, func(id int64) error { return h.State.RenameOrganization(r.Context(), id, asked.Name) })
+	return changed(h.Rename(r.Context(), organization, asked.Name))
 }
 
 func (h *Handler) deleteOrganization(r *http.Request, organization string) (any, error) {
-	return h.change(r, organization, func(id int64) error { return h.State.DeleteOrganization(r.Context(), id, h.Now()) })
+	return changed(h.Change(r.Context(), organization, func(of state.Organization) error {
+		return h.State.DeleteOrganization(r.Context(), of.ID, h.Now())
+	}))
 }
 
 // grantCredits adds credits, or removes them when the number is negative. With an
@@ -227,7 +186,7 @@ func (h *Handler) grantCredits(r *http.Request, organization string) (any, error
 	if asked.Credits == 0 {
 		return nil, wire.Invalid([]request.Problem{{Pointer: "/credits", Code: "required", Detail: "credits has to be a number other than 0"}})
 	}
-	found, err := h.State.FindOrganization(r.Context(), organization)
+	found, err := h.Find(r.Context(), organization)
 	if err != nil {
 		return nil, err
 	}
@@ -243,15 +202,11 @@ func (h *Handler) grantCredits(r *http.Request, organization string) (any, error
 		}
 		change.Body = func(b state.Balance) []byte { return encode(view(b)) }
 	}
-	b, err := h.State.ChangeCredits(r.Context(), change)
+	b, err := h.Credit(r.Context(), change)
 	if errors.Is(err, state.ErrReplyStored) {
 		return h.storedReply(r.Context(), change)
 	}
-	if err != nil {
-		return nil, err
-	}
-	h.Desk.Roster.Credited(found.ID, b.Available)
-	return view(b), nil
+	return view(b), err
 }
 
 // storedReply returns the reply to an earlier change with the same key.
@@ -286,28 +241,19 @@ type deliveryView struct {
 // optionally only those of one organization or of one state.
 func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 	query := r.URL.Query()
-	limit := 100
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 1000 {
-			return nil, wire.Refuse(wire.ValidationError, "limit has to be a number from 1 to 1000.")
-		}
-		limit = n
-	}
-	switch query.Get("state") {
-	case "", state.Pending, state.Delivered, state.Dead:
-	default:
-		return nil, wire.Refuse(wire.ValidationError, "state is one of %s, %s and %s.", state.Pending, state.Delivered, state.Dead)
+	limit, which, problems := account.PageOf(query, "state", state.Pending, state.Delivered, state.Dead)
+	if len(problems) > 0 {
+		return nil, wire.Invalid(problems)
 	}
 	var organization int64
 	if name := query.Get("organization"); name != "" {
-		found, err := h.State.FindOrganization(r.Context(), name)
+		found, err := h.Find(r.Context(), name)
 		if err != nil {
 			return nil, err
 		}
 		organization = found.ID
 	}
-	deliveries, err := h.State.Deliveries(r.Context(), organization, query.Get("state"), "", limit)
+	deliveries, err := h.State.Deliveries(r.Context(), organization, which, "", limit)
 	if err != nil {
 		return nil, err
 	}
@@ -332,11 +278,7 @@ func (h *Handler) listDeliveries(r *http.Request) (any, error) {
 }
 
 func (h *Handler) replayDelivery(r *http.Request, webhook string) (any, error) {
-	if err := h.Desk.State.ReplayDelivery(r.Context(), 0, webhook, h.Now()); err != nil {
-		return nil, err
-	}
-	h.Desk.Posted()
-	return map[string]any{"id": webhook, "state": state.Pending}, nil
+	return map[string]any{"id": webhook, "state": state.Pending}, h.Desk.Replay(r.Context(), 0, webhook)
 }
 
 // cancelResolution ends an unfinished keyword search.

@@ -49,8 +49,6 @@ var siblings = map[[2]string]string{
 
 	{"resolution/values", "sinks/schema"}: "a value is a column of the output",
 
-	{"pipeline/steps", "pipeline"}: "the steps are those of a run",
-
 	{"cmd/leadetl/wire", "cmd/leadetl/cli"}:           "wiring reports wrong usage",
 	{"cmd/leadetl/runcmd", "cmd/leadetl/cli"}:         "every command is made of it",
 	{"cmd/leadetl/runcmd", "cmd/leadetl/wire"}:        "flags that commands share",

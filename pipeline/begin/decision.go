@@ -78,16 +78,33 @@ type Decision struct {
 	HasReport bool
 }
 
-// Begin begins a run whose dataset is not finished: it clears the output folder of what
-// Overwrite replaces. The parts can be made then.
-func (d *Decision) Begin(ctx context.Context) error {
-	if err := d.clear(); err != nil {
-		return err
+// Begin decides what a run will make, and clears the output folder of what Overwrite replaces. Unless the dataset
+// is finished, its parts can be made then. check may refuse the run before that.
+func Begin(ctx context.Context, r *job.Run, check func(context.Context, *Decision) error) (*Decision, error) {
+	d, err := Decide(ctx, r)
+	if err != nil || d.IsFinished() {
+		return d, err
 	}
-	if err := d.checkSuppressed(); err != nil {
-		return err
+	if c := d.Columns; c.Kept > 0 && c.Identifier >= c.Kept && c.Layout.Writes("key") && !r.Job.Operation.IsKeyword() {
+		r.Log.Info("key holds the identifier, although --select leaves its column out; --drop-identifier leaves out both", "column", c.Read[c.Identifier])
 	}
-	return purchase.EndOf(ctx, d.CheckAdded(ctx))
+	if check != nil {
+		err = check(ctx, d)
+	}
+	if err == nil {
+		err = d.clear()
+	}
+	if err == nil {
+		err = d.checkSuppressed()
+	}
+	if err == nil {
+		err = d.CheckAdded(ctx)
+	}
+	if err != nil {
+		d.Journal.Close()
+		return nil, d.Missing(purchase.EndOf(ctx, err))
+	}
+	return d, nil
 }
 
 // clear clears the output folder of what Overwrite replaces.

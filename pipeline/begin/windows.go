@@ -10,23 +10,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/journal"
 )
 
-// BeginWindows decides and begins a run whose parts are made a window at a time. One process at a
-// time may call it. Unless the dataset is finished, the journal is to be begun then.
-func BeginWindows(ctx context.Context, r *job.Run) (*Decision, error) {
-	d, err := Decide(ctx, r)
-	if err != nil || d.IsFinished() {
-		return d, err
-	}
-	if err := d.Begin(ctx); err != nil {
-		return nil, err
-	}
-	if d.Finished != nil && !d.SameInputs() {
-		d.Recorded = nil // their rows are not read again, and so not compared
-	}
-	return d, nil
-}
-
-// Join decides the same as BeginWindows did in another process. header is the journal's;
+// Join decides the same as Begin did in another process. header is the journal's;
 // it is nil if there is no journal, because the dataset is finished. The error is
 // ErrOtherJob if the settings differ, and cut.ErrInputChanged if the input does.
 func Join(ctx context.Context, r *job.Run, header *journal.Header) (*Decision, error) {

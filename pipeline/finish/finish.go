@@ -77,9 +77,7 @@ func (r *Reporter) Publish(ctx context.Context) (*Result, error) {
 	if s := result.Report.Asked(); s != nil {
 		m.Run, m.CreditsTotal, m.CreditsThisRun = s.Run, new(s.Calls.EarlierCredits+s.Calls.Credits), &s.Calls.Credits
 	}
-	if w.Chain != nil {
-		m.Judged = w.Chain.Judged()
-	}
+	m.Judged = w.Chain.Judged()
 	// If the process is killed here, the next night misses this dataset, and says so. The other
 	// way round it would be compared with the one before, although readers know this one.
 	if err := d.Run.Nights.Finished(night(m)); err != nil {

@@ -41,7 +41,8 @@ type Log struct {
 	withdrew bool
 }
 
-func newLog(d *begin.Decision) *Log {
+// NewLog returns the log of a run that has done nothing yet.
+func NewLog(d *begin.Decision) *Log {
 	l := &Log{decision: d, parts: map[int]sinks.Part{}}
 	l.beginJournalOnce = longlock.Once(l.beginJournal)
 	l.withdrawOnce = longlock.Once(l.withdraw)

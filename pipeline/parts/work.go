@@ -5,14 +5,17 @@ package parts
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/sourcegraph/conc/pool"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/leadetl/leadetl/internal/distinct"
 	"github.com/leadetl/leadetl/pipeline/begin"
+	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/order"
+	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/rows"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -21,27 +24,26 @@ import (
 type Work struct {
 	Decision    *begin.Decision
 	Log         *Log
-	Chain       *order.Chain        // nil in windows, which ask nobody else than the engine
+	Chain       *order.Chain
 	engineSlots *semaphore.Weighted // bounds the questions to the engine
 	ended       <-chan struct{}     // closed when the run is to end
 	Repeats     distinct.Repeats    // keys of rows that the engine answers
 	lookers     []*rows.Looker      // of the part that is made
 }
 
-// EngineSlots bounds the questions to reference data.
-func (w *Work) EngineSlots() *semaphore.Weighted { return w.engineSlots }
-
-// New returns the work on what a run will make.
-func New(d *begin.Decision) *Work {
-	return &Work{Decision: d, Log: newLog(d), engineSlots: semaphore.NewWeighted(int64(d.Run.Workers))}
+// Open returns the work on what a run will make. It reads until the context ends that Open returns: a child of
+// ctx, which ends too when no resolver may be asked any more.
+func Open(ctx context.Context, d *begin.Decision) (w *Work, reading context.Context, err error) {
+	w = &Work{Decision: d, Log: NewLog(d), engineSlots: semaphore.NewWeighted(int64(d.Run.Workers))}
+	w.Chain, reading, err = d.Run.Order.Open(ctx, d.OrderOptions(w.engineSlots))
+	return w, reading, err
 }
+
+// Close waits for the calls at work.
+func (w *Work) Close() { w.Chain.Close() }
 
 // stopBuying ends the calls of a failed run.
-func (w *Work) stopBuying(cause error) {
-	if w.Chain != nil {
-		w.Chain.Stop(cause)
-	}
-}
+func (w *Work) stopBuying(cause error) { w.Chain.Stop(cause) }
 
 // pages is who makes pages of searches.
 func (w *Work) pages() rows.Pages {
@@ -51,10 +53,35 @@ func (w *Work) pages() rows.Pages {
 	return w.Chain
 }
 
-// Make makes the parts of a window that are not recorded yet, and records them: it reads
-// the rows, cuts them into parts and hands each part to a worker. Other parts may wait for
-// the disk meanwhile, so that no core is idle.
-func (w *Work) Make(ctx context.Context, window job.Window) (err error) {
+// Make makes the parts of a window that are not recorded yet, and records them. Many goroutines and processes may
+// make the same window: they write the same bytes.
+func (w *Work) Make(ctx context.Context, window job.Window) error {
+	recorded := w.Decision.Recorded
+	if window.Parts > 0 && len(recorded) == window.Parts {
+		for number, p := range recorded {
+			w.Log.Keep(number, p)
+		}
+		return nil
+	}
+	if err := w.makeParts(ctx, window); err != nil {
+		return purchase.EndOf(ctx, err)
+	}
+	all, _ := w.Log.Totals()
+	if err := w.Chain.End(all.Skipped > 0); err != nil {
+		return err
+	}
+	if err := w.Log.SumRest(ctx); err != nil {
+		return purchase.EndOf(ctx, err)
+	}
+	if n := w.Log.Parts().All(); window.Parts > 0 && n != window.Parts {
+		return fmt.Errorf("%w: it has rows for %d parts, not for %d", cut.ErrInputChanged, n, window.Parts)
+	}
+	return nil
+}
+
+// makeParts reads the rows of a window, cuts them into parts and hands each part to a worker. Other
+// parts may wait for the disk meanwhile, so that no core is idle.
+func (w *Work) makeParts(ctx context.Context, window job.Window) (err error) {
 	run := w.Decision.Run
 	w.ended = ctx.Done()
 	reader, err := window.Reader(run.Input, w.Decision.Columns.Read)

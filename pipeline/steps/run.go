@@ -151,14 +151,17 @@ func open(ctx context.Context, run *job.Run, state *objectstate.State) (*Run, er
 
 // begin decides what the run makes, and writes the job.
 func (r *Run) begin(ctx context.Context, windowBytes int64) (err error) {
-	if r.begun, err = begin.BeginWindows(ctx, r.run); err != nil || r.begun.IsFinished() {
+	if r.begun, err = begin.Begin(ctx, r.run, nil); err != nil || r.begun.IsFinished() {
 		return err
+	}
+	if r.begun.Finished != nil && !r.begun.SameInputs() {
+		r.begun.Recorded = nil // their rows are not read again, and so not compared
 	}
 	if err := r.folder.Remove(ctx, "", ""); err != nil { // what processes of an earlier run wrote after its end
 		return err
 	}
 	r.job = jobFile{Header: r.begun.Header, WindowBytes: windowBytes}
-	return parts.New(r.begun).Log.BeginJournal()
+	return parts.NewLog(r.begun).BeginJournal()
 }
 
 // Finished reports whether the dataset is complete, so that all steps but Finish

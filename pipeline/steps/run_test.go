@@ -141,7 +141,7 @@ func TestSteps(t *testing.T) {
 	if err != nil || len(d.Windows) < 4 || d.Parts != len(whole.Manifest.Parts) || d.Rows != whole.Totals.Rows {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	var missing *pipeline.MissingError
+	var missing *MissingError
 	if _, err := m.join().Finish(ctx); !errors.As(err, &missing) || len(missing.Windows) != len(d.Windows) {
 		t.Errorf("finished too early: %v", err)
 	}
@@ -237,7 +237,7 @@ func TestStepsRefuse(t *testing.T) {
 	if err := os.Remove(filepath.Join(m.server.Dir, "leads", "out", "part-00001.parquet")); err != nil {
 		t.Fatal(err)
 	}
-	var missing *pipeline.MissingError
+	var missing *MissingError
 	if _, err := m.join().Finish(ctx); !errors.As(err, &missing) || len(missing.Windows) != 1 {
 		t.Fatalf("a part is lost: %v", err)
 	}

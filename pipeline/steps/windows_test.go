@@ -238,9 +238,9 @@ func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, wind
 	change(&run.Job)
 	journals := &memory{files: map[string][]byte{}}
 	run.Journal = func(string) (journal.Storage, error) { return journals, nil }
-	begun, err := begin.BeginWindows(t.Context(), run)
+	begun, err := begin.Begin(t.Context(), run, nil)
 	if err == nil {
-		err = parts.New(begun).Log.BeginJournal()
+		err = parts.NewLog(begun).BeginJournal()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -255,11 +255,11 @@ func compareWindows(t *testing.T, r *rand.Rand, uris []string, perPart int, wind
 	}
 	d := divide(surveys, run.Input.Files(), int64(perPart), windowBytes)
 	for _, i := range r.Perm(len(d.Windows)) {
-		if _, err := pipeline.MakeWindow(t.Context(), begun, d.Windows[i], journals); err != nil {
+		if _, err := makeWindow(t.Context(), begun, d.Windows[i], journals); err != nil {
 			t.Fatalf("window %+v: %v", d.Windows[i], err)
 		}
 	}
-	result, err := pipeline.FinishWindows(t.Context(), begun, d.Windows, journals, nil, func() ([]report.Machine, error) { return nil, nil })
+	result, err := finishWindows(t.Context(), begun, d.Windows, journals, nil, func() ([]report.Machine, error) { return nil, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,14 +317,14 @@ func TestWindowOfShorterInput(t *testing.T) {
 		run := openRun(t, []string{path}, t.TempDir(), 2, sinks.Options{})
 		journals := &memory{files: map[string][]byte{}}
 		run.Journal = func(string) (journal.Storage, error) { return journals, nil }
-		begun, err := begin.BeginWindows(t.Context(), run)
+		begun, err := begin.Begin(t.Context(), run, nil)
 		if err == nil {
-			err = parts.New(begun).Log.BeginJournal()
+			err = parts.NewLog(begun).BeginJournal()
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = pipeline.MakeWindow(context.Background(), begun, w, journals)
+		_, err = makeWindow(context.Background(), begun, w, journals)
 		if err == nil || !strings.Contains(err.Error(), "changed") {
 			t.Errorf("%+v: %v", w, err)
 		}

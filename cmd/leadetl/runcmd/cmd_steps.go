@@ -18,7 +18,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/steps"
@@ -240,7 +239,7 @@ func (f *stepFlags) do(ctx context.Context, operation string, std cli.Streams, d
 		err = cli.UsageError(fmt.Errorf("%s: %w; begin with leadetl survey and the same flags", f.out, err))
 	case errors.Is(err, steps.ErrNotDivided):
 		err = cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %w; wait until leadetl survey has ended", f.out, err))
-	case errors.As(err, new(*pipeline.MissingError)):
+	case errors.As(err, new(*steps.MissingError)):
 		err = cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %w; make them with leadetl part, then run the same command", f.out, err))
 	}
 	return r.report, err
@@ -313,7 +312,7 @@ func (f *stepFlags) finish(ctx context.Context, r *opened, std cli.Streams) erro
 	ctx, stop := f.display(r.run.Log, std).Work(ctx, "finishing", "part")
 	result, err := r.Finish(ctx)
 	stop()
-	if errors.As(err, new(*pipeline.MissingError)) {
+	if errors.As(err, new(*steps.MissingError)) {
 		return err
 	}
 	r.report = reportOf(result, r.run)

@@ -18,7 +18,6 @@ import (
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/internal/testkit/worldtest"
-	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -286,7 +285,7 @@ func saysDamage(err error) bool {
 	_, ofFormat := errors.AsType[*format.Error](err)
 	_, ofJob := errors.AsType[*job.Error](err)
 	_, ofManifest := errors.AsType[*sinks.ManifestError](err)
-	_, missing := errors.AsType[*pipeline.MissingError](err)
+	_, missing := errors.AsType[*steps.MissingError](err)
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, value := errors.AsType[*json.UnmarshalTypeError](err)
 	_, moment := errors.AsType[*time.ParseError](err)

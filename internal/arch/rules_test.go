@@ -105,6 +105,7 @@ var leaves = map[string]string{
 	"pipeline/report":               "what a run and its calls are reported as",
 
 	"sinks/schema": "what a column of a dataset is",
+	"sinks/typed":  "how the values of a dataset are read",
 }
 
 // heads lists packages that put together what is in a folder, in the place of the folder

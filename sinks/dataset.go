@@ -171,6 +171,9 @@ func (d *Dataset) Beside(folder string) func(number int, t Table) (*Writer, erro
 	}
 }
 
+// Path returns the path or URI of a file for users.
+func (d *Dataset) Path(name string) string { return d.place.Path(name) }
+
 // Open opens a file of the dataset for reading; fs.ErrNotExist without it.
 func (d *Dataset) Open(name string) (*OpenFile, error) { return d.place.Open(name) }
 

@@ -1,0 +1,287 @@
+package typed
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/sourcegraph/conc/iter"
+
+	"github.com/leadetl/leadetl/sinks/schema"
+)
+
+// Columns reads some columns of a row group, some rows after others.
+type Columns struct {
+	columns []column
+	left    int64 // rows
+}
+
+// column reads a column. It has one leaf, or one for each member of the structs in its lists.
+type column struct {
+	schema.Column
+	isList bool
+	null   int16     // the level below which a list is null; the element is null below null + 2
+	leaves []*cursor // nil for a column in the path
+	inPath *string
+}
+
+// cursor reads a leaf value by value, from batches.
+type cursor struct {
+	chunk     *Chunk
+	values    Values
+	at, value int // the next value or null, and the next value
+}
+
+// Columns begins some columns of a row group. Each has the Arrow type that its values get.
+func (f *File) Columns(group int, of []schema.Column) (*Columns, error) {
+	c := &Columns{columns: make([]column, len(of)), left: f.Rows(group)}
+	for i := range of {
+		if value, inPath := f.InPath[of[i].Name]; inPath {
+			c.columns[i] = column{Column: of[i], inPath: value}
+			continue
+		}
+		places := f.LeavesOf(of[i].Name)
+		list, isList := of[i].Arrow.(*arrow.ListType)
+		wants := 1
+		if isList && list.Elem().ID() == arrow.STRUCT {
+			wants = list.Elem().(*arrow.StructType).NumFields()
+		}
+		if len(places) != wants || isList != (f.Leaves[places[0]].MaxRepetition > 0) {
+			return nil, &Error{File: f.Name, Group: group + 1, Column: of[i].Name, Err: fmt.Errorf("it is not %s", of[i].Type)}
+		}
+		c.columns[i] = column{Column: of[i], isList: isList, leaves: make([]*cursor, len(places))}
+		if isList {
+			for _, e := range f.Root {
+				if e.Name == of[i].Name && e.Repetition == "OPTIONAL" {
+					c.columns[i].null = 1
+				}
+			}
+		}
+		for n, place := range places {
+			chunk, err := f.Chunk(group, place)
+			if err != nil {
+				return nil, err
+			}
+			c.columns[i].leaves[n] = &cursor{chunk: chunk}
+		}
+	}
+	return c, nil
+}
+
+// Left is how many rows are not read yet.
+func (c *Columns) Left() int64 { return c.left }
+
+// Next reads n rows, and returns those at the places in keep, which are in order, as an array for each
+// column; a nil keep keeps all. The caller releases them. Columns are read at the same time.
+func (c *Columns) Next(n int, keep []int) ([]arrow.Array, error) {
+	arrays, failed := make([]arrow.Array, len(c.columns)), make([]error, len(c.columns))
+	iter.ForEachIdx(c.columns, func(i int, column *column) {
+		b := array.NewBuilder(memory.DefaultAllocator, column.Arrow)
+		defer b.Release()
+		if failed[i] = column.read(n, keep, b); failed[i] == nil {
+			arrays[i] = b.NewArray()
+		}
+	})
+	c.left -= int64(n)
+	if err := errors.Join(failed...); err != nil {
+		Release(arrays)
+		return nil, err
+	}
+	return arrays, nil
+}
+
+// Release releases arrays, of which some may be nil.
+func Release(arrays []arrow.Array) {
+	for _, a := range arrays {
+		if a != nil {
+			a.Release()
+		}
+	}
+}
+
+var (
+	errEarlyEnd = errors.New("it ends before its rows do")
+	errLevels   = errors.New("its levels contradict each other")
+)
+
+// read reads n rows.
+func (c *column) read(n int, keep []int, to array.Builder) (err error) {
+	if c.leaves == nil {
+		return c.repeat(n, keep, to.(*array.StringBuilder))
+	}
+	chunk := c.leaves[0].chunk
+	defer func() { chunk.file.at(&err, chunk.group, c.Name) }()
+	defer Contain(&err)
+	kept := 0
+	for row := range n {
+		wanted := keep == nil
+		if !wanted && kept < len(keep) && keep[kept] == row {
+			wanted = true
+			kept++
+		}
+		if c.isList {
+			err = c.list(to.(*array.ListBuilder), wanted)
+		} else {
+			err = c.leaves[0].take(to, wanted)
+		}
+		if err != nil {
+			return bare(err)
+		}
+	}
+	return nil
+}
+
+// repeat appends the value in the path.
+func (c *column) repeat(n int, keep []int, to *array.StringBuilder) error {
+	if keep != nil {
+		n = len(keep)
+	}
+	for range n {
+		if c.inPath == nil {
+			to.AppendNull()
+		} else {
+			to.Append(*c.inPath)
+		}
+	}
+	return nil
+}
+
+// bare is an error without the place that a chunk gave it.
+func bare(err error) error {
+	if placed, ok := errors.AsType[*Error](err); ok {
+		return placed.Err
+	}
+	return err
+}
+
+// load reads more values if there are no others. more is false at the end.
+func (c *cursor) load() (more bool, err error) {
+	if c.at < c.values.Count {
+		return true, nil
+	}
+	c.at, c.value = 0, 0
+	c.values.Reset()
+	n, err := c.chunk.Read(&c.values, BatchRows)
+	return n > 0, err
+}
+
+// take moves behind a value or null, and appends it if it is wanted.
+func (c *cursor) take(to array.Builder, wanted bool) error {
+	if c.at == c.values.Count {
+		if more, err := c.load(); err != nil || !more {
+			return errors.Join(err, errEarlyEnd)
+		}
+	}
+	null, value := c.values.IsNull(c.at), c.value
+	c.at++
+	if !null {
+		c.value++
+	}
+	switch {
+	case !wanted:
+	case null:
+		to.AppendNull()
+	default:
+		return c.values.append(to, value)
+	}
+	return nil
+}
+
+// append appends a value.
+func (v *Values) append(to array.Builder, i int) error {
+	switch to := to.(type) {
+	case *array.StringBuilder:
+		to.BinaryBuilder.Append(v.Texts[i])
+	case *array.Int64Builder:
+		to.Append(v.Numbers[i])
+	case *array.TimestampBuilder:
+		to.Append(arrow.Timestamp(v.Numbers[i]))
+	case *array.Int32Builder:
+		to.Append(int32(v.Numbers[i]))
+	case *array.Date32Builder:
+		to.Append(arrow.Date32(v.Numbers[i]))
+	case *array.Float64Builder:
+		to.Append(v.Floats[i])
+	case *array.BooleanBuilder:
+		to.Append(v.Booleans[i])
+	default:
+		return fmt.Errorf("values of type %s, which no dataset has", to.Type())
+	}
+	return nil
+}
+
+// list moves behind a list, in all leaves, and appends it if it is wanted.
+// Source: Apache Parquet format, "Nested Types".
+func (c *column) list(to *array.ListBuilder, wanted bool) error {
+	first := true
+	for {
+		level, more, err := c.entry(first)
+		switch {
+		case err != nil:
+			return err
+		case !more && first:
+			return errEarlyEnd
+		case !more:
+			return nil
+		case level <= c.null && !first:
+			return errLevels
+		case level < c.null && wanted:
+			to.AppendNull()
+		case level <= c.null && wanted:
+			to.AppendEmptyValue()
+		}
+		if first && level > c.null && wanted {
+			to.Append(true)
+		}
+		if err := c.element(to, level, wanted && level > c.null); err != nil {
+			return err
+		}
+		first = false
+	}
+}
+
+// entry is the level of the next entry of a list, if there is one: every list has a first one, also if
+// it is null or has no elements.
+func (c *column) entry(first bool) (level int16, more bool, err error) {
+	for i, l := range c.leaves {
+		has, err := l.load()
+		if err != nil {
+			return 0, false, err
+		}
+		if has && !first {
+			has = l.values.Repetition[l.at] > 0
+		} else if has && l.values.Repetition[l.at] > 0 {
+			return 0, false, errLevels
+		}
+		if i > 0 && has != more {
+			return 0, false, errLevels
+		}
+		if more = has; has && i == 0 {
+			level = l.values.Definition[l.at]
+		}
+	}
+	return level, more, nil
+}
+
+// element moves behind an entry of a list.
+func (c *column) element(to *array.ListBuilder, level int16, wanted bool) error {
+	members, isStruct := to.ValueBuilder().(*array.StructBuilder)
+	if !isStruct {
+		return c.leaves[0].take(to.ValueBuilder(), wanted)
+	}
+	isStruct = level >= c.null+2
+	if wanted {
+		members.Append(isStruct) // a null one has null members already
+	}
+	for i, l := range c.leaves {
+		if of := l.values.Definition[l.at]; min(of, c.null+2) != min(level, c.null+2) {
+			return errLevels
+		}
+		if err := l.take(members.FieldBuilder(i), wanted && isStruct); err != nil {
+			return err
+		}
+	}
+	return nil
+}

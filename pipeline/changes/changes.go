@@ -113,7 +113,7 @@ func newComparison(before *Dataset, after Dataset, s Settings, scratch string) (
 	if c.new, err = openSide(after, shape); err != nil {
 		return nil, err
 	}
-	c.old = &side{}
+	c.old = &side{shape: shape}
 	if before != nil {
 		if c.old, err = openSide(*before, shape); err != nil {
 			return nil, errors.Join(err, c.new.close())

@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // Check reports whether the rows of before, changed as files say, are those of after: as sets
@@ -146,7 +147,7 @@ func (k *checking) saltedKey(value []byte) digest {
 
 // state adds what a row group of the changes says.
 func (k *checking) state(s *side, g *rowGroup) (err error) {
-	defer contain(g, &err)
+	defer typed.Contain(&err)
 	rows, err := k.digesting(k.saltedKey, nil).group(s, g)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (k *checking) state(s *side, g *rowGroup) (err error) {
 	texts := map[string][]string{}
 	for _, column := range []string{"change", "key_hash", "row_hash", "was_row_hash"} {
 		of := make([]string, g.rows)
-		if err := g.each(g.file.leaves[column][0], func(row int, _ levels, value []byte) { of[row] = string(value) }); err != nil {
+		if err := g.column(column, func(row int, value []byte) { of[row] = string(value) }); err != nil {
 			return err
 		}
 		texts[column] = of

@@ -4,22 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
 
-	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/sourcegraph/conc/pool"
 	"github.com/zeebo/xxh3"
 
 	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/spill"
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // digest is a checksum of 128 bits. Rows with the same digest count as equal.
@@ -155,7 +152,7 @@ type digested struct {
 
 // group digests a row group, a column after the other.
 func (d *digesting) group(s *side, g *rowGroup) (_ *digested, err error) {
-	defer contain(g, &err)
+	defer typed.Contain(&err)
 	r := &digested{keys: make([]digest, g.rows), values: make([]digest, g.rows), more: make([]digest, g.rows), found: make([]foundBy, g.rows), left: make([]bool, g.rows)}
 	if err := errors.Join(r.mixColumns(s, g, d.compared, r.values), r.mixColumns(s, g, d.more, r.more)); err != nil {
 		return nil, err
@@ -168,40 +165,33 @@ func (d *digesting) group(s *side, g *rowGroup) (_ *digested, err error) {
 			return nil, err
 		}
 	}
-	return r, g.each(g.file.leaves["outcome"][0], func(row int, _ levels, value []byte) { r.left[row] = string(value) == "suppressed" })
+	return r, g.column("outcome", func(row int, value []byte) { r.left[row] = string(value) == "suppressed" })
 }
 
 // find takes the keys of rows that have none yet from a column. White space is no key.
 func (r *digested) find(by foundBy, s *side, g *rowGroup, place int, key func([]byte) digest) error {
-	take := func(row int, value []byte) {
+	return g.column(s.shape.columns[place].Name, func(row int, value []byte) {
 		if r.found[row] == nothing && len(bytes.TrimSpace(value)) > 0 {
 			r.keys[row], r.found[row] = key(value), by
 		}
-	}
-	column := s.shape.columns[place].Name
-	if column == s.partition {
-		for row := range r.keys {
-			take(row, g.value)
-		}
-		return nil
-	}
-	return g.each(g.file.leaves[column][0], func(row int, _ levels, value []byte) { take(row, value) })
+	})
 }
 
 // mixColumns mixes the values of columns into the digests of the rows.
 func (r *digested) mixColumns(s *side, g *rowGroup, places []int, into []digest) error {
 	for _, place := range places {
 		name := s.shape.columns[place].Name
-		if name == s.partition {
-			h := hashOf(seedOf(name), g.value)
+		if value, inPath := g.file.InPath[name]; inPath {
+			h := hashOf(seedOf(name), bytesOf(value))
 			for i := range into {
 				into[i] = mix(into[i], h)
 			}
 			continue
 		}
-		for _, leaf := range g.file.leaves[name] {
+		for _, leaf := range g.file.LeavesOf(name) {
+			seed := seedOf(g.file.Leaves[leaf].Path)
 			err := g.each(leaf, func(row int, at levels, value []byte) {
-				h := hashOf(leaf.seed, value)
+				h := hashOf(seed, value)
 				if at.nested {
 					h.Hi += uint64(at.definition)<<16 | uint64(at.repetition)
 				}
@@ -240,77 +230,17 @@ type levels struct {
 	nested                 bool
 }
 
-// maxBatch is how many values and nulls are read at a time.
-const maxBatch = 8192
-
 // each calls do for every value of a leaf column of a row group; nil is null. The bytes of a
 // number are those of its bits.
-func (g *rowGroup) each(leaf leafColumn, do func(row int, at levels, value []byte)) error {
-	column, err := g.file.reader.RowGroup(g.index).Column(leaf.index)
+func (g *rowGroup) each(leaf int, do func(row int, at levels, value []byte)) error {
+	chunk, err := g.file.Chunk(g.index, leaf)
 	if err != nil {
 		return err
 	}
-	number := make([]byte, 8)
-	bitsOf := func(n uint64) []byte { binary.LittleEndian.PutUint64(number, n); return number }
-	e := eacher{leaf: leaf, do: do, row: -1, batch: min(g.rows, maxBatch)}
-	switch c := column.(type) {
-	case *file.ByteArrayColumnChunkReader:
-		err = eachOf(&e, c, func(v parquet.ByteArray) []byte {
-			if v == nil {
-				return []byte{}
-			}
-			return v
-		})
-	case *file.Int64ColumnChunkReader:
-		err = eachOf(&e, c, func(v int64) []byte { return bitsOf(uint64(v)) })
-	case *file.Int32ColumnChunkReader:
-		err = eachOf(&e, c, func(v int32) []byte { return bitsOf(uint64(v)) })
-	case *file.Float64ColumnChunkReader:
-		err = eachOf(&e, c, func(v float64) []byte { return bitsOf(math.Float64bits(v)) })
-	case *file.BooleanColumnChunkReader:
-		err = eachOf(&e, c, func(v bool) []byte {
-			if v {
-				return bitsOf(1)
-			}
-			return bitsOf(0)
-		})
-	default:
-		return fmt.Errorf("values of type %s, which no dataset has", column.Type())
-	}
-	if err == nil && int64(e.row+1) != g.rows {
-		err = fmt.Errorf("%s has a column of %d rows; the row group has %d", g.file.name, e.row+1, g.rows)
-	}
-	return err
-}
-
-// eacher is one call of each.
-type eacher struct {
-	leaf  leafColumn
-	do    func(row int, at levels, value []byte)
-	row   int
-	batch int64 // values and nulls that are read at a time
-}
-
-// chunkReader reads the values of a column chunk.
-type chunkReader[T any] interface {
-	ReadBatch(batch int64, values []T, definition, repetition []int16) (levels int64, n int, err error)
-	HasNext() bool
-	Err() error
-}
-
-// eachOf reads the values of a column chunk.
-func eachOf[T any](e *eacher, from chunkReader[T], bytes func(T) []byte) error {
-	values := make([]T, e.batch)
-	var definition, repetition []int16
-	if e.leaf.definition > 0 {
-		definition = make([]int16, e.batch)
-	}
-	if e.leaf.repetition > 0 {
-		repetition = make([]int16, e.batch)
-	}
-	at := levels{nested: e.leaf.repetition > 0}
-	for from.HasNext() {
-		n, _, err := from.ReadBatch(e.batch, values, definition, repetition)
+	at, row := levels{nested: g.file.Leaves[leaf].MaxRepetition > 0}, -1
+	var number [8]byte
+	for v := new(typed.Values); ; v.Reset() {
+		n, err := chunk.Read(v, typed.BatchRows)
 		if err != nil {
 			return err
 		}
@@ -318,20 +248,42 @@ func eachOf[T any](e *eacher, from chunkReader[T], bytes func(T) []byte) error {
 			break
 		}
 		next := 0
-		for i := range int(n) {
+		for i := range n {
 			if at.nested {
-				at.definition, at.repetition = definition[i], repetition[i]
+				at.definition, at.repetition = v.Definition[i], v.Repetition[i]
 			}
 			if at.repetition == 0 {
-				e.row++
+				row++
 			}
-			if definition != nil && definition[i] < e.leaf.definition {
-				e.do(e.row, at, nil)
+			if v.IsNull(i) {
+				do(row, at, nil)
 				continue
 			}
-			e.do(e.row, at, bytes(values[next]))
+			do(row, at, v.Bytes(next, &number))
 			next++
 		}
 	}
-	return from.Err()
+	if int64(row+1) != g.rows {
+		return &typed.Error{File: g.file.Name, Group: g.index + 1, Column: g.file.Leaves[leaf].Path, Err: fmt.Errorf("it has %d rows; the row group has %d", row+1, g.rows)}
+	}
+	return nil
+}
+
+// column calls do for every value of a column without lists.
+func (g *rowGroup) column(name string, do func(row int, value []byte)) error {
+	if value, inPath := g.file.InPath[name]; inPath {
+		for row := range g.rows {
+			do(int(row), bytesOf(value))
+		}
+		return nil
+	}
+	return g.each(g.file.LeavesOf(name)[0], func(row int, _ levels, value []byte) { do(row, value) })
+}
+
+// bytesOf is a value in the path of a file; nil is null.
+func bytesOf(value *string) []byte {
+	if value == nil {
+		return nil
+	}
+	return []byte(*value)
 }

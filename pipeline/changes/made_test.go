@@ -193,7 +193,6 @@ func compare(t interface{ Fatal(...any) }, dir string, before *Dataset, after *D
 		every[i] = i
 	}
 	at := newCursor(rows, every)
-	defer at.close()
 	var all []difference
 	for n := range rows.rows {
 		all = append(all, difference{new: n})

@@ -4,19 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/bits"
-	"path"
 	"slices"
-	"strings"
-
-	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/file"
 
 	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/sinks"
-	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // Dataset is a finished dataset to read.
@@ -30,6 +23,7 @@ type Dataset struct {
 type Files interface {
 	Open(name string) (*sinks.OpenFile, error)
 	ReadFile(name string) ([]byte, error)
+	Path(name string) string // for users
 }
 
 // Open opens a finished dataset. The error is sinks.ErrNoDataset if there is none.
@@ -62,47 +56,31 @@ func (d *Dataset) checkSame(made sinks.ChangeCounts) error {
 	return nil
 }
 
-// side is one of the two datasets. The zero value has no rows.
+// side is one of the two datasets. One with a shape alone has no rows.
 type side struct {
-	set       Dataset
-	shape     Shape
-	partition string // its column in the paths, empty without one
-	groups    []rowGroup
-	rows      int64
-	opened    []*sinks.OpenFile
-	files     []sinks.File // their records
+	set    Dataset
+	shape  Shape
+	groups []rowGroup
+	rows   int64
+	opened []*sinks.DataFile
+	files  []sinks.File // their records
 }
 
 // rowGroup is a row group of a file.
 type rowGroup struct {
-	file  *openFile
+	file  *sinks.DataFile
 	index int
 	from  int64 // its first row, of all rows of the dataset
 	rows  int64
-	value []byte // of the column in the path; nil for null, and without one
-}
-
-// openFile is an open file of a dataset.
-type openFile struct {
-	name   string
-	reader *file.Reader
-	leaves map[string][]leafColumn // by the name of their column
-}
-
-// leafColumn is a leaf of a column, with its highest levels.
-type leafColumn struct {
-	index                  int
-	seed                   uint64
-	definition, repetition int16
 }
 
 // openSide opens the files of a dataset. Their rows are numbered in the order of the manifest.
 func openSide(set Dataset, shape Shape) (*side, error) {
-	s := &side{set: set, shape: shape, partition: set.Manifest.PartitionBy}
+	s := &side{set: set, shape: shape}
 	for i := range set.Manifest.Parts {
 		for _, f := range set.Manifest.Parts[i].Data() {
 			if err := s.open(f); err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", set.Dir, err), s.close())
+				return nil, errors.Join(err, s.close())
 			}
 		}
 	}
@@ -116,7 +94,7 @@ func (s *side) checkRecords(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := f.CheckOpen(s.opened[i]); err != nil {
+		if err := f.CheckOpen(s.opened[i].Opened); err != nil {
 			return fmt.Errorf("%s: %w; check the dataset with leadetl verify", s.set.Dir, err)
 		}
 	}
@@ -124,79 +102,20 @@ func (s *side) checkRecords(ctx context.Context) error {
 }
 
 // open opens a file.
-func (s *side) open(f sinks.File) (err error) {
+func (s *side) open(f sinks.File) error {
 	if f.Rows == 0 {
 		return nil
 	}
-	value, err := valueIn(f.Name, s.partition)
-	if err != nil {
-		return err
-	}
-	opened, err := s.set.Files.Open(f.Name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is missing; check the dataset with leadetl verify", f.Name)
-	}
+	opened, err := s.set.Manifest.OpenData(s.set.Files, f, s.shape.columns)
 	if err != nil {
 		return err
 	}
 	s.opened, s.files = append(s.opened, opened), append(s.files, f)
-	r, err := readerOf(f.Name, opened)
-	if err != nil {
-		return err
-	}
-	before := s.rows
-	for i := range r.reader.NumRowGroups() {
-		g := rowGroup{file: r, index: i, from: s.rows, rows: r.reader.MetaData().RowGroup(i).NumRows(), value: value}
+	for i := range opened.Groups() {
+		g := rowGroup{file: opened, index: i, from: s.rows, rows: opened.Rows(i)}
 		s.groups, s.rows = append(s.groups, g), s.rows+g.rows
 	}
-	if s.rows-before != f.Rows {
-		return fmt.Errorf("%s has %d rows, not %d; check the dataset with leadetl verify", f.Name, s.rows-before, f.Rows)
-	}
-	return r.check(s.shape, s.partition)
-}
-
-// check refuses a file without one of the columns.
-func (r *openFile) check(shape Shape, partition string) error {
-	for _, c := range shape.columns {
-		if len(r.leaves[c.Name]) == 0 && c.Name != partition {
-			return fmt.Errorf("%s has no column %s; check the dataset with leadetl verify", r.name, c.Name)
-		}
-	}
 	return nil
-}
-
-// readerOf opens the Parquet of a file.
-func readerOf(name string, opened *sinks.OpenFile) (r *openFile, err error) {
-	r = &openFile{name: name, leaves: map[string][]leafColumn{}}
-	defer contain(&rowGroup{file: r}, &err)
-	props := parquet.NewReaderProperties(nil)
-	props.BufferedStreamEnabled, props.BufferSize = true, 1<<16 // else each column chunk is read whole
-	if r.reader, err = file.NewParquetReader(io.NewSectionReader(opened, 0, opened.Size), file.WithReadProps(props)); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	leaves := r.reader.MetaData().Schema
-	for i := range leaves.NumColumns() {
-		c := leaves.Column(i)
-		column := c.ColumnPath()[0]
-		r.leaves[column] = append(r.leaves[column], leafColumn{
-			index: i, seed: seedOf(c.Path()), definition: c.MaxDefinitionLevel(), repetition: c.MaxRepetitionLevel(),
-		})
-	}
-	return r, nil
-}
-
-// valueIn is the value of a column in the path of a file; nil for null.
-func valueIn(name, column string) ([]byte, error) {
-	if column == "" {
-		return nil, nil
-	}
-	for _, folder := range strings.Split(path.Dir(name), "/") {
-		if escaped, ok := strings.CutPrefix(folder, column+"="); ok && escaped != schema.DefaultPartition {
-			value, err := schema.Unescape(escaped)
-			return []byte(value), err
-		}
-	}
-	return nil, nil
 }
 
 // groupOf is the place of the row group that has a row.
@@ -219,7 +138,7 @@ func (s *side) groupOf(row int64) int {
 func (s *side) close() error {
 	var errs []error
 	for _, f := range s.opened {
-		errs = append(errs, f.Close())
+		errs = append(errs, f.Opened.Close())
 	}
 	s.opened = nil
 	return errors.Join(errs...)
@@ -229,11 +148,4 @@ func (s *side) close() error {
 // a sorter.
 func placeOf(place, all int64) spill.Prefix {
 	return spill.Prefix{High: uint64(place) << bits.LeadingZeros64(uint64(all))}
-}
-
-// contain turns a panic into an error: a damaged file may make the reader panic.
-func contain(g *rowGroup, err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("%s: the reader panicked: %.200v", g.file.name, p)
-	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/leadetl/leadetl/internal/spill"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // keepOldValues reads the old rows that changed, in their order, and keeps their values for
@@ -26,7 +27,6 @@ import (
 func (c *comparison) keepOldValues(ctx context.Context) error {
 	places := c.kept()
 	old := newCursor(c.old, places)
-	defer old.close()
 	var value []byte
 	picked := picking{from: old, row: func(d difference) int64 { return d.old }, do: func(some []difference, arrays []arrow.Array) error {
 		for i, d := range some {
@@ -112,8 +112,6 @@ func (w *writer) write(ctx context.Context) error {
 		gone = []int{w.by}
 	}
 	fresh, old := newCursor(w.new, every), newCursor(w.old, gone)
-	defer fresh.close()
-	defer old.close()
 	place := func(d difference) int64 {
 		if d.new >= 0 {
 			return d.new
@@ -151,7 +149,7 @@ func (w *writer) write(ctx context.Context) error {
 func (w *writer) add(batch []difference, picked []arrow.Array) error {
 	w.batch, w.picked = batch, picked
 	var arrays []arrow.Array
-	defer func() { release(arrays) }()
+	defer func() { typed.Release(arrays) }()
 	for place, column := range w.shape.columns {
 		if w.shape.leavesOut && batch[0].new < 0 {
 			arrays = append(arrays, array.MakeArrayOfNull(memory.DefaultAllocator, column.Arrow, len(batch)))

@@ -42,6 +42,15 @@ func (s *Step) classify(o *Order, a purchase.Result, row resolution.AnswerRow) (
 	return k
 }
 
+// Warnings say what Accept may not mean to refuse.
+func (s *Step) Warnings() (warnings []string) {
+	if types := s.Accept["phone_type"]; slices.Contains(types, "mobile") && !slices.Contains(types, "fixed_line_or_mobile") {
+		warnings = append(warnings, "accept of phone_type has mobile alone: it refuses all numbers of the United States and Canada, whose plan "+
+			"does not tell mobile from fixed lines; write [mobile, fixed_line_or_mobile]")
+	}
+	return warnings
+}
+
 // accepts reports whether the values of a group may be taken. A helper that is missing is not
 // accepted.
 func (s *Step) accepts(g resolution.Group, row resolution.AnswerRow, helpers map[string]string) bool {

@@ -135,6 +135,9 @@ func (f *runFlags) openDirectories(run *job.Run) (closeAll func() error, err err
 			opened.Add(closeDirectory)
 			step.Directory, step.Fingerprint = resolver, fingerprint
 		}
+		for _, warning := range step.Warnings() {
+			run.Log.Warn("a resolver may refuse more than is meant", "resolver", s.name, "warning", warning)
+		}
 		o.Steps = append(o.Steps, step)
 	}
 	run.Order = o

@@ -99,6 +99,25 @@ func TestWrongOrders(t *testing.T) {
 	}
 }
 
+// TestPhonesOfAmerica: plan and run warn of accept: {phone_type: [mobile]}, which refuses all numbers
+// of the United States and Canada.
+func TestPhonesOfAmerica(t *testing.T) {
+	t.Parallel()
+	for accepted, warned := range map[string]bool{"mobile": true, "mobile, fixed_line": true, "mobile, fixed_line_or_mobile": false, "fixed_line": false} {
+		x := newOrder(t, profiles(3))
+		x.starts(badservice.DefaultProvider("acme"))
+		x.resolvers = []string{"acme: {key_file: ./key, accept: {phone_type: [" + accepted + "]}}"}
+		for command, said := range map[string]string{
+			"plan": x.executes(cli.ExitDone, x.args("plan")...),
+			"run":  x.run(cli.ExitDone),
+		} {
+			if strings.Contains(said, "refuses all numbers of the United States and Canada") != warned {
+				t.Errorf("%s with [%s] says\n%s", command, accepted, said)
+			}
+		}
+	}
+}
+
 // TestKeys: whatever is wrong with a key, its file is named and what to do, of a provider, of a service
 // among several and of one alone. Nothing of the key is shown.
 func TestKeys(t *testing.T) {

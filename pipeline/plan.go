@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"golang.org/x/sync/semaphore"
@@ -212,16 +213,17 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	if planner != nil {
 		defer func() { err = errors.Join(err, planner.Close()) }()
 	}
-	rows, err := planRows(ctx, d, keys, later, planner)
-	if err != nil {
+	r, sample := &rowPlanner{decision: d, keys: keys, later: later, order: planner, began: time.Now()}, newSample(d)
+	read := &parts.Planned{Lookers: r.lookers(), Sample: func(b *columns.Batch) error { return sample.take(ctx, b) }}
+	if err := parts.Plan(ctx, d, read); err != nil {
 		return nil, err
 	}
 	p := &Plan{Operation: d.Run.Job.Operation}
 	p.addRecorded(d.Recorded)
-	p.addTotals(rows.totals)
-	p.More = rows.more
-	p.Special = rows.totals.Reasons["no_match"]
-	if p.Files, err = rows.files(p.Files, p.Recorded.Rows); err != nil {
+	p.addTotals(read.Totals)
+	p.More = read.More
+	p.Special = read.Totals.Reasons["no_match"]
+	if err := p.addFiles(read, sample); err != nil {
 		return nil, err
 	}
 	routes, err := order.Tally(ctx, keys, d.Run.Workers)
@@ -231,9 +233,9 @@ func plan(ctx context.Context, d *begin.Decision) (_ *Plan, err error) {
 	for _, n := range routes {
 		p.Keys += n
 	}
-	p.Duplicates = rows.totals.Matched - p.Keys
+	p.Duplicates = read.Totals.Matched - p.Keys
 	if planner != nil {
-		err = rows.planCalls(ctx, p, routes)
+		err = r.planCalls(ctx, p, routes)
 	}
 	return p, err
 }
@@ -315,29 +317,29 @@ func (s *sample) answer(ctx context.Context, b *columns.Batch, each func(*column
 	return each(b)
 }
 
-// files adds the files of the remaining rows to the existing ones. It estimates
+// addFiles adds the files of the remaining rows to those of the recorded ones. It estimates
 // the size of a row from the recorded rows, or else from the sampled rows.
-func (r *rowPlanner) files(recorded PlannedFiles, rows int64) (PlannedFiles, error) {
-	f := recorded
-	f.Parts += r.parts
-	f.Partitioned += r.partitionFiles()
-	f.Rejects += r.rejects
-	left := r.totals.Rows
+func (p *Plan) addFiles(read *parts.Planned, sample *sample) error {
+	f, left := &p.Files, read.Totals.Rows
+	recorded := f.Bytes
+	f.Parts += read.Parts
+	f.Partitioned += read.Files
+	f.Rejects += read.Rejects
 	switch {
 	case left == 0:
-	case r.decision.Run.Job.Operation.IsKeyword():
+	case p.Operation.IsKeyword():
 		f.AtLeast = true
-	case rows > 0:
-		f.Bytes += int64(float64(recorded.Bytes) / float64(rows) * float64(left))
+	case p.Recorded.Rows > 0:
+		f.Bytes += int64(float64(recorded) / float64(p.Recorded.Rows) * float64(left))
 	default:
-		bytes, err := r.sample.bytes(max(r.parts, r.partitionFiles()), left)
+		bytes, err := sample.bytes(max(read.Parts, read.Files), left)
 		if err != nil {
-			return PlannedFiles{}, err
+			return err
 		}
 		f.Bytes += bytes
-		f.AtLeast = r.sample.engine == nil
+		f.AtLeast = sample.engine == nil
 	}
-	return f, nil
+	return nil
 }
 
 // bytes estimates the size of some rows in some files.

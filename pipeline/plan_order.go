@@ -92,7 +92,7 @@ func (r *rowPlanner) planCalls(ctx context.Context, p *Plan, routes map[int32]in
 	if r.decision.Run.Order.IsOne() { // its calls are all
 		total, p.Resolvers = p.Resolvers[0].Calls, nil
 		total.Short, total.NotEnough = nil, nil
-		total.MorePages = r.morePages && !account.Offline
+		total.MorePages = r.morePages.Load() && !account.Offline
 	}
 	if err := r.limit(ctx, total, account, spent, tooManyNewKeys(r.decision, unknown, asked)); err != nil {
 		return err

@@ -41,6 +41,7 @@ type partMaker struct {
 	rejected sideWriter
 	leftOut  sideWriter // ids of suppressed rows
 	asked    askedWriter
+	sampled  bool // in a plan
 }
 
 func newPartMaker(w *Work, number int) *partMaker {
@@ -123,7 +124,12 @@ func (m *partMaker) writeRows(ctx context.Context, q *partQueue, onlyWaiting fun
 		if err != nil {
 			return err
 		}
-		if err := m.write(b); err != nil {
+		if m.work.planned != nil {
+			err = m.plan(b)
+		} else {
+			err = m.write(b)
+		}
+		if err != nil {
 			m.work.stopBuying(err)
 			return err
 		}
@@ -161,6 +167,8 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 		counted = 1
 	}
 	switch {
+	case m.work.planned != nil:
+		return rows.FromLookers(in, m.work.planned.Lookers)
 	case run.Job.Operation.IsKeyword():
 		return rows.FromSearches(in, rows.Searches{
 			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Pages: m.work.pages(),
@@ -172,12 +180,12 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 		return rows.FromOrder(in, maker, rows.NewOrdered(m.work.Chain, suppress), onlyWaiting)
 	}
 	for len(m.work.lookers) < run.Workers/2+1 { // the others write
-		m.work.lookers = append(m.work.lookers, &rows.Looker{Layout: d.Columns.Layout, Engine: d.NewEngine(m.work.engineSlots)})
+		m.work.lookers = append(m.work.lookers, &rows.EngineLooker{Layout: d.Columns.Layout, Engine: d.NewEngine(m.work.engineSlots), Repeats: &m.work.Repeats})
 	}
 	for _, looker := range m.work.lookers {
-		looker.Keys = m.newKeys()
+		looker.(*rows.EngineLooker).Keys = m.newKeys()
 	}
-	return rows.FromEngine(in, m.work.lookers, &m.work.Repeats)
+	return rows.FromLookers(in, m.work.lookers)
 }
 
 // newKeys makes what makes the keys of rows, for one goroutine.
@@ -216,9 +224,11 @@ func (m *partMaker) noteReject(source string, row int64, reason string) {
 // take adds the rows of a batch to the part's checksum, and its malformed lines
 // to the rejects. Then it drops the rows that are not selected.
 func (m *partMaker) take(in *sources.Batch) error {
-	m.digest.Add(in)
-	if err := m.rejected.rejects(in.Rejects); err != nil {
-		return err
+	if m.work.planned == nil {
+		m.digest.Add(in)
+		if err := m.rejected.rejects(in.Rejects); err != nil {
+			return err
+		}
 	}
 	if len(in.Rejects) > 0 {
 		m.noteReject(in.Source, in.Rejects[0].Row, in.Rejects[0].Reason)
@@ -235,6 +245,9 @@ func (m *partMaker) addTotals(t sinks.Totals) {
 	m.counting.Lock()
 	defer m.counting.Unlock()
 	m.totals.Add(t)
+	if m.work.planned != nil { // nobody has answered
+		t.Matched, t.NoMatch, t.Unusual = 0, 0, 0
+	}
 	m.decision.Run.Progress.Count(t)
 }
 
@@ -390,7 +403,12 @@ func (s *partStarter) start(ctx context.Context, number int) (cut.Sink, error) {
 	q := &partQueue{batches: make(chan *sources.Batch, lookAheadBatches), ahead: s.ahead, gone: make(chan struct{})}
 	s.workers.Go(func(ctx context.Context) error {
 		defer leave()
-		err := newPartMaker(s.work, number).make(ctx, q, leave)
+		m := newPartMaker(s.work, number)
+		build := m.make
+		if s.work.planned != nil {
+			build = m.planRows
+		}
+		err := build(ctx, q, leave)
 		if err != nil {
 			s.stopReading()
 			s.work.stopBuying(err)

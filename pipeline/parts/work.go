@@ -24,11 +24,12 @@ import (
 type Work struct {
 	Decision    *begin.Decision
 	Log         *Log
-	Chain       *order.Chain
+	Chain       *order.Chain        // nil in a plan
 	engineSlots *semaphore.Weighted // bounds the questions to the engine
 	ended       <-chan struct{}     // closed when the run is to end
 	Repeats     distinct.Repeats    // keys of rows that the engine answers
-	lookers     []*rows.Looker      // of the part that is made
+	lookers     []rows.Looker       // of the part that is made
+	planned     *Planned            // nil if parts are made
 }
 
 // Open returns the work on what a run will make. It reads until the context ends that Open returns: a child of
@@ -43,7 +44,11 @@ func Open(ctx context.Context, d *begin.Decision) (w *Work, reading context.Cont
 func (w *Work) Close() { w.Chain.Close() }
 
 // stopBuying ends the calls of a failed run.
-func (w *Work) stopBuying(cause error) { w.Chain.Stop(cause) }
+func (w *Work) stopBuying(cause error) {
+	if w.Chain != nil {
+		w.Chain.Stop(cause)
+	}
+}
 
 // pages is who makes pages of searches.
 func (w *Work) pages() rows.Pages {
@@ -100,6 +105,7 @@ func (w *Work) makeParts(ctx context.Context, window job.Window) (err error) {
 		workers: pool.New().WithContext(context.WithoutCancel(ctx)).WithCancelOnError().WithFirstError().WithMaxGoroutines(begin.PartsAtOnce(run.Workers)), // they go on after ctx has ended
 	}
 	switch {
+	case w.planned != nil: // one part after another
 	case run.Job.Operation.IsKeyword(): // a part may wait for one long search
 		starter.places = semaphore.NewWeighted(int64(run.Workers))
 	case w.Decision.AsksRows():

@@ -21,12 +21,11 @@ import (
 	"github.com/leadetl/leadetl/sources"
 )
 
-// local gets the answers to rows from the engine. Some batches are looked up at the same
+// local gets rows from lookers. Some batches are looked up at the same
 // time, each by a looker, and handed over in their order.
 type local struct {
 	in      Input
-	repeats *distinct.Repeats
-	free    chan *Looker
+	free    chan Looker
 	waiting chan *lookedUp // in the order of the input
 
 	begin   sync.Once
@@ -36,11 +35,18 @@ type local struct {
 	now     *lookedUp // its rows are being handed over
 }
 
-// Looker looks up a batch at a time, in memory of its own.
-type Looker struct {
-	Keys   *keys.Maker
-	Layout *columns.Layout
-	Engine *Engine
+// Looker gives the rows of a batch, in order and in one or more pieces. It looks up a batch at a time, in memory
+// of its own, and begins the next one when all its rows were handed over.
+type Looker interface {
+	LookUp(ctx context.Context, in *sources.Batch, each func(*columns.Batch) error) error
+}
+
+// EngineLooker looks up rows in the engine. Rows with the key of another row are counted in Repeats.
+type EngineLooker struct {
+	Keys    *keys.Maker
+	Layout  *columns.Layout
+	Engine  *Engine
+	Repeats *distinct.Repeats
 
 	rows   columns.Batch
 	hashes []uint64 // of its keys
@@ -49,15 +55,15 @@ type Looker struct {
 // lookedUp is a batch whose rows are looked up.
 type lookedUp struct {
 	in     *sources.Batch
-	by     *Looker
+	by     Looker
 	pieces chan *columns.Batch // closed after the last
 	err    error               // set before pieces is closed
 }
 
-// FromEngine gives rows that an engine answers. Each looker adds a batch to those that are
-// looked up at the same time. Rows with the key of another row are counted in repeats.
-func FromEngine(in Input, lookers []*Looker, repeats *distinct.Repeats) Source {
-	l := &local{in: in, repeats: repeats, free: make(chan *Looker, len(lookers)), waiting: make(chan *lookedUp, len(lookers))}
+// FromLookers gives rows that lookers look up. Each of them adds a batch to those that are
+// looked up at the same time.
+func FromLookers(in Input, lookers []Looker) Source {
+	l := &local{in: in, free: make(chan Looker, len(lookers)), waiting: make(chan *lookedUp, len(lookers))}
 	for _, looker := range lookers {
 		l.free <- looker
 	}
@@ -127,31 +133,31 @@ func (l *local) lookUp() {
 		l.waiting <- next // one for each looker has room
 		l.looking.Go(func() {
 			defer close(next.pieces)
-			next.err = next.by.lookUp(l.ctx, next, l.repeats)
+			next.err = next.by.LookUp(l.ctx, in, func(rows *columns.Batch) error {
+				select {
+				case next.pieces <- rows:
+					return nil
+				case <-l.ctx.Done():
+					return context.Cause(l.ctx)
+				}
+			})
 		})
 	}
 }
 
-// lookUp hands over the rows of a batch with their answers.
-func (l *Looker) lookUp(ctx context.Context, batch *lookedUp, repeats *distinct.Repeats) error {
-	l.Keys.Fill(&l.rows, batch.in)
+// LookUp hands over the rows of a batch with their answers.
+func (l *EngineLooker) LookUp(ctx context.Context, in *sources.Batch, each func(*columns.Batch) error) error {
+	l.Keys.Fill(&l.rows, in)
 	if l.Layout.Partition() == "" { // else rows are picked, and their keys hashed, by folder
 		l.Layout.HashKeys(&l.rows)
 	}
-	l.countRepeats(repeats)
-	return l.Engine.Answer(ctx, &l.rows, func(rows *columns.Batch) error {
-		select {
-		case batch.pieces <- rows:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
+	l.countRepeats()
+	return l.Engine.Answer(ctx, &l.rows, each)
 }
 
 // countRepeats counts rows with the key of another row.
-func (l *Looker) countRepeats(repeats *distinct.Repeats) {
-	if _, counting := repeats.Count(); !counting {
+func (l *EngineLooker) countRepeats() {
+	if _, counting := l.Repeats.Count(); !counting {
 		return
 	}
 	l.hashes = l.hashes[:0]
@@ -160,7 +166,7 @@ func (l *Looker) countRepeats(repeats *distinct.Repeats) {
 			l.hashes = append(l.hashes, xxh3.Hash(l.rows.Keys.At(i)))
 		}
 	}
-	repeats.Add(l.hashes)
+	l.Repeats.Add(l.hashes)
 }
 
 const (

@@ -59,12 +59,12 @@ func TestSources(t *testing.T) {
 	broken := errors.New("broken")
 	for name, answerer := range map[string]func(t *testing.T, in Input, maker *keys.Maker, layout *columns.Layout) (Source, outcome.Outcome){
 		"engine": func(_ *testing.T, in Input, maker *keys.Maker, layout *columns.Layout) (Source, outcome.Outcome) {
-			var lookers []*Looker
+			var lookers []Looker
 			for range 3 {
 				engine := NewEngine(embedded.New(nil, embedded.Options{}), resolution.EmailToHEM, layout, semaphore.NewWeighted(1))
-				lookers = append(lookers, &Looker{Keys: keys.NewMaker(resolution.EmailToHEM, keys.Reading{}, 1, 0, -1, nil), Layout: layout, Engine: engine})
+				lookers = append(lookers, &EngineLooker{Keys: keys.NewMaker(resolution.EmailToHEM, keys.Reading{}, 1, 0, -1, nil), Layout: layout, Engine: engine, Repeats: &distinct.Repeats{}})
 			}
-			return FromEngine(in, lookers, &distinct.Repeats{}), outcome.Matched
+			return FromLookers(in, lookers), outcome.Matched
 		},
 		"service": func(t *testing.T, in Input, maker *keys.Maker, layout *columns.Layout) (Source, outcome.Outcome) {
 			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})

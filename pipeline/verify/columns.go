@@ -56,59 +56,6 @@ func (c *checker) schema() {
 	}
 }
 
-// element is a node of the schema of a file, as one implementation reads it.
-type element struct {
-	name       string
-	repetition string // REQUIRED, OPTIONAL or REPEATED
-	physical   string // INT64, BYTE_ARRAY …; empty for a group
-	converted  string // UTF8, LIST …; may be empty
-	children   []element
-}
-
-// columnOf returns a top-level element in the form of manifests.
-func columnOf(e element) sinks.Column {
-	return sinks.Column{Name: e.name, Type: e.typeName(), Nullable: e.repetition == "OPTIONAL"}
-}
-
-func (e element) typeName() string {
-	switch {
-	case e.isList():
-		return "LIST<" + e.children[0].children[0].typeName() + ">"
-	case e.physical == "" && e.converted == "":
-		members := make([]string, len(e.children))
-		for i, child := range e.children {
-			members[i] = child.name + " " + child.typeName()
-		}
-		return "STRUCT<" + strings.Join(members, ", ") + ">"
-	}
-	switch e.physical + " " + e.converted {
-	case "BYTE_ARRAY UTF8":
-		return "STRING"
-	case "INT64 TIMESTAMP_MICROS":
-		return "TIMESTAMP(MICROS, UTC)"
-	case "INT32 DATE":
-		return "DATE"
-	case "INT32 ", "INT32 INT_32":
-		return "INT32"
-	case "INT64 ", "INT64 INT_64":
-		return "INT64"
-	case "BOOLEAN ", "DOUBLE ":
-		return e.physical
-	}
-	return strings.TrimSpace(e.physical + " " + e.converted)
-}
-
-// isList reports whether an element is a list of three levels: the list, its
-// repeated group, the nullable element.
-// Source: Apache Parquet format, "Lists".
-func (e element) isList() bool {
-	if e.physical != "" || e.converted != "LIST" || len(e.children) != 1 {
-		return false
-	}
-	repeated := e.children[0]
-	return repeated.repetition == "REPEATED" && len(repeated.children) == 1 && repeated.children[0].repetition == "OPTIONAL"
-}
-
 // differ describes how the columns of a file differ from the right ones; "" if they do
 // not.
 func differ(got, want []sinks.Column) (column, problem string) {

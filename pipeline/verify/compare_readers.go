@@ -57,8 +57,8 @@ func compare(l *leaf, r secondReader, rowGroup, i int) error {
 	if err := r.pages(rowGroup, i, &c.packed, c.page); err != nil {
 		return err
 	}
-	if c.at != l.count {
-		return &differError{c.row(c.at - 1), fmt.Sprintf("the second reader finds %d values and nulls, Arrow's %d", c.at, l.count)}
+	if c.at != l.Count {
+		return &differError{c.row(c.at - 1), fmt.Sprintf("the second reader finds %d values and nulls, Arrow's %d", c.at, l.Count)}
 	}
 	return nil
 }
@@ -72,10 +72,10 @@ func (c *comparison) release() {
 
 // row returns the row of a value or null, from 1; 0 before the first.
 func (c *comparison) row(at int) (row int64) {
-	if c.leaf.repetition == nil {
+	if c.leaf.Repetition == nil {
 		return int64(at) + 1
 	}
-	for _, r := range c.leaf.repetition[:at+1] {
+	for _, r := range c.leaf.Repetition[:at+1] {
 		if r == 0 {
 			row++
 		}
@@ -85,18 +85,18 @@ func (c *comparison) row(at int) (row int64) {
 
 // valueRow returns the row of a value, given by its number among the values.
 func (c *comparison) valueRow(value int) int64 {
-	if c.leaf.definition == nil {
+	if c.leaf.Definition == nil {
 		return c.row(value)
 	}
-	for at, d := range c.leaf.definition {
-		if d == c.leaf.maxDefinition {
+	for at, d := range c.leaf.Definition {
+		if d == c.leaf.MaxDefinition {
 			if value == 0 {
 				return c.row(at)
 			}
 			value--
 		}
 	}
-	return c.row(c.leaf.count - 1)
+	return c.row(c.leaf.Count - 1)
 }
 
 // page compares a page.
@@ -105,20 +105,20 @@ func (c *comparison) page(h *parquet.PageHeader, data []byte) error {
 		return c.dictionary(data, int(h.DictionaryPageHeader.NumValues))
 	}
 	l, n := c.leaf, int(h.DataPageHeader.NumValues)
-	if n > l.count-c.at {
+	if n > l.Count-c.at {
 		return &differError{c.row(c.at - 1), "the second reader finds more values than Arrow's"}
 	}
 	if h.DataPageHeader.DefinitionLevelEncoding != parquet.Encoding_RLE || h.DataPageHeader.RepetitionLevelEncoding != parquet.Encoding_RLE {
 		return errors.New("levels in an encoding that no dataset has")
 	}
 	there, err := n, error(nil)
-	if l.repetition != nil {
-		if data, _, err = c.compareLevels(data, l.repetition[c.at:c.at+n], l.maxRepetition); err != nil {
+	if l.Repetition != nil {
+		if data, _, err = c.compareLevels(data, l.Repetition[c.at:c.at+n], l.MaxRepetition); err != nil {
 			return err
 		}
 	}
-	if l.definition != nil {
-		if data, there, err = c.compareLevels(data, l.definition[c.at:c.at+n], l.maxDefinition); err != nil {
+	if l.Definition != nil {
+		if data, there, err = c.compareLevels(data, l.Definition[c.at:c.at+n], l.MaxDefinition); err != nil {
 			return err
 		}
 	}
@@ -209,7 +209,7 @@ func (c *comparison) coded(data []byte, there int) (err error) {
 	}
 	same := 0
 	if c.kind == parquet.Type_BYTE_ARRAY {
-		same, err = sameTexts(c.leaf.texts[c.there:c.there+there], c.indices, c.texts)
+		same, err = sameTexts(c.leaf.Texts[c.there:c.there+there], c.indices, c.texts)
 	} else {
 		same, err = sameNumbers(c.numbersOf(there), c.indices, c.numbers)
 	}
@@ -221,9 +221,9 @@ func (c *comparison) plain(data []byte, there int) (err error) {
 	same := 0
 	switch c.kind {
 	case parquet.Type_BYTE_ARRAY:
-		same, err = samePlainTexts(c.leaf.texts[c.there:c.there+there], data)
+		same, err = samePlainTexts(c.leaf.Texts[c.there:c.there+there], data)
 	case parquet.Type_BOOLEAN:
-		same, err = samePlainBooleans(c.leaf.booleans[c.there:c.there+there], data)
+		same, err = samePlainBooleans(c.leaf.Booleans[c.there:c.there+there], data)
 	case parquet.Type_INT32:
 		same, err = samePlain32(c.numbersOf(there), data)
 	case parquet.Type_INT64, parquet.Type_DOUBLE:
@@ -237,10 +237,10 @@ func (c *comparison) plain(data []byte, there int) (err error) {
 // numbersOf returns the next of Arrow's numbers. Of fractions these are the bits.
 func (c *comparison) numbersOf(there int) []int64 {
 	if c.kind != parquet.Type_DOUBLE {
-		return c.leaf.numbers[c.there : c.there+there]
+		return c.leaf.Numbers[c.there : c.there+there]
 	}
 	c.bits = resized(c.bits, there)
-	for i, f := range c.leaf.floats[c.there : c.there+there] {
+	for i, f := range c.leaf.Floats[c.there : c.there+there] {
 		c.bits[i] = int64(math.Float64bits(f))
 	}
 	return c.bits
@@ -256,10 +256,10 @@ func (c *comparison) result(same, there int, err error) error {
 
 // rows counts the rows of a leaf.
 func (l *leaf) rows() (n int64) {
-	if l.repetition == nil {
-		return int64(l.count)
+	if l.Repetition == nil {
+		return int64(l.Count)
 	}
-	for _, r := range l.repetition {
+	for _, r := range l.Repetition {
 		if r == 0 {
 			n++
 		}

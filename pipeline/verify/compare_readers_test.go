@@ -18,6 +18,8 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 	"github.com/xitongsys/parquet-go/layout"
 	"github.com/xitongsys/parquet-go/parquet"
+
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // TestComparison gives the two implementations different things to say.
@@ -29,12 +31,12 @@ func TestComparison(t *testing.T) {
 		return all
 	}
 	flat := func() *leaf {
-		return &leaf{maxDefinition: 1, count: 3, definition: []int16{1, 0, 1}, texts: values("a", "b")}
+		return &leaf{typed.Values{MaxDefinition: 1, Count: 3, Definition: []int16{1, 0, 1}, Texts: values("a", "b")}}
 	}
 	list := func() *leaf { // ["a", "b"], []
-		return &leaf{maxDefinition: 3, maxRepetition: 1, count: 3, definition: []int16{3, 3, 1}, repetition: []int16{0, 1, 0}, texts: values("a", "b")}
+		return &leaf{typed.Values{MaxDefinition: 3, MaxRepetition: 1, Count: 3, Definition: []int16{3, 3, 1}, Repetition: []int16{0, 1, 0}, Texts: values("a", "b")}}
 	}
-	numbers := func() *leaf { return &leaf{count: 2, numbers: []int64{1, 2}} }
+	numbers := func() *leaf { return &leaf{typed.Values{Count: 2, Numbers: []int64{1, 2}}} }
 	for _, c := range []struct {
 		name string
 		leaf *leaf
@@ -53,17 +55,17 @@ func TestComparison(t *testing.T) {
 		{"a null for an empty list", list(), layout.Table{Values: []any{"a", "b", nil}, DefinitionLevels: []int32{3, 3, 0}, RepetitionLevels: []int32{0, 1, 0}}, "what is null", 2},
 		{"the same numbers", numbers(), layout.Table{Values: []any{int64(1), int64(2)}, DefinitionLevels: []int32{0, 0}}, "", 0},
 		{"another number", numbers(), layout.Table{Values: []any{int64(1), int64(3)}, DefinitionLevels: []int32{0, 0}}, "different values", 2},
-		{"a number that Arrow does not find", &leaf{count: 2, numbers: []int64{1}}, layout.Table{Values: []any{int64(1), int64(2)}, DefinitionLevels: []int32{0, 0}}, "different values", 2},
+		{"a number that Arrow does not find", &leaf{typed.Values{Count: 2, Numbers: []int64{1}}}, layout.Table{Values: []any{int64(1), int64(2)}, DefinitionLevels: []int32{0, 0}}, "different values", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			kind := parquet.Type_BYTE_ARRAY
-			if c.leaf.numbers != nil {
+			if c.leaf.Numbers != nil {
 				kind = parquet.Type_INT64
 			}
 			// The second implementation writes the page, too.
 			p := layout.NewDataPage()
 			p.Schema, p.DataTable = &parquet.SchemaElement{Type: &kind}, &c.page
-			c.page.MaxDefinitionLevel, c.page.MaxRepetitionLevel = int32(c.leaf.maxDefinition), int32(c.leaf.maxRepetition)
+			c.page.MaxDefinitionLevel, c.page.MaxRepetitionLevel = int32(c.leaf.MaxDefinition), int32(c.leaf.MaxRepetition)
 			p.DataPageCompress(parquet.CompressionCodec_UNCOMPRESSED)
 			data := p.RawData[len(p.RawData)-int(p.Header.CompressedPageSize):]
 
@@ -97,7 +99,7 @@ func FuzzComparison(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		opened := inMemoryFile(randomFile(t, random))
-		one, err := openArrow(opened)
+		one, err := typed.Open("", opened, opened.Size)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,15 +141,15 @@ func change(l *leaf, random *rand.Rand) (undo func()) {
 		return func() { *value = before }
 	}
 	switch kind := random.IntN(4); {
-	case kind == 0 && len(l.definition) > 0:
-		return set(&l.definition[random.IntN(len(l.definition))])
-	case kind == 1 && len(l.repetition) > 0:
-		return set(&l.repetition[random.IntN(len(l.repetition))])
-	case kind == 2 && l.count > 0:
-		l.count--
-		return func() { l.count++ }
-	case len(l.texts) > 0:
-		text := &l.texts[random.IntN(len(l.texts))]
+	case kind == 0 && len(l.Definition) > 0:
+		return set(&l.Definition[random.IntN(len(l.Definition))])
+	case kind == 1 && len(l.Repetition) > 0:
+		return set(&l.Repetition[random.IntN(len(l.Repetition))])
+	case kind == 2 && l.Count > 0:
+		l.Count--
+		return func() { l.Count++ }
+	case len(l.Texts) > 0:
+		text := &l.Texts[random.IntN(len(l.Texts))]
 		before := *text
 		*text = append(slices.Clone(before), 'x')
 		if n := len(before); n > 0 && random.IntN(2) == 0 {
@@ -155,18 +157,18 @@ func change(l *leaf, random *rand.Rand) (undo func()) {
 			(*text)[n-1] ^= 1
 		}
 		return func() { *text = before }
-	case len(l.numbers) > 0:
-		number := &l.numbers[random.IntN(len(l.numbers))]
+	case len(l.Numbers) > 0:
+		number := &l.Numbers[random.IntN(len(l.Numbers))]
 		before := *number
 		*number ^= 1 << random.IntN(31)
 		return func() { *number = before }
-	case len(l.floats) > 0:
-		number := &l.floats[random.IntN(len(l.floats))]
+	case len(l.Floats) > 0:
+		number := &l.Floats[random.IntN(len(l.Floats))]
 		before := *number
 		*number++
 		return func() { *number = before }
-	case len(l.booleans) > 0:
-		is := &l.booleans[random.IntN(len(l.booleans))]
+	case len(l.Booleans) > 0:
+		is := &l.Booleans[random.IntN(len(l.Booleans))]
 		*is = !*is
 		return func() { *is = !*is }
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/xitongsys/parquet-go/layout"
 	"github.com/xitongsys/parquet-go/parquet"
+
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // decodedComparison compares levels and values that the second implementation has
@@ -27,7 +29,7 @@ const decodedPages = 1
 
 // compareDecoded is compare by a decodedComparison, of at most so many pages.
 func compareDecoded(l *leaf, r secondReader, rowGroup, i, pages int) (err error) {
-	defer contain(&err)
+	defer typed.Contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
 	in := thrift.NewTBufferedTransport(thrift.NewStreamTransportR(io.NewSectionReader(r.file, firstPage(meta), meta.TotalCompressedSize)), 1<<12)
 	c := &decodedComparison{leaf: l}
@@ -50,35 +52,35 @@ func compareDecoded(l *leaf, r secondReader, rowGroup, i, pages int) (err error)
 		}
 		seen, pages = seen+n, pages-1
 	}
-	if c.at != l.count {
-		return &differError{c.row, fmt.Sprintf("the second reader finds %d values and nulls, Arrow's %d", c.at, l.count)}
+	if c.at != l.Count {
+		return &differError{c.row, fmt.Sprintf("the second reader finds %d values and nulls, Arrow's %d", c.at, l.Count)}
 	}
 	return nil
 }
 
 func (c *decodedComparison) page(t *layout.Table) error {
 	l := c.leaf
-	if len(t.Values) > l.count-c.at {
+	if len(t.Values) > l.Count-c.at {
 		return &differError{c.row, "the second reader finds more values than Arrow's"}
 	}
 	if len(t.DefinitionLevels) != len(t.Values) || len(t.RepetitionLevels) != len(t.Values) {
 		return errors.New("the numbers of levels and values of a page differ")
 	}
 	for i, value := range t.Values {
-		definition, repetition := l.maxDefinition, int16(0)
-		if l.definition != nil {
-			definition = l.definition[c.at]
+		definition, repetition := l.MaxDefinition, int16(0)
+		if l.Definition != nil {
+			definition = l.Definition[c.at]
 		}
-		if l.repetition != nil {
-			repetition = l.repetition[c.at]
+		if l.Repetition != nil {
+			repetition = l.Repetition[c.at]
 		}
 		if repetition == 0 {
 			c.row++
 		}
 		switch {
-		case l.definition != nil && int32(definition) != t.DefinitionLevels[i] || int32(repetition) != t.RepetitionLevels[i]:
+		case l.Definition != nil && int32(definition) != t.DefinitionLevels[i] || int32(repetition) != t.RepetitionLevels[i]:
 			return &differError{c.row, "the two readers disagree on what is null, or where a list ends"}
-		case definition < l.maxDefinition:
+		case definition < l.MaxDefinition:
 			if value != nil {
 				return errors.New("a null has a value")
 			}
@@ -96,15 +98,15 @@ func (c *decodedComparison) page(t *layout.Table) error {
 func (l *leaf) is(i int, value any) bool {
 	switch v := value.(type) {
 	case string:
-		return i < len(l.texts) && string(l.texts[i]) == v
+		return i < len(l.Texts) && string(l.Texts[i]) == v
 	case int64:
-		return i < len(l.numbers) && l.numbers[i] == v
+		return i < len(l.Numbers) && l.Numbers[i] == v
 	case int32:
-		return i < len(l.numbers) && l.numbers[i] == int64(v)
+		return i < len(l.Numbers) && l.Numbers[i] == int64(v)
 	case float64:
-		return i < len(l.floats) && l.floats[i] == v
+		return i < len(l.Floats) && l.Floats[i] == v
 	case bool:
-		return i < len(l.booleans) && l.booleans[i] == v
+		return i < len(l.Booleans) && l.Booleans[i] == v
 	}
 	return false
 }

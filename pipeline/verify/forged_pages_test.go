@@ -14,6 +14,8 @@ import (
 	"github.com/xitongsys/parquet-go/compress"
 	"github.com/xitongsys/parquet-go/parquet"
 	"github.com/xitongsys/parquet-go/reader"
+
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // pageOf is a page of a column chunk, while it is forged.
@@ -237,7 +239,7 @@ func TestForgedStatistics(t *testing.T) {
 // compareWith compares a column of a forged file with what Arrow reads of the good one.
 func compareWith(t *testing.T, good, forged []byte, path string) string {
 	t.Helper()
-	one, err := openArrow(inMemoryFile(good))
+	one, err := typed.Open("", bytes.NewReader(good), int64(len(good)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +249,7 @@ func compareWith(t *testing.T, good, forged []byte, path string) string {
 	}
 	for i, chunk := range foot.groups[0].chunks {
 		if chunk.path == path {
-			l, err := one.leaf(0, i, nil)
+			l, err := readLeaf(one, 0, i, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

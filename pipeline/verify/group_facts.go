@@ -86,8 +86,8 @@ func (g *groupFacts) addLeaf(path string, l *leaf) (kept bool) {
 		g.addNested(column, facts, l)
 		return false
 	}
-	facts.Nulls = int64(l.count - l.present())
-	for _, text := range l.texts {
+	facts.Nulls = int64(l.Count - l.present())
+	for _, text := range l.Texts {
 		facts.Longest = max(facts.Longest, int64(len(text)))
 	}
 	_, own := g.file.forms[column]
@@ -100,7 +100,7 @@ func (g *groupFacts) addLeaf(path string, l *leaf) (kept bool) {
 // addNested adds a leaf of a list. Its values count together with those of the other
 // leaves of the list.
 func (g *groupFacts) addNested(column string, facts *ColumnFacts, l *leaf) {
-	if l.repetition == nil || l.definition == nil {
+	if l.Repetition == nil || l.Definition == nil {
 		return
 	}
 	if g.bytes[column] == nil {
@@ -121,22 +121,22 @@ func (g *groupFacts) release(spare *spareLeaves) {
 }
 
 // present counts the values that are not null.
-func (l *leaf) present() int { return len(l.texts) + len(l.numbers) + len(l.floats) + len(l.booleans) }
+func (l *leaf) present() int { return len(l.Texts) + len(l.Numbers) + len(l.Floats) + len(l.Booleans) }
 
 // measure adds the bytes of the texts of a list to those of each row, and returns the
 // number of null rows.
 func (l *leaf) measure(bytes []int64) (nulls int64) {
 	row, value := -1, 0
-	for i := range l.count {
-		if l.repetition[i] == 0 {
+	for i := range l.Count {
+		if l.Repetition[i] == 0 {
 			row++
 		}
-		if l.definition[i] == 0 {
+		if l.Definition[i] == 0 {
 			nulls++
 		}
-		if l.definition[i] == l.maxDefinition {
-			if value < len(l.texts) {
-				bytes[row] += int64(len(l.texts[value]))
+		if l.Definition[i] == l.MaxDefinition {
+			if value < len(l.Texts) {
+				bytes[row] += int64(len(l.Texts[value]))
 			}
 			value++
 		}
@@ -153,15 +153,15 @@ func (g *groupFacts) texts(name string) []parquet.ByteArray {
 // rowTexts returns the values of a flat text column by row; nil for another column.
 func (l *leaf) rowTexts() []parquet.ByteArray {
 	switch {
-	case l == nil || l.repetition != nil, l.definition == nil && len(l.texts) != l.count:
+	case l == nil || l.Repetition != nil, l.Definition == nil && len(l.Texts) != l.Count:
 		return nil
-	case l.definition == nil:
-		return l.texts
+	case l.Definition == nil:
+		return l.Texts
 	}
-	rows, next := make([]parquet.ByteArray, l.count), 0
-	for i, d := range l.definition {
-		if d == l.maxDefinition && next < len(l.texts) {
-			rows[i] = l.texts[next]
+	rows, next := make([]parquet.ByteArray, l.Count), 0
+	for i, d := range l.Definition {
+		if d == l.MaxDefinition && next < len(l.Texts) {
+			rows[i] = l.Texts[next]
 			next++
 		}
 	}
@@ -174,11 +174,11 @@ func (g *groupFacts) numbers(name string) (values []int64, valid []bool) {
 	if l == nil {
 		return nil, nil
 	}
-	values, valid = make([]int64, l.count), make([]bool, l.count)
+	values, valid = make([]int64, l.Count), make([]bool, l.Count)
 	next := 0
-	for i := range l.count {
-		if (l.definition == nil || l.definition[i] == l.maxDefinition) && next < len(l.numbers) {
-			values[i], valid[i] = l.numbers[next], true
+	for i := range l.Count {
+		if (l.Definition == nil || l.Definition[i] == l.MaxDefinition) && next < len(l.Numbers) {
+			values[i], valid[i] = l.Numbers[next], true
 			next++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // origins compares what the rows say of several resolvers with what these have answered. It reads a
@@ -98,7 +99,7 @@ func (c *checker) eachGroup(f *parquetFile, columns func(string) bool, do func(*
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	reader, err := openArrow(opened)
+	reader, err := typed.Open(f.Name, opened, opened.Size)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (c *checker) eachGroup(f *parquetFile, columns func(string) bool, do func(*
 		g := &groupFacts{file: f, rows: group.rows, found: rowFindings{file: f.Name, rowGroup: i + 1, before: before}, leaves: map[string]*leaf{}}
 		for j, chunk := range group.chunks {
 			if columns(chunk.path) {
-				if g.leaves[chunk.path], err = reader.leaf(i, j, c.spare.get(chunk.physical)); err != nil {
+				if g.leaves[chunk.path], err = readLeaf(reader, i, j, c.spare.get(chunk.physical)); err != nil {
 					return err
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // parquetFile is a file of a part or of its rejects, while it is checked.
@@ -137,8 +138,11 @@ func (c *checker) footers(f *parquetFile) bool {
 		c.found.report(Failure{File: f.Name, Column: column, Problem: fmt.Sprintf(format, args...)})
 	}
 	var err error
-	if f.readers.one, err = openArrow(f.opened); err == nil {
-		f.foot, err = f.readers.one.footer()
+	if f.readers.one, err = typed.Open(f.Name, f.opened, f.opened.Size); err == nil {
+		f.foot, err = footerOf(f.readers.one)
+	}
+	if placed, ok := errors.AsType[*typed.Error](err); ok {
+		err = placed.Err
 	}
 	if err != nil {
 		fail("", "the Arrow reader cannot read the footer: %v", err)
@@ -180,7 +184,7 @@ func (c *checker) footers(f *parquetFile) bool {
 func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, args ...any)) bool {
 	var columns []sinks.Column
 	for _, e := range f.foot.columns {
-		columns = append(columns, columnOf(e))
+		columns = append(columns, e.Column())
 	}
 	want := f.columns
 	if !f.isPart {
@@ -203,11 +207,11 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 			return false
 		}
 		for j, chunk := range g.chunks {
-			if chunk.path != leaves[j].name {
-				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j].name, Problem: "another column is in its place"})
+			if chunk.path != leaves[j].Name {
+				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: leaves[j].Name, Problem: "another column is in its place"})
 				return false
 			}
-			if chunk.physical != leaves[j].physical {
+			if chunk.physical != leaves[j].Physical {
 				c.found.report(Failure{File: f.Name, RowGroup: i + 1, Column: chunk.path, Problem: "its type is not that of the schema"})
 				return false
 			}
@@ -217,13 +221,13 @@ func (c *checker) columnsOf(f *parquetFile, fail func(column, format string, arg
 }
 
 // leavesOf returns the leaf columns of elements, with their paths as names.
-func leavesOf(elements []element) (leaves []element) {
+func leavesOf(elements []typed.Element) (leaves []typed.Element) {
 	for _, e := range elements {
-		if e.physical != "" {
+		if e.Physical != "" {
 			leaves = append(leaves, e)
 		}
-		for _, below := range leavesOf(e.children) {
-			below.name = e.name + "." + below.name
+		for _, below := range leavesOf(e.Children) {
+			below.Name = e.Name + "." + below.Name
 			leaves = append(leaves, below)
 		}
 	}
@@ -313,7 +317,7 @@ func (c *checker) readGroup(g *groupFacts, f *parquetFile, i int) (problems []Fa
 
 // readers has both readers of a file, for several goroutines.
 type readers struct {
-	one arrowReader
+	one *typed.File
 	two secondReader
 }
 
@@ -372,11 +376,11 @@ func (r readers) leaf(rowGroup, i int, rows int64, used *leaf) (*leaf, error) {
 	if err := r.two.checkPages(rowGroup, i); err != nil {
 		return nil, err
 	}
-	l, err := r.one.leaf(rowGroup, i, used)
+	l, err := readLeaf(r.one, rowGroup, i, used)
 	if err != nil {
 		return nil, fmt.Errorf("the Arrow reader cannot read it: %w", err)
 	}
-	if len(l.repetition) > 0 && l.repetition[0] > 0 {
+	if len(l.Repetition) > 0 && l.Repetition[0] > 0 {
 		return nil, errors.New("its first value continues a list")
 	}
 	if n := l.rows(); n != rows {

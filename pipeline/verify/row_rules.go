@@ -53,7 +53,7 @@ func (g *groupFacts) check(rules Rules) {
 
 // checkForm checks every value of a flat column.
 func (g *groupFacts) checkForm(column string, l *leaf, form string) {
-	if form == "" || l.repetition != nil {
+	if form == "" || l.Repetition != nil {
 		return
 	}
 	text, number, fraction := textForm(form), numberForms[form], floatForms[form]
@@ -62,18 +62,18 @@ func (g *groupFacts) checkForm(column string, l *leaf, form string) {
 		problem = "it is not a number " + form
 	}
 	next := 0
-	for i := range l.count {
-		if l.definition != nil && l.definition[i] < l.maxDefinition {
+	for i := range l.Count {
+		if l.Definition != nil && l.Definition[i] < l.MaxDefinition {
 			continue
 		}
 		ok := true
 		switch {
-		case text != nil && next < len(l.texts):
-			ok = text(l.texts[next])
-		case number != nil && next < len(l.numbers):
-			ok = number(l.numbers[next])
-		case fraction != nil && next < len(l.floats):
-			ok = fraction(l.floats[next])
+		case text != nil && next < len(l.Texts):
+			ok = text(l.Texts[next])
+		case number != nil && next < len(l.Numbers):
+			ok = number(l.Numbers[next])
+		case fraction != nil && next < len(l.Floats):
+			ok = fraction(l.Floats[next])
 		}
 		next++
 		if !ok {
@@ -174,15 +174,15 @@ func (g *groupFacts) findSuppressed() {
 // from the input.
 func (g *groupFacts) checkSuppressed(path string, l *leaf) {
 	column, _, _ := strings.Cut(path, ".")
-	if _, own := g.file.forms[column]; own && ofSuppressed[column] || l.definition == nil {
+	if _, own := g.file.forms[column]; own && ofSuppressed[column] || l.Definition == nil {
 		return
 	}
 	if !g.anySuppressed {
 		return
 	}
 	row := -1
-	for i, definition := range l.definition {
-		if l.repetition != nil && l.repetition[i] > 0 {
+	for i, definition := range l.Definition {
+		if l.Repetition != nil && l.Repetition[i] > 0 {
 			continue
 		}
 		if row++; definition > 0 && g.suppressed[row] {
@@ -240,7 +240,7 @@ func (g *groupFacts) checkPhones() {
 		if phone != nil && i < len(raw) && raw[i] == nil {
 			g.found.report(i, "phone", "phone_raw is missing")
 		}
-		if valid != nil && i < len(valid.definition) && (valid.definition[i] > 0) != (phone != nil) {
+		if valid != nil && i < len(valid.Definition) && (valid.Definition[i] > 0) != (phone != nil) {
 			g.found.report(i, "phone_valid", "exactly the rows with a phone have a value")
 		}
 	}

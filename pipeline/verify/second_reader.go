@@ -16,6 +16,7 @@ import (
 	"github.com/xitongsys/parquet-go/source"
 
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // secondReader reads a file with xitongsys/parquet-go, which shares no code with the
@@ -30,7 +31,7 @@ type secondReader struct {
 
 // openSecond also returns the footer, because the implementation renames the columns.
 func openSecond(f *sinks.OpenFile) (r secondReader, foot footer, err error) {
-	defer contain(&err)
+	defer typed.Contain(&err)
 	if f.Size < 12 {
 		return secondReader{}, footer{}, errors.New("too short")
 	}
@@ -69,7 +70,7 @@ func secondFooter(meta *parquet.FileMetaData) (footer, error) {
 	if err != nil {
 		return footer{}, err
 	}
-	f.columns = root.children
+	f.columns = root.Children
 	for _, kv := range meta.KeyValueMetadata {
 		f.keyValues[kv.Key] = kv.GetValue()
 	}
@@ -112,25 +113,25 @@ func secondStatistics(m *parquet.ColumnMetaData) statistics {
 
 // secondElement returns the element at an index of the flat schema of a file, where
 // groups come before their members, and the index after it.
-func secondElement(all []*parquet.SchemaElement, at int) (element, int, error) {
+func secondElement(all []*parquet.SchemaElement, at int) (typed.Element, int, error) {
 	if at >= len(all) {
-		return element{}, 0, errors.New("the schema ends inside a group")
+		return typed.Element{}, 0, errors.New("the schema ends inside a group")
 	}
 	s := all[at]
-	e := element{name: s.Name, repetition: s.GetRepetitionType().String()}
+	e := typed.Element{Name: s.Name, Repetition: s.GetRepetitionType().String()}
 	if s.IsSetConvertedType() {
-		e.converted = s.GetConvertedType().String()
+		e.Converted = s.GetConvertedType().String()
 	}
 	if s.IsSetType() {
-		e.physical = s.GetType().String()
+		e.Physical = s.GetType().String()
 	}
 	at++
 	for range s.GetNumChildren() {
 		child, behind, err := secondElement(all, at)
 		if err != nil {
-			return element{}, 0, err
+			return typed.Element{}, 0, err
 		}
-		e.children, at = append(e.children, child), behind
+		e.Children, at = append(e.Children, child), behind
 	}
 	return e, at, nil
 }
@@ -172,7 +173,7 @@ func (r secondReader) checkPages(rowGroup, i int) error {
 // headers calls each for every page of a column chunk, with its header, which it checks,
 // and where its bytes begin.
 func (r secondReader) headers(rowGroup, i int, each func(h *parquet.PageHeader, at int64) error) (err error) {
-	defer contain(&err)
+	defer typed.Contain(&err)
 	meta := r.meta.RowGroups[rowGroup].Columns[i].MetaData
 	offset, size := firstPage(meta), meta.TotalCompressedSize
 	if offset < 4 || size < 0 || offset > r.file.Size || size > r.file.Size-offset {

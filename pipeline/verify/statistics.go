@@ -16,7 +16,7 @@ type statistics struct {
 // not.
 func (s statistics) problem(l *leaf) string {
 	const outside = "a value is outside the bounds in the footer"
-	if s.nulls >= 0 && l.repetition == nil && s.nulls != int64(l.count-l.present()) {
+	if s.nulls >= 0 && l.Repetition == nil && s.nulls != int64(l.Count-l.present()) {
 		return "it has another number of nulls than the footer says"
 	}
 	if len(s.least) != len(s.most) {
@@ -25,12 +25,12 @@ func (s statistics) problem(l *leaf) string {
 	switch len(s.least) {
 	case 0:
 	case 4:
-		if isOutside(l.numbers, int64(int32(binary.LittleEndian.Uint32([]byte(s.least)))), int64(int32(binary.LittleEndian.Uint32([]byte(s.most))))) {
+		if isOutside(l.Numbers, int64(int32(binary.LittleEndian.Uint32([]byte(s.least)))), int64(int32(binary.LittleEndian.Uint32([]byte(s.most))))) {
 			return outside
 		}
 	case 8:
 		least, most := binary.LittleEndian.Uint64([]byte(s.least)), binary.LittleEndian.Uint64([]byte(s.most))
-		if isOutside(l.numbers, int64(least), int64(most)) || isOutside(l.floats, math.Float64frombits(least), math.Float64frombits(most)) {
+		if isOutside(l.Numbers, int64(least), int64(most)) || isOutside(l.Floats, math.Float64frombits(least), math.Float64frombits(most)) {
 			return outside
 		}
 	default:

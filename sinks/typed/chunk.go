@@ -119,10 +119,10 @@ func (f *File) Chunk(group, leaf int) (c *Chunk, err error) {
 func (c *Chunk) Read(v *Values, most int) (n int, err error) {
 	defer c.file.at(&err, c.group, c.leaf.Path)
 	defer Contain(&err)
+	v.Physical, v.MaxDefinition, v.MaxRepetition = c.column.Type().String(), c.leaf.MaxDefinition, c.leaf.MaxRepetition
 	if !c.column.HasNext() {
 		return 0, c.column.Err()
 	}
-	v.Physical, v.MaxDefinition, v.MaxRepetition = c.column.Type().String(), c.leaf.MaxDefinition, c.leaf.MaxRepetition
 	levels, batch := int64(0), min(int64(most), c.batched)
 	definition, repetition := levelRoom(&v.Definition, v.MaxDefinition, batch), levelRoom(&v.Repetition, v.MaxRepetition, batch)
 	switch r := c.column.(type) {

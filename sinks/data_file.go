@@ -19,13 +19,15 @@ type DataFile struct {
 	Opened *OpenFile
 }
 
+// Opener opens the files of a dataset.
+type Opener interface {
+	Open(name string) (*OpenFile, error)
+	Path(name string) string // for users
+}
+
 // OpenData opens a file of the dataset, with these columns. The error is a *typed.Error if the file is
 // missing, or is not what the manifest says.
-func (m *Manifest) OpenData(files interface {
-	Open(name string) (*OpenFile, error)
-	Path(name string) string
-}, f File, columns []Column,
-) (d *DataFile, err error) {
+func (m *Manifest) OpenData(files Opener, f File, columns []Column) (d *DataFile, err error) {
 	opened, err := files.Open(f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &typed.Error{File: files.Path(f.Name), Err: errors.New("the manifest lists it, but it is not there")}

@@ -21,9 +21,8 @@ type Dataset struct {
 
 // Files opens the files of a dataset. It is called from several goroutines at once.
 type Files interface {
-	Open(name string) (*sinks.OpenFile, error)
+	sinks.Opener
 	ReadFile(name string) ([]byte, error)
-	Path(name string) string // for users
 }
 
 // Open opens a finished dataset. The error is sinks.ErrNoDataset if there is none.

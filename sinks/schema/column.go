@@ -64,6 +64,15 @@ func Arrow(columns []Column) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
+// Names are the names of columns.
+func Names(columns []Column) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
 // Equal reports whether two columns are the same in a manifest.
 func (c Column) Equal(other Column) bool {
 	return c.Name == other.Name && c.Type == other.Type && c.Nullable == other.Nullable

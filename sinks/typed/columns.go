@@ -20,7 +20,8 @@ type Columns struct {
 
 // column reads a column. It has one leaf, or one for each member of the structs in its lists.
 type column struct {
-	schema.Column
+	name   string
+	kind   arrow.DataType
 	isList bool
 	null   int16     // the level below which a list is null; the element is null below null + 2
 	leaves []*cursor // nil for a column in the path
@@ -34,38 +35,39 @@ type cursor struct {
 	at, value int // the next value or null, and the next value
 }
 
-// Columns begins some columns of a row group. Each has the Arrow type that its values get.
-func (f *File) Columns(group int, of []schema.Column) (*Columns, error) {
-	c := &Columns{columns: make([]column, len(of)), left: f.Rows(group)}
+// Columns begins some columns of a row group, of the file and of its path.
+func (f *File) Columns(group int, of []schema.Column) (c *Columns, err error) {
+	c = &Columns{columns: make([]column, len(of)), left: f.Rows(group)}
 	for i := range of {
-		if value, inPath := f.InPath[of[i].Name]; inPath {
-			c.columns[i] = column{Column: of[i], inPath: value}
-			continue
+		if c.columns[i], err = f.column(group, of[i].Name); err != nil {
+			return nil, err
 		}
-		places := f.LeavesOf(of[i].Name)
-		list, isList := of[i].Arrow.(*arrow.ListType)
-		wants := 1
-		if isList && list.Elem().ID() == arrow.STRUCT {
-			wants = list.Elem().(*arrow.StructType).NumFields()
-		}
-		if len(places) != wants || isList != (f.Leaves[places[0]].MaxRepetition > 0) {
-			return nil, &Error{File: f.Name, Group: group + 1, Column: of[i].Name, Err: fmt.Errorf("it is not %s", of[i].Type)}
-		}
-		c.columns[i] = column{Column: of[i], isList: isList, leaves: make([]*cursor, len(places))}
-		if isList {
-			for _, e := range f.Root {
-				if e.Name == of[i].Name && e.Repetition == "OPTIONAL" {
-					c.columns[i].null = 1
-				}
+	}
+	return c, nil
+}
+
+func (f *File) column(group int, name string) (c column, err error) {
+	if value, inPath := f.InPath[name]; inPath {
+		return column{name: name, kind: arrow.BinaryTypes.String, inPath: value}, nil
+	}
+	c.name = name
+	for _, e := range f.Root {
+		if e.Name == name {
+			c.kind = e.arrow()
+			if c.isList = e.isList(); c.isList && e.Repetition == "OPTIONAL" {
+				c.null = 1
 			}
 		}
-		for n, place := range places {
-			chunk, err := f.Chunk(group, place)
-			if err != nil {
-				return nil, err
-			}
-			c.columns[i].leaves[n] = &cursor{chunk: chunk}
+	}
+	if c.kind == nil || c.kind.ID() == arrow.STRUCT {
+		return c, &Error{File: f.Name, Group: group + 1, Column: name, Err: errors.New("it has a type that no dataset has")}
+	}
+	for _, place := range f.LeavesOf(name) {
+		chunk, err := f.Chunk(group, place)
+		if err != nil {
+			return c, err
 		}
+		c.leaves = append(c.leaves, &cursor{chunk: chunk})
 	}
 	return c, nil
 }
@@ -78,7 +80,7 @@ func (c *Columns) Left() int64 { return c.left }
 func (c *Columns) Next(n int, keep []int) ([]arrow.Array, error) {
 	arrays, failed := make([]arrow.Array, len(c.columns)), make([]error, len(c.columns))
 	iter.ForEachIdx(c.columns, func(i int, column *column) {
-		b := array.NewBuilder(memory.DefaultAllocator, column.Arrow)
+		b := array.NewBuilder(memory.DefaultAllocator, column.kind)
 		defer b.Release()
 		if failed[i] = column.read(n, keep, b); failed[i] == nil {
 			arrays[i] = b.NewArray()
@@ -112,7 +114,7 @@ func (c *column) read(n int, keep []int, to array.Builder) (err error) {
 		return c.repeat(n, keep, to.(*array.StringBuilder))
 	}
 	chunk := c.leaves[0].chunk
-	defer func() { chunk.file.at(&err, chunk.group, c.Name) }()
+	defer func() { chunk.file.at(&err, chunk.group, c.name) }()
 	defer Contain(&err)
 	kept := 0
 	for row := range n {

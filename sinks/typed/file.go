@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/metadata"
@@ -121,7 +122,7 @@ func (f *File) LeavesOf(column string) (places []int) {
 	return places
 }
 
-// Expect refuses a file that has other rows, or not all columns.
+// Expect refuses a file that has other rows, or not all columns with these types.
 func (f *File) Expect(rows int64, columns []schema.Column) error {
 	has := int64(0)
 	for i := range f.Groups() {
@@ -131,9 +132,15 @@ func (f *File) Expect(rows int64, columns []schema.Column) error {
 		return &Error{File: f.Name, Err: fmt.Errorf("it has %d rows, not %d as its manifest says", has, rows)}
 	}
 	for _, c := range columns {
-		_, inPath := f.InPath[c.Name]
-		if !inPath && !slices.ContainsFunc(f.Root, func(e Element) bool { return e.Name == c.Name }) {
+		if _, inPath := f.InPath[c.Name]; inPath {
+			continue
+		}
+		i := slices.IndexFunc(f.Root, func(e Element) bool { return e.Name == c.Name })
+		if i < 0 {
 			return &Error{File: f.Name, Column: c.Name, Err: errors.New("it has no such column")}
+		}
+		if has := f.Root[i].Column().Type; has != c.Type {
+			return &Error{File: f.Name, Column: c.Name, Err: fmt.Errorf("it is %s, not %s as its manifest says", has, c.Type)}
 		}
 	}
 	return nil
@@ -194,6 +201,38 @@ func (e Element) typeName() string {
 		return e.Physical
 	}
 	return strings.TrimSpace(e.Physical + " " + e.Converted)
+}
+
+// arrow is the Arrow type of the values; nil for one that no dataset has.
+func (e Element) arrow() arrow.DataType {
+	switch e.typeName() {
+	case "STRING":
+		return arrow.BinaryTypes.String
+	case "TIMESTAMP(MICROS, UTC)":
+		return schema.Instant
+	case "DATE":
+		return arrow.FixedWidthTypes.Date32
+	case "INT32":
+		return arrow.PrimitiveTypes.Int32
+	case "INT64":
+		return arrow.PrimitiveTypes.Int64
+	case "DOUBLE":
+		return arrow.PrimitiveTypes.Float64
+	case "BOOLEAN":
+		return arrow.FixedWidthTypes.Boolean
+	}
+	field := func(e Element) arrow.Field { return arrow.Field{Name: e.Name, Type: e.arrow(), Nullable: true} }
+	switch {
+	case e.isList():
+		return arrow.ListOfField(field(e.Children[0].Children[0]))
+	case e.Physical == "" && e.Converted == "":
+		var members []arrow.Field
+		for _, child := range e.Children {
+			members = append(members, field(child))
+		}
+		return arrow.StructOf(members...)
+	}
+	return nil
 }
 
 // isList reports whether an element is a list of three levels: the list, its

@@ -1,0 +1,142 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v17/arrow"
+
+	"github.com/leadetl/leadetl/internal/suggest"
+	"github.com/leadetl/leadetl/sinks/lines"
+	"github.com/leadetl/leadetl/sinks/schema"
+	"github.com/leadetl/leadetl/sinks/typed"
+)
+
+// Scan says which rows and columns of a dataset are read.
+type Scan struct {
+	Columns []Column
+	where   []Column
+	values  []string // of these
+}
+
+// NewScan finds columns by their names, in any case: all columns if none are selected, and those in the
+// paths last. Rows have the text of each condition, COLUMN=VALUE; null is an empty text.
+func (m *Manifest) NewScan(selected []string, conditions [][2]string) (*Scan, error) {
+	all := append(slices.Clone(m.Schema), m.PathColumns()...)
+	s := &Scan{Columns: all}
+	if len(selected) > 0 {
+		s.Columns = nil
+	}
+	for _, name := range selected {
+		c, err := find(all, name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(s.Columns, c.Equal) {
+			return nil, fmt.Errorf("column %q is given twice", name)
+		}
+		s.Columns = append(s.Columns, c)
+	}
+	for _, condition := range conditions {
+		c, err := find(all, condition[0])
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(c.Type, "LIST<") {
+			return nil, fmt.Errorf("column %q has lists; --where compares columns with one value", c.Name)
+		}
+		s.where, s.values = append(s.where, c), append(s.values, condition[1])
+	}
+	return s, nil
+}
+
+func find(all []Column, name string) (Column, error) {
+	i := slices.IndexFunc(all, func(c Column) bool { return strings.EqualFold(c.Name, name) })
+	if i >= 0 {
+		return all[i], nil
+	}
+	names := schema.Names(all)
+	return Column{}, fmt.Errorf("there is no column %q%s; the columns are %s", name, suggest.Name(name, names), strings.Join(names, ", "))
+}
+
+// Rows reads rows in the order of the parts. take gets some at a time, releases the arrays, which have
+// the columns of the scan, and returns false to end. Memory does not grow with the dataset.
+func (m *Manifest) Rows(ctx context.Context, files Opener, s *Scan, batch int, take func(rows []arrow.Array, n int) bool) error {
+	for i := range m.Parts {
+		for _, f := range m.Parts[i].Data() {
+			if f.Rows == 0 {
+				continue
+			}
+			if more, err := m.fileRows(ctx, files, f, s, batch, take); err != nil || !more {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Manifest) fileRows(ctx context.Context, files Opener, f File, s *Scan, batch int, take func([]arrow.Array, int) bool) (more bool, err error) {
+	d, err := m.OpenData(files, f, slices.Concat(s.Columns, s.where))
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, d.Opened.Close()) }()
+	for group := range d.Groups() {
+		where, err := d.Columns(group, s.where)
+		if err != nil {
+			return false, err
+		}
+		columns, err := d.Columns(group, s.Columns)
+		if err != nil {
+			return false, err
+		}
+		for columns.Left() > 0 {
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			n := int(min(columns.Left(), int64(batch)))
+			keep, err := s.selects(where, n)
+			if err != nil {
+				return false, err
+			}
+			rows, err := columns.Next(n, keep)
+			if err != nil {
+				return false, err
+			}
+			if keep != nil {
+				n = len(keep)
+			}
+			if !take(rows, n) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// selects returns which of the next n rows fulfil the conditions; nil for all.
+func (s *Scan) selects(where *typed.Columns, n int) (keep []int, err error) {
+	if len(s.where) == 0 {
+		return nil, nil
+	}
+	columns, err := where.Next(n, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer typed.Release(columns)
+	var text []byte
+	keep = make([]int, 0, n)
+rows:
+	for row := range n {
+		for i, c := range columns {
+			if text = lines.AppendText(text[:0], c, row); string(text) != s.values[i] {
+				continue rows
+			}
+		}
+		keep = append(keep, row)
+	}
+	return keep, nil
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/begin"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/sinks/typed"
 
 	"github.com/spf13/cobra"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -117,6 +118,7 @@ var exitRules = []exitRule{
 	{ExitFailure, isSQLite(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)},
 	{ExitUsage, isAny(keyed.ErrDamaged, begin.ErrOtherJob, cut.ErrInputChanged, sources.ErrChanged, objects.ErrChanged, sinks.ErrForeign, sinks.ErrNested, changes.ErrIncomparable)},
 	{ExitUsage, isType[*sources.FormatError]},
+	{ExitUsage, isType[*typed.Error]},
 	{ExitUsage, isType[*format.Error]},
 	{ExitUsage, isType[*objects.RefusedError]},
 	{ExitUsage, isType[*job.Error]},

@@ -2,45 +2,18 @@ package program
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/width"
 
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
-
-// printJSON prints one JSON object per row, with the columns in order.
-func (h *head) printJSON(to io.Writer) error {
-	w := bufio.NewWriter(to)
-	for _, row := range h.rows {
-		line := []byte("{")
-		for i, c := range h.columns {
-			if i > 0 {
-				line = append(line, ',')
-			}
-			line, _ = jsontext.AppendQuote(line, c.Name)
-			line = append(line, ':')
-			switch value := row[i]; {
-			case value == nil:
-				line = append(line, "null"...)
-			case c.Type != "STRING" && json.Valid([]byte(*value)): // a number or a list; dates are not JSON
-				line = append(line, *value...)
-			default:
-				line, _ = jsontext.AppendQuote(line, *value)
-			}
-		}
-		w.Write(append(line, "}\n"...))
-	}
-	return w.Flush()
-}
 
 const (
 	// maxCell is the maximum width of a value in the table.

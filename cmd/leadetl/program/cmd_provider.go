@@ -24,7 +24,7 @@ func newProviderCommand(std cli.Streams) *cobra.Command {
 your own. An entry says how an HTTP API of others is asked, and what its answers
 mean: docs/reference/entries.md.`,
 	}
-	c.AddCommand(newProviderListCommand(std), newProviderShowCommand(std), newProviderCheckCommand(std))
+	c.AddCommand(newProviderListCommand(std), newProviderShowCommand(std), newProviderCheckCommand(std), newProviderSchemaCommand(std))
 	return c
 }
 
@@ -116,6 +116,21 @@ It connects to nothing, and needs no key.`,
 				return cli.UsageError(fmt.Errorf("%s reads %s otherwise than documented", args[0], figures.Plural(int64(wrong), "answer")))
 			}
 			return nil
+		},
+	}
+}
+
+func newProviderSchemaCommand(std cli.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of entries, which editors take",
+		Long: `Print the JSON Schema of a file of entries. An editor with it knows the members, and
+marks what has a wrong form.`,
+		Example: `  leadetl provider schema > entries.schema.json`,
+		Args:    cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := std.Out.Write(provider.Schema)
+			return err
 		},
 	}
 }

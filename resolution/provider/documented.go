@@ -42,59 +42,40 @@ type wanted struct {
 
 // ParseDocumented reads a file of documented answers, by their names.
 func ParseDocumented(file string, content []byte) (all []Documented, err error) {
-	err = readFile(file, content, func(r *reader, n *yamltree.Node) { all = append(all, r.documented(n)) })
+	err = readFile(file, content, schemas().answers, func(r *reader, n *yamltree.Node) { all = append(all, documented(r, n)) })
 	return all, err
 }
 
-func (r *reader) documented(n *yamltree.Node) (d Documented) {
-	m := r.members(n, "email", "network_url", "ip", "request", "sent", "poll", "status", "headers", "body", "outcome", "credits", "next", "columns")
+func documented(r *reader, n *yamltree.Node) (d Documented) {
+	m := members(n)
 	d.Name, d.at = n.Name, fmt.Sprintf("%s:%d", r.file, n.Line)
 	for _, kind := range []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP} {
-		for _, key := range r.texts(m[string(kind)]) {
+		for _, key := range listOf(m[string(kind)]) {
 			d.kind, d.keys = kind, append(d.keys, key.Text)
 		}
 	}
-	if len(d.keys) == 0 || m["status"] == nil || m["outcome"] == nil {
-		r.fail(n, "%s has to say what was asked about (email, network_url or ip), the status, and the outcome", titled(n))
-		return d
-	}
-	d.request, d.sent, d.next = r.text(m["request"]), string(r.json(m["sent"])), r.text(m["next"])
-	d.answer = Response{
-		Status: int(r.count(m["status"], 0, 100, 599)), Header: http.Header{}, Body: r.json(m["body"]), Polled: r.boolean(m["poll"], false),
-	}
+	d.request, d.sent, d.next = textOf(m["request"]), string(r.json(m["sent"])), textOf(m["next"])
+	d.answer = Response{Status: int(count(m["status"], 0)), Header: http.Header{}, Body: r.json(m["body"]), Polled: textOf(m["poll"]) == "true"}
 	for _, h := range r.headers(m["headers"]) {
 		d.answer.Header.Set(h.name, h.value)
 	}
 	for i := range d.keys {
-		d.want = append(d.want, r.wanted(m, i, len(d.keys)))
+		forKey := func(name string) *yamltree.Node { return r.forKey(m[name], i, len(d.keys)) }
+		w := wanted{credits: count(forKey("credits"), 0), columns: map[string][]string{}}
+		if outcome := textOf(forKey("outcome")); outcome != unknown {
+			w.outcome = Outcome(outcome)
+		}
+		for name, c := range members(forKey("columns")) {
+			w.columns[name] = nil
+			for _, value := range listOf(c) {
+				if value.Text != "" { // without one, the column has to be empty
+					w.columns[name] = append(w.columns[name], value.Text)
+				}
+			}
+		}
+		d.want = append(d.want, w)
 	}
 	return d
-}
-
-// wanted reads what the answer is for key i of n.
-func (r *reader) wanted(m map[string]*yamltree.Node, i, n int) wanted {
-	w := wanted{columns: map[string][]string{}}
-	if outcome := r.forKey(m["outcome"], i, n); r.text(outcome) != unknown {
-		w.outcome = Outcome(r.text(outcome))
-		if !slices.Contains(outcomes, string(w.outcome)) {
-			r.fail(m["outcome"], "%s is no outcome%s", quoted(string(w.outcome)), suggest(string(w.outcome), outcomes))
-		}
-	}
-	w.credits = r.count(r.forKey(m["credits"], i, n), 0, 0, maxPrice)
-	columns := r.forKey(m["columns"], i, n)
-	if columns == nil {
-		return w
-	}
-	for _, c := range columns.Items {
-		w.columns[c.Name] = nil
-		if c.Kind == yamltree.Text && c.Text == "" {
-			continue // the column has to be empty
-		}
-		for _, value := range r.texts(c) {
-			w.columns[c.Name] = append(w.columns[c.Name], value.Text)
-		}
-	}
-	return w
 }
 
 // forKey is the value for key i of n: that of a list with one for each, or the one for all.

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,46 +12,33 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
+// ofTransport are headers that are not for an entry to set.
+var ofTransport = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Accept-Encoding", "Content-Encoding", "Expect", "Upgrade", "Te", "Trailer"}
+
 // headers reads headers that are sent with a request. They have no placeholders.
 func (r *reader) headers(n *yamltree.Node) (all []header) {
-	if n == nil {
-		return nil
-	}
-	if n.Kind != yamltree.Map {
-		r.fail(n, "headers have the form {name: value}")
-		return nil
-	}
-	for _, m := range n.Items {
-		name, value := http.CanonicalHeaderKey(m.Name), r.text(m)
-		switch {
-		case !isHeaderName(name):
-			r.fail(m, "%s is no name of a header", quoted(m.Name))
-		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Accept-Encoding", "Content-Encoding", "Expect", "Upgrade", "Te", "Trailer"}, name):
+	for name, m := range members(n) {
+		name = http.CanonicalHeaderKey(name)
+		if slices.Contains(ofTransport, name) {
 			r.fail(m, "the header %s is not for an entry to set", name)
-		case strings.ContainsAny(value, "{}"):
-			r.fail(m, "a header has no placeholders")
-		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }):
-			r.fail(m, "a header has printable ASCII characters alone")
 		}
-		all = append(all, header{name, value})
+		all = append(all, header{name, m.Text})
 	}
-	slices.SortFunc(all, func(a, b header) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b header) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.value, b.value))
+	})
 	return all
 }
 
 // send reads a request: METHOD /path?query, or a map with it, a body and headers.
 func (r *reader) send(n *yamltree.Node) (s send) {
 	line := n
-	if n.Kind == yamltree.Map && !(len(n.Items) == 1 && n.Items[0].Kind == yamltree.Null) {
-		m := r.members(n, "send", "json", "form", "headers")
-		if line = m["send"]; line == nil {
-			r.fail(n, `%s has no send, such as "GET /v1/person"`, titled(n))
-			return s
-		}
+	if m := members(n); m["send"] != nil {
+		line = m["send"]
 		r.body(&s, m["json"], m["form"])
 		s.headers = r.headers(m["headers"])
 	}
-	if r.text(line) == "" || line.Kind != yamltree.Text {
+	if textOf(line) == "" {
 		return s
 	}
 	var is bool
@@ -88,14 +76,9 @@ func (r *reader) body(s *send, json, form *yamltree.Node) {
 	case json != nil:
 		t := r.tree(json)
 		s.json = &t
-	case form != nil && form.Kind != yamltree.Map:
-		r.fail(form, "form has the form {name: value}")
 	case form != nil:
 		s.form = []formField{}
 		for _, m := range form.Items {
-			if r.text(m) == "" {
-				continue
-			}
 			t, err := parseText(m)
 			r.failed(m, err)
 			s.form = append(s.form, formField{m.Name, t})
@@ -116,41 +99,35 @@ func (r *reader) checkPlaces(n *yamltree.Node, places func(yield func(string)), 
 }
 
 // requests reads ask and batch.
-func (r *reader) requests(ask, batch, entry *yamltree.Node, e *Entry) {
-	if (ask == nil || len(ask.Items) == 0) && batch == nil && entry.Kind == yamltree.Map {
-		r.fail(entry, "%s has neither ask nor batch", titled(entry))
+func (r *reader) requests(ask, batch *yamltree.Node, e *Entry) {
+	known := []string{string(resolution.NetworkURL), string(resolution.Email), string(resolution.IP)}
+	if e.Check != "" {
+		known = []string{string(e.Check)}
 	}
-	if ask != nil {
-		kinds := []string{string(resolution.NetworkURL), string(resolution.Email), string(resolution.IP)}
-		if e.Check != "" {
-			kinds = []string{string(e.Check)}
+	for name, n := range members(ask) {
+		kind := resolution.Identifier(name)
+		if !slices.Contains(known, name) {
+			r.fail(n, "%s is no key of \"ask\"%s", quoted(name), suggest(name, known))
+			continue
 		}
-		for name, n := range r.members(ask, kinds...) {
-			kind := resolution.Identifier(name)
-			s := r.send(n)
-			if places := r.checkPlaces(n, s.places, formsOf[kind]); len(places) == 0 && s.method != "" {
-				r.fail(n, "the request does not name its key: write {%s} in it", formsOf[kind][0])
-			}
-			e.requests[kind] = &Request{entry: e, kind: kind, one: &s, fields: &e.fields}
+		s := r.send(n)
+		if places := r.checkPlaces(n, s.places, formsOf[kind]); len(places) == 0 && s.method != "" {
+			r.fail(n, "the request does not name its key: write {%s} in it", formsOf[kind][0])
 		}
+		e.requests[kind] = &Request{entry: e, kind: kind, one: &s, fields: &e.fields}
 	}
 	if batch != nil {
 		r.batch(batch, e)
 	}
 }
 
-var batchKeys = []string{"size", "ask", "each", "in", "with", "answers", "no_match", "bad_row", "status", "id", "echo", "as", "rules", "fields", "same_answer"}
-
 // batch reads how many keys are asked about in one request. Their kind follows from each.
 func (r *reader) batch(n *yamltree.Node, e *Entry) {
-	m := r.members(n, batchKeys...)
-	for _, key := range []string{"size", "ask", "each", "in", "answers"} {
-		if m[key] == nil {
-			r.fail(n, "batch has no %s", key)
-			return
-		}
+	m := members(n)
+	if m["ask"] == nil || m["each"] == nil {
+		return
 	}
-	b := &batch{size: int(r.count(m["size"], 1, 1, 10_000)), ask: r.send(m["ask"]), as: r.text(m["as"]), sameAnswer: r.boolean(m["same_answer"], false)}
+	b := &batch{size: int(count(m["size"], 1)), ask: r.send(m["ask"]), as: textOf(m["as"]), sameAnswer: textOf(m["same_answer"]) == "true"}
 	if b.ask.method == http.MethodGet || b.ask.json != nil || b.ask.form != nil {
 		r.fail(m["ask"], "a batch is a POST whose body are in and with")
 	}
@@ -160,11 +137,8 @@ func (r *reader) batch(n *yamltree.Node, e *Entry) {
 	if m["with"] != nil {
 		b.with = r.tree(m["with"])
 		r.checkPlaces(m["with"], b.with.places, nil)
-		if b.with.kind != '{' {
-			r.fail(m["with"], "with has the form {name: value}")
-		}
 	}
-	if in := r.text(m["in"]); in != "." {
+	if in := textOf(m["in"]); in != "." {
 		b.in = strings.Split(in, ".")
 	} else if len(b.with.items) > 0 {
 		r.fail(m["with"], "the body is the list alone (in: \".\"), so it has no other members")
@@ -236,10 +210,9 @@ func (r *reader) id(n *yamltree.Node, b *batch) {
 	if n == nil {
 		return
 	}
-	m := r.members(n, "send", "back")
+	m := members(n)
 	sent := r.path(m["send"])
 	if sent == nil {
-		r.fail(n, "id has no send, the path to the id in each")
 		return
 	}
 	b.id = &identity{send: *sent, back: r.path(m["back"])}
@@ -258,16 +231,13 @@ func (r *reader) later(n *yamltree.Node, e *Entry) {
 	if n == nil {
 		return
 	}
-	m := r.members(n, "ask", "every", "wait", "answers", "fields")
+	m := members(n)
 	e.Later = &Polling{
 		Every: r.duration(m["every"], 30*time.Second, time.Second, time.Hour),
 		Wait:  r.duration(m["wait"], 30*time.Minute, time.Second, 30*24*time.Hour),
 	}
 	e.later = &poll{rules: r.rules(m["answers"])}
-	switch ask := m["ask"]; {
-	case ask == nil:
-		r.fail(n, "later has no ask: write same, or the request that asks for the answer")
-	case ask.Kind != yamltree.Text || ask.Text != "same":
+	if ask := m["ask"]; textOf(ask) != "same" {
 		s := r.send(ask)
 		s.places(func(name string) {
 			if kindOf(name) != "" {

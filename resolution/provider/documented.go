@@ -121,7 +121,7 @@ func (e *Entry) Differences(d Documented) (differences []string) {
 		differ("the body of the request is %s, want %s", m.Body, d.sent)
 	}
 	for i, v := range d.judged(r) {
-		e.compare(v, d, d.want[i], func(format string, args ...any) { differ("key %d "+format, append([]any{i + 1}, args...)...) })
+		d.compare(e, v, d.want[i], func(format string, args ...any) { differ("key %d "+format, append([]any{i + 1}, args...)...) })
 	}
 	slices.Sort(differences)
 	return differences
@@ -141,7 +141,7 @@ func (e *Entry) NoCost(all []Documented) (difference string) {
 		for _, v := range d.judged(r) {
 			switch {
 			case v.Outcome != Match:
-			case e.saysCost(d.answer, v):
+			case saysCost(e, d.answer, v):
 				return ""
 			default:
 				difference = cmp.Or(difference, d.at+": "+d.Name+": no cost is where the entry looks for it, neither here nor in another match")
@@ -152,7 +152,7 @@ func (e *Entry) NoCost(all []Documented) (difference string) {
 }
 
 // saysCost reports whether an answer, or its element, says what it cost.
-func (e *Entry) saysCost(a Response, v Verdict) (says bool) {
+func saysCost(e *Entry, a Response, v Verdict) (says bool) {
 	for _, body := range [][]byte{a.Body, v.Body} {
 		reading(body, func(body jsontree.Value) {
 			_, said := e.spent(a.Header, body)
@@ -163,7 +163,7 @@ func (e *Entry) saysCost(a Response, v Verdict) (says bool) {
 }
 
 // compare calls differ for what a verdict is otherwise than wanted.
-func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format string, args ...any)) {
+func (d Documented) compare(e *Entry, v Verdict, want wanted, differ func(format string, args ...any)) {
 	if v.Outcome != want.outcome {
 		why := "by rule " + strconv.Itoa(v.Rule)
 		if v.Rule == 0 {
@@ -192,7 +192,7 @@ func (e *Entry) compare(v Verdict, d Documented, want wanted, differ func(format
 	if v.Outcome != Match {
 		return
 	}
-	values, known := e.values(d.kind, v), slices.Concat(fillable(), e.helpers)
+	values, known := outputOf(e, d.kind, v), slices.Concat(fillable(), e.helpers)
 	for column, value := range want.columns {
 		if !slices.Contains(known, column) {
 			differ("%s is no column and no helper%s", column, suggest(column, known))
@@ -221,9 +221,9 @@ var operationOf = map[resolution.Identifier]resolution.Operation{
 	resolution.Email: resolution.EmailToHEM, resolution.NetworkURL: resolution.Enrichment, resolution.IP: resolution.IPToCompany,
 }
 
-// values are the columns and helpers of a match, as they are in an output, without those that are
+// outputOf are the columns and helpers of a match, as they are in an output, without those that are
 // empty. A list has an element as its value, a space and its type.
-func (e *Entry) values(kind resolution.Identifier, v Verdict) map[string][]string {
+func outputOf(e *Entry, kind resolution.Identifier, v Verdict) map[string][]string {
 	all := map[string][]string{}
 	set := func(name, value string) {
 		if value != "" {

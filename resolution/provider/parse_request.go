@@ -287,7 +287,7 @@ func (r *reader) consistent(n *yamltree.Node, m map[string]*yamltree.Node, e *En
 		r.fail(m["later"], "no rule in answers says later")
 	}
 	for _, name := range e.helpers {
-		if !e.fills(name) {
+		if !fills(e, name) {
 			r.fail(m["helper"], "no field fills the helper %s", name)
 		}
 	}
@@ -299,7 +299,7 @@ func (r *reader) consistent(n *yamltree.Node, m map[string]*yamltree.Node, e *En
 }
 
 // fills reports whether a field has a name.
-func (e *Entry) fills(name string) bool {
+func fills(e *Entry, name string) bool {
 	is := e.fields.one[name] != nil
 	for _, request := range e.requests {
 		is = is || request.fields.one[name] != nil

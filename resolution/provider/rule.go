@@ -31,8 +31,6 @@ const (
 // unknown is what a rule writes for Unknown.
 const unknown = "unknown"
 
-var outcomes = []string{string(Match), string(NoMatch), string(Later), string(SlowDown), string(NotBilled), string(NoCredits), string(Refused), string(BadRow), unknown}
-
 // The bounds of rules.
 const (
 	maxRules      = 64
@@ -75,9 +73,6 @@ const (
 
 // parseRule reads the alternatives of a rule.
 func parseRule(outcome, text string) (r rule, err error) {
-	if !slices.Contains(outcomes, outcome) {
-		return r, fmt.Errorf("%s is no outcome%s", quoted(outcome), suggest(outcome, outcomes))
-	}
 	if r.outcome = Outcome(outcome); outcome == unknown {
 		r.outcome = Unknown
 	}

@@ -24,11 +24,13 @@ func TestShape(t *testing.T) {
 		{"  key", "  price: {match: 1000001}\n  key", `:3: "match" is a whole number from 0 to 1000000`},
 		{"  key", "  price: {match: -1}\n  key", `:3: "match" is a whole number from 0 to 1000000`},
 		{"  key", "  price: {match: 99999999999999999999}\n  key", `:3: "match" is a whole number from 0 to 1000000`},
+		{"  key", "  retry: no\n  key", `:3: "retry" is true or false`},
 		{"  key", "  unit: 0.000\n  key", `:3: "unit" is a number above 0, such as 10`},
 		{"  key", "  unit: 0\n  key", `:3: "unit" is a number above 0, such as 10`},
 		{"  key", "  check: emial\n  key", `:3: "check" is what a verifier checks; did you mean "email"?`},
 		{"  key", "  limit: X\n  key", ":3: \"limit\" is `header NAME`"},
 		{"  key", "  headers: x\n  key", `:3: "headers" is headers of the form {name: value}, with letters, digits`},
+		{"  key", "  headers: {a b: x}\n  key", `:3: "a b" is no key of "headers", which is headers of the form {name: value}, with letters`},
 		{"  key", "  headers: {a: \"{email}\"}\n  key", `:3: "a" is text of printable ASCII characters, without placeholders`},
 		{"  key", "  rate:\n    - 5/s\n    - 0/s\n  key", `:5: this value is a rate such as 100/min, 15/s or 1000 keys/hour`},
 		{"  key", "  helper: [a-b]\n  key", `:3: this value is a name of lower-case letters, digits and _`},
@@ -41,7 +43,9 @@ func TestShape(t *testing.T) {
 		{"  answers:\n    - match: 200 data\n    - no_match: 404", "  answers: []", ":6: \"answers\" is a list of 1 to 64 rules such as `- match: 200 data`"},
 		{`"GET /v1/find?email={email}"`, "{sent: \"POST /\"}", `:5: "email" is text such as "GET /v1/person?email={email}", or {send: `},
 		{`"GET /v1/find?email={email}"`, "{send: \"POST /\", jsn: 1}", `:5: "jsn" is no key of "email"; did you mean "json"?`},
+		{`"GET /v1/find?email={email}"`, "{send: \"POST /\", form: 1}", `:5: "form" is of the form {name: value}`},
 		{"email: \"GET", "phone: \"GET", `:5: "phone" is no key of "ask"; it is one of network_url, email, ip`},
+		{"p:\n", "P:\n", `:1: "P" is no name of a provider`},
 	} {
 		_, err := Parse("p.yaml", []byte(strings.Replace(plain, f.old, f.new, 1)))
 		if err == nil || !strings.Contains(err.Error(), "p.yaml"+f.want) {

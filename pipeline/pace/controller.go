@@ -4,7 +4,7 @@
 // service accepts, and sends one probe at a time to a service that is dead.
 //
 // Every Permit must be given back with Done. A Controller knows about the
-// service only what Done reports, and when Leave says that calls leave.
+// service only what Done reports, and when Wait lets calls leave.
 //
 // A single refusal among many answers concerns its call alone, whatever wait it asks
 // for, unless the rate grows towards a limit that was learned. Other refusals pause all calls and lower the rate, unless the service refuses a
@@ -123,7 +123,7 @@ func (c *Controller) Acquire(ctx context.Context) (Permit, error) {
 	return w.permit, err
 }
 
-// waiter is a caller of Acquire or Leave that must wait.
+// waiter is a caller of Acquire or Wait that must wait.
 type waiter struct {
 	ready  chan struct{} // closed when permit or err is set
 	permit Permit
@@ -169,7 +169,7 @@ func (p Permit) Done(o Outcome) {
 	}
 	now := time.Now()
 	if at.left == 0 && o.Kind != NotCounted {
-		c.depart(now, at) // without Leave
+		c.depart(now, at) // without Wait
 	}
 	call := *at
 	*at = place{}
@@ -388,8 +388,8 @@ func (c *Controller) depart(now time.Time, at *place) {
 	at.left = c.left
 }
 
-// Carry says how many keys the call has, before it leaves.
-func (p Permit) Carry(keys int) {
+// SetCalls says how many keys the call has, before it leaves.
+func (p Permit) SetCalls(keys int) {
 	c := p.c
 	c.mu.Lock()
 	defer c.mu.Unlock()

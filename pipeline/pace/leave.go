@@ -21,14 +21,14 @@ const (
 	remembered = 1024
 )
 
-// Leave is called when a call that had to be prepared after Acquire, such as by a
+// Wait is called when a call that had to be prepared after Acquire, such as by a
 // write to a disk, is ready to leave: the service sees calls when they leave, so
 // that is when they are paced. It waits until the call may leave, in the order of
 // arrival. The error is ctx's, or ErrHeld, or ErrDead.
 //
 // If calls use it, Acquire returns so long before their turn to leave as their
 // preparation takes, and they count as under way at the service from then on.
-func (p Permit) Leave(ctx context.Context) error {
+func (p Permit) Wait(ctx context.Context) error {
 	c := p.c
 	c.mu.Lock()
 	now := time.Now()

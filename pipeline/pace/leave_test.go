@@ -12,7 +12,7 @@ import (
 
 // Calls that were held up together leave one after the other, no faster than
 // the rate; calls that nothing held up do not wait.
-func TestLeave(t *testing.T) {
+func TestWait(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rate  float64
@@ -50,7 +50,7 @@ func TestLeave(t *testing.T) {
 				time.Sleep(c.held)
 				began := time.Now()
 				for _, p := range permits {
-					if err := p.Leave(t.Context()); err != nil {
+					if err := p.Wait(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -73,7 +73,7 @@ func TestLeaveEndsWithItsContext(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := errors.Join(first.Leave(ctx), first.Leave(ctx)); !errors.Is(err, context.DeadlineExceeded) {
+		if err := errors.Join(first.Wait(ctx), first.Wait(ctx)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -93,7 +93,7 @@ func TestLeaveFollowsTheRate(t *testing.T) {
 			return p
 		}
 		leave := func(p Permit) {
-			if err := p.Leave(t.Context()); err != nil {
+			if err := p.Wait(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -152,12 +152,12 @@ func TestLeaveOfHeldCalls(t *testing.T) {
 						calls[i].Done(Outcome{LookAhead: LookAhead{Limited: true, Remaining: 50, Reset: time.Minute}}) // opens a second place
 					}
 				}
-				if err := calls[1].Leave(t.Context()); err != nil {
+				if err := calls[1].Wait(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				calls[1].Done(c.tell)
 				began := time.Now()
-				err := calls[2].Leave(t.Context())
+				err := calls[2].Wait(t.Context())
 				if waited := time.Since(began); errors.Is(err, ErrHeld) != c.held || c.held && waited > 0 || !c.held && waited < time.Second {
 					t.Errorf("%v after %s", err, waited)
 				}

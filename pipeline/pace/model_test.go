@@ -25,7 +25,7 @@ func buy(c *pace.Controller, places int, s *service, write func(), d time.Durati
 					return
 				}
 				write()
-				if p.Leave(ctx) != nil {
+				if p.Wait(ctx) != nil {
 					p.Done(pace.Outcome{Kind: pace.NotCounted})
 					continue
 				}

@@ -13,7 +13,7 @@ type Options struct {
 	// lower rate is learned when the service refuses calls.
 	Rate float64
 	// Keys says that the limit, and what the service says of it, counts keys, of which a call
-	// may have several: see Permit.Carry.
+	// may have several: see Permit.SetCalls.
 	Keys bool
 	// Windows are further limits of the user; all of them hold.
 	Windows []Window

@@ -84,9 +84,9 @@ func send(t *testing.T, c *Controller, keys int) time.Time {
 			t.Error(err)
 			return time.Time{}
 		}
-		p.Carry(keys)
+		p.SetCalls(keys)
 		time.Sleep(2 * time.Millisecond)
-		if err := p.Leave(context.Background()); errors.Is(err, ErrHeld) {
+		if err := p.Wait(context.Background()); errors.Is(err, ErrHeld) {
 			p.Done(Outcome{Kind: NotCounted})
 			continue
 		}
@@ -137,7 +137,7 @@ func TestProbesKeepLimits(t *testing.T) {
 						t.Fatal(err)
 					}
 					if c.leave {
-						if err := p.Leave(t.Context()); errors.Is(err, ErrHeld) {
+						if err := p.Wait(t.Context()); errors.Is(err, ErrHeld) {
 							p.Done(Outcome{Kind: NotCounted})
 							continue
 						}

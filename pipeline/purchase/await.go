@@ -32,8 +32,15 @@ func isGone(f *resolution.CallError) bool {
 	return f.Gone || f.Status == http.StatusNotFound || f.Status == http.StatusGone
 }
 
+// promise is a parked call, whose answer the service has promised for later.
+type promise struct {
+	*call
+	news <-chan struct{} // a callback has brought something; nil if none is listened for
+}
+
 // resume waits for an answer that was promised to an earlier process.
-func (c *call) resume() (Result, error) {
+func (p promise) resume() (Result, error) {
+	c := p.call
 	if now := time.Now(); c.buyer.codec.poll != nil || c.deadline.Before(now) { // it is waited for however old it is
 		c.deadline = now.Add(c.buyer.patience())
 	}
@@ -41,11 +48,11 @@ func (c *call) resume() (Result, error) {
 		if c.buyer.places != nil {
 			c.buyer.places.occupy()
 			c.placed = true
-			defer c.leavePlace(false)
+			defer c.buyer.places.leave(c, false)
 		}
 		c.charge.reopen()
 	}
-	return c.await()
+	return p.await()
 }
 
 // patience is how long an answer that comes later is waited for.
@@ -64,17 +71,16 @@ func (c *call) lookIn(looks int, asked time.Duration) time.Duration {
 }
 
 // await waits for the answer of a parked call, until its deadline.
-func (c *call) await() (Result, error) {
-	b := c.buyer
+func (p promise) await() (Result, error) {
+	c, b := p.call, p.buyer
 	b.counters.Parked(1)
 	defer b.counters.Parked(-1)
-	var news <-chan struct{}
 	if d := b.remote.Deliveries; d != nil {
 		listen, forget := d.Listen(c.question.Hash())
 		defer forget()
-		news = listen
+		p.news = listen
 	}
-	a, err := c.watch(news)
+	a, err := p.watch()
 	if c.state == parked {
 		_, _ = c.conclude(answers.Answer{}, overdue) // changes nothing on disk
 	}
@@ -83,19 +89,19 @@ func (c *call) await() (Result, error) {
 
 // watch looks for the answer until it is there: in the store, where a callback
 // brings it, and at the service if it can be asked for. Asking costs nothing.
-func (c *call) watch(news <-chan struct{}) (Result, error) {
-	b := c.buyer
+func (p promise) watch() (Result, error) {
+	c, b := p.call, p.buyer
 	wait := c.pollIn // a look too early is one to be told to come back much later
 	for looks, failures, denials := 1, 0, 0; ; looks++ {
 		if wait > 0 {
-			if err := sleep(b.looks, wait, news); err != nil {
+			if err := sleep(b.looks, wait, p.news); err != nil {
 				return Result{}, err
 			}
 		}
 		open, err := b.remote.Answers.Find(context.WithoutCancel(b.ctx), c.question.Hash())
 		switch {
 		case errors.Is(err, answers.ErrNoCall):
-			return c.takeDelivered(news)
+			return p.takeDelivered()
 		case err != nil:
 			return Result{}, b.stopFor(err)
 		}
@@ -106,7 +112,7 @@ func (c *call) watch(news <-chan struct{}) (Result, error) {
 			}
 			continue
 		}
-		r, err := c.poll(c.resolution)
+		r, err := p.poll(c.resolution)
 		var failure *resolution.CallError
 		switch {
 		case err == nil && r.Pending:
@@ -116,31 +122,31 @@ func (c *call) watch(news <-chan struct{}) (Result, error) {
 				r.ID = cmp.Or(r.ID, open.Resolution)
 			}
 			a, err := c.answered(r, open.Run)
-			return c.orStop(a, err, news)
+			return p.orStop(a, err)
 		case errors.As(err, &failure) && isNotThereYet(failure, open.Sent):
 			failures = 0
 		case failure != nil && b.remote.Judged && failure.Over:
-			a, err := c.endTask(failure, open)
-			return c.orStop(a, err, news)
+			a, err := p.endTask(failure, open)
+			return p.orStop(a, err)
 		case failure != nil && b.remote.Judged && isGone(failure):
-			a, err := c.endPoll(failure, open, news)
-			return c.orStop(a, err, news)
+			a, err := p.endPoll(failure, open)
+			return p.orStop(a, err)
 		case errors.As(err, &failure) && failure.Class == resolution.Denied && !failure.General && denials+1 < maxDenials401:
 			denials++ // the key was read again
 		case stopOf(err) != nil || failure == nil:
 			return Result{}, b.stopFor(err)
 		case failure.Over || failure.Class == resolution.Invalid:
-			a, err := c.endPoll(failure, open, news)
-			return c.orStop(a, err, news)
+			a, err := p.endPoll(failure, open)
+			return p.orStop(a, err)
 		case failure.Sent && failure.Class != resolution.Limited && !b.outage.isDown():
 			failures++
 		}
 		switch {
 		case failures >= b.remote.attempts() && failure.Swapped: // somebody else's answer is all that comes
-			a, err := c.endPoll(failure, open, news)
-			return c.orStop(a, err, news)
+			a, err := p.endPoll(failure, open)
+			return p.orStop(a, err)
 		case failures >= b.remote.attempts():
-			return c.orStop(failed(outcome.ReasonUnavailable), c.keep(failure), news)
+			return p.orStop(failed(outcome.ReasonUnavailable), p.keep(failure))
 		case !time.Now().Before(c.deadline) && !b.outage.isDown():
 			return failed(b.codec.late), nil
 		}
@@ -154,21 +160,22 @@ func (c *call) watch(news <-chan struct{}) (Result, error) {
 }
 
 // keep keeps the body of a result that cannot be read. The call stays parked.
-func (c *call) keep(f *resolution.CallError) error {
+func (p promise) keep(f *resolution.CallError) error {
 	body := f.PaidBody()
 	if body == nil {
 		return nil
 	}
-	return c.buyer.remote.Answers.Keep(context.WithoutCancel(c.buyer.ctx), c.question, body)
+	return p.buyer.remote.Answers.Keep(context.WithoutCancel(p.buyer.ctx), p.question, body)
 }
 
 // endPoll concludes a call whose page is not made any more. Either the service
 // could not make it, and did not bill it, or it has forgotten it, and may have. An earlier
 // request of the call may have been billed too, unless one idempotency key ties them.
-func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-chan struct{}) (Result, error) {
+func (p promise) endPoll(f *resolution.CallError, open answers.OpenCall) (Result, error) {
+	c := p.call
 	if f.Over && (!open.MaybeBilled || c.keyTies()) { // the next run asks again
 		if d := c.buyer.remote.Deliveries; d != nil {
-			if err := sleep(c.buyer.looks, secondThought, news); err != nil {
+			if err := sleep(c.buyer.looks, secondThought, p.news); err != nil {
 				return Result{}, err
 			}
 			d.fail(open)
@@ -187,8 +194,8 @@ func (c *call) endPoll(f *resolution.CallError, open answers.OpenCall, news <-ch
 
 // endTask concludes a call whose task is over without its answer, and was not billed. It is asked
 // again, alone if its task could not be done with others, unless there are no credits.
-func (c *call) endTask(f *resolution.CallError, open answers.OpenCall) (Result, error) {
-	b, end := c.buyer, answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
+func (p promise) endTask(f *resolution.CallError, open answers.OpenCall) (Result, error) {
+	c, b, end := p.call, p.buyer, answers.Answer{Reason: string(f.Class), Status: f.Status, Request: f.RequestID}
 	if open.MaybeBilled { // an earlier request of it
 		return c.close(end, billed, failed(outcome.ReasonUnknownCall))
 	}
@@ -222,12 +229,12 @@ func (c *call) afterWait(a Result, err error) {
 
 // orStop ends the run for an error of the store. ErrNoCall does not count: a callback
 // has closed the call.
-func (c *call) orStop(a Result, err error, news <-chan struct{}) (Result, error) {
+func (p promise) orStop(a Result, err error) (Result, error) {
 	switch {
 	case errors.Is(err, answers.ErrNoCall):
-		return c.takeDelivered(news)
+		return p.takeDelivered()
 	case err != nil:
-		return Result{}, c.buyer.stopFor(err)
+		return Result{}, p.buyer.stopFor(err)
 	}
 	return a, nil
 }
@@ -238,12 +245,12 @@ const secondThought = 2 * time.Second
 
 // takeDelivered takes the answer that a callback has brought. If it has brought a failure,
 // the answer may still come, or be there to be asked for by its id.
-func (c *call) takeDelivered(news <-chan struct{}) (Result, error) {
-	b := c.buyer
+func (p promise) takeDelivered() (Result, error) {
+	c, b := p.call, p.buyer
 	f, err := b.lookUp(c.question.Key)
 	if err == nil && (!f.Stored || !f.Fresh) && b.remote.Deliveries != nil {
 		if b.codec.poll != nil && c.resolution != "" {
-			if r, err := c.poll(c.resolution); err == nil && !r.Pending {
+			if r, err := p.poll(c.resolution); err == nil && !r.Pending {
 				r.ID = cmp.Or(r.ID, c.resolution)
 				a, err := c.answered(r, b.run)
 				if err != nil {
@@ -252,7 +259,7 @@ func (c *call) takeDelivered(news <-chan struct{}) (Result, error) {
 				return a, nil
 			}
 		}
-		if err := sleep(b.looks, secondThought, news); err != nil {
+		if err := sleep(b.looks, secondThought, p.news); err != nil {
 			return Result{}, err
 		}
 		f, err = b.lookUp(c.question.Key)
@@ -271,25 +278,25 @@ func (c *call) takeDelivered(news <-chan struct{}) (Result, error) {
 }
 
 // poll asks for a promised answer once, with the other calls of its task.
-func (c *call) poll(id string) (resolution.Reply, error) {
-	b := c.buyer
+func (p promise) poll(id string) (resolution.Reply, error) {
+	c, b := p.call, p.buyer
 	task, size := id, 1
-	if p, shared := b.remote.Service.(Poller); shared && b.places == nil {
-		task, size = p.Task(id), math.MaxInt
-		if err := sleep(b.looks, b.boarding.early(task, b.remote.Later.Every), nil); err != nil {
+	if s, shared := b.remote.Service.(Poller); shared && b.places == nil {
+		task, size = s.Task(id), math.MaxInt
+		if err := sleep(b.looks, b.batches.untilLook(task, b.remote.Later.Every), nil); err != nil {
 			return resolution.Reply{}, err
 		}
 	}
-	if err := c.board(task, size); err != nil {
+	if err := b.batches.join(c, task, size); err != nil {
 		return resolution.Reply{}, EndOf(b.looks, err)
 	}
-	left := c.request.leave(c)
+	err := c.request.sendWith(c)
 	c.releaseSlot()
 	switch {
-	case errors.Is(left, pace.ErrHeld):
-		return c.poll(id)
-	case left != nil:
-		return resolution.Reply{}, EndOf(b.looks, left)
+	case errors.Is(err, pace.ErrHeld):
+		return p.poll(id)
+	case err != nil:
+		return resolution.Reply{}, EndOf(b.looks, err)
 	}
 	return c.result.Reply, c.result.Err
 }

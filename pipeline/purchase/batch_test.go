@@ -117,7 +117,7 @@ func TestBatchMembersEndApart(t *testing.T) {
 			b := buyerFrom(t, resolution.NetworkToPhone, store, s, func(r *Remote) { r.Pace = pace.New(options) })
 			began := time.Now()
 			got, err := askAll(t, b, people("a b c")...)
-			if waited := s.left[0].Sub(began); waited >= linger {
+			if waited := s.left[0].Sub(began); waited >= batchWait {
 				t.Errorf("%s: a full batch waits for %s", f.name, waited)
 			}
 			if err != nil || got[0].Outcome != outcome.Matched || got[1].Outcome != f.outcome || got[1].Reason != f.reason || got[2].Outcome != outcome.NoMatch {

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -37,7 +36,7 @@ type Buyer struct {
 	reservedEarlier reservedEarlier
 	surcharge       surcharge
 	inFlight        inFlight
-	boarding        boarding
+	batches         batches
 	batch           int       // how many calls share a request at most
 	memory          sync.Pool // of *resolution.Answers, for stored answers that were handed over
 	outage          outage
@@ -47,7 +46,6 @@ type Buyer struct {
 	retiring        sync.Once
 	swapped         sync.Once
 	tooOld          sync.Once
-	probing         atomic.Bool // a call probes a service that is down, for mayProbe
 	// slots bounds the calls at work. They are twice as many as those of the requests
 	// in flight, so that a call is ready whenever the pace has a place.
 	slots   chan struct{}
@@ -306,7 +304,7 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 		if c.state == parked {
 			b.outage.expect(b, -1)
 			b.working.Go(func() {
-				c.afterWait(c.resume())
+				c.afterWait(promise{call: c}.resume())
 			})
 			continue
 		}
@@ -370,14 +368,14 @@ func (b *Buyer) settle(c *call, free func()) (waits bool) {
 		if c.again {
 			a, err = c.rest()
 		} else {
-			a, err = c.await()
+			a, err = promise{call: c}.await()
 		}
 	}
 	if c.again {
 		c.afterWait(a, err)
 		return true
 	}
-	c.leavePlace(err == nil && a.Outcome == outcome.Matched)
+	b.places.leave(c, err == nil && a.Outcome == outcome.Matched)
 	c.finish(a, err)
 	return waits
 }

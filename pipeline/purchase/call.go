@@ -54,7 +54,7 @@ type call struct {
 	request  *request // that it makes, alone or with others; nil before and after
 	intent   answers.Call
 	late     int                   // intents that came too late to be used, in a row
-	left     error                 // why the request left without it; nil if it did not
+	notSent  error                 // why the request was sent without it; nil if it was not
 	result   resolution.Result     // of the request
 	failure  *resolution.CallError // of the result, if that is what its error is
 	failures failures              // that it is sent again after
@@ -104,9 +104,9 @@ func (b *Buyer) newCall(e *entry, f answers.Found, d Decision) *call {
 // billed.
 func (c *call) maybeBilled() bool { return c.state == unknown || c.state == resent }
 
-// mayLeave reports whether a request of the call may leave: it is the first, or the
+// maySend reports whether a request of the call may be sent: it is the first, or the
 // service still knows the key of those before, or the user wants it.
-func (c *call) mayLeave() bool { return !c.maybeBilled() || c.chosen || c.keyHolds() }
+func (c *call) maySend() bool { return !c.maybeBilled() || c.chosen || c.keyHolds() }
 
 // keyHolds reports whether the service still knows the idempotency key.
 func (c *call) keyHolds() bool {
@@ -158,16 +158,20 @@ func (c *call) send() (Result, error) {
 	if err := c.charge.hold(b.ctx); err != nil {
 		return Result{}, err
 	}
-	if err := c.board("", c.size()); err != nil {
+	size := b.batch
+	if c.alone {
+		size = 1
+	}
+	if err := b.batches.join(c, "", size); err != nil {
 		c.charge.putBack()
 		return Result{}, EndOf(b.ctx, err)
 	}
 	if err := c.prepare(); err != nil {
-		c.request.stay(c)
+		c.request.sendWithout(c)
 		c.charge.putBack()
 		return Result{}, err
 	}
-	if err := c.request.leave(c); err != nil {
+	if err := c.request.sendWith(c); err != nil {
 		_, stored := c.conclude(answers.Answer{}, notSent)
 		if errors.Is(err, pace.ErrHeld) {
 			err = nil // another request may leave later
@@ -210,7 +214,7 @@ func (c *call) send() (Result, error) {
 // prepare puts the intent of a request on disk.
 func (c *call) prepare() error {
 	b := c.buyer
-	if !c.mayLeave() { // after a long wait
+	if !c.maySend() { // after a long wait
 		return errKeyTooOld
 	}
 	durable := context.WithoutCancel(b.ctx) // what may be billed is waited for
@@ -223,15 +227,15 @@ func (c *call) prepare() error {
 	return nil
 }
 
-// goes makes a call one that is sent. It is not if it is too late for that: the process
-// slept, or the store was away.
-func (c *call) goes() bool {
+// markSent reports whether the call may still be sent, and marks it sent. It may not if its intent is too old: the
+// process slept, or the store was away.
+func (c *call) markSent() bool {
 	late := c.intent.LeaveBefore
 	if !late.IsZero() && time.Now().After(late) {
 		c.late++
 		return false
 	}
-	if c.late = 0; !c.mayLeave() {
+	if c.late = 0; !c.maySend() {
 		return false
 	}
 	if c.maybeBilled() {
@@ -254,7 +258,7 @@ func (c *call) answered(r resolution.Reply, run string) (Result, error) {
 // was the last word on the question.
 func (c *call) fail(f *resolution.CallError) (Result, error) {
 	c.buyer.outage.limit(c, f)
-	if miss, err := c.isMiss404(f); err != nil {
+	if miss, err := c.buyer.refusals.isMiss404(c, f); err != nil {
 		return Result{}, err
 	} else if miss {
 		return c.answered(miss404(f), c.buyer.run)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -146,20 +145,3 @@ func (b *Buyer) countLooked(stored bool) {
 // passedOver is the answer to a question that goes to the next resolver, because this one does not
 // answer now.
 var passedOver = Result{Outcome: outcome.Skipped, Reason: outcome.ReasonUnavailable}
-
-// mayProbe reports whether a call passes over a service that does not answer now, for one that
-// passes over. While the service is down, one call at a time probes it.
-func (c *call) mayProbe() (probes, passes bool) {
-	b := c.buyer
-	if !b.remote.PassOver || c.maybeBilled() {
-		return false, false
-	}
-	switch b.remote.Pace.Snapshot().Reason {
-	case pace.RetryAfter:
-		return false, true
-	case pace.Dead:
-		probes = b.probing.CompareAndSwap(false, true)
-		return probes, !probes
-	}
-	return false, false
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/figures"
@@ -16,8 +17,9 @@ import (
 // outage remembers why a service does not answer, and logs when it goes down and comes back. It
 // is safe from many goroutines.
 type outage struct {
-	remote *Remote
-	log    *slog.Logger
+	remote  *Remote
+	log     *slog.Logger
+	probing atomic.Bool // a call probes a service that is down
 
 	mu       sync.Mutex
 	last     *resolution.CallError // the last call that failed or was refused because of the service
@@ -33,12 +35,12 @@ type outage struct {
 	news     chan struct{}         // closed at the next answer, for calls that wait for it
 }
 
-// leaves notes that a request is under way.
-func (o *outage) leaves(r *request) {
+// sends notes that a request is under way.
+func (o *outage) sends(r *request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.out++
-	r.asked = true
+	r.sent = true
 }
 
 // done gives the permit of a request back and remembers its failure. After the first answer,
@@ -48,7 +50,7 @@ func (o *outage) done(r *request) {
 	came, failure, of, shared := r.outcome, r.failure, r.calls[0].question.Hash(), len(r.calls) > 1
 	failed, giveUp := came.Kind == pace.Unavailable || came.Kind == pace.Unreachable, o.remote.Pace.GiveUp()
 	o.mu.Lock()
-	if r.asked {
+	if r.sent {
 		o.out--
 	}
 	switch {
@@ -149,3 +151,19 @@ func (e *outageError) Error() string {
 }
 
 func (e *outageError) Unwrap() []error { return []error{ErrUnreachable, pace.ErrDead} }
+
+// mayProbe reports whether a call passes over a service that does not answer now, for one that
+// passes over. While the service is down, one call at a time probes it.
+func (o *outage) mayProbe(c *call) (probes, passes bool) {
+	if !o.remote.PassOver || c.maybeBilled() {
+		return false, false
+	}
+	switch o.remote.Pace.Snapshot().Reason {
+	case pace.RetryAfter:
+		return false, true
+	case pace.Dead:
+		probes = o.probing.CompareAndSwap(false, true)
+		return probes, !probes
+	}
+	return false, false
+}

@@ -165,8 +165,8 @@ func (e *waitError) Unwrap() error { return ErrUnreachable }
 // long as the run has patience, or is to wait for longer, and others were answered meanwhile. It
 // waits until that is known. left is what is left of the patience. A run that waits for ever has as much
 // for one question as any other, and asks it as often as one that fails.
-func (c *call) outlast(f *resolution.CallError) (gone bool, left time.Duration, err error) {
-	o, giveUp := &c.buyer.outage, c.buyer.remote.Pace.GiveUp()
+func (o *outage) outlast(c *call, f *resolution.CallError) (gone bool, left time.Duration, err error) {
+	giveUp := o.remote.Pace.GiveUp()
 	if !isForNow(f) {
 		return false, 0, nil
 	}

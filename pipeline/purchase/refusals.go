@@ -143,8 +143,8 @@ func (r *refusals) all() error {
 
 // isMiss404 reports whether a plain 404 is a miss. While that is not known, it notes
 // the question.
-func (c *call) isMiss404(f *resolution.CallError) (bool, error) {
-	b, r := c.buyer, &c.buyer.refusals
+func (r *refusals) isMiss404(c *call, f *resolution.CallError) (bool, error) {
+	b := c.buyer
 	if !f.IsPlain404() || b.remote.Judged || b.codec.operation.IsKeyword() || b.remote.Plain404 == Plain404Stop || !c.settles(f) {
 		return false, nil
 	}
@@ -184,21 +184,21 @@ func miss404(f *resolution.CallError) resolution.Reply {
 	}
 }
 
-// deny decides about a call that the service does not accept, for the same reason so
+// judgeDenied decides about a call that the service does not accept, for the same reason so
 // many times in a row. done says that a is the answer of its rows, or err the end of
 // the run; otherwise it is to be sent again.
-func (c *call) deny(f *resolution.CallError, same int) (a Result, done bool, err error) {
+func (r *refusals) judgeDenied(c *call, f *resolution.CallError, same int) (a Result, done bool, err error) {
 	b := c.buyer
 	plain, most := f.IsPlain404() && !b.remote.Judged, maxDenials
 	if f.Status == http.StatusUnauthorized {
 		most = maxDenials401
 	}
 	switch {
-	case f.General, plain && b.remote.Plain404 == Plain404Stop, plain && b.refusals.are404():
+	case f.General, plain && b.remote.Plain404 == Plain404Stop, plain && r.are404():
 		return Result{}, true, b.stopFor(f)
 	case same < most:
 		return Result{}, false, nil
-	case b.refusals.deny(c.question.Hash(), f, plain):
+	case r.deny(c.question.Hash(), f, plain):
 		return Result{}, true, b.stopFor(f)
 	case c.maybeBilled():
 		return failed(outcome.ReasonUnknownCall), true, nil

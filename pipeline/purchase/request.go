@@ -50,95 +50,95 @@ func slotsFor(requests, calls int) int {
 }
 
 // request is one request to the service, for the calls that share it. The first of them
-// waits until it may leave, while others board it. Each then puts its intent on disk, and the
-// last one to do so makes the request for all. With the result each ends on its own.
+// waits for others to join, and until it may be sent. Each then puts its intent on disk, and the
+// last one to do so sends the request for all. With the result each ends on its own.
 type request struct {
-	buyer   *Buyer
-	task    string // whose answers it looks for; "" of one that asks
-	calls   []*call
-	full    chan struct{} // closed when as many calls as fit have boarded
-	boarded chan struct{} // closed when no more calls board
-	err     error         // why it is not made
-	permit  pace.Permit
-	unready atomic.Int32  // calls whose intents are not on disk
-	ended   chan struct{} // closed when the calls have their results
+	buyer     *Buyer
+	task      string // whose answers it looks for; "" of one that asks
+	calls     []*call
+	full      chan struct{} // closed when as many calls as fit have joined
+	complete  chan struct{} // closed when no more calls join
+	err       error         // why it is not sent
+	permit    pace.Permit
+	preparing atomic.Int32  // calls whose intents are not on disk
+	ended     chan struct{} // closed when the calls have their results
 
-	asked   bool         // it has left
+	sent    bool
 	open    atomic.Int32 // calls whose ends have no place in the log
 	outcome pace.Outcome
 	failure *resolution.CallError // nil if a call was answered
 }
 
-// take makes the request that of its calls.
-func (r *request) take() {
+// assign makes it the request of its calls.
+func (r *request) assign() {
 	r.outcome.Kind = pace.NotCounted
-	r.unready.Store(int32(len(r.calls)))
+	r.preparing.Store(int32(len(r.calls)))
 	r.open.Store(int32(len(r.calls)))
 	for _, c := range r.calls {
-		c.request, c.left = r, nil
+		c.request, c.notSent = r, nil
 	}
 }
 
-// leave makes the request when all its calls are ready, of which c is one. The error says why
-// it left without c.
-func (r *request) leave(c *call) error {
-	r.ready()
+// sendWith sends the request when all its calls are prepared, of which c is one. The error says why
+// it was sent without c.
+func (r *request) sendWith(c *call) error {
+	r.prepared()
 	if r.ended != nil {
 		<-r.ended
 	}
-	return c.left
+	return c.notSent
 }
 
-// errStays says that a call has no intent on disk.
-var errStays = errors.New("the call stays")
+// errNoIntent says that a call has no intent on disk.
+var errNoIntent = errors.New("the call has no intent")
 
-// stay takes a call off the request.
-func (r *request) stay(c *call) {
-	c.left = errStays
-	r.ready()
+// sendWithout removes a call that could not be prepared from the request.
+func (r *request) sendWithout(c *call) {
+	c.notSent = errNoIntent
+	r.prepared()
 	c.releaseSlot()
 }
 
-// ready makes the request if no other call has to get ready.
-func (r *request) ready() {
-	if r.unready.Add(-1) > 0 {
+// prepared counts a call that is prepared. After the last one it sends the request.
+func (r *request) prepared() {
+	if r.preparing.Add(-1) > 0 {
 		return
 	}
-	if going := slices.DeleteFunc(slices.Clone(r.calls), func(c *call) bool { return c.left != nil }); len(going) > 0 {
-		r.depart(going)
+	if calls := slices.DeleteFunc(slices.Clone(r.calls), func(c *call) bool { return c.notSent != nil }); len(calls) > 0 {
+		r.waitAndSend(calls)
 	}
 	if r.ended != nil {
 		close(r.ended)
 	}
 }
 
-// depart waits until the request may leave, and makes it for the calls that may still be sent.
-func (r *request) depart(ready []*call) {
+// waitAndSend waits for the turn of the request, and sends it for those of its calls that may still be sent.
+func (r *request) waitAndSend(calls []*call) {
 	if r.task == "" && r.buyer.batch > 1 {
-		r.permit.Carry(len(ready))
+		r.permit.SetCalls(len(calls))
 	}
-	left := r.permit.Leave(r.buyer.until(r.task))
-	going := ready[:0]
-	for _, c := range ready {
+	err := r.permit.Wait(r.buyer.until(r.task))
+	sent := calls[:0]
+	for _, c := range calls {
 		switch {
-		case left != nil:
-			c.left = left
-		case r.task == "" && !c.goes():
-			c.left = pace.ErrHeld
+		case err != nil:
+			c.notSent = err
+		case r.task == "" && !c.markSent():
+			c.notSent = pace.ErrHeld
 		default:
-			going = append(going, c)
+			sent = append(sent, c)
 		}
 	}
-	if len(going) > 0 {
-		r.ask(going)
+	if len(sent) > 0 {
+		r.ask(sent)
 	}
 }
 
-// ask makes the request, and gives each call its result. Of the calls' outcomes the pace is
+// ask sends the request, and gives each call its result. Of the calls' outcomes the pace is
 // told the best: what a service refuses among answers it refuses for the call.
 func (r *request) ask(calls []*call) {
 	b, began := r.buyer, time.Now()
-	b.outage.leaves(r)
+	b.outage.sends(r)
 	r.send(calls)
 	took := time.Since(began)
 	lost, waits := false, false
@@ -151,7 +151,7 @@ func (r *request) ask(calls []*call) {
 		}
 	}
 	if r.task != "" && r.ended != nil {
-		b.boarding.note(r.task, began, !waits)
+		b.batches.noteLook(r.task, began, !waits)
 	}
 	r.outcome.Lost = lost && r.failure != nil && r.failure.Billed()
 	for _, c := range calls {
@@ -181,7 +181,7 @@ func (r *request) observe(c *call, took time.Duration) (o pace.Outcome, failure 
 	return o, failure
 }
 
-// send makes the request. The context must not end it, because a request that may be billed
+// send sends the request. The context must not end it, because a request that may be billed
 // is waited for.
 func (r *request) send(calls []*call) {
 	b, c := r.buyer, calls[0]

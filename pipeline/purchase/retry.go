@@ -38,17 +38,17 @@ type failures struct {
 func (c *call) retryUntilSettled() (Result, error) {
 	send := c.send
 	if c.buyer.places != nil {
-		send = c.sendInPlace
+		send = func() (Result, error) { return c.buyer.places.send(c) }
 	}
 	if c.buyer.remote.RetryBills && c.buyer.unbilled.add(c.question.Hash(), 0) >= maxUnbilled { // for an earlier row
 		return c.giveUp(), nil
 	}
-	probes, passes := c.mayProbe()
+	probes, passes := c.buyer.outage.mayProbe(c)
 	if passes {
 		return passedOver, nil
 	}
 	if probes {
-		defer c.buyer.probing.Store(false)
+		defer c.buyer.outage.probing.Store(false)
 	}
 	for {
 		a, err := send()
@@ -57,9 +57,9 @@ func (c *call) retryUntilSettled() (Result, error) {
 		case err == nil:
 			return a, nil
 		case errors.Is(err, answers.ErrNoCall):
-			return c.takeDelivered(nil)
+			return promise{call: c}.takeDelivered()
 		case errors.As(err, &failure) && failure.Class == resolution.Denied:
-			if a, done, err := c.deny(failure, c.failures.deny(failure, c.buyer.remote.RetryBills)); done {
+			if a, done, err := c.buyer.refusals.judgeDenied(c, failure, c.failures.deny(failure, c.buyer.remote.RetryBills)); done {
 				return a, err
 			}
 		case errors.Is(err, errKeyTooOld):
@@ -72,7 +72,7 @@ func (c *call) retryUntilSettled() (Result, error) {
 				return failed(outcome.ReasonUnknownCall), nil
 			}
 			return failed(refusedReason(failure)), nil
-		case !c.mayLeave():
+		case !c.maySend():
 			c.buyer.warnTooOld()
 			return failed(outcome.ReasonUnknownCall), nil
 		}
@@ -107,9 +107,9 @@ func (c *call) rest() (Result, error) {
 	failure := c.failures.last
 	c.again, c.failures.last = false, nil
 	if failure.Class == resolution.Limited { // the service makes no page of it
-		c.leavePlace(false)
+		c.buyer.places.leave(c, false)
 	}
-	gone, left, err := c.outlast(failure)
+	gone, left, err := c.buyer.outage.outlast(c, failure)
 	if err != nil {
 		return Result{}, err
 	}
@@ -182,35 +182,6 @@ func (c *call) rowSpecific(f *resolution.CallError) bool {
 		return false
 	}
 	return f.Billed() || f.Over || !c.buyer.outage.isDown()
-}
-
-// sendInPlace waits for one of the places that the service has for pages, and sends.
-func (c *call) sendInPlace() (a Result, err error) {
-	b := c.buyer
-	for {
-		if !c.placed {
-			if err := b.places.take(b.ctx); err != nil {
-				return Result{}, err
-			}
-			c.placed = true
-		}
-		others := b.places.watch(func() { a, err = c.send() })
-		refusal := noPlace(err, others)
-		if refusal == nil {
-			return a, b.codec.explain(err, c.question.Key, c.charge.price)
-		}
-		b.places.refuse()
-		c.placed = false
-		b.counters.Retried(string(refusal.Class))
-	}
-}
-
-// leavePlace frees the place at the service. made says that the service made a page in it.
-func (c *call) leavePlace(made bool) {
-	if c.placed {
-		c.placed = false
-		c.buyer.places.leave(made)
-	}
 }
 
 // backoff returns the wait after some failures or looks in a row: at most longest, or what the

@@ -70,8 +70,37 @@ func (p *places) grant() {
 	p.takes++
 }
 
-// leave frees a place. made says that the service made a page in it.
-func (p *places) leave(made bool) {
+// send waits for one of the service's places, and sends a call.
+func (p *places) send(c *call) (a Result, err error) {
+	b := c.buyer
+	for {
+		if !c.placed {
+			if err := p.take(b.ctx); err != nil {
+				return Result{}, err
+			}
+			c.placed = true
+		}
+		others := p.watch(func() { a, err = c.send() })
+		refusal := noPlace(err, others)
+		if refusal == nil {
+			return a, b.codec.explain(err, c.question.Key, c.charge.price)
+		}
+		p.refuse()
+		c.placed = false
+		b.counters.Retried(string(refusal.Class))
+	}
+}
+
+// leave frees the place of a call that has one. made says that the service made a page in it.
+func (p *places) leave(c *call, made bool) {
+	if c.placed {
+		c.placed = false
+		p.free(made)
+	}
+}
+
+// free frees a place. made says that the service made a page in it.
+func (p *places) free(made bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--

@@ -48,9 +48,9 @@ func TestPlacesInTurn(t *testing.T) {
 		}
 		giveUp(impatient)
 		synctest.Wait()
-		p.leave(false) // one place for another
+		p.free(false) // one place for another
 		synctest.Wait()
-		p.leave(true) // and two
+		p.free(true) // and two
 		synctest.Wait()
 		slices.Sort(order) // two came at a time
 		p.refuse()         // the four that are left are all there will be
@@ -62,7 +62,7 @@ func TestPlacesInTurn(t *testing.T) {
 			t.Errorf("%d of %d places are taken", p.taken, p.limit)
 		}
 		for range 3 {
-			p.leave(true)
+			p.free(true)
 			synctest.Wait()
 		}
 		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5, 8, 9, 10, 11}) || p.limit != 4 || p.taken != 4 {
@@ -104,7 +104,7 @@ func TestPlacesAreKept(t *testing.T) {
 					mu.Lock()
 					active--
 					mu.Unlock()
-					p.leave(true)
+					p.free(true)
 					return
 				}
 			})

@@ -153,7 +153,7 @@ func (s batcher) PollBatch(_ context.Context, _ []resolution.Call, ids []string)
 	}
 	s.mu.Lock()
 	var looked []*delivery
-	first := slices.Min(ids) // all calls of a task board at one moment
+	first := slices.Min(ids) // all calls of a task join it at one moment
 	for _, id := range ids {
 		d := s.pages[id]
 		d.polls++

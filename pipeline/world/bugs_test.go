@@ -79,7 +79,7 @@ var planted = worldtest.Bugs{
 	{"of a batch, the failure of one call is that of all", "pipeline/purchase/request.go",
 		"if c.failure = failure; i == 0 ||", "if c.failure = failure; calls[0].failure != nil {\n\t\t\tc.failure = calls[0].failure\n\t\t}\n\t\tif i == 0 ||"},
 	{"of a batch, one call waits for its intent", "pipeline/purchase/request.go",
-		"if r.unready.Add(-1) > 0 {", "if int(r.unready.Add(-1)) != len(r.calls)-1 {"},
+		"if r.preparing.Add(-1) > 0 {", "if int(r.preparing.Add(-1)) != len(r.calls)-1 {"},
 	{"of a batch, each call gets the answer of another", "pipeline/purchase/request.go",
 		"c.result = results[i]", "c.result = results[len(results)-1-i]"},
 	{"of a task, a look that fails sends the question again", "pipeline/purchase/await.go",
@@ -185,7 +185,7 @@ var planted = worldtest.Bugs{
 	{"a call waits for a slot while all slots wait for its place", "pipeline/purchase/buyer.go",
 		"if c.placed { // all slots", "if c.placed && c.again { // all slots"},
 	{"a call whose intent could not be stored leaves all the same", "pipeline/purchase/request.go",
-		"\tc.left = errStays\n", ""},
+		"\tc.notSent = errNoIntent\n", ""},
 	{"parked calls of earlier processes cost nothing", "pipeline/answers/spending.go",
 		"return c.Run == run && c.State != UnderWay", "return c.Run == run && c.State == Unknown"},
 	{"of several, one that is closed is not asked again about what the run asked before", "pipeline/order/walk.go",
@@ -245,6 +245,6 @@ var tested = map[string]worldtest.Bugs{
 	},
 	"pipeline/purchase": {
 		{"the age of a key is not looked at again before the request leaves", "pipeline/purchase/call.go",
-			"\tif c.late = 0; !c.mayLeave() {\n\t\treturn false\n\t}\n", "\tc.late = 0\n"},
+			"\tif c.late = 0; !c.maySend() {\n\t\treturn false\n\t}\n", "\tc.late = 0\n"},
 	},
 }

@@ -47,12 +47,12 @@ func (b *bench) s3(ctx context.Context) error {
 	}
 	defer func() { _ = stop() }() // the server's files are deleted too
 	onS3 := func(in, out string, rowsPerPart int) []string {
-		return []string{"run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--rows-per-part", fmt.Sprint(rowsPerPart), "--s3-endpoint", endpoint, "--s3-path-style"}
+		return []string{"run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--set", "rows_per_part="+fmt.Sprint(rowsPerPart), "--s3-endpoint", endpoint, "--s3-path-style"}
 	}
 	perPart := max(1, rows/27) // the same number of parts at every size
 	var local, remote []usage
 	for range b.rounds {
-		u, err := b.leadetl(ctx, "run", "email_to_hem", "--in", filepath.Join(lists, "*.csv"), "--out", b.path("s3-local"), "--quiet", "--rows-per-part", fmt.Sprint(perPart))
+		u, err := b.leadetl(ctx, "run", "email_to_hem", "--in", filepath.Join(lists, "*.csv"), "--out", b.path("s3-local"), "--quiet", "--set", "rows_per_part="+fmt.Sprint(perPart))
 		if err != nil {
 			return err
 		}

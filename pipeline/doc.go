@@ -9,7 +9,7 @@
 //
 //   - row: a record of the input. Row 1 of emails.csv is its first line after the header.
 //   - batch: up to 8,192 rows that are read together. Batches begin anew in each file.
-//   - part: consecutive rows, --rows-per-part of them, and the files made of them:
+//   - part: consecutive rows, rows_per_part of them, and the files made of them:
 //     part-00003.parquet has the rows from 3,000,001 to 4,000,000. A part is published
 //     whole and then recorded. A rerun makes only the parts that are missing in the record.
 //   - row group: rows of a file of a part that are encoded together.
@@ -65,7 +65,7 @@
 // The same input, answers and settings give the same files of parts, byte for byte, whatever
 // the number of workers, machines and kills. That holds because:
 //
-//   - Rows and --rows-per-part alone decide which row is in which part (TestAnyCutAndAnyWorkers),
+//   - Rows and rows_per_part alone decide which row is in which part (TestAnyCutAndAnyWorkers),
 //     also where reading begins in the middle (TestWindows).
 //   - A part gets its rows in batches that follow from the input, whoever makes it
 //     (TestWindows, TestStepsAsProcesses), and a row group ends by its rows, however they come

@@ -95,7 +95,7 @@ func buildProgram(t *testing.T) program {
 func (p program) command(dir string, flags ...string) *exec.Cmd {
 	return exec.Command(p.binary, append([]string{
 		"run", "email_to_hem", "--in", p.in, "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state"),
-		"--rows-per-part", strconv.Itoa(killRowsPerPart), "--workers", "3",
+		"--set", "rows_per_part=" + strconv.Itoa(killRowsPerPart), "--workers", "3",
 	}, slices.Concat(p.flags, flags)...)...)
 }
 

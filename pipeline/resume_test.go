@@ -429,8 +429,8 @@ func TestOtherJobIsRefused(t *testing.T) {
 		change func(*setup)
 		want   string // in the error, without the folder of the run
 	}{
-		{"rows per part", func(s *setup) { s.rowsPerPart = 21 }, "(--rows-per-part was 20 and is 21)"},
-		{"compression", func(s *setup) { s.job = func(j *job.Job) { j.Compression = sinks.Zstd } }, "(--compression was snappy and is zstd)"},
+		{"rows per part", func(s *setup) { s.rowsPerPart = 21 }, "(rows_per_part was 20 and is 21)"},
+		{"compression", func(s *setup) { s.job = func(j *job.Job) { j.Compression = sinks.Zstd } }, "(compression was snappy and is zstd)"},
 		{"kept columns", func(s *setup) { s.job = func(j *job.Job) { j.Select = []string{"answers"} } }, "(list of input columns, by --select, was id,email and is not set)"},
 		{"HEM types", func(s *setup) { s.job = func(j *job.Job) { j.HEMTypes = []string{"md5"} } }, "(list of HEM columns, by --hem-types and --hem-profiles, was hem_md5,hem_sha1,hem_sha256 and is hem_md5)"},
 		{"identifier dropped", func(s *setup) { s.job = func(j *job.Job) { j.DropIdentifier = true } }, "--drop-identifier was false and is true"},
@@ -446,7 +446,7 @@ func TestOtherJobIsRefused(t *testing.T) {
 				s.input(t, "../more/"+name, emails(0, 2))
 			}
 			s.in = []string{filepath.Join(s.dir, "more", "*"), filepath.Join(s.dir, "in", "[12].csv")}
-		}, "(--rows-per-part was 20 and is 21; inputs added: more/4.csv, more/5.csv, more/6.csv and 1 more; inputs gone: in/3.csv)"},
+		}, "(rows_per_part was 20 and is 21; inputs added: more/4.csv, more/5.csv, more/6.csv and 1 more; inputs gone: in/3.csv)"},
 	} {
 		for _, finished := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, finished %v", c.name, finished), func(t *testing.T) {
@@ -500,7 +500,7 @@ func TestLostFilesAreMended(t *testing.T) {
 			}
 			other := s
 			other.rowsPerPart = 21
-			if _, err := other.do(t.Context()); !errors.Is(err, begin.ErrOtherJob) || !strings.Contains(err.Error(), "--rows-per-part was 20 and is 21") {
+			if _, err := other.do(t.Context()); !errors.Is(err, begin.ErrOtherJob) || !strings.Contains(err.Error(), "rows_per_part was 20 and is 21") {
 				t.Errorf("%v, want ErrOtherJob and why", err)
 			}
 			if lost[0] == "_SUCCESS" {

@@ -53,7 +53,7 @@ func leadetl(t *testing.T, args ...string) {
 // hems makes a dataset of the sample list and returns its folder.
 func hems(t *testing.T, out string, flags ...string) string {
 	t.Helper()
-	leadetl(t, append([]string{"run", "email_to_hem", "--in", "testdata/emails.csv", "--out", out, "--rows-per-part", "10", "--quiet"}, flags...)...)
+	leadetl(t, append([]string{"run", "email_to_hem", "--in", "testdata/emails.csv", "--out", out, "--set", "rows_per_part=10", "--quiet"}, flags...)...)
 	return out
 }
 
@@ -151,7 +151,7 @@ func TestEveryOperation(t *testing.T) {
 	} {
 		t.Run(op, func(t *testing.T) {
 			out := filepath.Join(dir, op)
-			args := []string{"run", op, "--in", "testdata/" + list + ".csv", "--directory", filepath.Join(dir, "directory"), "--out", out, "--rows-per-part", "10", "--quiet"}
+			args := []string{"run", op, "--in", "testdata/" + list + ".csv", "--directory", filepath.Join(dir, "directory"), "--out", out, "--set", "rows_per_part=10", "--quiet"}
 			if strings.HasPrefix(op, "keyword") {
 				args = append(args, "--as-of", "2026-11-15", "--select", "id,answers")
 			}

@@ -30,7 +30,7 @@ func byLand(t *testing.T, suppress string, flags ...string) string {
 		}
 	}
 	clitest.RunRaw(t, slices.Concat([]string{"run", "email_to_hem", "--in", in, "--out", out, "--partition-by", "LAND", "--suppress", list,
-		"--rows-per-part", "4", "--state", filepath.Join(dir, "state"), "--quiet"}, flags)...)
+		"--set", "rows_per_part=4", "--state", filepath.Join(dir, "state"), "--quiet"}, flags)...)
 	return out
 }
 

@@ -113,7 +113,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 			}
 			command := func(in, out string, flags ...string) []string {
 				return append([]string{c.operation, "--in", in, "--out", filepath.Join(dir, out), "--state", filepath.Join(dir, "state"),
-					"--resolver", service, "--api-key-file", key, "--quiet", "--rows-per-part", "10"}, append(asOf, flags...)...)
+					"--resolver", service, "--api-key-file", key, "--quiet", "--set", "rows_per_part=10"}, append(asOf, flags...)...)
 			}
 			for _, s := range []struct {
 				name   string

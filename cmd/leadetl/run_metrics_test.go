@@ -81,7 +81,7 @@ func TestMetricsOfARun(t *testing.T) {
 	go func() {
 		ended <- program.Execute(t.Context(), []string{
 			"run", "enrichment", "--in", profiles(t, all), "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
-			"--resolver", service.URL, "--concurrency", "1", "--rate", "1000/s", "--metrics-listen", "127.0.0.1:0",
+			"--resolver", service.URL, "--concurrency", "1", "--rate", "1000/s", "--set", "metrics_listen=127.0.0.1:0",
 		}, strings.NewReader(""), io.Discard, said)
 	}()
 	url := <-said.found
@@ -203,9 +203,9 @@ func TestMetricsPortInUse(t *testing.T) {
 		var said bytes.Buffer
 		code := program.Execute(t.Context(), []string{
 			"run", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
-			"--metrics-listen", address,
+			"--set", "metrics_listen="+address,
 		}, strings.NewReader(""), io.Discard, &said)
-		if code != cli.ExitUsage || !strings.Contains(said.String(), "leadetl: --metrics-listen: "+want) {
+		if code != cli.ExitUsage || !strings.Contains(said.String(), "leadetl: metrics_listen: "+want) {
 			t.Errorf("%s: exit code %d, %s", address, code, &said)
 		}
 		said.Reset()

@@ -36,7 +36,7 @@ func ragged(t *testing.T) string {
 	if err := os.WriteFile(in, []byte(raggedList), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	clitest.RunRaw(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "4", "--state", filepath.Join(dir, "state"), "--quiet")
+	clitest.RunRaw(t, "run", "email_to_hem", "--in", in, "--out", out, "--set", "rows_per_part=4", "--state", filepath.Join(dir, "state"), "--quiet")
 	return out
 }
 
@@ -341,7 +341,7 @@ func TestVerifyEveryOperation(t *testing.T) {
 		for name, extra := range map[string][]string{"all": nil, "without identifiers": {"--drop-identifier"}, "suppressed": {"--suppress", optouts}} {
 			t.Run(string(op)+" "+name, func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "out")
-				args := []string{"run", string(op), "--in", sample(list), "--directory", dir, "--out", out, "--rows-per-part", "10", "--state", t.TempDir(), "--quiet"}
+				args := []string{"run", string(op), "--in", sample(list), "--directory", dir, "--out", out, "--set", "rows_per_part=10", "--state", t.TempDir(), "--quiet"}
 				if op.IsKeyword() {
 					args = append(args, "--as-of", "2026-11-15", "--select", "id,answers")
 				}

@@ -130,7 +130,7 @@ func TestStoresThatLackSomething(t *testing.T) {
 	}
 	const notS3 = "the bucket lists does not exist there, or ENDPOINT is not an S3 store; check the bucket's name, and --s3-endpoint"
 	const another = "; use a store that does, or a folder"
-	const pieces = "the store does not support uploads in pieces, in which files of more than 8 MiB are sent" + another + ", or make smaller parts with --rows-per-part"
+	const pieces = "the store does not support uploads in pieces, in which files of more than 8 MiB are sent" + another + ", or make smaller parts with rows_per_part"
 	const console = "the answer is a web page, not one of S3; check --s3-endpoint: the console of a store has another address or port than its S3 interface"
 	for _, c := range []struct {
 		name  string

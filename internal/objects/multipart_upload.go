@@ -92,7 +92,7 @@ func (u multipartUpload) begin(ctx context.Context) (id string, err error) {
 	var refused *RefusedError
 	if errors.Is(err, errNotImplemented) || errors.As(err, &refused) && refused.Code == "MethodNotAllowed" {
 		err = lacks(at, fmt.Sprintf("the store does not support uploads in pieces, in which files of more than %d MiB are sent", wholeSize>>20),
-			useAnother+", or make smaller parts with --rows-per-part")
+			useAnother+", or make smaller parts with rows_per_part")
 	}
 	if err != nil || unrecorded != nil {
 		return "", errors.Join(err, unrecorded)

@@ -97,8 +97,8 @@ func NewIdentity(j Job, c Columns) Identity {
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
 	{"operation", "operation"}, {"encoding", "encoding"}, {"skip_lines", "skip_lines"}, {"suppressed_id", "suppressed_id"}, {"where", "--where"}, {"sample", "--sample"}, {"id_column", "--id-column"}, {"select", "--select"}, {"input_columns", "list of input columns, by --select,"}, {"drop_identifier", "--drop-identifier"},
-	{"rows_per_part", "--rows-per-part"}, {"compression", "--compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"},
-	{"default_region", "default_region"}, {"network_hosts", "--network-hosts"}, {"include_providers", "include_providers"}, {"strict_identifiers", "identifier_text strict"}, {"multiple", "--multiple"},
+	{"rows_per_part", "rows_per_part"}, {"compression", "compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"},
+	{"default_region", "default_region"}, {"network_hosts", "network_hosts"}, {"include_providers", "include_providers"}, {"strict_identifiers", "identifier_text strict"}, {"multiple", "--multiple"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
 	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},
 	{"schema_version", "version of the columns"}, {"rules_version", "version of the rules"},

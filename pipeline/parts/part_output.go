@@ -183,7 +183,7 @@ func (f *Folders) Add(value string) (folder string, err error) {
 	}
 	f.seen[folder] = true
 	if len(f.seen) > sinks.MaxPartitions {
-		return "", f.fail("its rows have more than %d values of %s, each of which is a file; partition by a column of fewer values, sort the input by it, or give fewer --rows-per-part",
+		return "", f.fail("its rows have more than %d values of %s, each of which is a file; partition by a column of fewer values, sort the input by it, or give a lower rows_per_part",
 			sinks.MaxPartitions, column)
 	}
 	return folder, nil

@@ -45,7 +45,7 @@ func (b Budget) Within(other Budget) Budget {
 
 // BudgetError names the budget that is used up, or too small for one more call.
 type BudgetError struct {
-	Flag, Limit string // of the command line, and what it is set to
+	Flag, Limit string // the setting, and what it is set to
 	Spent, Left int64
 	Price       int64 // of the call that does not fit; 0 for a limit of the time
 }
@@ -129,20 +129,20 @@ func (s *sums) refuse(price int64) error {
 		if spent+held+price <= most {
 			return nil
 		}
-		return &BudgetError{Flag: flag(name), Limit: limit, Spent: spent, Left: most - spent - held, Price: price}
+		return &BudgetError{Flag: name, Limit: limit, Spent: spent, Left: most - spent - held, Price: price}
 	}
 	if b.MaxCalls >= 0 {
-		if err := short("max-calls", fmt.Sprint(b.MaxCalls), s.calls, s.open, 1, b.MaxCalls); err != nil {
+		if err := short(flag("max-calls"), fmt.Sprint(b.MaxCalls), s.calls, s.open, 1, b.MaxCalls); err != nil {
 			return err
 		}
 	}
 	if b.MaxCredits >= 0 {
-		if err := short("max-credits", fmt.Sprint(b.MaxCredits), s.spent, s.held, price, b.MaxCredits); err != nil {
+		if err := short(flag("max-credits"), fmt.Sprint(b.MaxCredits), s.spent, s.held, price, b.MaxCredits); err != nil {
 			return err
 		}
 	}
 	if b.Allowance.Days > 0 {
-		return short("max-credits-per", b.Allowance.String(), s.others+s.spent, s.held, price, b.Allowance.Credits)
+		return short("max_credits_per", b.Allowance.String(), s.others+s.spent, s.held, price, b.Allowance.Credits)
 	}
 	return nil
 }

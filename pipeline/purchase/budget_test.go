@@ -204,7 +204,7 @@ func TestBudgetError(t *testing.T) {
 		{sums{budget: Budget{MaxCredits: 20, MaxCalls: -1}, spent: 22}, 2, "the budget is used up: --max-credits 20, 22 spent; raise the limit"},
 		{sums{budget: Budget{MaxCredits: 0, MaxCalls: -1}}, 2, "the budget is used up: --max-credits 0, 0 spent; raise the limit"},
 		{sums{budget: Budget{MaxCredits: 20, MaxCalls: 5}, calls: 5}, 2, "the budget is used up: --max-calls 5, 5 spent; raise the limit"},
-		{sums{budget: Budget{MaxCredits: -1, MaxCalls: -1, Allowance: allowance}, others: 2, spent: 1}, 2, "the budget is too small for one more call: --max-credits-per 30d=4, 3 spent; 1 left, and the call may cost 2; raise the limit"},
+		{sums{budget: Budget{MaxCredits: -1, MaxCalls: -1, Allowance: allowance}, others: 2, spent: 1}, 2, "the budget is too small for one more call: max_credits_per 30d=4, 3 spent; 1 left, and the call may cost 2; raise the limit"},
 		{sums{of: "acme", budget: Budget{MaxCredits: 3, MaxCalls: -1}, spent: 2}, 2, "the budget is too small for one more call: max_credits of acme 3, 2 spent; 1 left, and the call may cost 2; raise the limit"},
 	} {
 		err := f.of.refuse(f.price)

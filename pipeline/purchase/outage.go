@@ -106,7 +106,7 @@ func orFor(s pace.Snapshot) string {
 	if s.GivesUp.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf(", or for the %s of --give-up-after", figures.Plain(s.GivesUp.Sub(s.DeadSince)))
+	return fmt.Sprintf(", or for the %s of give_up_after", figures.Plain(s.GivesUp.Sub(s.DeadSince)))
 }
 
 // service returns the name of the service for the log.

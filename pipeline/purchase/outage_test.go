@@ -31,17 +31,17 @@ func TestOutage(t *testing.T) {
 	}{
 		{
 			"no listener", resolution.CallError{Class: resolution.Unavailable, Detail: "connection refused"}, 1e6, 15 * time.Minute, "",
-			[]string{down + `unavailable: connection refused; trying one call at a time until it is back, or for the 15m of --give-up-after" service=` + laterService},
+			[]string{down + `unavailable: connection refused; trying one call at a time until it is back, or for the 15m of give_up_after" service=` + laterService},
 			"the service is out of reach: " + laterService + " gave no answer for too long, at last: unavailable: connection refused",
 		},
 		{
 			"no name, by a proxy", resolution.CallError{Class: resolution.Unavailable, Detail: "the service's name cannot be resolved"}, 1e6, time.Hour, "the proxy of HTTPS_PROXY",
-			[]string{down + `unavailable: the service's name cannot be resolved; trying one call at a time until it is back, or for the 1h of --give-up-after" service=` + laterService + ` by="the proxy of HTTPS_PROXY"`},
+			[]string{down + `unavailable: the service's name cannot be resolved; trying one call at a time until it is back, or for the 1h of give_up_after" service=` + laterService + ` by="the proxy of HTTPS_PROXY"`},
 			"the service is out of reach: " + laterService + " by the proxy of HTTPS_PROXY gave no answer for too long, at last: unavailable: the service's name cannot be resolved",
 		},
 		{
 			"a page of its own", resolution.CallError{Class: resolution.Protocol, Status: 200, Detail: "the answer is no JSON object"}, 1e6, 90 * time.Second, "",
-			[]string{down + `protocol: status 200: the answer is no JSON object; trying one call at a time until it is back, or for the 1m30s of --give-up-after" service=` + laterService},
+			[]string{down + `protocol: status 200: the answer is no JSON object; trying one call at a time until it is back, or for the 1m30s of give_up_after" service=` + laterService},
 			"the service is out of reach: " + laterService + " did not answer successfully for too long, at last: protocol: status 200: the answer is no JSON object",
 		},
 		{

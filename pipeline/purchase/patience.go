@@ -156,7 +156,7 @@ type waitError struct {
 }
 
 func (e *waitError) Error() string {
-	return fmt.Sprintf("%v: %s wants no call before %s, which is longer than --give-up-after %s; run it after that time", ErrUnreachable, e.service, e.until.UTC().Format(time.RFC3339), figures.Plain(e.giveUp))
+	return fmt.Sprintf("%v: %s wants no call before %s, which is longer than give_up_after %s; run it after that time", ErrUnreachable, e.service, e.until.UTC().Format(time.RFC3339), figures.Plain(e.giveUp))
 }
 
 func (e *waitError) Unwrap() error { return ErrUnreachable }

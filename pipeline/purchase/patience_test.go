@@ -18,7 +18,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// TestPatience: a wait beyond --give-up-after closes the service if nothing is answered since, and is
+// TestPatience: a wait beyond give_up_after closes the service if nothing is answered since, and is
 // otherwise that of its key alone. Without a limit it is waited for, however long it is.
 func TestPatience(t *testing.T) {
 	for _, c := range []struct {

@@ -136,7 +136,7 @@ func TestAllowance(t *testing.T) {
 					break
 				}
 			}
-			if budget, stopped := errors.AsType[*BudgetError](err); !stopped || bought != f.bought || budget.Flag != "--max-credits-per" {
+			if budget, stopped := errors.AsType[*BudgetError](err); !stopped || bought != f.bought || budget.Flag != "max_credits_per" {
 				t.Errorf("%d bought, want %d; then %v", bought, f.bought, err)
 			}
 			if got, err := b.remote.SpentOfAllowance(t.Context(), resolution.NetworkToPhone, now); err != nil || got != b.SpentOfAllowance() {

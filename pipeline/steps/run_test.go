@@ -213,7 +213,7 @@ func TestStepsRefuse(t *testing.T) {
 		t.Errorf("divided before the survey: %v", err)
 	}
 	other := m.run(func(run *job.Run) { run.Job.RowsPerPart = 11 })
-	if _, err := Open(ctx, other, m.state()); !errors.Is(err, begin.ErrOtherJob) || !strings.Contains(err.Error(), "--rows-per-part was 10 and is 11") {
+	if _, err := Open(ctx, other, m.state()); !errors.Is(err, begin.ErrOtherJob) || !strings.Contains(err.Error(), "rows_per_part was 10 and is 11") {
 		t.Errorf("other settings: %v", err)
 	}
 	var wrong *job.Error

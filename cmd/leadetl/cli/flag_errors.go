@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ func flagError(c *cobra.Command, err error) error {
 		return fmt.Errorf("--%s %q: %s%s", wrong.GetFlag().Name, wrong.GetValue(), cliflag.ExpectedValue(wrong), see)
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		name := unknown.GetSpecifiedName()
+		if key := strings.ReplaceAll(name, "-", "_"); slices.Contains(keysOf(c), key) {
+			return fmt.Errorf("--%s is a key, not a flag: write --set %s=VALUE, or have it in the job file; leadetl help settings lists all", name, key)
+		}
 		return fmt.Errorf("unknown flag: --%s%s%s", name, suggestFlag(c, name), see)
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedShortnames()
@@ -38,21 +42,22 @@ var flagOf = map[string]string{"i": "in", "input": "in", "o": "out", "output": "
 
 // suggestFlag ends a message about an unknown flag with a suggestion.
 func suggestFlag(c *cobra.Command, name string) string {
-	known, keys := cliflag.Names(c.Flags()), keysOf(c)
+	known := cliflag.Names(c.Flags())
 	for _, meant := range []string{name, flagOf[name]} { // name: -out instead of --out
 		if slices.Contains(known, meant) {
 			return fmt.Sprintf("; did you mean %q?", "--"+meant)
 		}
 	}
-	if slices.Contains(keys, name) {
-		return fmt.Sprintf("; it is a key of the job file, and of --set %s=VALUE", strings.ReplaceAll(name, "-", "_"))
-	}
-	var flags []string
-	for _, flag := range append(known, keys...) {
-		flags = append(flags, "--"+flag)
-	}
 	if len(name) == 1 {
 		return ""
 	}
-	return suggest.Name("--"+name, flags)
+	var flags, asKey []string // asKey are pairs: a flag that is a key, and how it is written
+	for _, flag := range known {
+		flags = append(flags, "--"+flag)
+	}
+	for _, key := range keysOf(c) {
+		flag := "--" + strings.ReplaceAll(key, "_", "-")
+		flags, asKey = append(flags, flag), append(asKey, strconv.Quote(flag), strconv.Quote("--set "+key))
+	}
+	return strings.NewReplacer(asKey...).Replace(suggest.Name("--"+name, flags))
 }

@@ -102,7 +102,7 @@ func Register(c *cobra.Command, all *pflag.FlagSet, groups ...Group) {
 				if c.Annotations == nil {
 					c.Annotations = map[string]string{}
 				}
-				c.Annotations[keysKey] = strings.TrimPrefix(c.Annotations[keysKey]+","+s.Name, ",")
+				c.Annotations[keysKey] = strings.TrimPrefix(c.Annotations[keysKey]+","+s.String(), ",")
 				continue
 			}
 			if all != c.Flags() {

@@ -83,7 +83,30 @@ func (j *RemoteJob) Path(name string) string { return filepath.Join(j.Folder, na
 // Args are the command's.
 func (j *RemoteJob) Args(flags ...string) []string {
 	args := []string{"run", j.Operation, "--in", j.In, "--out", j.Path("out"), "--resolver", j.URL}
-	return slices.Concat(args, j.State, j.Flags, flags) // of a flag given twice, the last counts
+	return LastOfEach(slices.Concat(args, j.State, j.Flags, flags))
+}
+
+// LastOfEach leaves out each --set key=value whose key is set again behind it: of a flag given twice, the last
+// counts.
+func LastOfEach(args []string) (kept []string) {
+	key := func(i int) string {
+		key, _, _ := strings.Cut(args[i+1], "=")
+		return key
+	}
+	last := map[string]int{}
+	for i, arg := range args {
+		if arg == "--set" {
+			last[key(i)] = i
+		}
+	}
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--set" && last[key(i)] != i {
+			i++
+			continue
+		}
+		kept = append(kept, args[i])
+	}
+	return kept
 }
 
 // Process is one run of the program.

@@ -62,7 +62,7 @@ func (j *S3Job) Put(key, text string) {
 // Args are the arguments of a run of email_to_hem.
 func (j *S3Job) Args(in, out string, flags ...string) []string {
 	args := []string{"run", "email_to_hem", "--in", in, "--out", out, "--state", j.Path("state"), "--s3-endpoint", j.Proxy.URL, "--s3-path-style"}
-	return slices.Concat(args, flags)
+	return LastOfEach(slices.Concat(args, flags))
 }
 
 // Run runs a job to its end, which has to be with that code, and returns what

@@ -36,7 +36,7 @@ func newCostCommand(std cli.Streams) *cobra.Command {
 service, as the stored answers of a state know it: by default those of this
 user's state folder. Answers that were forgotten count too. UNPRICED counts the
 answers for which the service sent no price; CREDITS does not have them.
---max-credits-per counts the same days.
+max_credits_per counts the same days.
 
 Of a dataset, show what all runs have paid for it, for each match, and what the
 last run paid.

@@ -106,7 +106,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	defer func() { err = cli.UsageError(err) }()
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return "", nil, wire.ListenError("callback-listen", o.Addr, err)
+		return "", nil, wire.ListenError("--callback-listen", o.Addr, err)
 	}
 	if ip, notIP := netip.ParseAddr(host); o.Send && (host == "" || notIP == nil && ip.IsUnspecified()) {
 		return "", nil, fmt.Errorf("--callback-listen %s is not an address the service can reach; name one with --callback-url", o.Addr)
@@ -125,7 +125,7 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Addr)
 	if err != nil {
-		return "", nil, wire.ListenError("callback-listen", o.Addr, err)
+		return "", nil, wire.ListenError("--callback-listen", o.Addr, err)
 	}
 	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && o.TLSCert == "" {
 		log.Warn("callbacks are received without TLS: others on the network can read them unless a proxy adds TLS; see callback_tls_cert")

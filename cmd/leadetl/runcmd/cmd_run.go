@@ -215,7 +215,7 @@ func (f *runFlags) job(operation string) (job.Job, error) {
 		errs = append(errs, errors.New("no --out; name the output folder"))
 	}
 	if f.minRows < 0 {
-		errs = append(errs, fmt.Errorf("--min-rows is %d; it cannot be less than 0", f.minRows))
+		errs = append(errs, fmt.Errorf("min_rows is %d; it cannot be less than 0", f.minRows))
 	}
 	if f.workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers is %d; it must be at least 1", f.workers))

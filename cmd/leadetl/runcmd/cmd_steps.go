@@ -140,7 +140,7 @@ func (f *stepFlags) checkStep() error {
 		errs = append(errs, fmt.Errorf("--out %s: machines write to S3; give --out s3://bucket/prefix/, or use leadetl run", f.out))
 	}
 	if f.openlineageURL != "" || f.metricsListen != "" || f.cluster.on != "" {
-		errs = append(errs, fmt.Errorf("openlineage_url, --metrics-listen and --on are for leadetl run; %s does without", f.step))
+		errs = append(errs, fmt.Errorf("openlineage_url, metrics_listen and --on are for leadetl run; %s does without", f.step))
 	}
 	if f.step == stepSurvey && f.windowMiB < 1 {
 		errs = append(errs, fmt.Errorf("--window-mib is %d; it must be at least 1", f.windowMiB))

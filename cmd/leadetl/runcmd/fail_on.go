@@ -92,11 +92,11 @@ func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
 	case rows >= f.minRows:
 		return nil
 	case rows == 0 && t.NotSelected > 0:
-		return cli.WithCode(cli.ExitRejects, errors.New("--where selects no row: values are compared exactly, with case and spaces; if it may select none, use --min-rows 0"))
+		return cli.WithCode(cli.ExitRejects, errors.New("--where selects no row: values are compared exactly, with case and spaces; if it may select none, use --set min_rows=0"))
 	case rows == 0:
-		return cli.WithCode(cli.ExitRejects, errors.New("the input has no rows; if it may have none, use --min-rows 0"))
+		return cli.WithCode(cli.ExitRejects, errors.New("the input has no rows; if it may have none, use --set min_rows=0"))
 	default:
-		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %s, less than --min-rows %d", figures.Plural(rows, "row"), f.minRows))
+		return cli.WithCode(cli.ExitRejects, fmt.Errorf("the input has %s, less than min_rows %d", figures.Plural(rows, "row"), f.minRows))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
@@ -96,14 +97,14 @@ func TestRejectsAndRows(t *testing.T) {
 		// Half of the searches are invalid; the others found many leads.
 		{"searches", sinks.Totals{Rows: 50_020, Matched: 50_000, Searches: 40, Rejected: 20}, nil, tooMany, true},
 		{"searches without leads", sinks.Totals{Rows: 40, NoMatch: 40, Searches: 40}, nil, fine, false},
-		{"more leads than --min-rows, and less searches", sinks.Totals{Rows: 500, Matched: 500, Searches: 1}, []string{"--min-rows=2"}, tooFew + "1 row, less", false},
+		{"more leads than min_rows, and less searches", sinks.Totals{Rows: 500, Matched: 500, Searches: 1}, []string{"--set=min_rows=2"}, tooFew + "1 row, less", false},
 
 		{"no rows", sinks.Totals{}, nil, tooFew + "no rows; ", false},
-		{"no rows, as allowed", sinks.Totals{}, []string{"--min-rows=0"}, fine, false},
+		{"no rows, as allowed", sinks.Totals{}, []string{"--set=min_rows=0"}, fine, false},
 		{"malformed lines alone", sinks.Totals{Malformed: 3}, nil, tooFew + "no rows; ", true},
 		{"a row", sinks.Totals{Rows: 1, Suppressed: 1}, nil, fine, false},
-		{"too few rows", sinks.Totals{Rows: 999}, []string{"--min-rows=1000"}, tooFew + "999 rows, less", false},
-		{"a sample", sinks.Totals{Rows: 100}, []string{"--min-rows=1000", "--sample=100"}, fine, false},
+		{"too few rows", sinks.Totals{Rows: 999}, []string{"--set=min_rows=1000"}, tooFew + "999 rows, less", false},
+		{"a sample", sinks.Totals{Rows: 100}, []string{"--set=min_rows=1000", "--sample=100"}, fine, false},
 		{"a sample of malformed lines", sinks.Totals{Malformed: 5}, []string{"--sample=5"}, fine, true},
 		{"a sample of nothing", sinks.Totals{}, []string{"--sample=5"}, tooFew + "no rows; ", false},
 		{"rejects do not count", sinks.Totals{Rows: 100, Rejected: 100}, []string{"--fail-on=failed"}, fine, true},
@@ -112,7 +113,7 @@ func TestRejectsAndRows(t *testing.T) {
 			var f runFlags
 			var command cobra.Command
 			f.register(&command)
-			if err := command.ParseFlags(c.flags); err != nil {
+			if err := errors.Join(command.ParseFlags(c.flags), cliflag.ApplySettings("job", f.set, f.all, cliflag.Keys{})); err != nil {
 				t.Fatal(err)
 			}
 			f.limited = command.Flags().Changed("max-rejects")

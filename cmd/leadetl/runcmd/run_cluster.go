@@ -38,7 +38,7 @@ type clusterFlags struct {
 	lostAfter time.Duration
 }
 
-// minLostAfter is the least --lost-after: a stall of the machine must not look
+// minLostAfter is the least lost_after: a stall of the machine must not look
 // like a death.
 const minLostAfter = 5 * time.Second
 
@@ -90,7 +90,7 @@ func (f *runFlags) checkCluster(op resolution.Operation) error {
 		fail("--callback-listen is for one process; leave out --on, or name a receiver with --callback-url")
 	}
 	if f.cluster.lostAfter < minLostAfter {
-		fail("--lost-after is %s; it must be at least %s", f.cluster.lostAfter, minLostAfter)
+		fail("lost_after is %s; it must be at least %s", f.cluster.lostAfter, minLostAfter)
 	}
 	return errors.Join(errs...)
 }

@@ -19,7 +19,7 @@ import (
 // for Prometheus, and /healthz. It exposes nothing about the people in the
 // input. It logs the address.
 func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (close func() error, err error) {
-	return wire.ServeMetrics(addr, metricsHandler(progress), log)
+	return wire.ServeMetrics("metrics_listen", addr, metricsHandler(progress), log)
 }
 
 func metricsHandler(progress *stats.Progress) http.Handler {

@@ -82,16 +82,16 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "identifier-text", To: &d.identifierText, Use: cli.Key, Text: "`what` cells may have around an identifier: any reads mailto:, Jane <jane@x.example>, for=1.2.3.4 and separators at the end; strict rejects them"},
 			{Name: "include-providers", To: &d.includeProviders, Use: cli.Key, Text: "keep access providers, hosting and VPNs as companies"},
 			{Name: "default-region", To: &d.defaultRegion, Use: cli.Key, Text: "`region` of phone numbers without a country code"},
-			{Name: "network-hosts", To: &d.networkHosts, Text: "`hosts` whose profile URLs are recognized"},
+			{Name: "network-hosts", To: &d.networkHosts, Use: cli.Key, Text: "`hosts` whose profile URLs are recognized"},
 		}},
 		{Title: "Output", Settings: slices.Concat([]cli.Setting{
 			{Name: "out", To: &f.out, Use: everyday, Text: "`folder` of the dataset, made if missing, or s3://bucket/prefix/"},
 			{Name: "overwrite", To: &f.overwrite, Use: everyday, Text: "replace the dataset in --out"},
 		}, d.ColumnSettings(), []cli.Setting{
-			{Name: "rows-per-part", To: &d.rowsPerPart, Text: fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", job.SearchesPerPart)},
-			{Name: "compression", To: &d.compression, Text: "Parquet `codec`: snappy, zstd or none"},
+			{Name: "rows-per-part", To: &d.rowsPerPart, Use: cli.Key, Text: fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", job.SearchesPerPart)},
+			{Name: "compression", To: &d.compression, Use: cli.Key, Text: "Parquet `codec`: snappy, zstd or none"},
 			{Name: "max-rejects", To: &f.maxRejects, Use: everyday | own, Text: "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1%, which fewer than " + strconv.Itoa(fewLines) + " lines never exceed"},
-			{Name: "min-rows", To: &f.minRows, Use: own, Text: "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows"},
+			{Name: "min-rows", To: &f.minRows, Use: cli.Key | own, Text: "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows"},
 			{Name: "fail-on", To: &f.failOn, Use: everyday | own, Text: "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never", Words: []string{"failed", "rejects", "never"}},
 			{Name: "state", To: &f.state, Use: cli.Machine | own | aboutState, Text: "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/ (default: leadetl in XDG_STATE_HOME, or in ~/.local/state)"},
 			{Name: "name", To: &f.name, Use: cli.Key, Text: "`name` of the job in --state, by which --changes-from previous, --max-new-keys and the report find its earlier datasets (default: the operation and --out without partitions)"},
@@ -114,15 +114,15 @@ func (f *runFlags) table() []cli.Group {
 		}},
 		{Title: "Budget and pace", Settings: []cli.Setting{
 			{Name: "max-credits", To: &r.maxCredits, Use: everyday | calls | each, Text: "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)"},
-			{Name: "max-credits-per", To: &r.maxCreditsPer, Use: calls, Text: "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)"},
+			{Name: "max-credits-per", To: &r.maxCreditsPer, Use: cli.Key | calls, Text: "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)"},
 			{Name: "max-calls", To: &r.maxCalls, Use: calls | each, Text: "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)"},
 			{Name: "max-new-keys", To: &r.maxNewKeys, Use: calls, Text: "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)"},
 			{Name: "max-duration", To: &r.maxDuration, Use: calls, Text: "`time` after which no more calls are sent (default: no limit)"},
 			{Name: "credit-cost", To: &r.creditCost, Use: cli.Key | calls | single, Text: "most `credits` that one call can cost (default: the price of the operation)"},
 			{Name: "rate", To: wire.Rate{Rate: &r.rate}, Use: everyday | calls | single | each, Text: "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)"},
 			{Name: "concurrency", To: &r.concurrency, Use: calls | each, Text: "`number` of calls in flight"},
-			{Name: "timeout", To: &r.timeout, Use: calls | each, Text: "`time` that a call may take"},
-			{Name: "give-up-after", To: &r.giveUpAfter, Use: calls, Text: "stop when the service cannot be reached, or refuses all calls, for this `time`; 0 waits forever"},
+			{Name: "timeout", To: &r.timeout, Use: cli.Key | calls | each, Text: "`time` that a call may take"},
+			{Name: "give-up-after", To: &r.giveUpAfter, Use: cli.Key | calls, Text: "stop when the service cannot be reached, or refuses all calls, for this `time`; 0 waits forever"},
 		}},
 		{Title: "Searches", Settings: f.search.settings()},
 		{Title: "Callbacks", Settings: []cli.Setting{
@@ -147,7 +147,7 @@ func (f *runFlags) table() []cli.Group {
 		{Title: "Workers", Settings: []cli.Setting{
 			{Name: "on", To: &f.cluster.on, Use: own, Text: on},
 			{Name: "detach", To: &f.cluster.detach, Use: own, Needs: "on", Text: "with --on, submit the run and leave"},
-			{Name: "lost-after", To: &f.cluster.lostAfter, Use: own, Needs: "on", Text: "with --on, `time` without a sign of life after which another worker takes over the steps of a worker"},
+			{Name: "lost-after", To: &f.cluster.lostAfter, Use: cli.Key | own, Needs: "on", Text: "with --on, `time` without a sign of life after which another worker takes over the steps of a worker"},
 		}},
 		{Title: "Logging", Settings: append(mark(own|aboutState, append([]cli.Setting{
 			{Name: "quiet", To: &f.log.Quiet, Use: everyday, Text: "print errors and warnings only"},
@@ -155,7 +155,7 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "summary-json", To: &f.summaryJSON, Text: "`file` for the closing table as JSON, also of failed runs, with the exit code; - for standard output"},
 			{Name: "openlineage-url", To: &f.openlineageURL, Use: cli.Key, Text: "`address` of a collector that is told in OpenLineage events what the run reads and writes; its key is read from " + lineageKeyVariable},
 			{Name: "openlineage-namespace", To: &f.openlineageNamespace, Use: cli.Key, Text: "`name` of the namespace of the job in these events"},
-			{Name: "metrics-listen", To: &f.metricsListen, Text: "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464"},
+			{Name: "metrics-listen", To: &f.metricsListen, Use: cli.Key, Text: "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464"},
 		})...)},
 	}
 }

@@ -98,12 +98,12 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 		errs = append(errs, fmt.Errorf("--concurrency is %d; it must be at least 1", f.concurrency))
 	}
 	for _, d := range []struct {
-		flag  string
+		name  string
 		value time.Duration
 		least time.Duration
-	}{{"timeout", f.timeout, time.Millisecond}, {"give-up-after", f.giveUpAfter, 0}, {"max-duration", f.maxDuration, 0}} {
+	}{{"timeout", f.timeout, time.Millisecond}, {"give_up_after", f.giveUpAfter, 0}, {"--max-duration", f.maxDuration, 0}} {
 		if d.value < d.least {
-			errs = append(errs, fmt.Errorf("--%s is %s; it must be a time such as 30s", d.flag, d.value))
+			errs = append(errs, fmt.Errorf("%s is %s; it must be a time such as 30s", d.name, d.value))
 		}
 	}
 	if w := purchase.Plain404(f.plain404); flags.Changed("plain-404") && w != purchase.Plain404Miss && w != purchase.Plain404Stop {

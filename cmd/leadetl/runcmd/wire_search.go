@@ -45,7 +45,7 @@ var searchFields = []searchField{
 	{"lead_type", "`kind` of lead: b2b or b2c; with --in, where a row does not say", "b2b or b2c", ofRows},
 	{"date_start", "first `day`, UTC (default: a week before the last); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD", ofRows},
 	{"date_end", "last `day` (default: the day of --as-of); with --in, where a row does not say", "a day that exists and has begun, as YYYY-MM-DD", ofRows},
-	{"limit", "`leads` of a page: a service makes, and a run buys, a page at a time (default 1000); with --in, where a row does not say", "1 to 1000", ofRows},
+	{"limit", "`leads` of a page: a service makes, and a run buys, a page at a time (default 1000); with --in, where a row does not say", "1 to 1000", cli.Key | ofRows},
 	{"limit_of_hems", "most `hashes` of a lead's emails (default 20); with --in, where a row does not say", "1 to 20", cli.Key | ofRows},
 	{"page", "this `page` alone (default: all)", "1 or more, and no more than 100,000 divided by limit", cli.Key},
 	{"deanonymize", "ask for names, emails, phones and profile addresses too; with --in, where a row does not say", "true or false", cli.Key | ofRows},

@@ -339,7 +339,7 @@ func (f *serveFlags) openListeners(flags *pflag.FlagSet) (on service.Listeners, 
 			opened, err = net.Listen("tcp", "127.0.0.1:0")
 		}
 		if err != nil {
-			failed = append(failed, func() error { return wire.ListenError(l.flag, l.address, err) })
+			failed = append(failed, func() error { return wire.ListenError("--"+l.flag, l.address, err) })
 			continue
 		}
 		*l.into = opened

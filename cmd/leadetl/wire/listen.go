@@ -8,27 +8,27 @@ import (
 	"syscall"
 )
 
-// ListenError says why the address of a flag cannot be used to listen.
-func ListenError(flag, address string, err error) error {
+// ListenError says why the address of a setting cannot be used to listen.
+func ListenError(setting, address string, err error) error {
 	why := err
 	var dns *net.DNSError
 	host, service, malformed := net.SplitHostPort(address)
 	_, unknown := net.LookupPort("tcp", service)
 	switch {
 	case malformed != nil || unknown != nil:
-		return fmt.Errorf("--%s: %s is not an address; write HOST:PORT", flag, address)
+		return fmt.Errorf("%s: %s is not an address; write HOST:PORT", setting, address)
 	case errors.Is(err, syscall.EADDRINUSE):
 		at := ""
 		if host != "" {
 			at = " at " + host
 		}
-		return fmt.Errorf("--%s: port %s is in use%s; name another%s", flag, service, at, freeAddress(host))
+		return fmt.Errorf("%s: port %s is in use%s; name another%s", setting, service, at, freeAddress(host))
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &dns):
 		why = errors.New("this machine does not have the address")
 	case errors.Is(err, syscall.EACCES):
 		why = errors.New("ports below 1024 need rights that this program does not have; choose a higher port")
 	}
-	return fmt.Errorf("--%s %s: %w", flag, address, why)
+	return fmt.Errorf("%s %s: %w", setting, address, why)
 }
 
 // freeAddress names an address of the host whose port is free, "" if there is none. The

@@ -12,12 +12,12 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 )
 
-// ServeMetrics serves routes at the address of --metrics-listen until close is
-// called. It logs the URL of /metrics.
-func ServeMetrics(addr string, routes http.Handler, log *slog.Logger) (close func() error, err error) {
+// ServeMetrics serves routes at the address of a setting until close is called. It logs the URL
+// of /metrics.
+func ServeMetrics(setting, addr string, routes http.Handler, log *slog.Logger) (close func() error, err error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, cli.UsageError(ListenError("metrics-listen", addr, err))
+		return nil, cli.UsageError(ListenError(setting, addr, err))
 	}
 	server := &http.Server{
 		Handler:           routes,
@@ -35,7 +35,7 @@ func ServeMetrics(addr string, routes http.Handler, log *slog.Logger) (close fun
 			server.Close()
 		}
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("--metrics-listen: %w", err)
+			return fmt.Errorf("%s: %w", setting, err)
 		}
 		return nil
 	}, nil

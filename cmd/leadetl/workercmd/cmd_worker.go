@@ -230,7 +230,7 @@ func (f *workerFlags) own(job cluster.Job, process string) runcmd.Own {
 }
 
 // classify says what an error means for the run: what a person has to correct is
-// not tried again, and a service that was out of reach for --give-up-after was
+// not tried again, and a service that was out of reach for give_up_after was
 // tried for long enough.
 func classify(err error) cluster.Fault {
 	code := cli.ExitCode(err)

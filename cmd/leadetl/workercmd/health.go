@@ -51,7 +51,7 @@ func (h *health) Ended(step string, took time.Duration, failed bool) {
 
 // listen serves /metrics, /healthz and /readyz until close is called.
 func (h *health) listen(addr string, log *slog.Logger) (close func() error, err error) {
-	return wire.ServeMetrics(addr, h.routes(), log)
+	return wire.ServeMetrics("--metrics-listen", addr, h.routes(), log)
 }
 
 func (h *health) routes() http.Handler {

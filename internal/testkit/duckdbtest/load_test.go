@@ -131,7 +131,7 @@ func TestEveryOperation(t *testing.T) {
 	} {
 		t.Run(op, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
-			args := []string{"run", op, "--in", "testdata/" + list + ".csv", "--directory", directory, "--out", out, "--rows-per-part", "10", "--quiet"}
+			args := []string{"run", op, "--in", "testdata/" + list + ".csv", "--directory", directory, "--out", out, "--set", "rows_per_part=10", "--quiet"}
 			if strings.HasPrefix(op, "keyword") {
 				args = append(args, "--as-of", "2026-11-15", "--select", "id,answers")
 			}
@@ -189,7 +189,7 @@ func TestWideValues(t *testing.T) {
 		rows = append(rows, []string{fmt.Sprintf("%04d", i), fmt.Sprintf("p%d@x.example", i), value, value, ""})
 	}
 	writeCSV(t, in, rows)
-	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "9", "--quiet")
+	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--set", "rows_per_part=9", "--quiet")
 	db := open(t)
 	load(t, db, out)
 	got := query(t, db, `SELECT id, email, "Full Name", "select", empty FROM loaded`)
@@ -228,7 +228,7 @@ func TestFewRows(t *testing.T) {
 		dir := t.TempDir()
 		in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out")
 		writeCSV(t, in, [][]string{{"id", "email"}, {"1", "a@x.example"}}[:n+1])
-		leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--min-rows", "0")
+		leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--set", "min_rows=0")
 		db := open(t)
 		load(t, db, out)
 		if got := query(t, db, "SELECT count(*) FROM loaded"); got[0][0] != strconv.Itoa(n) {
@@ -252,7 +252,7 @@ func TestManyRows(t *testing.T) {
 	db := open(t)
 	execute(t, db, fmt.Sprintf(`COPY (SELECT printf('%%08d', i) AS id, 'user.' || i || '@example' || (i %% 977) || '.com' AS email,
 		CASE WHEN i %% 3 = 0 THEN NULL ELSE 'Zoë ' || (i %% 4999) END AS name FROM range(%d) r(i)) TO '%s' (FORMAT parquet)`, n, in))
-	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", strconv.Itoa(n/4+1), "--quiet")
+	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--set", "rows_per_part="+strconv.Itoa(n/4+1), "--quiet")
 	load(t, db, out)
 	for _, side := range []string{"SELECT * FROM ours EXCEPT ALL SELECT * FROM theirs", "SELECT * FROM theirs EXCEPT ALL SELECT * FROM ours"} {
 		got := query(t, db, fmt.Sprintf(`WITH
@@ -289,7 +289,7 @@ func TestManyPeople(t *testing.T) {
 	for _, compression := range []string{"snappy", "zstd", "none"} {
 		t.Run(compression, func(t *testing.T) {
 			out := at(compression)
-			leadetl(t, "run", "enrichment", "--in", at("list.csv"), "--directory", at("directory"), "--out", out, "--compression", compression, "--rows-per-part", "20000", "--quiet")
+			leadetl(t, "run", "enrichment", "--in", at("list.csv"), "--directory", at("directory"), "--out", out, "--set", "compression="+compression, "--set", "rows_per_part=20000", "--quiet")
 			db := open(t)
 			load(t, db, out)
 			columns := "id, first_name, job_title, email, city, company_domain, company_name, company_industry, company_about, hem_md5, hem_sha1, hem_sha256, hashed"
@@ -343,7 +343,7 @@ func TestPartedRows(t *testing.T) {
 		rows = append(rows, []string{fmt.Sprintf("%04d", i), fmt.Sprintf("p%d@x.example", i), values[i%len(values)]})
 	}
 	writeCSV(t, in, rows)
-	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--rows-per-part", "40", "--quiet", "--partition-by", "dt=2026-11-20,land")
+	leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--set", "rows_per_part=40", "--quiet", "--partition-by", "dt=2026-11-20,land")
 	db := open(t)
 	load(t, db, filepath.Join(out, "dt=2026-11-20"))
 	got := query(t, db, "SELECT id, land, typeof(land), dt::VARCHAR FROM loaded ORDER BY id")

@@ -44,7 +44,7 @@ func TestClusterCommands(t *testing.T) {
 	c := newIdleCluster(t, "--resolver", url)
 	c.Put("in/list.csv", clitest.AddressList(rows))
 	on := func(flags ...string) *clitest.Process {
-		args := c.on("s3://"+clitest.S3Bucket+"/in/", "s3://"+clitest.S3Bucket+"/out/", append(flags, "--rows-per-part", "100", "--resolver", url)...)
+		args := c.on("s3://"+clitest.S3Bucket+"/in/", "s3://"+clitest.S3Bucket+"/out/", append(flags, "--set", "rows_per_part=100", "--resolver", url)...)
 		args[1] = "ip_to_company"
 		return clitest.StartProgram(t, args...)
 	}

@@ -53,7 +53,7 @@ func (c *cluster) restart(i int) {
 
 // on returns the arguments of a run on the workers.
 func (c *cluster) on(in, out string, flags ...string) []string {
-	args := c.Args(in, out, append([]string{"--on", c.server.URL(), "--lost-after", "5s"}, flags...)...)
+	args := c.Args(in, out, append([]string{"--on", c.server.URL(), "--set", "lost_after=5s"}, flags...)...)
 	for i, arg := range args {
 		if arg == "--state" {
 			args[i+1] = "s3://" + clitest.S3Bucket + "/state/"
@@ -106,7 +106,7 @@ func (c *cluster) torment(random *rand.Rand, pause time.Duration, stop <-chan st
 			w.Kill()
 			c.restart(i)
 			kills++
-		case 4: // asleep for longer than --lost-after
+		case 4: // asleep for longer than lost_after
 			_ = w.Process.Signal(syscall.SIGSTOP)
 			time.Sleep(7 * time.Second)
 			_ = w.Process.Signal(syscall.SIGCONT)
@@ -133,7 +133,7 @@ func TestClusterFree(t *testing.T) {
 	for i, rows := range []int{40_000, 50_000, 1, 30_000} {
 		c.Put(fmt.Sprintf("in/%d.csv", i), clitest.EmailList(rows))
 	}
-	in, flags := "s3://"+clitest.S3Bucket+"/in/", []string{"--rows-per-part", "2000", "--quiet"}
+	in, flags := "s3://"+clitest.S3Bucket+"/in/", []string{"--set", "rows_per_part=2000", "--quiet"}
 	c.Run(cli.ExitDone, in, "s3://"+clitest.S3Bucket+"/alone/", flags...)
 	want := clitest.Files(t, c.Object("alone"))
 	kills, random := 0, rand.New(rand.NewPCG(clitest.S3KillSeed, 1))

@@ -41,7 +41,7 @@ func TestClusterPaid(t *testing.T) {
 	for round, wanted := 0, clitest.KillsWanted(t, 6); round < 4 || kills < wanted; round++ {
 		name, idempotent := fmt.Sprint("round-", round), round%2 == 0
 		c.Put(name+"-in/list.csv", roundList(round, rows))
-		flags := []string{"--rows-per-part", "100", "--quiet", "--resolver", url, "--rate", "150/s", "--concurrency", fmt.Sprint(concurrency), "--fail-on", "never"}
+		flags := []string{"--set", "rows_per_part=100", "--quiet", "--resolver", url, "--rate", "150/s", "--concurrency", fmt.Sprint(concurrency), "--fail-on", "never"}
 		if idempotent {
 			flags = append(flags, "--idempotent")
 		}
@@ -149,7 +149,7 @@ func (c *cluster) proved(name, in string, compare bool) (unknown int) {
 	s3 := []string{"--s3-endpoint", c.Proxy.URL, "--s3-path-style"}
 	clitest.Run(c, append([]string{"answers", "copy", "s3://" + clitest.S3Bucket + "/state/", c.Path(name)}, s3...)...)
 	again := clitest.StartProgram(c, append([]string{"run", "ip_to_company", "--in", in, "--out", c.Path(name + "-again"), "--state", c.Path(name),
-		"--rows-per-part", "100", "--quiet", "--resolver", c.flags[1], "--offline", "--fail-on", "never"}, s3...)...)
+		"--set", "rows_per_part=100", "--quiet", "--resolver", c.flags[1], "--offline", "--fail-on", "never"}, s3...)...)
 	if code := again.Code(); code != cli.ExitDone {
 		c.Fatalf("offline: exit code %d:\n%s", code, clitest.Tail(again.Said.String()))
 	}

@@ -103,8 +103,8 @@ func TestClusterTakeover(t *testing.T) {
 			flags := append([]string{"--s3-endpoint", x.Proxy.URL, "--s3-path-style"}, x.flags...)
 			first := clitest.StartProgram(t, append([]string{"worker", "--on", to.url()}, flags...)...)
 			saysSoon(t, first, "the worker is ready")
-			args := x.on("s3://"+clitest.S3Bucket+"/in/", "s3://"+clitest.S3Bucket+"/out/", "--rows-per-part", "500", "--quiet", "--resolver", url, "--rate", "60/s",
-				"--concurrency", fmt.Sprint(concurrency), "--fail-on", "never", "--max-calls", fmt.Sprint(rows), "--lost-after", c.lostAfter.String())
+			args := x.on("s3://"+clitest.S3Bucket+"/in/", "s3://"+clitest.S3Bucket+"/out/", "--set", "rows_per_part=500", "--quiet", "--resolver", url, "--rate", "60/s",
+				"--concurrency", fmt.Sprint(concurrency), "--fail-on", "never", "--max-calls", fmt.Sprint(rows), "--set", "lost_after="+c.lostAfter.String())
 			args[1] = "ip_to_company"
 			run := clitest.StartProgram(t, args...)
 			clitest.Until(t, "calls are under way", func() bool { return service.Seen() > 100 || run.Ended() })

@@ -73,7 +73,7 @@ func testBudget(t *testing.T, flag string, n int64, kills int, storm bool, rando
 		o.Latency = 20 * time.Millisecond
 	}
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(budgetRows), "--concurrency", "64", "--rows-per-part", "100", "--idempotent", flag, strconv.FormatInt(n, 10))
+	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(budgetRows), "--concurrency", "64", "--set", "rows_per_part=100", "--idempotent", flag, strconv.FormatInt(n, 10))
 	keep(j)
 	within := func(when string) {
 		t.Helper()
@@ -128,18 +128,18 @@ func TestRemoteAllowance(t *testing.T) {
 			clitest.Until(t, "it has bought some", func() bool { return s.Spent() > 20 || p.Ended() })
 			p.Kill()
 			first.Within(cli.ExitDone)
-			second := clitest.NewRemoteJob(t, "deanonymization", url, clitest.AddressList(100), "--concurrency", "16", "--idempotent", "--max-credits-per", "30d=250")
+			second := clitest.NewRemoteJob(t, "deanonymization", url, clitest.AddressList(100), "--concurrency", "16", "--idempotent", "--set", "max_credits_per=30d=250")
 			second.State = first.State
 			second.Within(cli.ExitBudget)
 			if s.Spent() > 250 || s.Spent() < 248 { // 1 or 3 credits each
 				t.Errorf("%d credits are spent of 250", s.Spent())
 			}
 			stopped := s.Spent()
-			p = second.Start("--max-credits-per", "1d=250")
-			if code := p.Code(); code != cli.ExitBudget || !strings.Contains(p.Said.String(), "--max-credits-per 1d=250") || s.Spent() != stopped {
+			p = second.Start("--set", "max_credits_per=1d=250")
+			if code := p.Code(); code != cli.ExitBudget || !strings.Contains(p.Said.String(), "max_credits_per 1d=250") || s.Spent() != stopped {
 				t.Errorf("exit code %d and %d credits:\n%s", code, s.Spent(), clitest.Tail(p.Said.String()))
 			}
-			second.Flags = append(second.Flags, "--max-credits-per", "30d=400")
+			second.Flags = append(second.Flags, "--set", "max_credits_per=30d=400")
 			second.Within(cli.ExitDone)
 			cost := clitest.StartProgram(t, append([]string{"cost", "--json"}, second.State[1:]...)...)
 			if code := cost.Code(); code != cli.ExitDone || strings.Count(cost.Printed.String(), `"answers":100,`) != 2 ||
@@ -159,7 +159,7 @@ func TestRemoteNewKeys(t *testing.T) {
 			o := badservice.DefaultOptions()
 			o.Latency = 5 * time.Millisecond
 			s, url := clitest.StartService(t, o)
-			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(100), "--concurrency", "4", "--idempotent", "--rows-per-part", "20", "--set", "name=visitors")
+			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(100), "--concurrency", "4", "--idempotent", "--set", "rows_per_part=20", "--set", "name=visitors")
 			keep(j)
 			limit := []string{"--max-new-keys", "10%"}
 			j.Run(cli.ExitDone, limit...) // all keys are new, and nothing was finished before

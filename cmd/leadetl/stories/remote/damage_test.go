@@ -30,7 +30,7 @@ func TestDamagedState(t *testing.T) {
 	}
 	service, url := clitest.StartService(t, badservice.Options{Credits: -1, Matched: 1, Latency: 2 * time.Millisecond})
 	j := clitest.NewRemoteJob(t, "ip_to_company", url, "ip\n"+strings.TrimPrefix(clitest.AddressList(damagedRows), "ip\n"),
-		"--concurrency", "4", "--rows-per-part", "100", "--max-credits", "500")
+		"--concurrency", "4", "--set", "rows_per_part=100", "--max-credits", "500")
 	p := j.Start()
 	for service.Spent() < 300 && !p.Ended() {
 		time.Sleep(time.Millisecond)

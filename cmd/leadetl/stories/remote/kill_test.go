@@ -198,11 +198,11 @@ func newUndisturbed(t *testing.T, l *clitest.List) undisturbed {
 
 // killedFlags are those of all jobs of the kill tests.
 var killedFlags = []string{
-	"--network-hosts", "network.example", "--rows-per-part", "250", "--workers", "2", "--concurrency", "16", "--timeout", "1s", "--give-up-after", "1m", "--log-level", "info",
+	"--set", "network_hosts=network.example", "--set", "rows_per_part=250", "--workers", "2", "--concurrency", "16", "--set", "timeout=1s", "--set", "give_up_after=1m", "--log-level", "info",
 }
 
 // patient is for runs that nothing disturbs but a busy machine.
-var patient = []string{"--timeout", "1m"}
+var patient = []string{"--set", "timeout=1m"}
 
 // tormentor disturbs one job.
 type tormentor struct {

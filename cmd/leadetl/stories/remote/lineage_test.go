@@ -126,7 +126,7 @@ func TestLineage(t *testing.T) {
 	o := badservice.DefaultOptions()
 	o.HonourKeys, o.Latency = true, 100*time.Millisecond
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--network-hosts", "network.example", "--idempotent", "--concurrency", "16",
+	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--set", "network_hosts=network.example", "--idempotent", "--concurrency", "16",
 		"--set", "openlineage_url="+c.url, "--set", "openlineage_namespace=nightly", "--partition-by", "dt=2026-11-20",
 		"--rename", "id=crm_id")
 	j.Run(cli.ExitBudget, "--max-calls", "100")

@@ -28,7 +28,7 @@ func TestNumbersAfterAKill(t *testing.T) {
 	o := badservice.DefaultOptions()
 	o.HonourKeys, o.Latency, o.Matched, o.Credits = true, 20*time.Millisecond, 0.75, -1
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--network-hosts", "network.example", "--rows-per-part", "30", "--concurrency", "16", "--idempotent", "--log-level", "info")
+	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--set", "network_hosts=network.example", "--set", "rows_per_part=30", "--concurrency", "16", "--idempotent", "--log-level", "info")
 	until := func(p *clitest.Process, calls int) {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); s.Seen() < calls; time.Sleep(time.Millisecond) {
@@ -132,7 +132,7 @@ func TestLongerListAfterAKill(t *testing.T) {
 	o := badservice.DefaultOptions()
 	o.HonourKeys, o.Latency, o.Credits = true, 10*time.Millisecond, -1
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--network-hosts", "network.example", "--rows-per-part", "30", "--concurrency", "8", "--idempotent", "--log-level", "info")
+	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--set", "network_hosts=network.example", "--set", "rows_per_part=30", "--concurrency", "8", "--idempotent", "--log-level", "info")
 	var keys []string // in the order of the rows
 	for line := range strings.Lines(l.CSV) {
 		if key := regexp.MustCompile(`network\.example/in/[a-z0-9-]+`).FindString(line); key != "" {

@@ -35,8 +35,8 @@ func TestRemotePrivate(t *testing.T) {
 			o.Faults, o.Refused, o.Seed = badservice.Storm(), 0.05, 7
 			s, url := clitest.StartService(t, o)
 			metrics := clitest.FreeAddress(t)
-			j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--network-hosts", "network.example", "--concurrency", "8", "--log-level", "debug", "--log-format", format,
-				"--metrics-listen", metrics, "--callback-listen", clitest.FreeAddress(t), "--rows-per-part", "100")
+			j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--set", "network_hosts=network.example", "--concurrency", "8", "--log-level", "debug", "--log-format", format,
+				"--set", "metrics_listen="+metrics, "--callback-listen", clitest.FreeAddress(t), "--set", "rows_per_part=100")
 			said := map[string]string{}
 
 			s.Deny(100, -1)

@@ -28,10 +28,10 @@ func TestSameNumbers(t *testing.T) {
 		distinct, repeated int
 	}{
 		{"in one batch", 0, list(keys) + list(keys), nil, keys, keys},
-		{"in other parts", 0, strings.Repeat(list(keys), 4), []string{"--rows-per-part", "100"}, keys, 3 * keys},
-		{"some are stored", 40, strings.Repeat(list(keys), 4), []string{"--rows-per-part", "100"}, keys, 3 * keys},
-		{"all are stored", keys, list(keys) + list(30), []string{"--rows-per-part", "10", "--concurrency", "2"}, keys, 30},
-		{"nothing may be asked", 40, strings.Repeat(list(keys), 2), []string{"--rows-per-part", "100", "--offline"}, keys, keys},
+		{"in other parts", 0, strings.Repeat(list(keys), 4), []string{"--set", "rows_per_part=100"}, keys, 3 * keys},
+		{"some are stored", 40, strings.Repeat(list(keys), 4), []string{"--set", "rows_per_part=100"}, keys, 3 * keys},
+		{"all are stored", keys, list(keys) + list(30), []string{"--set", "rows_per_part=10", "--concurrency", "2"}, keys, 30},
+		{"nothing may be asked", 40, strings.Repeat(list(keys), 2), []string{"--set", "rows_per_part=100", "--offline"}, keys, keys},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := badservice.DefaultOptions()

@@ -20,8 +20,8 @@ func TestSampleBeforeBuying(t *testing.T) {
 	o := badservice.DefaultOptions()
 	o.HonourKeys = true
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--network-hosts", "network.example", "--rows-per-part", "300")
-	sample := []string{"--sample", "100", "--out", j.Path("sample"), "--min-rows", "1000"}
+	j := clitest.NewRemoteJob(t, "enrichment", url, l.CSV, "--set", "network_hosts=network.example", "--set", "rows_per_part=300")
+	sample := []string{"--sample", "100", "--out", j.Path("sample"), "--set", "min_rows=1000"}
 	planned := clitest.StartProgram(t, append([]string{"plan"}, j.Args(sample...)[1:]...)...)
 	if code := planned.Code(); code != cli.ExitDone || s.Seen() != 0 {
 		t.Fatalf("plan ended with %d after %d calls:\n%s", code, s.Seen(), clitest.Tail(planned.Said.String()))

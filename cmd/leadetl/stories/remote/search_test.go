@@ -77,7 +77,7 @@ func testRemoteSearchesKilled(t *testing.T, keep clitest.Keeper, short int) {
 	for i := range searches {
 		fmt.Fprintf(&b, "%d,canary %d;bird,CA,%d,%t\n", i, i%(searches-3), 15+i%20, i%3 == 0) // some of them duplicates
 	}
-	flags := []string{"--as-of", "2026-11-15", "--rows-per-part", "10", "--workers", "2", "--concurrency", "16", "--timeout", "1s", "--give-up-after", "1m"}
+	flags := []string{"--as-of", "2026-11-15", "--set", "rows_per_part=10", "--workers", "2", "--concurrency", "16", "--set", "timeout=1s", "--set", "give_up_after=1m"}
 
 	undisturbed, url := clitest.StartService(t, badservice.DefaultOptions())
 	good := clitest.NewRemoteJob(t, "keyword_to_lead", url, b.String(), append(flags, patient...)...)

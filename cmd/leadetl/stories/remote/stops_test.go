@@ -82,7 +82,7 @@ func TestRemoteStops(t *testing.T) {
 				c.set(&o)
 			}
 			s, url := clitest.StartService(t, o)
-			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), "--idempotent", "--rows-per-part", "100", "--concurrency", "8", "--give-up-after", "2s")
+			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), "--idempotent", "--set", "rows_per_part=100", "--concurrency", "8", "--set", "give_up_after=2s")
 			if c.before != nil {
 				c.before(t, s)
 			}
@@ -173,7 +173,7 @@ func TestRemoteHalfOpen(t *testing.T) {
 	o.Matched = 1
 	s, url := clitest.StartService(t, o)
 	proxy := clitest.NewToxiproxy(t, url)
-	j := clitest.NewRemoteJob(t, "ip_to_company", proxy.URL, clitest.AddressList(rows), "--idempotent", "--concurrency", "8", "--timeout", "300ms", "--give-up-after", "3s")
+	j := clitest.NewRemoteJob(t, "ip_to_company", proxy.URL, clitest.AddressList(rows), "--idempotent", "--concurrency", "8", "--set", "timeout=300ms", "--set", "give_up_after=3s")
 	proxy.Poison(clitest.Toxic{Type: "timeout", Stream: "downstream", Toxicity: 1, Attributes: map[string]int{"timeout": 0}})
 	if p := j.Run(cli.ExitTryAgain); !strings.Contains(p.Said.String(), "out of reach") {
 		t.Errorf("it says\n%s", clitest.Tail(p.Said.String()))
@@ -218,7 +218,7 @@ func TestRemoteFullDisk(t *testing.T) {
 	o := badservice.DefaultOptions()
 	o.Matched = 1
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), "--idempotent", "--rows-per-part", "1000", "--log-level", "warn")
+	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), "--idempotent", "--set", "rows_per_part=1000", "--log-level", "warn")
 	if err := os.Mkdir(j.Path("state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestRemoteKeysForgotten(t *testing.T) {
 	o := badservice.DefaultOptions()
 	o.Matched, o.KeyWindow, o.Faults.Failed = 1, time.Second, 1
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), "--idempotent", "--rows-per-part", "5")
+	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), "--idempotent", "--set", "rows_per_part=5")
 	for range 2 {
 		j.Run(cli.ExitRejects)
 		if len(s.Ledger()) != rows || len(j.Unknown()) != rows {

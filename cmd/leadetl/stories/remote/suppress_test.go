@@ -27,7 +27,7 @@ func TestRemoteSuppressed(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&list, "row-%d-,https://network.example/in/canary-%d-\n", i, i)
 	}
-	flags := []string{"--network-hosts", "network.example", "--compression", "none", "--select", "all", "--rows-per-part", "7"}
+	flags := []string{"--set", "network_hosts=network.example", "--set", "compression=none", "--select", "all", "--set", "rows_per_part=7"}
 	_, url := clitest.StartService(t, badservice.DefaultOptions())
 	open := clitest.NewRemoteJob(t, "enrichment", url, list.String(), flags...)
 	open.Run(cli.ExitDone)

@@ -80,7 +80,7 @@ func TestNights(t *testing.T) {
 		}},
 		{"one is away", false, []night{
 			{change: func(x *four) { x.set("slow", "else: next") }, alike: true},
-			{change: func(x *four) { list(0, 60)(x); x.stop(x.slow) }, flags: []string{"--give-up-after", "1s"}, calls: map[string]int{"slow": 0}, counts: "20 0 0"},
+			{change: func(x *four) { list(0, 60)(x); x.stop(x.slow) }, flags: []string{"--set", "give_up_after=1s"}, calls: map[string]int{"slow": 0}, counts: "20 0 0"},
 			{change: func(x *four) { x.start(x.slow) }, calls: map[string]int{"bulk": 0}},
 		}},
 		{"old answers are renewed", false, []night{

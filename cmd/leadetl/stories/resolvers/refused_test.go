@@ -129,19 +129,19 @@ func TestRetryReachesAll(t *testing.T) {
 	}
 }
 
-// TestWaitBeyondPatience: a provider that asks for a longer wait than --give-up-after is called no more
+// TestWaitBeyondPatience: a provider that asks for a longer wait than give_up_after is called no more
 // in this run, and the time is named; with else: next the next one is asked.
 func TestWaitBeyondPatience(t *testing.T) {
 	t.Parallel()
 	for wait, most := range map[string]int{"429 3600": 5, "429 86400": 5, "503 3600": 2} {
 		x, a, b := newScripted(t, 30, map[string][]string{"*": {wait}}, nil)
 		began := time.Now()
-		said := x.run(cli.ExitTryAgain, "--give-up-after", "10s")
+		said := x.run(cli.ExitTryAgain, "--set", "give_up_after=10s")
 		if took := time.Since(began); took > 8*time.Second || a.total() > most || b.total() > 0 || !strings.Contains(said, "wants no call before 20") {
 			t.Errorf("%s: after %v, %d requests: %s", wait, took, a.total(), said)
 		}
 		x.resolvers[0] = "a: {key_file: ./key, else: next}"
-		x.run(cli.ExitDone, "--give-up-after", "10s", "--overwrite")
+		x.run(cli.ExitDone, "--set", "give_up_after=10s", "--overwrite")
 		if n := clitest.ReadDataset(t, x.path("out")).Count(t, "answered_by", "b"); n != 30 || a.total() > 12 {
 			t.Errorf("%s: %d rows are of b, %d requests", wait, n, a.total())
 		}
@@ -149,7 +149,7 @@ func TestWaitBeyondPatience(t *testing.T) {
 }
 
 // TestOneKeyRefused: a key that a provider refuses for ever while others are answered fails alone, after
-// --give-up-after, or at once if it is to wait for longer.
+// give_up_after, or at once if it is to wait for longer.
 func TestOneKeyRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -168,7 +168,7 @@ func TestOneKeyRefused(t *testing.T) {
 		}
 		x, _, b := newScripted(t, 30, says, nil)
 		began := time.Now()
-		x.run(cli.ExitRejects, "--give-up-after", "2s")
+		x.run(cli.ExitRejects, "--set", "give_up_after=2s")
 		d := clitest.ReadDataset(t, x.path("out"))
 		if n := d.Count(t, "reason", "unavailable:a"); n != len(c.at) || d.Count(t, "answered_by", "a") != 30-n || b.total() > 0 {
 			t.Errorf("%+v: %d rows fail, %d are of a, %d calls of b", c, n, d.Count(t, "answered_by", "a"), b.total())

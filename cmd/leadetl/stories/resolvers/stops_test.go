@@ -113,8 +113,8 @@ func TestCreditsOfDays(t *testing.T) {
 	x.run(cli.ExitDone)
 	limit := spent() + 60
 	x.write("in.csv", profiles(100))
-	flags := []string{"--out", x.path("more"), "--max-credits-per", fmt.Sprintf("30d=%d", limit)}
-	if said := x.run(cli.ExitBudget, flags...); spent() > limit || spent() < limit-5 || !strings.Contains(said, fmt.Sprint("--max-credits-per 30d=", limit)) {
+	flags := []string{"--out", x.path("more"), "--set", "max_credits_per="+fmt.Sprintf("30d=%d", limit)}
+	if said := x.run(cli.ExitBudget, flags...); spent() > limit || spent() < limit-5 || !strings.Contains(said, fmt.Sprint("max_credits_per 30d=", limit)) {
 		t.Errorf("%d credits are spent of %d; it says\n%s", spent(), limit, said)
 	}
 	before := spent()
@@ -122,7 +122,7 @@ func TestCreditsOfDays(t *testing.T) {
 	if spent() != before {
 		t.Errorf("%d credits more are spent", spent()-before)
 	}
-	x.run(cli.ExitDone, "--out", x.path("more"), "--max-credits-per", "30d=100000")
+	x.run(cli.ExitDone, "--out", x.path("more"), "--set", "max_credits_per=30d=100000")
 	requireRows(t, x.path("more"), x.all)
 	for name, ledger := range x.ledgers() {
 		requireOnce(t, name, ledger)
@@ -150,7 +150,7 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	x := newFour(t, profiles(60), nil)
 	x.stop(x.slow)
-	said := x.run(cli.ExitTryAgain, "--give-up-after", "1s")
+	said := x.run(cli.ExitTryAgain, "--set", "give_up_after=1s")
 	d := clitest.ReadDataset(t, x.path("out"))
 	if n := d.Count(t, "reason", "unavailable:slow"); n == 0 || n != d.Count(t, "outcome", "skipped") || n == len(d.Rows) || x.isFinished() || !strings.Contains(said, "slow") {
 		t.Errorf("%d rows of %d are skipped for the outage, %d in all:\n%s", n, len(d.Rows), d.Count(t, "outcome", "skipped"), said)
@@ -185,7 +185,7 @@ func TestElseNext(t *testing.T) {
 	x := newFour(t, profiles(60), nil)
 	x.set("slow", "else: next")
 	x.stop(x.slow)
-	said := x.run(cli.ExitDone, "--give-up-after", "1s")
+	said := x.run(cli.ExitDone, "--set", "give_up_after=1s")
 	d := clitest.ReadDataset(t, x.path("out"))
 	passed := d.Count(t, "resolvers_skipped", "slow:unavailable")
 	if passed == 0 || !x.isFinished() || d.Count(t, "outcome", "skipped") > 0 || !strings.Contains(said, fmt.Sprint(passed, " rows")) {
@@ -382,7 +382,7 @@ func TestMinMatchOfFewKeys(t *testing.T) {
 	first, second := x.starts(poor), x.starts(good)
 	x.resolvers = []string{"poor", "good"}
 	x.set("poor", "min_match: 90%")
-	flags := []string{"--rows-per-part", "20"}
+	flags := []string{"--set", "rows_per_part=20"}
 	x.run(cli.ExitDone, flags...)
 	before := filepath.Join(t.TempDir(), "before")
 	if err := os.CopyFS(before, os.DirFS(x.path("out"))); err != nil {

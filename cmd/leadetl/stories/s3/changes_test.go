@@ -25,7 +25,7 @@ func TestS3Changes(t *testing.T) {
 	}
 	lake, state := "s3://"+clitest.S3Bucket+"/lake", "s3://"+clitest.S3Bucket+"/state/"
 	for _, night := range []string{"0", "1"} {
-		flags := []string{"--partition-by", "dt=2026-11-2" + night, "--rows-per-part", "900", "--changes-from", "previous", "--fail-on", "never"}
+		flags := []string{"--partition-by", "dt=2026-11-2" + night, "--set", "rows_per_part=900", "--changes-from", "previous", "--fail-on", "never"}
 		j.Run(cli.ExitDone, j.Path(night+".csv"), j.Path("lake"), flags...)
 		j.Run(cli.ExitDone, j.Path(night+".csv"), lake, append(flags, "--state", state)...)
 		clitest.RequireFiles(t, "disk → S3", clitest.Files(t, j.Object("lake/dt=2026-11-2"+night)), clitest.Files(t, j.Path("lake/dt=2026-11-2"+night)))

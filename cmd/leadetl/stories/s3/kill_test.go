@@ -39,9 +39,9 @@ func TestS3Killed(t *testing.T) {
 	j.Put("large/a.csv", clitest.EmailList(100_000))
 	j.Put("parted/a.csv", clitest.Landed(clitest.EmailList(20_000)))
 	jobs := []*tormentedJob{
-		{S3Job: j, name: "small", flags: []string{"--rows-per-part", "3000", "--workers", "3"}},
-		{S3Job: j, name: "parted", flags: []string{"--rows-per-part", "4000", "--workers", "3", "--partition-by", "land"}},
-		{S3Job: j, name: "large", flags: []string{"--rows-per-part", "50000", "--compression", "none"}}, // parts that go in pieces
+		{S3Job: j, name: "small", flags: []string{"--set", "rows_per_part=3000", "--workers", "3"}},
+		{S3Job: j, name: "parted", flags: []string{"--set", "rows_per_part=4000", "--workers", "3", "--partition-by", "land"}},
+		{S3Job: j, name: "large", flags: []string{"--set", "rows_per_part=50000", "--set", "compression=none"}}, // parts that go in pieces
 	}
 	for _, x := range jobs {
 		x.begin()

@@ -21,7 +21,7 @@ func TestS3PartedRows(t *testing.T) {
 	if err := os.WriteFile(j.Path("in.csv"), []byte(clitest.Landed(clitest.EmailList(3000))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"--partition-by", "dt=2026-11-20,land", "--rows-per-part", "1000"}
+	flags := []string{"--partition-by", "dt=2026-11-20,land", "--set", "rows_per_part=1000"}
 	out := "s3://" + clitest.S3Bucket + "/lake"
 	j.Run(cli.ExitDone, j.Path("in.csv"), j.Path("lake"), flags...)
 	j.Run(cli.ExitDone, j.Path("in.csv"), out, flags...)

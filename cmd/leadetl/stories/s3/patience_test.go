@@ -49,7 +49,7 @@ func TestPatienceEndsOnce(t *testing.T) {
 			})
 			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(20), "--quiet", "--s3-give-up-after", patience.String())
 			j.State = []string{"--state", "s3://leads/state/", "--s3-endpoint", store.Proxy.URL, "--s3-path-style"}
-			p := j.Start("--out", "s3://leads/out/", "--rows-per-part", "5")
+			p := j.Start("--out", "s3://leads/out/", "--set", "rows_per_part=5")
 			code := p.Code()
 			if refused.Load() == nil {
 				t.Fatalf("all was answered: exit code %d\n%s", code, p.Said)

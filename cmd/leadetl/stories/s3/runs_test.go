@@ -27,7 +27,7 @@ func TestS3(t *testing.T) {
 	if err := os.WriteFile(j.Path("a.csv"), []byte(list), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"--rows-per-part", "4000", "--quiet"}
+	flags := []string{"--set", "rows_per_part=4000", "--quiet"}
 	bucket := "s3://" + clitest.S3Bucket
 
 	j.Run(0, j.Path("a.csv"), j.Path("out"), flags...)
@@ -61,7 +61,7 @@ func TestS3(t *testing.T) {
 		}
 		return s3test.Fault{}
 	})
-	if said := j.Run(0, bucket+"/lists/**.csv", bucket+"/both/", "--rows-per-part", "4000"); strings.Contains(said, "WARN") || writes > 0 {
+	if said := j.Run(0, bucket+"/lists/**.csv", bucket+"/both/", "--set", "rows_per_part=4000"); strings.Contains(said, "WARN") || writes > 0 {
 		t.Errorf("the second time: %d requests about parts\n%s", writes, said)
 	}
 	if n := j.Proxy.Seen() - before; n > 20 {
@@ -73,8 +73,8 @@ func TestS3(t *testing.T) {
 	if said := j.Run(cli.ExitUsage, bucket+"/lists/**.csv", bucket+"/both/", flags...); !strings.Contains(said, "the input has changed") {
 		t.Errorf("a changed list: %s", said)
 	}
-	j.Run(0, bucket+"/lists/**.csv", bucket+"/both/", append(flags, "--overwrite", "--compression", "zstd")...)
-	j.Run(0, bucket+"/lists/2026/", j.Path("again"), append(flags, "--compression", "zstd")...)
+	j.Run(0, bucket+"/lists/**.csv", bucket+"/both/", append(flags, "--overwrite", "--set", "compression=zstd")...)
+	j.Run(0, bucket+"/lists/2026/", j.Path("again"), append(flags, "--set", "compression=zstd")...)
 	clitest.RequireFiles(t, "replaced", clitest.Files(t, j.Object("both")), clitest.Files(t, j.Path("again")))
 
 	// Its report can be looked at, and is not written over.
@@ -199,7 +199,7 @@ func TestS3Outage(t *testing.T) {
 			}
 			return s3test.Fault{}
 		})
-		p := clitest.StartProgram(t, j.Args("s3://leads/in/", "s3://leads/out/", "--rows-per-part", "1000", "--workers", "1", "--quiet", "--overwrite", "--compression", map[bool]string{true: "zstd", false: "snappy"}[interrupted])...)
+		p := clitest.StartProgram(t, j.Args("s3://leads/in/", "s3://leads/out/", "--set", "rows_per_part=1000", "--workers", "1", "--quiet", "--overwrite", "--set", "compression="+map[bool]string{true: "zstd", false: "snappy"}[interrupted])...)
 		<-refused
 		want := cli.ExitDone
 		if interrupted {
@@ -213,7 +213,7 @@ func TestS3Outage(t *testing.T) {
 		}
 	}
 	j.Proxy.Do(nil) // the lock that could not be removed is the same user's
-	j.Run(0, "s3://leads/in/", "s3://leads/out/", "--rows-per-part", "1000", "--compression", "zstd", "--quiet", "--overwrite")
+	j.Run(0, "s3://leads/in/", "s3://leads/out/", "--set", "rows_per_part=1000", "--set", "compression=zstd", "--quiet", "--overwrite")
 }
 
 // Files that are of no dataset are left alone, and so is a dataset without its

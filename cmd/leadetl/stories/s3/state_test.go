@@ -42,7 +42,7 @@ func newMachines(t *testing.T, rows int, o badservice.Options, flags ...string) 
 	t.Helper()
 	s3 := clitest.NewS3Job(t)
 	s, url := clitest.StartService(t, o)
-	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), append(flags, "--rows-per-part", "100", "--quiet")...)
+	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), append(flags, "--set", "rows_per_part=100", "--quiet")...)
 	j.State = []string{"--state", "s3://leads/state/", "--s3-endpoint", s3.Proxy.URL, "--s3-path-style"}
 	j.Flags = append(j.Flags, "--out", "s3://leads/out/")
 	return &machines{j, s3, s, rows}
@@ -241,7 +241,7 @@ func TestStateOnS3LoadsItsOwn(t *testing.T) {
 	clitest.Run(t, append([]string{"answers", "copy", m.State[1], m.Path("copied")}, m.State[2:]...)...)
 	m.others(t, 100_000)
 
-	from := []string{"--out", "s3://leads/again/", "--rows-per-part", "70"}
+	from := []string{"--out", "s3://leads/again/", "--set", "rows_per_part=70"}
 	m.Run(cli.ExitDone, from...)
 	m.Run(cli.ExitDone, append(from, "--out", "s3://leads/offline/", "--offline")...)
 	m.Run(cli.ExitDone, append(from, "--out", m.Path("again"), "--state", m.Path("copied"), "--offline")...)
@@ -360,7 +360,7 @@ func TestStateOnS3Alone(t *testing.T) {
 	j := clitest.NewS3Job(t)
 	j.Put("lists/a.csv", clitest.EmailList(200_000))
 	run := func() *clitest.Process {
-		return clitest.StartProgram(t, j.Args("s3://leads/lists/a.csv", "s3://leads/hems/", "--state", "s3://leads/state/", "--rows-per-part", "10000", "--workers", "1")...)
+		return clitest.StartProgram(t, j.Args("s3://leads/lists/a.csv", "s3://leads/hems/", "--state", "s3://leads/state/", "--set", "rows_per_part=10000", "--workers", "1")...)
 	}
 	p := run()
 	clitest.Until(t, "some parts are made", func() bool {
@@ -374,7 +374,7 @@ func TestStateOnS3Alone(t *testing.T) {
 	if code := p.Code(); code != cli.ExitDone || !strings.Contains(p.Printed.String()+p.Said.String(), "from earlier runs") {
 		t.Errorf("exit code %d: %s%s", code, p.Printed.String(), clitest.Tail(p.Said.String()))
 	}
-	j.Run(cli.ExitDone, "s3://leads/lists/a.csv", j.Path("local"), "--rows-per-part", "10000", "--quiet")
+	j.Run(cli.ExitDone, "s3://leads/lists/a.csv", j.Path("local"), "--set", "rows_per_part=10000", "--quiet")
 	for name, want := range clitest.Files(t, j.Path("local")) {
 		if got, err := os.ReadFile(j.Object("hems/" + name)); strings.HasSuffix(name, ".parquet") && (err != nil || string(got) != want) {
 			t.Errorf("%s differs: %v", name, err)

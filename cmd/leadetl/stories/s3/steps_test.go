@@ -181,7 +181,7 @@ func TestStepsRefused(t *testing.T) {
 		{append([]string{"part", "email_to_hem", "--index", "3", "--of", "3"}, s3...), "numbers begin at 0"},
 		{append([]string{"part", "email_to_hem", "--index", "-1"}, s3...), "--index is -1"},
 		{append([]string{"survey", "email_to_hem", "--window-mib", "0"}, s3...), "--window-mib is 0"},
-		{append([]string{"part", "email_to_hem", "--metrics-listen", "127.0.0.1:0"}, s3...), "are for leadetl run"},
+		{append([]string{"part", "email_to_hem", "--set", "metrics_listen=127.0.0.1:0"}, s3...), "are for leadetl run"},
 	} {
 		p := clitest.StartProgram(t, c.args...)
 		if code := p.Code(); code != cli.ExitUsage || !strings.Contains(p.Said.String(), c.want) {

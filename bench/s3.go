@@ -47,7 +47,8 @@ func (b *bench) s3(ctx context.Context) error {
 	}
 	defer func() { _ = stop() }() // the server's files are deleted too
 	onS3 := func(in, out string, rowsPerPart int) []string {
-		return []string{"run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--set", "rows_per_part="+fmt.Sprint(rowsPerPart), "--s3-endpoint", endpoint, "--s3-path-style"}
+		return []string{"run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--set", "rows_per_part=" + fmt.Sprint(rowsPerPart),
+			"--set", "s3_endpoint=" + endpoint, "--set", "s3_path_style=true"}
 	}
 	perPart := max(1, rows/27) // the same number of parts at every size
 	var local, remote []usage

@@ -63,7 +63,7 @@ func (b *bench) scaleAt(ctx context.Context, slow *slowStore, rate, inFlight, se
 	if err != nil {
 		return err
 	}
-	flags := []string{"--concurrency", fmt.Sprint(inFlight), "--s3-endpoint", slow.url, "--s3-path-style"}
+	flags := []string{"--concurrency", fmt.Sprint(inFlight), "--set", "s3_endpoint=" + slow.url, "--set", "s3_path_style=true"}
 	if rate > 0 {
 		flags = append(flags, "--rate", fmt.Sprintf("%d/s", rate))
 	}

@@ -60,7 +60,7 @@ func TestS3(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	hems(t, "s3://lake/hems", "--s3-path-style")
+	hems(t, "s3://lake/hems", "--set", "s3_path_style=true")
 	catalog := filepath.Join(t.TempDir(), "catalog.db")
 	args := []string{"s3://lake/hems", "--catalog", "sqlite:" + catalog, "--table", "leads.hems", "--warehouse", "s3://lake/tables"}
 	must(t, args...)

@@ -203,7 +203,7 @@ func TestMetricsPortInUse(t *testing.T) {
 		var said bytes.Buffer
 		code := program.Execute(t.Context(), []string{
 			"run", "email_to_hem", "--in", clitest.Samples + "/emails.csv", "--out", filepath.Join(folder, "out"), "--state", filepath.Join(folder, "state"),
-			"--set", "metrics_listen="+address,
+			"--set", "metrics_listen=" + address,
 		}, strings.NewReader(""), io.Discard, &said)
 		if code != cli.ExitUsage || !strings.Contains(said.String(), "leadetl: metrics_listen: "+want) {
 			t.Errorf("%s: exit code %d, %s", address, code, &said)

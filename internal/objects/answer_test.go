@@ -365,7 +365,7 @@ func TestEndpointIsNamed(t *testing.T) {
 	}
 	refusal := func(setting string) string {
 		from := " from " + setting
-		if setting == "--s3-endpoint" {
+		if setting == "s3_endpoint" {
 			from = ""
 		}
 		return "s3://lists/a: the access key does not exist (bucket lists, region us-east-1, endpoint " + store.URL + from + "); check AWS_ACCESS_KEY_ID or AWS_PROFILE, and " + setting + " where the store is not AWS"
@@ -376,7 +376,7 @@ func TestEndpointIsNamed(t *testing.T) {
 		env    map[string]string
 		want   string
 	}{
-		{"option", store.URL, map[string]string{"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}, refusal("--s3-endpoint")},
+		{"option", store.URL, map[string]string{"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}, refusal("s3_endpoint")},
 		{"for S3", "", map[string]string{"AWS_ENDPOINT_URL_S3": store.URL, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, refusal("AWS_ENDPOINT_URL_S3")},
 		{"for all", "", map[string]string{"AWS_ENDPOINT_URL": store.URL}, refusal("AWS_ENDPOINT_URL")},
 		{"profile", "", map[string]string{"AWS_CONFIG_FILE": profile}, refusal("endpoint_url of the AWS profile")},

@@ -136,7 +136,7 @@ func (c *connection) unanswered(r request, err error) error {
 		refused.Problem, refused.Code = "the store sends no ETag with it, so a change while it is read would go unnoticed ("+c.where(r)+")", "NoETag"
 		refused.Advice = "use another store, or copy it to this machine first"
 	case errors.As(err, &dns) && dns.IsNotFound && first: // a name server may lack it only for a while
-		return fmt.Errorf("%s %s: %w (the host %s is not known; check %s, the bucket's name and the region; use --s3-path-style if buckets have no host names of their own)",
+		return fmt.Errorf("%s %s: %w (the host %s is not known; check %s, the bucket's name and the region; use s3_path_style if buckets have no host names of their own)",
 			r.verb, r, ErrUnavailable, dns.Name, c.endpoint().name)
 	case errors.As(err, &certificate):
 		refused.Problem = "the store's certificate is not trusted: " + certificate.Err.Error()

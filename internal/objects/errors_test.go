@@ -37,11 +37,11 @@ func TestRefusals(t *testing.T) {
 		{"wrong secret", map[string]string{"AWS_SECRET_ACCESS_KEY": "CanaryWrong"}, nil, bucket,
 			"the secret key does not match the access key " + where + "; check AWS_SECRET_ACCESS_KEY or AWS_PROFILE"},
 		{"unknown access key", map[string]string{"AWS_ACCESS_KEY_ID": "nobody"}, nil, bucket,
-			"the access key does not exist " + where + "; check AWS_ACCESS_KEY_ID or AWS_PROFILE, and --s3-endpoint where the store is not AWS"},
+			"the access key does not exist " + where + "; check AWS_ACCESS_KEY_ID or AWS_PROFILE, and s3_endpoint where the store is not AWS"},
 		{"no credentials", map[string]string{"AWS_ACCESS_KEY_ID": ""}, nil, bucket,
 			"there are no credentials for S3; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile in AWS_PROFILE, or run where a role is attached"},
 		{"missing bucket", nil, nil, "gone",
-			"the bucket does not exist (bucket gone, region us-east-1, endpoint ENDPOINT); check its name, and --s3-endpoint where the store is not AWS"},
+			"the bucket does not exist (bucket gone, region us-east-1, endpoint ENDPOINT); check its name, and s3_endpoint where the store is not AWS"},
 		{"no permission to list", nil, refuse(403, "AccessDenied", "Access Denied"), bucket,
 			"the credentials may not list it " + where + "; allow s3:ListBucket on arn:aws:s3:::lists"},
 		{"clock skew", nil, refuse(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large."), bucket,
@@ -51,7 +51,7 @@ func TestRefusals(t *testing.T) {
 		{"wrong session token", nil, refuse(400, "InvalidToken", "The provided token is malformed or otherwise invalid."), bucket,
 			"the session token is not valid " + where + "; check AWS_SESSION_TOKEN, which belongs to one pair of keys"},
 		{"encryption key", nil, refuse(400, "KMS.DisabledException", "key is disabled"), bucket,
-			"the encryption key cannot be used (KMS.DisabledException) " + where + "; check --s3-kms-key, and that kms:GenerateDataKey and kms:Decrypt are allowed"},
+			"the encryption key cannot be used (KMS.DisabledException) " + where + "; check s3_kms_key, and that kms:GenerateDataKey and kms:Decrypt are allowed"},
 		{"another region that is not said", nil, refuse(301, "PermanentRedirect", "use the other endpoint"), bucket,
 			"the bucket is in another region " + where + "; set AWS_REGION to the bucket's"},
 		{"something else", nil, refuse(400, "InvalidRequest", "This is\n not <![CDATA[done]]>."), bucket,
@@ -128,10 +128,10 @@ func TestStoresThatLackSomething(t *testing.T) {
 		_, err := store.Stat(t.Context(), at("in/a.csv"))
 		return err
 	}
-	const notS3 = "the bucket lists does not exist there, or ENDPOINT is not an S3 store; check the bucket's name, and --s3-endpoint"
+	const notS3 = "the bucket lists does not exist there, or ENDPOINT is not an S3 store; check the bucket's name, and s3_endpoint"
 	const another = "; use a store that does, or a folder"
 	const pieces = "the store does not support uploads in pieces, in which files of more than 8 MiB are sent" + another + ", or make smaller parts with rows_per_part"
-	const console = "the answer is a web page, not one of S3; check --s3-endpoint: the console of a store has another address or port than its S3 interface"
+	const console = "the answer is a web page, not one of S3; check s3_endpoint: the console of a store has another address or port than its S3 interface"
 	for _, c := range []struct {
 		name  string
 		fault func(*http.Request) s3test.Fault
@@ -244,7 +244,7 @@ func TestTriesAreLogged(t *testing.T) {
 func TestUnknownHost(t *testing.T) {
 	store := objects.New(t.Context(), objects.Options{})
 	err := store.Judge(at("in/"), &net.DNSError{Err: "no such host", Name: "s3.example", IsNotFound: true})
-	const want = "(the host s3.example is not known; check --s3-endpoint, "
+	const want = "(the host s3.example is not known; check s3_endpoint, "
 	if !errors.Is(err, objects.ErrUnavailable) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -60,7 +60,7 @@ func (c *connection) refusal(r request, code string, status int, err error) erro
 		e.Advice = "set AWS_REGION to the bucket's"
 	case strings.HasPrefix(code, "KMS."):
 		e.Problem = "the encryption key cannot be used (" + code + ")"
-		e.Advice = "check --s3-kms-key, and that kms:GenerateDataKey and kms:Decrypt are allowed"
+		e.Advice = "check s3_kms_key, and that kms:GenerateDataKey and kms:Decrypt are allowed"
 	case code == "AccessDenied" || code == "AllAccessDisabled" || status == http.StatusForbidden:
 		e.Problem = "the credentials may not " + r.verb + " it"
 		e.Advice = fmt.Sprintf("allow %s on %s", r.permission, resource(r))

@@ -128,7 +128,7 @@ func (s setting) String() string {
 }
 
 // option is the flag that sets Options.Endpoint.
-const option = "--s3-endpoint"
+const option = "s3_endpoint"
 
 // settingOf returns the setting that the SDK took an endpoint from, if given, the
 // option's, is empty. Source: AWS SDKs reference guide, service-specific endpoints.

@@ -154,7 +154,7 @@ func (s *Store) write(ctx context.Context, at Location, c Content, asked conditi
 	if errors.Is(err, errNotImplemented) {
 		problem := "the store does not support checksums of what it is sent (x-amz-checksum-sha256, x-amz-checksum-crc32c)"
 		if s.options.SSE+s.options.ACL != "" {
-			problem += ", or not what --s3-sse or --s3-acl asks for"
+			problem += ", or not what s3_sse or s3_acl asks for"
 		}
 		err = lacks(at, problem, useAnother)
 	}

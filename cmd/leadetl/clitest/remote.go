@@ -62,6 +62,7 @@ type RemoteJob struct {
 	URL       string
 	Flags     []string
 	State     []string // the flags that name the state
+	Store     string   // the address of its S3 store; "" for a folder
 	ran       int
 }
 
@@ -83,7 +84,7 @@ func (j *RemoteJob) Path(name string) string { return filepath.Join(j.Folder, na
 // Args are the command's.
 func (j *RemoteJob) Args(flags ...string) []string {
 	args := []string{"run", j.Operation, "--in", j.In, "--out", j.Path("out"), "--resolver", j.URL}
-	return LastOfEach(slices.Concat(args, j.State, j.Flags, flags))
+	return LastOfEach(append(OnStore(j.Store, slices.Concat(args, j.State)...), append(j.Flags, flags...)...))
 }
 
 // LastOfEach leaves out each --set key=value whose key is set again behind it: of a flag given twice, the last
@@ -201,7 +202,7 @@ func (j *RemoteJob) Unknown() []string {
 // Answers runs a command of leadetl answers on the state.
 func (j *RemoteJob) Answers(args ...string) string {
 	j.Helper()
-	return Run(j, slices.Concat([]string{"answers"}, args, j.State)...)
+	return Run(j, OnStore(j.Store, slices.Concat([]string{"answers"}, args, j.State)...)...)
 }
 
 // Keeper says where a job has its state.
@@ -217,7 +218,7 @@ func OnS3(t *testing.T) Keeper {
 	jobs := 0
 	return func(j *RemoteJob) {
 		jobs++
-		j.State = []string{"--state", fmt.Sprintf("s3://%s/state-%d/", S3Bucket, jobs), "--s3-endpoint", server.URL, "--s3-path-style"}
+		j.State, j.Store = []string{"--state", fmt.Sprintf("s3://%s/state-%d/", S3Bucket, jobs)}, server.URL
 	}
 }
 

@@ -61,8 +61,22 @@ func (j *S3Job) Put(key, text string) {
 
 // Args are the arguments of a run of email_to_hem.
 func (j *S3Job) Args(in, out string, flags ...string) []string {
-	args := []string{"run", "email_to_hem", "--in", in, "--out", out, "--state", j.Path("state"), "--s3-endpoint", j.Proxy.URL, "--s3-path-style"}
+	args := OnStore(j.Proxy.URL, "run", "email_to_hem", "--in", in, "--out", out, "--state", j.Path("state"))
 	return LastOfEach(slices.Concat(args, flags))
+}
+
+// jobCommands have a job, so that the address of a store is a key for them.
+var jobCommands = []string{"run", "plan", "doctor", "survey", "part", "finish"}
+
+// OnStore adds the address of an S3 store to a command, in its form; "" is none.
+func OnStore(url string, command ...string) []string {
+	switch {
+	case url == "":
+		return command
+	case slices.Contains(jobCommands, command[0]):
+		return append(slices.Clone(command), "--set", "s3_endpoint="+url, "--set", "s3_path_style=true")
+	}
+	return append(slices.Clone(command), "--s3-endpoint", url, "--s3-path-style")
 }
 
 // Run runs a job to its end, which has to be with that code, and returns what

@@ -22,6 +22,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
@@ -70,7 +71,13 @@ all that can be read, and counts what is lost as spent.`,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		d := checkup{flags: &f, std: std}
+		if err := f.applySet(); err != nil {
+			return cli.UsageError(err)
+		}
 		if f.isAboutState(args) {
+			if err := cliflag.ApplyEnvironment(f.all, "set"); err != nil {
+				return cli.UsageError(err)
+			}
 			if err := d.examineState(c.Context(), repair); err != nil {
 				return err
 			}
@@ -434,7 +441,8 @@ func (d *checkup) conclude() error {
 	return cli.WithCode(cli.ExitTryAgain, err)
 }
 
-// isAboutState reports whether the state alone is to be checked.
+// isAboutState reports whether the state alone is to be checked. It is asked before the environment
+// is read, which is that of runs.
 func (f *runFlags) isAboutState(args []string) bool {
 	return f.all.Changed("state") && len(args) == 0 && len(f.given(0)) == len(f.given(aboutState))
 }

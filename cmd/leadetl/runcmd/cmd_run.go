@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline"
@@ -41,6 +42,7 @@ const maxDefaultWorkers = 8
 type runFlags struct {
 	jobFile              string
 	set                  []string
+	setOperation         string
 	in                   []string
 	delimiter            string
 	encoding             string
@@ -162,29 +164,34 @@ func (f *runFlags) reading(store *objects.Store) (sources.Options, error) {
 	return sources.Options{Delimiter: delimiter, Encoding: f.encoding, SkipLines: f.skipLines, Objects: store}, err
 }
 
+// keys are those of a job that are no flags.
+func (f *runFlags) keys(operation *string) cliflag.Keys {
+	return cliflag.Keys{Texts: map[string]*string{"operation": operation}, Trees: f.order.trees(), See: "leadetl help settings lists all keys"}
+}
+
+// applySet applies --set, once.
+func (f *runFlags) applySet() error {
+	set := f.set
+	f.set = nil
+	return cliflag.ApplySettings("job", set, f.all, f.keys(&f.setOperation))
+}
+
 // settle applies --set, the environment and the job file, in this order of
 // precedence, and returns the operation.
 func (f *runFlags) settle(ctx context.Context, args []string) (operation string, err error) {
 	flags := f.all
-	var setOperation string
-	keys := cliflag.Keys{Texts: map[string]*string{"operation": &setOperation}, Trees: f.order.trees(), See: "leadetl help settings lists all keys"}
-	err = errors.Join(cliflag.ApplySettings("job", f.set, flags, keys), cliflag.ApplyEnvironment(flags, "set"))
-	if err != nil {
+	if err := errors.Join(f.applySet(), cliflag.ApplyEnvironment(flags, "set")); err != nil {
 		return "", cli.UsageError(err)
 	}
 	if f.jobFile != "" {
-		keys.Texts["operation"] = &operation
-		if err := cliflag.ApplyFile(ctx, "job", f.jobFile, flags, keys); err != nil {
+		if err := cliflag.ApplyFile(ctx, "job", f.jobFile, flags, f.keys(&operation)); err != nil {
 			return "", cli.UsageError(err)
 		}
 	}
 	if err := f.settleResolvers(flags); err != nil {
 		return "", cli.UsageError(err)
 	}
-	operation = cmp.Or(setOperation, operation)
-	if len(args) == 1 {
-		operation = args[0]
-	}
+	operation = cmp.Or(strings.Join(args, " "), f.setOperation, operation)
 	op := resolution.Operation(operation)
 	f.limited = flags.Changed("max-rejects")
 	if !flags.Changed("rows-per-part") {

@@ -71,7 +71,7 @@ func (f *runFlags) table() []cli.Group {
 	return []cli.Group{
 		{Title: "Input", Settings: []cli.Setting{
 			{Name: "job", To: &f.jobFile, Use: everyday | own, Text: "YAML `file` with settings"},
-			{Name: "set", To: &f.set, Use: whole | own, Text: "`key=value` that replaces a key of the job file; repeatable; leadetl help settings lists all"},
+			{Name: "set", To: &f.set, Use: whole | own | aboutState, Text: "`key=value` that replaces a key of the job file; repeatable; leadetl help settings lists all"},
 			{Name: "in", To: &f.in, Use: everyday | whole, Text: "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable"},
 			{Name: "delimiter", To: &f.delimiter, Use: ofList, Text: "`character` between CSV fields, or \"tab\" (default: detected)"},
 			{Name: "encoding", To: &f.encoding, Use: cli.Key | ofList, Text: "`encoding` of CSV files: " + strings.Join(sources.Encodings, ", ")},
@@ -143,7 +143,7 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "changes-compare", To: &f.changes.with.Compare, Use: cli.Key, Needs: "changes-from", Text: "`columns` to compare too: " + strings.Join(changes.NotCompared, ", ")},
 			{Name: "changes-was", To: &f.changes.with.Was, Use: cli.Key, Needs: "changes-from", Text: "`columns` whose earlier values are written too, as was_COLUMN"},
 		}},
-		{Title: "S3", Settings: mark(own|aboutState, f.s3.Settings())},
+		{Title: "S3", Settings: mark(cli.Key|own|aboutState, f.s3.Settings())},
 		{Title: "Workers", Settings: []cli.Setting{
 			{Name: "on", To: &f.cluster.on, Use: own, Text: on},
 			{Name: "detach", To: &f.cluster.detach, Use: own, Needs: "on", Text: "with --on, submit the run and leave"},

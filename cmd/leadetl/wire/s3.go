@@ -33,7 +33,7 @@ type S3 struct {
 func (f *S3) Settings() []cli.Setting {
 	return append(f.reading(),
 		cli.Setting{Name: "s3-sse", To: &f.sse, Text: "`encryption` of objects written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)", Words: []string{"AES256", "aws:kms", "aws:kms:dsse"}},
-		cli.Setting{Name: "s3-kms-key", To: &f.kmsKey, Text: "`key` of --s3-sse aws:kms: id, ARN or alias (default: the account's)"},
+		cli.Setting{Name: "s3-kms-key", To: &f.kmsKey, Text: "`key` of encryption aws:kms: id, ARN or alias (default: the account's)"},
 		cli.Setting{Name: "s3-acl", To: &f.acl, Text: "canned `ACL` of objects written to S3, such as bucket-owner-full-control (default: none)"},
 	)
 }
@@ -71,10 +71,10 @@ func (f *S3) Open(ctx context.Context, log *slog.Logger) (*objects.Store, error)
 		Endpoint: f.endpoint, PathStyle: f.pathStyle, SSE: f.sse, KMSKey: f.kmsKey, ACL: f.acl, GiveUpAfter: f.giveUpAfter, Log: log,
 	}
 	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("S3: %w; see --s3-endpoint, --s3-sse, --s3-kms-key, --s3-acl, --s3-give-up-after", err)
+		return nil, fmt.Errorf("S3: %w; see s3_endpoint, s3_sse, s3_kms_key and s3_acl", err)
 	}
 	if f.giveUpAfter <= 0 {
-		return nil, fmt.Errorf("--s3-give-up-after is %s; give a time such as 15m", f.giveUpAfter)
+		return nil, fmt.Errorf("s3_give_up_after is %s; give a time such as 15m", f.giveUpAfter)
 	}
 	return objects.New(ctx, o), nil
 }

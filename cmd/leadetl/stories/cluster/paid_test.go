@@ -146,10 +146,9 @@ func roundList(round, rows int) string {
 // offline, so then no file is compared.
 func (c *cluster) proved(name, in string, compare bool) (unknown int) {
 	c.Helper()
-	s3 := []string{"--s3-endpoint", c.Proxy.URL, "--s3-path-style"}
-	clitest.Run(c, append([]string{"answers", "copy", "s3://" + clitest.S3Bucket + "/state/", c.Path(name)}, s3...)...)
-	again := clitest.StartProgram(c, append([]string{"run", "ip_to_company", "--in", in, "--out", c.Path(name + "-again"), "--state", c.Path(name),
-		"--set", "rows_per_part=100", "--quiet", "--resolver", c.flags[1], "--offline", "--fail-on", "never"}, s3...)...)
+	clitest.Run(c, clitest.OnStore(c.Proxy.URL, "answers", "copy", "s3://"+clitest.S3Bucket+"/state/", c.Path(name))...)
+	again := clitest.StartProgram(c, clitest.OnStore(c.Proxy.URL, "run", "ip_to_company", "--in", in, "--out", c.Path(name+"-again"), "--state", c.Path(name),
+		"--set", "rows_per_part=100", "--quiet", "--resolver", c.flags[1], "--offline", "--fail-on", "never")...)
 	if code := again.Code(); code != cli.ExitDone {
 		c.Fatalf("offline: exit code %d:\n%s", code, clitest.Tail(again.Said.String()))
 	}

@@ -89,7 +89,7 @@ func TestClusterSeveral(t *testing.T) {
 		t.Errorf("%d rows matched, %d keys were billed", totals.Matched, asked)
 	}
 	clitest.Run(t, "answers", "copy", "s3://"+clitest.S3Bucket+"/state/", c.Path("copy"), "--s3-endpoint", c.Proxy.URL, "--s3-path-style")
-	again := clitest.StartProgram(t, "run", "--job", c.Path("job.yaml"), "--in", in, "--out", c.Path("again"), "--state", c.Path("copy"), "--offline", "--s3-endpoint", c.Proxy.URL, "--s3-path-style")
+	again := clitest.StartProgram(t, clitest.OnStore(c.Proxy.URL, "run", "--job", c.Path("job.yaml"), "--in", in, "--out", c.Path("again"), "--state", c.Path("copy"), "--offline")...)
 	if code := again.Code(); code != cli.ExitDone {
 		t.Fatalf("offline: exit code %d:\n%s", code, clitest.Tail(again.Said.String()))
 	}

@@ -129,7 +129,7 @@ func TestRemoteAllowance(t *testing.T) {
 			p.Kill()
 			first.Within(cli.ExitDone)
 			second := clitest.NewRemoteJob(t, "deanonymization", url, clitest.AddressList(100), "--concurrency", "16", "--idempotent", "--set", "max_credits_per=30d=250")
-			second.State = first.State
+			second.State, second.Store = first.State, first.Store
 			second.Within(cli.ExitBudget)
 			if s.Spent() > 250 || s.Spent() < 248 { // 1 or 3 credits each
 				t.Errorf("%d credits are spent of 250", s.Spent())
@@ -141,7 +141,7 @@ func TestRemoteAllowance(t *testing.T) {
 			}
 			second.Flags = append(second.Flags, "--set", "max_credits_per=30d=400")
 			second.Within(cli.ExitDone)
-			cost := clitest.StartProgram(t, append([]string{"cost", "--json"}, second.State[1:]...)...)
+			cost := clitest.StartProgram(t, clitest.OnStore(second.Store, "cost", "--json", second.State[1])...)
 			if code := cost.Code(); code != cli.ExitDone || strings.Count(cost.Printed.String(), `"answers":100,`) != 2 ||
 				!strings.Contains(cost.Printed.String(), `"credits":100}`) || !strings.Contains(cost.Printed.String(), fmt.Sprintf(`"credits":%d}`, s.Spent()-100)) {
 				t.Errorf("%d credits are spent; exit code %d, cost says\n%s", s.Spent(), code, cost.Printed.String())

@@ -92,7 +92,9 @@ func TestOtherFormats(t *testing.T) {
 		return string(record)
 	}
 	const service, first = "answers/0011223344556677/", "manifest-0000000001.json"
-	at := []string{"--state", "s3://" + clitest.S3Bucket + "/state/", "--s3-endpoint", server.URL, "--s3-path-style"}
+	on := func(command ...string) []string {
+		return clitest.OnStore(server.URL, append(command, "--state", "s3://"+clitest.S3Bucket+"/state/")...)
+	}
 	for _, c := range []struct {
 		name, object, text string
 		want               []string
@@ -106,12 +108,12 @@ func TestOtherFormats(t *testing.T) {
 	} {
 		t.Run("s3, "+c.name, func(t *testing.T) {
 			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(3))
-			j.State = at
+			j.State, j.Store = []string{"--state", "s3://" + clitest.S3Bucket + "/state/"}, server.URL
 			path := filepath.Join(server.Dir, clitest.S3Bucket, "state")
 			if err := errors.Join(os.RemoveAll(path), write(c.object, c.text)(path)); err != nil {
 				t.Fatal(err)
 			}
-			all := [][]string{append([]string{"answers", "stat"}, at...), append([]string{"doctor"}, at...), append([]string{"doctor", "--repair"}, at...)}
+			all := [][]string{on("answers", "stat"), on("doctor"), on("doctor", "--repair")}
 			if !strings.HasPrefix(c.object, service) { // which is another one
 				all = append(all, j.Args(), append([]string{"plan"}, j.Args()[1:]...))
 			}

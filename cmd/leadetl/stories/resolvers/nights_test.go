@@ -154,7 +154,7 @@ func (x *four) night(t *testing.T, i int, n night, before *clitest.Dataset) *cli
 		}
 	}
 	out := x.dataset(folder)
-	x.executes(cli.ExitDone, append([]string{"verify", strings.TrimSuffix(x.at("out"), "/") + "/" + folder}, x.s3()...)...)
+	x.executes(cli.ExitDone, clitest.OnStore(x.store(), "verify", strings.TrimSuffix(x.at("out"), "/")+"/"+folder)...)
 	now := clitest.ReadDataset(t, out)
 	if n.alike {
 		requireRows(t, out, x.all)

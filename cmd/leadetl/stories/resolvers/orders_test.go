@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -104,7 +103,7 @@ func (x *order) args(command string, flags ...string) []string {
 		items += "  - " + item + "\n"
 	}
 	x.write("job.yaml", x.job+"in: ./in.csv\nout: "+x.at("out")+"\nstate: "+x.at("state")+"\nproviders: ./providers.yaml\nresolvers:\n"+items)
-	return slices.Concat([]string{command, "--job", x.path("job.yaml")}, x.s3(), flags)
+	return append(clitest.OnStore(x.store(), command, "--job", x.path("job.yaml")), flags...)
 }
 
 // at is the address of out or state.
@@ -123,12 +122,12 @@ func (x *order) dataset(name string) string {
 	return filepath.Join(x.server.Dir, clitest.S3Bucket, "out", name)
 }
 
-// s3 are the flags for the store.
-func (x *order) s3() []string {
+// store is the address of the S3 store; "" for a folder.
+func (x *order) store() string {
 	if x.server == nil {
-		return nil
+		return ""
 	}
-	return []string{"--s3-endpoint", x.server.URL, "--s3-path-style"}
+	return x.server.URL
 }
 
 // run runs the job in this process, to its end.

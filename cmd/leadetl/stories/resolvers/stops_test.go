@@ -113,7 +113,7 @@ func TestCreditsOfDays(t *testing.T) {
 	x.run(cli.ExitDone)
 	limit := spent() + 60
 	x.write("in.csv", profiles(100))
-	flags := []string{"--out", x.path("more"), "--set", "max_credits_per="+fmt.Sprintf("30d=%d", limit)}
+	flags := []string{"--out", x.path("more"), "--set", "max_credits_per=" + fmt.Sprintf("30d=%d", limit)}
 	if said := x.run(cli.ExitBudget, flags...); spent() > limit || spent() < limit-5 || !strings.Contains(said, fmt.Sprint("max_credits_per 30d=", limit)) {
 		t.Errorf("%d credits are spent of %d; it says\n%s", spent(), limit, said)
 	}

@@ -50,7 +50,7 @@ func buyAnswers(t *testing.T, state string, keys ...string) {
 func s3Program(t *testing.T, j *clitest.S3Job, want int, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
-	code := program.Execute(t.Context(), append(args, "--s3-endpoint", j.Proxy.URL, "--s3-path-style"), nil, &out, &said)
+	code := program.Execute(t.Context(), clitest.OnStore(j.Proxy.URL, args...), nil, &out, &said)
 	if code != want {
 		t.Fatalf("leadetl %s: exit code %d, want %d:\n%s", strings.Join(args, " "), code, want, said.String())
 	}
@@ -82,7 +82,7 @@ func TestAnswersOnS3(t *testing.T) {
 		var said [3][]string
 		for i, where := range []string{j.Path("a"), state, j.Path("b")} {
 			var out, err bytes.Buffer
-			command := slices.Concat([]string{"answers"}, args, []string{"--state", where, "--s3-endpoint", j.Proxy.URL, "--s3-path-style"})
+			command := clitest.OnStore(j.Proxy.URL, slices.Concat([]string{"answers"}, args, []string{"--state", where})...)
 			if code := program.Execute(t.Context(), command, nil, &out, &err); code != 0 {
 				t.Fatalf("%s: exit code %d: %s", command, code, err.String())
 			}
@@ -132,7 +132,7 @@ func TestAnswersOnS3Refused(t *testing.T) {
 		{"answers forget --older-than 1d --state s3://leads/none/", cli.ExitUsage, "s3://leads/none/ has no stored answers; "},
 		{"answers forget --older-than 1d --delete-versions --state " + j.Path("a"), cli.ExitUsage, "--delete-versions: only a state on S3 has versions"},
 		{"answers compact --state folder", cli.ExitUsage, "folder has no stored answers; "},
-		{"answers copy " + j.Path("a") + " s3://leads/state/ --s3-sse none", cli.ExitUsage, "--s3-sse"},
+		{"answers copy " + j.Path("a") + " s3://leads/state/ --s3-sse none", cli.ExitUsage, "s3_sse"},
 	} {
 		if got := s3Program(t, j, c.code, strings.Fields(c.args)...); !strings.Contains(got, c.says) {
 			t.Errorf("%s says %q, want %q", c.args, got, c.says)

@@ -45,10 +45,12 @@ func TestOddAnswersOfS3(t *testing.T) {
 		"leads/in/emails.csv": emails, "leads/people/people.csv": people,
 		"leads/opted-out/a.csv": strings.TrimPrefix(emails, "email\n")[:strings.Index(emails, "person10@")-len("email\n")], // ten of them
 	})
-	s3 := []string{"--s3-endpoint", store.URL, "--s3-path-style", "--s3-give-up-after", "5s"}
+	for name, value := range map[string]string{"ENDPOINT": store.URL, "PATH_STYLE": "true", "GIVE_UP_AFTER": "5s"} {
+		t.Setenv("LEADETL_S3_"+name, value)
+	}
 	service, url := clitest.StartService(t, badservice.DefaultOptions())
-	paid := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(20), append(s3, "--state", "s3://leads/state/", "--quiet")...)
-	paid.State = nil
+	paid := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(20), "--quiet")
+	paid.State = []string{"--state", "s3://leads/state/"}
 	clitest.Run(t, paid.Args("--out", "s3://leads/paid/")...)
 	bought := len(service.BilledKeys())
 	folder := t.TempDir()
@@ -86,9 +88,6 @@ func TestOddAnswersOfS3(t *testing.T) {
 			{[]string{"report", "s3://leads/paid/", "--out", out + ".html"}, ".html"},
 		} {
 			args := command.args
-			if !strings.Contains(strings.Join(args, " "), store.URL) {
-				args = append(args, s3...)
-			}
 			var printed, said bytes.Buffer
 			code := program.Execute(context.Background(), args, strings.NewReader(""), &printed, &said)
 			if c.wrong == (code == cli.ExitDone) || c.wrong && code != cli.ExitUsage || !c.wrong && !strings.Contains(printed.String(), command.want) {

@@ -33,7 +33,7 @@ func TestS3Changes(t *testing.T) {
 	made := j.Object("lake/dt=2026-11-21/_changes/part-00000.parquet")
 	look := func(want int, args ...string) string {
 		t.Helper()
-		p := clitest.StartProgram(j, append(args, "--s3-endpoint", j.Proxy.URL, "--s3-path-style")...)
+		p := clitest.StartProgram(j, clitest.OnStore(j.Proxy.URL, args...)...)
 		if got := p.Code(); got != want {
 			t.Fatalf("%s ended with exit code %d, want %d:\n%s", args[0], got, want, clitest.Tail(p.Said.String()))
 		}

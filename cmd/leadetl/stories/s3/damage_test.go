@@ -52,7 +52,7 @@ func TestDamagedStateOnS3(t *testing.T) {
 	}
 	doctor := func(want int, flags ...string) {
 		t.Helper()
-		p := clitest.StartProgram(t, append(append([]string{"doctor"}, m.State...), flags...)...)
+		p := clitest.StartProgram(t, append(clitest.OnStore(m.Store, append([]string{"doctor"}, m.State...)...), flags...)...)
 		if code := p.Code(); code != want {
 			t.Errorf("doctor %q ended with %d, want %d: %s%s", flags, code, want, p.Printed.String(), p.Said.String())
 		}

@@ -70,13 +70,13 @@ func TestDoctorOnS3(t *testing.T) {
 		}
 	}
 
-	p = clitest.StartProgram(t, append(args, "--s3-endpoint", "http://127.0.0.1:1", "--s3-give-up-after", "1s")...)
+	p = clitest.StartProgram(t, clitest.LastOfEach(append(args, "--set", "s3_endpoint=http://127.0.0.1:1", "--set", "s3_give_up_after=1s"))...)
 	if rows := checked(p.Waited()); p.Code() != cli.ExitTryAgain || !strings.HasPrefix(rows["input"], "failed ") || !strings.HasPrefix(rows["output"], "failed ") {
 		t.Errorf("store that is gone: exit code %d, %q", p.Code(), rows)
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	p = clitest.StartProgram(t, append(args, "--s3-endpoint", other.URL, "--in", "s3://leads/x.csv")...)
+	p = clitest.StartProgram(t, clitest.LastOfEach(append(args, "--set", "s3_endpoint="+other.URL, "--in", "s3://leads/x.csv"))...)
 	want := "the bucket leads does not exist there, or " + other.URL + " is not an S3 store; "
 	if rows := checked(p.Waited()); p.Code() != cli.ExitUsage || !strings.Contains(rows["input"], want) || !strings.Contains(rows["output"], want) || !strings.HasPrefix(rows["clock"], "- not compared") {
 		t.Errorf("not S3: exit code %d, %q", p.Code(), rows)

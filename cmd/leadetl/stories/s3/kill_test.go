@@ -130,7 +130,7 @@ func (x *tormentedJob) kill(random *rand.Rand) (hit bool) {
 }
 
 func (x *tormentedJob) command() []string {
-	return x.Args(x.in(), x.out(x.round()), append(x.flags, "--quiet", "--s3-give-up-after", "2m")...)
+	return x.Args(x.in(), x.out(x.round()), append(x.flags, "--quiet", "--set", "s3_give_up_after=2m")...)
 }
 
 // checkWreck looks at what a kill left: every part that is there is whole.

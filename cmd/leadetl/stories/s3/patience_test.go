@@ -15,7 +15,7 @@ import (
 )
 
 // TestPatienceEndsOnce: a run ends so long after the first request that S3 refuses for ever as
-// --s3-give-up-after says, whatever it still has to close.
+// s3_give_up_after says, whatever it still has to close.
 func TestPatienceEndsOnce(t *testing.T) {
 	t.Parallel()
 	const patience, margin = 6 * time.Second, 5 * time.Second // of a busy machine
@@ -47,8 +47,8 @@ func TestPatienceEndsOnce(t *testing.T) {
 				refused.CompareAndSwap(nil, &now)
 				return c.fault
 			})
-			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(20), "--quiet", "--s3-give-up-after", patience.String())
-			j.State = []string{"--state", "s3://leads/state/", "--s3-endpoint", store.Proxy.URL, "--s3-path-style"}
+			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(20), "--quiet", "--set", "s3_give_up_after="+patience.String())
+			j.State, j.Store = []string{"--state", "s3://leads/state/"}, store.Proxy.URL
 			p := j.Start("--out", "s3://leads/out/", "--set", "rows_per_part=5")
 			code := p.Code()
 			if refused.Load() == nil {

@@ -18,8 +18,8 @@ func TestPlanOn(t *testing.T) {
 	bucket := "s3://" + clitest.S3Bucket
 	j.Put("nightly.yaml", "operation: email_to_hem\nin: "+bucket+"/in/\nout: "+bucket+"/out/\nstate: "+bucket+"/state/\n"+
 		"on: temporal://127.0.0.1:1/leads\nlost_after: 10s\ns3_path_style: true\n")
-	got := clitest.Run(t, "plan", "--job", j.Object("nightly.yaml"), "--s3-endpoint", j.Proxy.URL)
-	alone := clitest.Run(t, "plan", "email_to_hem", "--in", bucket+"/in/", "--out", bucket+"/out/", "--s3-endpoint", j.Proxy.URL, "--s3-path-style", "--state", j.Path("state"))
+	got := clitest.Run(t, "plan", "--job", j.Object("nightly.yaml"), "--set", "s3_endpoint="+j.Proxy.URL)
+	alone := clitest.Run(t, "plan", "email_to_hem", "--in", bucket+"/in/", "--out", bucket+"/out/", "--set", "s3_endpoint="+j.Proxy.URL, "--set", "s3_path_style=true", "--state", j.Path("state"))
 	if got != alone || !strings.Contains(got, "900") {
 		t.Errorf("the plan of a run on workers is\n%s\nwant\n%s", got, alone)
 	}

@@ -60,8 +60,8 @@ func TestShownPolicyOfState(t *testing.T) {
 	s, url := clitest.StartService(t, badservice.DefaultOptions())
 	s3 := clitest.NewS3Job(t)
 	s3.Server.AddUser(t, user, secret)
-	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(20), "--quiet", "--s3-give-up-after", "2s")
-	j.State = []string{"--state", "s3://leads/state/", "--s3-endpoint", s3.Proxy.URL, "--s3-path-style"}
+	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(20), "--quiet", "--set", "s3_give_up_after=2s")
+	j.State, j.Store = []string{"--state", "s3://leads/state/"}, s3.Proxy.URL
 	t.Setenv("AWS_ACCESS_KEY_ID", user)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 	policy := policyOf(t, "s3-policy-state.json")

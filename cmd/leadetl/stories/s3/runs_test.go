@@ -312,7 +312,7 @@ func TestS3Refused(t *testing.T) {
 			defer j.Proxy.Do(nil)
 			here := *j
 			here.TB = t
-			said := here.Run(c.code, c.in, c.out, "--s3-give-up-after", "1s", "--quiet")
+			said := here.Run(c.code, c.in, c.out, "--set", "s3_give_up_after=1s", "--quiet")
 			if !regexp.MustCompile(c.want).MatchString(said) {
 				t.Errorf("%s\nwant %s", said, c.want)
 			}
@@ -335,7 +335,7 @@ func TestS3DatasetIsProved(t *testing.T) {
 	j.Run(cli.ExitDone, clitest.Samples+"/emails.csv", out)
 	look := func(want int, args ...string) string {
 		t.Helper()
-		p := clitest.StartProgram(j, append(args, "--s3-endpoint", j.Proxy.URL, "--s3-path-style")...)
+		p := clitest.StartProgram(j, clitest.OnStore(j.Proxy.URL, args...)...)
 		if got := p.Code(); got != want {
 			t.Fatalf("%s ended with exit code %d, want %d:\n%s", args[0], got, want, clitest.Tail(p.Said.String()))
 		}

@@ -43,7 +43,7 @@ func newMachines(t *testing.T, rows int, o badservice.Options, flags ...string) 
 	s3 := clitest.NewS3Job(t)
 	s, url := clitest.StartService(t, o)
 	j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(rows), append(flags, "--set", "rows_per_part=100", "--quiet")...)
-	j.State = []string{"--state", "s3://leads/state/", "--s3-endpoint", s3.Proxy.URL, "--s3-path-style"}
+	j.State, j.Store = []string{"--state", "s3://leads/state/"}, s3.Proxy.URL
 	j.Flags = append(j.Flags, "--out", "s3://leads/out/")
 	return &machines{j, s3, s, rows}
 }
@@ -82,7 +82,7 @@ func (m *machines) requireProved(t *testing.T) {
 		t.Errorf("%d of %d rows are billed", len(billed), m.rows)
 	}
 	m.requireOnce(t)
-	clitest.Run(t, append([]string{"answers", "copy", m.State[1], m.Path("copied")}, m.State[2:]...)...)
+	clitest.Run(t, clitest.OnStore(m.Store, "answers", "copy", m.State[1], m.Path("copied"))...)
 	m.Run(cli.ExitDone, "--state", m.Path("copied"), "--out", m.Path("again"), "--offline")
 	compared := 0
 	for name, want := range clitest.Files(t, m.Path("again")) {
@@ -238,7 +238,7 @@ func TestStateOnS3LoadsItsOwn(t *testing.T) {
 	m := newMachines(t, 300, o)
 	m.Run(cli.ExitDone)
 	bought := m.service.Seen()
-	clitest.Run(t, append([]string{"answers", "copy", m.State[1], m.Path("copied")}, m.State[2:]...)...)
+	clitest.Run(t, clitest.OnStore(m.Store, "answers", "copy", m.State[1], m.Path("copied"))...)
 	m.others(t, 100_000)
 
 	from := []string{"--out", "s3://leads/again/", "--set", "rows_per_part=70"}

@@ -85,7 +85,11 @@ func (f *settingsFile) applyKey(key *yamltree.Node) {
 	word := strings.ReplaceAll(written, "-", "_")
 	name := strings.ReplaceAll(written, "_", "-")
 	if f.seen[name] {
-		f.fail(key, "%s is given twice", word)
+		does := "leave one of them out"
+		if f.keys.takesList(name) {
+			does = "write one list: [a, b]"
+		}
+		f.fail(key, "%s is given twice; %s", word, does)
 		return
 	}
 	f.seen[name] = true
@@ -190,7 +194,7 @@ func scalar(n *yamltree.Node) (string, error) {
 		return "", errors.New("takes a value, not keys of its own")
 	case n.Kind == yamltree.List:
 		return "", errors.New("takes a plain value")
-	case n.Kind == yamltree.Null, !n.Quoted && (n.Text == "null" || n.Text == "~"):
+	case n.Kind == yamltree.Null:
 		return "", errors.New("has no value")
 	}
 	return n.Text, nil

@@ -25,6 +25,10 @@ func TestPairsOfFile(t *testing.T) {
 		{"rename: {a: [b]}", nil, ":1: rename takes plain values"},
 		{"rename: {a: {b: c}}", nil, ":1: rename takes plain values"},
 		{"rename: {a: }", nil, ":1: rename takes plain values"},
+		{"rename: null", nil, ":1: rename has no value"},
+		{"rename: [a=b, ~]", nil, ":1: rename takes a list of plain values"},
+		{"rename: 'null=b'", []string{"null=b"}, ""},
+		{"rename: a=b\nrename: c=d", []string{"a=b"}, ":2: rename is given twice; write one list: [a, b]"},
 		{"keep: {a: b}", nil, ":1: keep takes a value, not keys of its own"},
 	} {
 		flags := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -79,7 +79,7 @@ func (f *settingsFile) tree(n *yamltree.Node) (t Tree) {
 		t.Members = []Member{}
 		for i, member := range n.Items {
 			if n.IsRepeated(i) {
-				f.fail(member, "%s is given twice", member.Name)
+				f.fail(member, "%s is given twice; leave one of them out", member.Name)
 			}
 			name, err := expand(member.Name)
 			if err != nil {

@@ -1,5 +1,5 @@
 // Package yamltree reads the files of YAML that people write settings in, with goccy/go-yaml. Text is
-// taken as it is written, and never becomes a number, a date or a boolean. Anchors, aliases, tags,
+// taken as it is written, and never becomes a number, a date or a boolean; null is no value. Anchors, aliases, tags,
 // merge keys and several documents are errors that say so. A key may be given twice: callers look at all.
 //
 // The one thing to know before using it: the memory and time of the parser grow with the square of
@@ -35,7 +35,7 @@ type Kind uint8
 
 // The kinds.
 const (
-	Null Kind = iota // no value
+	Null Kind = iota // no value: nothing, null or ~, which is in Text
 	Text
 	List
 	Map
@@ -47,7 +47,7 @@ type Node struct {
 	Kind   Kind
 	Quoted bool    // of a Text
 	Name   string  // of a member of a map
-	Text   string  // as it is written, without quotes and escapes
+	Text   string  // of a Text or Null, as it is written, without quotes and escapes
 	Items  []*Node // of a List; of a Map its members in their order
 }
 
@@ -266,8 +266,8 @@ func node(from ast.Node, depth int) *Node {
 			n.Items = append(n.Items, member)
 		}
 	case *ast.NullNode:
-		if n.Text = t.Value; t.Type == token.ImplicitNullType {
-			n.Kind, n.Text = Null, ""
+		if n.Kind = Null; t.Type != token.ImplicitNullType {
+			n.Text = t.Value
 		}
 	case *ast.StringNode:
 		n.Text = from.Value

@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 		{"# nothing\n", `{}`},
 		{"# all\n---\na: 1\n", `{"a":"1"}`},
 		{"a: 1\na: 2\n", `{"a":"1" "a":"2"}`},
-		{"a: 1\nb: 0x1f\nc: 2024-01-01\nd: yes\ne: null\nf: ~\n", `{"a":"1" "b":"0x1f" "c":"2024-01-01" "d":"yes" "e":"null" "f":"~"}`},
+		{"a: 1\nb: 0x1f\nc: 2024-01-01\nd: yes\ne: null\nf: ~\ng: 'null'\n", `{"a":"1" "b":"0x1f" "c":"2024-01-01" "d":"yes" "e":null "f":null "g":"null"}`},
 		{"---\n# all\na: # one\n  b: x # two\n\n  c: y#z\nd:\n", `{"a":{"b":"x" "c":"y#z"} "d":null}`},
 		{"a:\n- x\n- y: 1\n  z: 2\n-\n  q: r\n- - s\n  - t\nb:\n  - u\n", `{"a":["x" {"y":"1" "z":"2"} {"q":"r"} ["s" "t"]] "b":["u"]}`},
 		{"a: \"x\n  y\"\nb: [x: y]\n", `{"a":"x y" "b":[{"x":"y"}]}`},

@@ -165,7 +165,7 @@ func TestRefused(t *testing.T) {
 		{"  answers:", "  batch: {size: 2, ask: \"POST /b\", each: \"{email}\", in: x, answers: \".\", no_match: m}\n  answers:", ":6: no_match is a list of ids"},
 		{"  answers:", "  echo: a..b\n  answers:", `:6: "a..b" is no path`},
 		{"ask:\n    email: \"GET /v1/find?email={email}\"", "ask: {}", `:4: "ask" is a request for each kind of identifier, such as {email: `},
-		{"key: bearer", "key: !!str bearer", ":3: a tag"}, {"key: bearer", "key: bearer\n  key: none", ":4: key is given twice"},
+		{"key: bearer", "key: !!str bearer", ":3: a tag"}, {"key: bearer", "key: bearer\n  key: none", ":4: key is given twice; leave one of them out"},
 	} {
 		_, err := Parse("p.yaml", []byte(strings.Replace(plain, f.old, f.new, 1)))
 		if err == nil || !strings.Contains(err.Error(), "p.yaml"+f.want) {

@@ -58,7 +58,7 @@ func (p *problems) value(n *yamltree.Node) any {
 		members := make(map[string]any, len(n.Items))
 		for _, m := range n.Items {
 			if _, is := members[m.Name]; is {
-				p.fail(m, "%.60s is given twice", m.Name)
+				p.fail(m, "%.60s is given twice; leave one of them out", m.Name)
 			}
 			members[m.Name] = p.value(m)
 		}
@@ -115,7 +115,7 @@ func (p *problems) refuse(root *yamltree.Node, failed *jsonschema.ValidationErro
 	default:
 		_, isType := k.(*kind.Type)
 		switch {
-		case isType && n.Kind == yamltree.Map && len(n.Items) == 1 && n.Items[0].Kind == yamltree.Null:
+		case isType && n.Kind == yamltree.Map && len(n.Items) == 1 && n.Items[0].Kind == yamltree.Null && n.Items[0].Text == "":
 			p.fail(n, "%s is text; quote the placeholder: \"{%s}\"", title, n.Items[0].Name)
 		case n.Kind == yamltree.Null || n.Kind == yamltree.Text && n.Text == "":
 			p.fail(n, "%s has no value: it is %s", title, description)

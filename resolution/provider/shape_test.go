@@ -15,6 +15,8 @@ import (
 func TestShape(t *testing.T) {
 	for _, f := range []struct{ old, new, want string }{
 		{"key: bearer", "key:", `:3: "key" has no value: it is one of: none, bearer`},
+		{"key: bearer", "key: null", `:3: "key" has no value: it is one of: none, bearer`},
+		{"key: bearer", "key: ~", `:3: "key" has no value: it is one of: none, bearer`},
 		{"key: bearer", "key: {tokn: x}", `:3: "tokn" is no key of "key"; did you mean "token"?`},
 		{"key: bearer", "key: {token: {form: {a: b}}}", `:3: "token" has no send`},
 		{"key: bearer", "key: {}", `:3: "key" has no token`},

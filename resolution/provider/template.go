@@ -126,13 +126,15 @@ type tree struct {
 	names   []string // of the items of an object, in order
 }
 
-// tree reads a value that is sent as JSON. Text without quotes that JSON knows as a number, a
-// boolean or null is that.
+// tree reads a value that is sent as JSON, where no value is null. Text without quotes that JSON knows as
+// a number or a boolean is that.
 func (r *reader) tree(n *yamltree.Node) (t tree) {
 	switch n.Kind {
 	case yamltree.Null:
-		r.fail(n, "%s has no value; write null, or quote a placeholder", titled(n))
-		return t
+		if n.Text == "" {
+			r.fail(n, "%s has no value; write null, or quote a placeholder", titled(n))
+		}
+		return tree{kind: 'l', literal: "null"}
 	case yamltree.Text:
 		if !n.Quoted && isLiteral(n.Text) {
 			return tree{kind: 'l', literal: n.Text}
@@ -157,7 +159,7 @@ func (r *reader) tree(n *yamltree.Node) (t tree) {
 	return t
 }
 
-// isLiteral reports whether JSON knows a text as a number, a boolean or null.
+// isLiteral reports whether JSON knows a text as a number or a boolean.
 func isLiteral(s string) bool {
 	v := jsontext.Value(s)
 	return v.IsValid() && s == strings.TrimSpace(s) && strings.IndexByte(`"{[`, s[0]) < 0

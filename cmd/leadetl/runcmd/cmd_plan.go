@@ -108,7 +108,7 @@ type plannedJSON struct {
 
 // balance asks each service how often it may call, if a plan has calls to it and its key can be read, and
 // returns the credits of the account of a single one. A plan is one without it too.
-func (f *runFlags) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
+func (f *asked) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
 	timed, done := context.WithTimeout(ctx, planPatience)
 	defer done()
 	if s := f.items[0]; len(f.items) == 1 && s.address != "" {

@@ -17,7 +17,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/job"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
@@ -40,43 +39,34 @@ const maxDefaultWorkers = 8
 
 // runFlags are the flags of run and plan.
 type runFlags struct {
-	jobFile              string
-	set                  []string
-	setOperation         string
-	in                   []string
-	delimiter            string
-	encoding             string
-	skipLines            int
-	directory            string
-	out                  string
-	overwrite            bool
-	state                string
-	workers              int
-	maxRejects           cliflag.Limit
-	minRows              int64
-	failOn               failOn
-	dropAnswers          string
-	openlineageURL       string
-	openlineageNamespace string
-	metricsListen        string
-	dataset              JobFlags
-	remote               remoteFlags
-	order                orderKeys           // of the job file
-	items                []*resolverSettings // of the order
-	search               searchFlags
-	suppress             wire.Suppress
-	name                 string // of the job
-	changes              changesFlags
-	s3                   wire.S3
-	summaryJSON          string
-	log                  cli.LogFlags
-	cluster              clusterFlags
+	jobFile      string
+	set          []string
+	setOperation string
+	tableOf
+	in        []string
+	delimiter string
+	encoding  string
+	skipLines int
+	out       string
+	overwrite bool
+	state     string
+	workers   int
+	demands
+	asked
+	lineageFlags
+	dropAnswers   string
+	metricsListen string
+	search        searchFlags
+	suppress      wire.Suppress
+	name          string // of the job
+	changes       changesFlags
+	s3            wire.S3
+	summaryJSON   string
+	log           cli.LogFlags
+	cluster       clusterFlags
 
-	limited  bool         // --max-rejects is set
 	planning bool         // make no calls and write nothing
 	drop     *dropAnswers // nil without --drop-answers
-	all      *pflag.FlagSet
-	settings []cli.Setting // of all
 
 	shared  *sharing           // nil unless other processes work on the run too
 	objects *objectstate.State // the state of a shared run
@@ -307,15 +297,10 @@ func (f *runFlags) close(result *finish.Result, err error, summary runview.Summa
 	f.warnOfRejects(t, log)
 	warnOfPassed(t, log)
 	wire.WarnOfWords(log, orgtype.InReasons(t.Reasons["no_match"]), t.Rows)
-	log.Log(context.Background(), f.finishedLevel(), "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
-	return f.judge(t)
-}
-
-// finishedLevel is the log level of the totals. Users see the table; programs
-// that read the JSON log have only the log.
-func (f *runFlags) finishedLevel() slog.Level {
-	if f.log.Format == "json" {
-		return slog.LevelInfo
+	level := slog.LevelDebug    // users see the table
+	if f.log.Format == "json" { // programs have only the log
+		level = slog.LevelInfo
 	}
-	return slog.LevelDebug
+	log.Log(context.Background(), level, "run finished", "rows", t.Rows, "matched", t.Matched, "rejected", t.Rejected, "malformed", t.Malformed)
+	return f.judge(t)
 }

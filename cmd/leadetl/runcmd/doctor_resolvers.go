@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/provider"
@@ -32,10 +33,9 @@ func (d *checkup) checkAnswers(ctx context.Context, operation string, j job.Job,
 }
 
 func (d *checkup) checkDirectory(what, folder string, j job.Job) {
-	_, _, closeDirectory, err := d.flags.openResolver(folder, j, nil, slog.New(slog.DiscardHandler))
-	if d.report(what, folder, cli.UsageError(err)) {
-		closeDirectory()
-	}
+	o := opening{runFlags: d.flags, run: &job.Run{Job: j, Log: slog.New(slog.DiscardHandler)}}
+	err := o.openEngine(&order.Step{}, folder)
+	d.report(what, folder, cli.UsageError(errors.Join(err, o.Close())))
 }
 
 // checkResolvers checks each resolver of an order.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -63,9 +64,18 @@ func (f *failOn) Set(text string) error {
 	return nil
 }
 
+// demands are the flags of the dataset, and of what it has to be.
+type demands struct {
+	dataset    JobFlags
+	maxRejects cliflag.Limit
+	limited    bool // maxRejects is given
+	minRows    int64
+	failOn     failOn
+}
+
 // judge returns an error if a finished dataset has problems that --fail-on
 // names. Too few rows count as rejects.
-func (f *runFlags) judge(t sinks.Totals) error {
+func (f *demands) judge(t sinks.Totals) error {
 	if err := failedRows(t); err != nil && f.failOn.failed {
 		return err
 	}
@@ -78,7 +88,7 @@ const fewLines = 20
 
 // checkRejects returns an error for an input with too many rejects or too few
 // rows, if --fail-on names rejects. were is the form of the verb.
-func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
+func (f *demands) checkRejects(t sinks.Totals, were string) error {
 	if !f.failOn.rejects {
 		return nil
 	}
@@ -102,7 +112,7 @@ func (f *runFlags) checkRejects(t sinks.Totals, were string) error {
 
 // warnOfRejects logs how many lines of an input are rejected, and why, if they
 // are many.
-func (f *runFlags) warnOfRejects(t sinks.Totals, log *slog.Logger) {
+func (f *demands) warnOfRejects(t sinks.Totals, log *slog.Logger) {
 	switch lines := t.InputLines(); {
 	case t.ManyRejects():
 		rejects, of := t.RejectShare()

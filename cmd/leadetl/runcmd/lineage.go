@@ -51,8 +51,11 @@ type lineage struct {
 	told sync.WaitGroup
 }
 
+// lineageFlags are the flags of events.
+type lineageFlags struct{ openlineageURL, openlineageNamespace string }
+
 // checkLineage checks the flags before a run.
-func (f *runFlags) checkLineage() error {
+func (f *lineageFlags) checkLineage() error {
 	if f.openlineageURL == "" {
 		return nil
 	}
@@ -67,7 +70,7 @@ func (f *runFlags) checkLineage() error {
 
 // beginLineage sends an event that a run starts, and further events with its
 // progress.
-func (f *runFlags) beginLineage(run *job.Run) (*lineage, error) {
+func (f *lineageFlags) beginLineage(run *job.Run) (*lineage, error) {
 	if f.openlineageURL == "" {
 		return nil, nil
 	}

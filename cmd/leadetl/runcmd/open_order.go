@@ -22,7 +22,6 @@ import (
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/internal/wholefile"
 	"github.com/leadetl/leadetl/pipeline/answers"
-	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -32,9 +31,17 @@ import (
 	"github.com/leadetl/leadetl/resolution/provider"
 )
 
+// asked are the flags of who is asked.
+type asked struct {
+	directory string
+	remote    remoteFlags
+	order     orderKeys           // of the job file
+	items     []*resolverSettings // of the order
+}
+
 // settleResolvers finds out who is asked, in which order: whom the job file or --resolver names, or the
 // embedded engine.
-func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
+func (f *asked) settleResolvers(flags *pflag.FlagSet) error {
 	given := f.remote.resolvers
 	switch {
 	case f.order.resolvers.IsSet() && flags.Changed("resolver"):
@@ -68,23 +75,23 @@ func (f *runFlags) settleResolvers(flags *pflag.FlagSet) error {
 }
 
 // isService reports whether the service of --resolver is asked alone.
-func (f *runFlags) isService() bool {
+func (f *asked) isService() bool {
 	return len(f.items) == 1 && f.items[0].address != "" && !f.order.resolvers.IsSet()
 }
 
 // isRemote reports whether somebody is asked who may cost something.
-func (f *runFlags) isRemote() bool {
+func (f *asked) isRemote() bool {
 	return slices.ContainsFunc(f.items, func(s *resolverSettings) bool { return s.name != EmbeddedResolver })
 }
 
 // isProvider reports whether a word is the name of an entry, or may be meant as one.
-func (f *runFlags) isProvider(word string) bool {
+func (f *asked) isProvider(word string) bool {
 	_, shipped := provider.Shipped()[word]
 	return shipped || f.order.providers.IsSet() && !strings.ContainsAny(word, ":/.") && word != EmbeddedResolver
 }
 
 // namedResolver is a resolver of --resolver, with the default of every setting.
-func (f *runFlags) namedResolver(word string) (*resolverSettings, error) {
+func (f *asked) namedResolver(word string) (*resolverSettings, error) {
 	s := &resolverSettings{idempotent: f.remote.idempotent}
 	if word == EmbeddedResolver {
 		if s.directory, s.name = f.directory, EmbeddedResolver; f.directory == "" && len(f.remote.resolvers) > 1 {
@@ -101,7 +108,7 @@ func (f *runFlags) namedResolver(word string) (*resolverSettings, error) {
 }
 
 // lacksCallback reports whether a service requires a callback address, and no flag sets it.
-func (f *runFlags) lacksCallback(op resolution.Operation) bool {
+func (f *asked) lacksCallback(op resolution.Operation) bool {
 	asks := slices.ContainsFunc(f.items, func(s *resolverSettings) bool { return s.address != "" })
 	return asks && !f.remote.offline && op.Facts().Callback == resolution.RequiredCallback && f.remote.callbackURL == "" && f.remote.callbacks.listen == ""
 }
@@ -114,64 +121,61 @@ func (f *runFlags) checkCallback(op resolution.Operation) error {
 	return fmt.Errorf("%s needs an address for callbacks: name one with --callback-url, or listen with --callback-listen", op)
 }
 
-// openDirectories begins the order of a run, and opens its reference data.
-func (f *runFlags) openDirectories(run *job.Run) (closeAll func() error, err error) {
-	var opened wire.Closers
-	defer func() { opened.CloseOn(&err) }()
-	o := &order.Order{
-		Budget:   purchase.Budget{MaxCredits: f.remote.maxCredits.Or(-1), MaxCalls: f.remote.maxCalls.Or(-1), MaxDuration: f.remote.maxDuration, Allowance: f.remote.maxCreditsPer},
+// beginOrder begins the order of a run, and opens its reference data.
+func (o *opening) beginOrder() (err error) {
+	r := &o.remote
+	o.run.Order = &order.Order{
+		Budget:   purchase.Budget{MaxCredits: r.maxCredits.Or(-1), MaxCalls: r.maxCalls.Or(-1), MaxDuration: r.maxDuration, Allowance: r.maxCreditsPer},
 		Counters: &stats.CallCounters{},
 	}
-	if o.Want, err = f.order.wanted(); err != nil {
-		return nil, cli.UsageError(err)
+	if o.run.Order.Want, err = o.order.wanted(); err != nil {
+		return err
 	}
-	for _, s := range f.items {
+	for _, s := range o.items {
 		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
 		if s.name == EmbeddedResolver {
-			resolver, fingerprint, closeDirectory, err := f.openResolver(s.directory, run.Job, run.Suppression, run.Log)
-			if err != nil {
-				return nil, cli.UsageError(err)
+			if err := o.openEngine(step, s.directory); err != nil {
+				return err
 			}
-			opened.Add(closeDirectory)
-			step.Directory, step.Fingerprint = resolver, fingerprint
 		}
 		for _, warning := range step.Warnings() {
-			run.Log.Warn("a resolver may refuse more than is meant", "resolver", s.name, "warning", warning)
+			o.run.Log.Warn("a resolver may refuse more than is meant", "resolver", s.name, "warning", warning)
 		}
-		o.Steps = append(o.Steps, step)
+		o.run.Order.Steps = append(o.run.Order.Steps, step)
 	}
-	run.Order = o
-	return opened.Close, nil
+	return nil
 }
 
 // openOrder opens all others of the order that may be asked, with what a run needs of them.
-func (f *runFlags) openOrder(ctx context.Context, run *job.Run, stored *answersOf) (closeOrder func() error, err error) {
-	var opened wire.Closers
-	defer func() { opened.CloseOn(&err) }()
-	o := run.Order
-	entries, err := f.order.entries(ctx)
+func (o *opening) openOrder(ctx context.Context) error {
+	entries, err := o.order.entries(ctx)
 	if err != nil {
-		return nil, cli.UsageError(err)
+		return cli.UsageError(err)
 	}
 	shared := &callbackSwitch{ready: make(chan struct{})}
 	defer close(shared.ready)
-	f.remote.callbacks.shared, f.remote.asked = shared, exchange.NewAsked(run.Job.NetworkHosts)
-	for i, s := range f.items {
-		if s.name == EmbeddedResolver {
-			continue
+	o.remote.callbacks.shared, o.remote.asked = shared, exchange.NewAsked(o.run.Job.NetworkHosts)
+	for i, s := range o.items {
+		step, err := o.run.Order.Steps[i], error(nil)
+		switch {
+		case s.name == EmbeddedResolver:
+		case s.address == "":
+			err = o.openProvider(ctx, step, s, entries)
+		default:
+			err = o.openService(ctx, step, s)
 		}
-		if err := f.openStep(ctx, o.Steps[i], s, entries, run, stored, &opened); err != nil {
-			return nil, err
+		if err != nil {
+			return err
 		}
 	}
-	if err := o.Check(run.Job.Operation); err != nil {
-		return nil, cli.UsageError(err)
+	if err := o.run.Order.Check(o.run.Job.Operation); err != nil {
+		return cli.UsageError(err)
 	}
-	run.Progress.Calls = o.Counted()
-	if paid := o.Paid(); len(paid) == 1 {
-		run.Progress.Resolver = paid[0].Name
+	o.run.Progress.Calls = o.run.Order.Counted()
+	if paid := o.run.Order.Paid(); len(paid) == 1 {
+		o.run.Progress.Resolver = paid[0].Name
 	}
-	return opened.Close, nil
+	return nil
 }
 
 // wanted are the columns of want.
@@ -217,33 +221,30 @@ func (k *orderKeys) providerFiles() (files []string, err error) {
 // providerFile is a file of entries of providers.
 var providerFile = wholefile.Kind{Name: "a file of providers", Bytes: 256 << 10}
 
-// openStep opens a resolver.
-func (f *runFlags) openStep(ctx context.Context, step *order.Step, s *resolverSettings, entries provider.Entries, run *job.Run, stored *answersOf, opened *wire.Closers) (err error) {
-	if s.address == "" {
-		return f.openProvider(ctx, step, s, entries, run, stored, opened)
-	}
+// openService opens a service.
+func (o *opening) openService(ctx context.Context, step *order.Step, s *resolverSettings) error {
 	if err := checkResolver(s.address); err != nil {
 		return cli.UsageError(s.at.Errorf("%v", err))
 	}
-	service := f.service(s)
-	paced, o, err := s.newPace(f.remote, nil, 1)
+	service := o.service(s)
+	paced, options, err := s.newPace(o.remote, nil, 1)
 	if err != nil {
 		return err
 	}
 	var closeRemote func() error
 	service.paced = paced
-	if step.Remote, closeRemote, err = service.open(ctx, run.Job, stored, f.planning, run.Log); err != nil {
-		return run.Order.Named(step, err)
+	if step.Remote, closeRemote, err = service.open(ctx, o.run.Job, o.stored, o.planning, o.run.Log); err != nil {
+		return o.run.Order.Named(step, err)
 	}
-	opened.Add(closeRemote)
+	o.Add(closeRemote)
 	if step.Remote.Service == nil {
 		return nil
 	}
-	return stored.recall(ctx, step.Remote.Scope(run.Job.Operation), o, false, paced)
+	return o.stored.recall(ctx, step.Remote.Scope(o.run.Job.Operation), options, false, paced)
 }
 
 // service are the settings of a service, which knows of the others.
-func (f *runFlags) service(s *resolverSettings) *remoteFlags {
+func (f *asked) service(s *resolverSettings) *remoteFlags {
 	service := s.forService(f.remote)
 	for _, other := range f.items {
 		service.beside = append(service.beside, other.storedName())
@@ -276,8 +277,8 @@ func (s *resolverSettings) newPace(job remoteFlags, defaults []provider.Rate, ba
 }
 
 // openProvider opens a provider by its entry.
-func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolverSettings, entries provider.Entries, run *job.Run, stored *answersOf, opened *wire.Closers) error {
-	e, kind, err := s.entry(entries, run.Job.Operation)
+func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolverSettings, entries provider.Entries) error {
+	e, kind, err := s.entry(entries, o.run.Job.Operation)
 	if err != nil {
 		return cli.UsageError(err)
 	}
@@ -286,7 +287,7 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 	step.Entry, step.Fills, step.Verifies = hex.EncodeToString(digest[:8]), e.Columns(), verifies[e.Check]
 	step.Helpers = append(step.Helpers, e.HelperNames()...)
 	step.Question = request.Question
-	remote := f.remote
+	remote := o.remote
 	r := &purchase.Remote{
 		Name: e.Name, Address: e.Base(), Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,
 		RefreshMatch: time.Duration(s.refresh), RefreshNoMatch: time.Duration(s.refreshNoMatch), RetryBills: e.RetryBills, Strict: s.strict,
@@ -302,38 +303,38 @@ func (f *runFlags) openProvider(ctx context.Context, step *order.Step, s *resolv
 		r.Later = purchase.Later{Every: e.Later.Every, Wait: e.Later.Wait}
 	}
 	step.Remote = r
-	paced, o, err := s.newPace(remote, e.Rate, e.BatchSize(kind))
+	paced, options, err := s.newPace(remote, e.Rate, e.BatchSize(kind))
 	if err != nil {
 		return err
 	}
-	r.Pace, r.Concurrency = paced, o.Concurrency
-	if !o.Keys {
+	r.Pace, r.Concurrency = paced, options.Concurrency
+	if !options.Keys {
 		r.CallsAtOnce = e.BatchSize(kind)
 	}
 	r.Counters.Paced(r.Pace.Snapshot)
 	for _, warning := range e.Warnings() {
-		run.Log.Warn("the entry of a provider may not say what is meant", "provider", e.Name, "warning", warning)
+		o.run.Log.Warn("the entry of a provider may not say what is meant", "provider", e.Name, "warning", warning)
 	}
-	if err := warnOfForms(ctx, stored.State, r.Scope(run.Job.Operation), run.Log); err != nil {
+	if err := warnOfForms(ctx, o.stored.State, r.Scope(o.run.Job.Operation), o.run.Log); err != nil {
 		return err
 	}
-	store, err := stored.open(ctx, r.Scope(run.Job.Operation), f.planning || remote.offline, r.Pace)
+	store, err := o.stored.open(ctx, r.Scope(o.run.Job.Operation), o.planning || remote.offline, r.Pace)
 	if err != nil {
 		return err
 	}
 	if store != nil {
 		r.Answers = store
 	}
-	if remote.offline || f.planning {
+	if remote.offline || o.planning {
 		return nil
 	}
 	c, err := s.client(ctx, e, r.Concurrency, remote)
 	if err != nil {
 		return err
 	}
-	opened.Add(func() error { c.Close(); return nil })
+	o.Add(func() error { c.Close(); return nil })
 	r.Service = c
-	return stored.recall(ctx, r.Scope(run.Job.Operation), o, e.BatchSize(kind) > 1, paced)
+	return o.stored.recall(ctx, r.Scope(o.run.Job.Operation), options, e.BatchSize(kind) > 1, paced)
 }
 
 // warnOfForms says how many answers of a provider are stored for another form of its request, until

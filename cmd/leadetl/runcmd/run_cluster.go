@@ -103,7 +103,7 @@ func ServiceOf(names ...string) string {
 }
 
 // storedNames are the names in stored answers of all that the run may ask.
-func (f *runFlags) storedNames() (names []string) {
+func (f *asked) storedNames() (names []string) {
 	for _, s := range f.items {
 		names = append(names, s.storedName())
 	}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/leadetl/leadetl/pipeline/order"
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/pipeline/changes"
@@ -18,7 +19,6 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/journal"
-	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/resolution"
@@ -37,6 +37,7 @@ type opening struct {
 	run          *job.Run
 	store        *objects.Store
 	kept         wire.State // of earlier runs
+	stored       *answersOf // of kept
 	options      sources.Options
 	holder       objects.Holder // of the output
 }
@@ -102,14 +103,19 @@ func (o *opening) openState(ctx context.Context) error {
 
 // openLists opens suppression lists, then reference data, whose answers these are compared with.
 func (o *opening) openLists(ctx context.Context) error {
-	if err := o.openSuppression(ctx, o.run, o.store); err != nil {
+	o.suppress.Reading.Objects = o.store
+	var err error
+	if o.dropAnswers != "" {
+		if o.drop, err = openDropAnswers(ctx, o.dropAnswers, &o.suppress, o.run.Log); err != nil {
+			return wire.UnlessUnavailable(err)
+		}
+		o.run.SuppressedReported = o.drop.present()
+		o.run.ReportSuppressed = func(found suppression.Found) error { return o.drop.write(ctx, found) }
+	}
+	if o.run.Suppression, err = o.suppress.Open(ctx, o.run.Job.DefaultRegion, o.run.Job.NetworkHosts, o.run.Log); err != nil {
 		return err
 	}
-	closeDirectories, err := o.openDirectories(o.run)
-	if err == nil {
-		o.Add(closeDirectories)
-	}
-	return err
+	return cli.UsageError(o.beginOrder())
 }
 
 func (o *opening) openInput(ctx context.Context) (err error) {
@@ -148,7 +154,7 @@ func (o *opening) takeProgress(ctx context.Context) (err error) {
 	}
 	switch {
 	case o.shared != nil:
-		if o.holder, err = o.openSharing(o.kept.Objects); err != nil || !o.shared.alone {
+		if o.holder, err = o.share(); err != nil || !o.shared.alone {
 			return err
 		}
 		folder, err := o.kept.Runs().RunFolder(o.out)
@@ -161,12 +167,10 @@ func (o *opening) takeProgress(ctx context.Context) (err error) {
 		}
 		o.Add(held.Release)
 	case o.kept.Objects != nil:
-		var release func() error
-		if o.holder.Name, release, err = o.openProgress(ctx, o.kept.Runs(), o.run); err != nil {
+		if err := o.openProgress(ctx); err != nil {
 			return wire.UnlessUnavailable(err)
 		}
 		o.holder.LostAfter = o.turn.LostAfter
-		o.Add(release)
 	}
 	return nil
 }
@@ -181,7 +185,7 @@ func (o *opening) openOutput(ctx context.Context) error {
 	}
 	o.Add(output.Close)
 	o.run.Output = output
-	return o.openChanges(ctx, o.run, o.kept, o.store)
+	return o.openChanges(ctx)
 }
 
 // openResolvers opens who is asked, and reserves memory for looking up.
@@ -194,13 +198,9 @@ func (o *opening) openResolvers(ctx context.Context) error {
 		return nil
 	}
 	wire.SetGC(wire.RemoteGC)
-	stored := &answersOf{State: o.kept}
-	o.Add(stored.Close)
-	closeOrder, err := o.openOrder(ctx, o.run, stored)
-	if err == nil {
-		o.Add(closeOrder)
-	}
-	return err
+	o.stored = &answersOf{State: o.kept}
+	o.Add(o.stored.Close)
+	return o.openOrder(ctx)
 }
 
 // checkOut refuses an output that the next run would read.
@@ -209,50 +209,37 @@ func (f *runFlags) checkOut(j job.Job) error {
 	return errors.Join(wire.CheckNotRead("in", f.in, f.out, partitioned), wire.CheckNotRead("suppress", f.suppress.Lists, f.out, partitioned))
 }
 
-// openSuppression opens the lists, and prepares the DROP responses.
-func (f *runFlags) openSuppression(ctx context.Context, run *job.Run, store *objects.Store) (err error) {
-	f.suppress.Reading.Objects = store
-	if f.dropAnswers != "" {
-		if f.drop, err = openDropAnswers(ctx, f.dropAnswers, &f.suppress, run.Log); err != nil {
-			return wire.UnlessUnavailable(err)
-		}
-		run.SuppressedReported = f.drop.present()
-		run.ReportSuppressed = func(found suppression.Found) error { return f.drop.write(ctx, found) }
-	}
-	run.Suppression, err = f.suppress.Open(ctx, run.Job.DefaultRegion, run.Job.NetworkHosts, run.Log)
-	return err
-}
-
-// openProgress opens the progress of the dataset in a state on S3. It returns
-// the name of the journal. release lets other processes use it.
-func (f *runFlags) openProgress(ctx context.Context, state *journal.State, run *job.Run) (holder string, release func() error, err error) {
-	name, err := datasetName(f.out)
+// openProgress opens the progress of the dataset in a state on S3, which holds the output.
+func (o *opening) openProgress(ctx context.Context) error {
+	state := o.kept.Runs()
+	name, err := datasetName(o.out)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	own, err := state.Progress(ctx, name, f.planning)
+	own, err := state.Progress(ctx, name, o.planning)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	run.Journal = func(out string) (journal.Storage, error) {
+	o.run.Journal = func(out string) (journal.Storage, error) {
 		other, err := datasetName(out)
 		if err != nil || other == name {
 			return own, err
 		}
 		return state.Progress(ctx, other, true)
 	}
-	return own.String(), own.Release, nil
+	o.holder.Name = own.String()
+	o.Add(own.Release)
+	return nil
 }
 
-// openSharing returns the holder of the output, which all processes of a shared
-// run are.
-func (f *runFlags) openSharing(state *objectstate.State) (holder objects.Holder, err error) {
-	out, err := objects.ParseFolder(f.out)
-	if err != nil || state == nil {
+// share returns the holder of the output, which all processes of a shared run are.
+func (o *opening) share() (holder objects.Holder, err error) {
+	out, err := objects.ParseFolder(o.out)
+	if err != nil || o.kept.Objects == nil {
 		return holder, cli.UsageError(errors.Join(errors.New("a run of many processes needs --out and --state on S3"), err))
 	}
-	f.objects = state
-	return steps.Holder(state, out.String())
+	o.objects = o.kept.Objects
+	return steps.Holder(o.objects, out.String())
 }
 
 // datasetName returns a unique name of a dataset, regardless of how its address
@@ -283,47 +270,50 @@ func reads(op resolution.Operation) []directory.Kind {
 	return append(kinds, directory.Companies)
 }
 
-// openResolver opens the embedded engine on the directory. answers identifies
-// the data of its answers; it is "" if the answers depend on no data.
-func (f *runFlags) openResolver(folder string, job job.Job, lists *suppression.Set, log *slog.Logger) (r *embedded.Engine, answers string, closer func() error, err error) {
+// openEngine opens the embedded engine on a directory, for a step of the order.
+func (o *opening) openEngine(step *order.Step, folder string) error {
+	job := o.run.Job
 	options := embedded.Options{IncludeProviders: job.IncludeProviders}
 	if job.Operation.Gives() == resolution.GivesCount { // for other operations, rows are suppressed instead
-		options.Listed = wire.ListedIn(lists)
+		options.Listed = wire.ListedIn(o.run.Suppression)
 	}
 	kinds := needs(job.Operation)
 	if folder == "" {
 		if len(kinds) > 0 {
-			return nil, "", nil, fmt.Errorf("%s needs reference data; name its folder with --directory (make one with leadetl directory import)", job.Operation)
+			return fmt.Errorf("%s needs reference data; name its folder with --directory (make one with leadetl directory import)", job.Operation)
 		}
-		return embedded.New(nil, options), "", func() error { return nil }, nil
+		step.Directory = embedded.New(nil, options)
+		return nil
 	}
 	d, err := wire.OpenDirectory(folder)
 	if err != nil {
-		return nil, "", nil, err
+		return err
 	}
+	o.Add(d.Close)
 	if len(kinds) > 0 && !slices.ContainsFunc(kinds, d.Has) {
 		var names []string
 		for _, k := range kinds {
 			names = append(names, string(k))
 		}
-		return nil, "", nil, errors.Join(fmt.Errorf("directory %s has no %s, which %s needs; import them with: leadetl directory import --directory %s --%s FILE",
-			folder, strings.Join(names, " or "), job.Operation, folder, names[0]), d.Close())
+		return fmt.Errorf("directory %s has no %s, which %s needs; import them with: leadetl directory import --directory %s --%s FILE",
+			folder, strings.Join(names, " or "), job.Operation, folder, names[0])
 	}
-	r = embedded.New(d, options)
-	if !r.Pure(job.Operation) {
-		answers = d.Fingerprint()
+	engine := embedded.New(d, options)
+	step.Directory = engine
+	if !engine.Pure(job.Operation) {
+		step.Fingerprint = d.Fingerprint()
 	}
-	if f.planning {
+	if o.planning {
 		if err := d.CheckAll(reads(job.Operation)...); err != nil {
-			return nil, "", nil, errors.Join(err, d.Close())
+			return err
 		}
 		if slices.Contains(kinds, directory.IPRanges) && !job.IncludeProviders {
 			for _, k := range d.Stat() { // a run warns about its own rows
-				wire.WarnOfWords(log, k.UnknownWords, k.Rows)
+				wire.WarnOfWords(o.run.Log, k.UnknownWords, k.Rows)
 			}
 		}
 	}
-	return r, answers, d.Close, nil
+	return nil
 }
 
 // changesFlags are the flags of what differs from an earlier dataset.
@@ -336,28 +326,28 @@ type changesFlags struct {
 const changesFromPrevious = "previous"
 
 // openChanges reads the earlier datasets of the job, and opens the one to compare with.
-func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.State, store *objects.Store) error {
-	out, err := datasetName(f.out)
+func (o *opening) openChanges(ctx context.Context) error {
+	out, err := datasetName(o.out)
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	name, err := f.jobName(run.Job)
+	name, err := o.jobName()
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	if run.Nights, err = state.Runs().Nights(ctx, name, out); err != nil {
+	if o.run.Nights, err = o.kept.Runs().Nights(ctx, name, out); err != nil {
 		return wire.UnlessUnavailable(err)
 	}
-	if f.changes.from == "" {
+	if o.changes.from == "" {
 		return nil
 	}
-	run.Changes = &job.Changes{Settings: f.changes.with}
-	from := f.changes.from
+	o.run.Changes = &job.Changes{Settings: o.changes.with}
+	from := o.changes.from
 	if from == changesFromPrevious {
-		if f.overwrite && len(run.Job.Partitions) == 0 {
+		if o.overwrite && len(o.run.Job.Partitions) == 0 {
 			return cli.UsageError(errors.New("--changes-from previous: --overwrite replaces the dataset to compare with; give each night a folder, as with --partition-by dt=DATE"))
 		}
-		before := run.Nights.Before()
+		before := o.run.Nights.Before()
 		if before == nil {
 			return nil
 		}
@@ -365,8 +355,8 @@ func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.Sta
 	} else if same, err := datasetName(from); err == nil && same == out {
 		return cli.UsageError(fmt.Errorf("--changes-from %s is the dataset in --out; name an earlier one", from))
 	}
-	run.Changes.Before, err = changes.Open(ctx, from, sinks.Options{Objects: store, State: disk.Dir(state.Folder)})
-	if errors.Is(err, sinks.ErrNoDataset) && f.changes.from == changesFromPrevious {
+	o.run.Changes.Before, err = changes.Open(ctx, from, sinks.Options{Objects: o.store, State: disk.Dir(o.kept.Folder)})
+	if errors.Is(err, sinks.ErrNoDataset) && o.changes.from == changesFromPrevious {
 		err = fmt.Errorf("%w; run its job again, name another one, or run once without --changes-from and load that dataset whole", err)
 	}
 	if err != nil {
@@ -377,17 +367,17 @@ func (f *runFlags) openChanges(ctx context.Context, run *job.Run, state wire.Sta
 
 // jobName is what the nights of a job have in common: its name, or else the operation and the
 // output without the folders of partitions.
-func (f *runFlags) jobName(j job.Job) (string, error) {
-	if f.name != "" {
-		return f.name, nil
+func (o *opening) jobName() (string, error) {
+	if o.name != "" {
+		return o.name, nil
 	}
-	out := strings.TrimSuffix(f.out, "/")
-	if folders := strings.TrimPrefix(partitionFolder("", j.Partitions), "/"); folders != "" {
+	out := strings.TrimSuffix(o.out, "/")
+	if folders := strings.TrimPrefix(partitionFolder("", o.run.Job.Partitions), "/"); folders != "" {
 		out = strings.TrimSuffix(strings.TrimSuffix(out, folders), "/")
 	}
 	if out == "" {
 		out = "."
 	}
 	name, err := datasetName(out)
-	return string(j.Operation) + " " + name, err
+	return string(o.run.Job.Operation) + " " + name, err
 }

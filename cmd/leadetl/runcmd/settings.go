@@ -168,6 +168,12 @@ func mark(with cli.Use, settings []cli.Setting) []cli.Setting {
 	return settings
 }
 
+// tableOf has the settings of a run by name.
+type tableOf struct {
+	all      *pflag.FlagSet
+	settings []cli.Setting // of all
+}
+
 // register registers the settings of a run, and more that a command has, in f.
 func (f *runFlags) register(c *cobra.Command, more ...cli.Group) {
 	f.defaults()
@@ -180,7 +186,7 @@ func (f *runFlags) register(c *cobra.Command, more ...cli.Group) {
 }
 
 // given are the settings with marks that are given.
-func (f *runFlags) given(with cli.Use) (some []cli.Setting) {
+func (f *tableOf) given(with cli.Use) (some []cli.Setting) {
 	for _, s := range f.settings {
 		if s.Use&with == with && f.all.Changed(s.Name) {
 			some = append(some, s)

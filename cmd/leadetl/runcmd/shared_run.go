@@ -69,7 +69,7 @@ func (f *runFlags) shareable(ctx context.Context, operation string) (Settings, e
 }
 
 // settingsOf returns the settings that workers are sent.
-func (f *runFlags) settingsOf(operation string) Settings {
+func (f *tableOf) settingsOf(operation string) Settings {
 	s := Settings{Operation: operation, Flags: map[string][]string{}}
 	for _, given := range f.given(0) {
 		value := f.all.Lookup(given.Name).Value

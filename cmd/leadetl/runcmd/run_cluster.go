@@ -171,28 +171,24 @@ func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams)
 	}, log, std)
 }
 
-// submit stores the settings and submits the run.
-func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logger) (*submitted, func(), error) {
-	store, err := f.s3.Open(ctx, log)
-	if err != nil {
-		return nil, nil, cli.UsageError(err)
-	}
+// clusterJob is what the run is for workers. Its state can be used.
+func (f *runFlags) clusterJob(ctx context.Context, store *objects.Store, settings Settings, log *slog.Logger) (job cluster.Job, err error) {
 	state, err := objectstate.Open(store, f.state)
 	if err != nil {
-		return nil, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
+		return job, cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
 	if err := journal.OnS3(state).CheckFormat(); err != nil {
-		return nil, nil, err
+		return job, err
 	}
 	out, err := objects.ParseFolder(f.out)
 	if err != nil {
-		return nil, nil, cli.UsageError(fmt.Errorf("--out: %w", err))
+		return job, cli.UsageError(fmt.Errorf("--out: %w", err))
 	}
 	own, err := journal.OnS3(state).RunFolder(out.String())
 	if err != nil {
-		return nil, nil, err
+		return job, err
 	}
-	job := cluster.Job{ID: own.ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
+	job = cluster.Job{ID: own.ID(), State: state.String(), LostAfter: f.cluster.lostAfter, Submission: uuid.NewString()}
 	if f.isRemote() {
 		job.Service = ServiceOf(f.storedNames()...)
 	}
@@ -202,8 +198,21 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 		}
 		of := answers.Scope{Service: s.storedName(), Operation: resolution.Operation(settings.Operation)}
 		if err := f.service(s).checkNames(ctx, wire.State{Objects: state}, of, log); err != nil {
-			return nil, nil, err
+			return job, err
 		}
+	}
+	return job, nil
+}
+
+// submit stores the settings and submits the run.
+func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logger) (*submitted, func(), error) {
+	store, err := f.s3.Open(ctx, log)
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	job, err := f.clusterJob(ctx, store, settings, log)
+	if err != nil {
+		return nil, nil, err
 	}
 	data, err := json.Marshal(settings)
 	if err != nil {
@@ -235,12 +244,11 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logg
 		}
 		return nil, nil, ClusterError(err)
 	}
-	run := s.run
-	if !run.Attached {
+	if !s.run.Attached {
 		s.removeOld(ctx)
 	} else {
 		s.removeSettings(ctx) // those of the submission before are in use
-		log.Info("the run is going on already; this shows its progress", "workflow", run.ID(), "server", at.String())
+		log.Info("the run is going on already; this shows its progress", "workflow", s.run.ID(), "server", at.String())
 	}
 	return s, engine.Close, nil
 }

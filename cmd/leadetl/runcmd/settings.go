@@ -63,12 +63,12 @@ func (f *runFlags) defaults() {
 // table has all settings of a run.
 func (f *runFlags) table() []cli.Group {
 	const everyday, whole = cli.Everyday, cli.Whole
-	d, r := &f.dataset, &f.remote
+	d := &f.dataset
 	on := "`address` of the Temporal server whose workers do the run: temporal://HOST:PORT/NAMESPACE; its key and certificates come from the TEMPORAL_ variables"
 	if f.planning {
 		on = "`address` of the Temporal server whose workers would do the run; plan checks that they could, and reads the input itself"
 	}
-	return []cli.Group{
+	return slices.Concat([]cli.Group{
 		{Title: "Input", Settings: []cli.Setting{
 			{Name: "job", To: &f.jobFile, Use: everyday | own, Text: "YAML `file` with settings"},
 			{Name: "set", To: &f.set, Use: whole | own | aboutState, Text: "`key=value` that replaces a key of the job file; repeatable; leadetl help settings lists all"},
@@ -97,42 +97,8 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "name", To: &f.name, Use: cli.Key, Text: "`name` of the job in --state, by which --changes-from previous, --max-new-keys and the report find its earlier datasets (default: the operation and --out without partitions)"},
 			{Name: "workers", To: &f.workers, Use: cli.Machine | own, Text: "`number` of look-ups and checksums at a time, and of parts of searches; columns are encoded on all cores; the dataset is the same for any number (default: the cores, at most 8)"},
 		})},
-		{Title: "Answers", Settings: []cli.Setting{
-			{Name: "resolver", To: &r.resolvers, Use: everyday | whole, Text: "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)", Words: append([]string{EmbeddedResolver}, provider.Shipped().Names()...)},
-			{Name: "api-key-file", To: &r.apiKeyFile, Use: everyday | calls | single | own, Text: "`file` with the service's API key (default: the environment variable " + APIKeyVariable + ")"},
-			{Name: "service-name", To: &r.serviceName, Use: calls | single, Text: "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)"},
-			{Name: "buy-again", To: &r.buyAgain, Use: calls, Text: "buy answers that are stored under another name of the service, instead of stopping"},
-			{Name: "header-name", To: &r.headerName, Use: cli.Key | calls | single, Text: "`header` that carries the key; Authorization carries it as a bearer token"},
-			{Name: "ca-file", To: &r.caFile, Use: cli.Key | calls | own, Text: "`file` of certificates (PEM) to trust in place of the system's"},
-			{Name: "refresh-older-than", To: &r.refresh, Use: calls | single | each, Text: "buy stored matches again that are older than this (default: never)"},
-			{Name: "refresh-no-match-older-than", To: &r.refreshNoMatch, Use: calls | single | each, Text: "buy stored answers without a match again that are older than this (default: never)"},
-			{Name: "offline", To: &r.offline, Use: calls, Text: "use stored answers only; other rows are skipped, and settings of calls have no effect"},
-			{Name: "idempotent", To: &r.idempotent, Use: calls | each, Text: "the service honors Idempotency-Key for this `time`, as leadetl serve does: calls without an answer are sent again with the same key while it is younger"},
-			{Name: "retry-unknown", To: &r.retryUnknown, Use: calls, Text: "send the unknown calls of earlier runs again; they may be billed twice"},
-			{Name: "new-key", To: &r.newKey, Use: calls, Needs: "retry-unknown", Text: "with --retry-unknown, send them under a new Idempotency-Key, for a service that repeats a stored failure; they may be billed twice"},
-			{Name: "plain-404", To: &r.plain404, Use: cli.Key | calls | single, Text: "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)"},
-		}},
-		{Title: "Budget and pace", Settings: []cli.Setting{
-			{Name: "max-credits", To: &r.maxCredits, Use: everyday | calls | each, Text: "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)"},
-			{Name: "max-credits-per", To: &r.maxCreditsPer, Use: cli.Key | calls, Text: "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)"},
-			{Name: "max-calls", To: &r.maxCalls, Use: calls | each, Text: "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)"},
-			{Name: "max-new-keys", To: &r.maxNewKeys, Use: calls, Text: "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)"},
-			{Name: "max-duration", To: &r.maxDuration, Use: calls, Text: "`time` after which no more calls are sent (default: no limit)"},
-			{Name: "credit-cost", To: &r.creditCost, Use: cli.Key | calls | single, Text: "most `credits` that one call can cost (default: the price of the operation)"},
-			{Name: "rate", To: wire.Rate{Rate: &r.rate}, Use: everyday | calls | single | each, Text: "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)"},
-			{Name: "concurrency", To: &r.concurrency, Use: calls | each, Text: "`number` of calls in flight"},
-			{Name: "timeout", To: &r.timeout, Use: cli.Key | calls | each, Text: "`time` that a call may take"},
-			{Name: "give-up-after", To: &r.giveUpAfter, Use: cli.Key | calls, Text: "stop when the service cannot be reached, or refuses all calls, for this `time`; 0 waits forever"},
-		}},
+	}, f.remote.groups(), []cli.Group{
 		{Title: "Searches", Settings: f.search.settings()},
-		{Title: "Callbacks", Settings: []cli.Setting{
-			{Name: "callback-url", To: &r.callbackURL, Use: calls, Text: "`address` sent to the service as callback_url"},
-			{Name: "callback-listen", To: &r.callbacks.listen, Use: calls, Text: "`address` (host:port) to receive callbacks on; also sent as callback_url unless --callback-url is given"},
-			{Name: "callback-secret-file", To: &r.callbacks.secretFile, Use: cli.Key | calls, Needs: "callback-listen", Text: "`file` with the secret that signs callbacks (default: the environment variable " + CallbackSecretVariable + ")"},
-			{Name: "callback-tls-cert", To: &r.callbacks.tlsCert, Use: cli.Key | calls, Needs: "callback-listen", Text: "`file` with the certificate of --callback-listen (PEM)"},
-			{Name: "callback-tls-key", To: &r.callbacks.tlsKey, Use: cli.Key | calls, Needs: "callback-listen", Text: "`file` with its private key (PEM)"},
-			{Name: "callback-timeout", To: &r.callbacks.timeout, Use: cli.Key | calls, Text: "`time` to wait for a callback"},
-		}},
 		{Title: "Suppression", Settings: append(f.suppress.Settings("to leave out of the dataset"),
 			cli.Setting{Name: "suppressed-id", To: &d.suppressedID, Use: cli.Key, Needs: "suppress", Text: "`column` with an id of your own: write it for each suppressed row, with the reason, to _suppressed in --out"},
 			cli.Setting{Name: "drop-answers", To: &f.dropAnswers, Needs: "suppress", Text: "`folder` for the responses to California DROP lists in --suppress: one file, with its name, for the newest list of each kind"},
@@ -157,6 +123,48 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "openlineage-namespace", To: &f.openlineageNamespace, Use: cli.Key, Text: "`name` of the namespace of the job in these events"},
 			{Name: "metrics-listen", To: &f.metricsListen, Use: cli.Key, Text: "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464"},
 		})...)},
+	})
+}
+
+// groups are the settings of who is called.
+func (f *remoteFlags) groups() []cli.Group {
+	const everyday, whole = cli.Everyday, cli.Whole
+	return []cli.Group{
+		{Title: "Answers", Settings: []cli.Setting{
+			{Name: "resolver", To: &f.resolvers, Use: everyday | whole, Text: "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)", Words: append([]string{EmbeddedResolver}, provider.Shipped().Names()...)},
+			{Name: "api-key-file", To: &f.apiKeyFile, Use: everyday | calls | single | own, Text: "`file` with the service's API key (default: the environment variable " + APIKeyVariable + ")"},
+			{Name: "service-name", To: &f.serviceName, Use: calls | single, Text: "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)"},
+			{Name: "buy-again", To: &f.buyAgain, Use: calls, Text: "buy answers that are stored under another name of the service, instead of stopping"},
+			{Name: "header-name", To: &f.headerName, Use: cli.Key | calls | single, Text: "`header` that carries the key; Authorization carries it as a bearer token"},
+			{Name: "ca-file", To: &f.caFile, Use: cli.Key | calls | own, Text: "`file` of certificates (PEM) to trust in place of the system's"},
+			{Name: "refresh-older-than", To: &f.refresh, Use: calls | single | each, Text: "buy stored matches again that are older than this (default: never)"},
+			{Name: "refresh-no-match-older-than", To: &f.refreshNoMatch, Use: calls | single | each, Text: "buy stored answers without a match again that are older than this (default: never)"},
+			{Name: "offline", To: &f.offline, Use: calls, Text: "use stored answers only; other rows are skipped, and settings of calls have no effect"},
+			{Name: "idempotent", To: &f.idempotent, Use: calls | each, Text: "the service honors Idempotency-Key for this `time`, as leadetl serve does: calls without an answer are sent again with the same key while it is younger"},
+			{Name: "retry-unknown", To: &f.retryUnknown, Use: calls, Text: "send the unknown calls of earlier runs again; they may be billed twice"},
+			{Name: "new-key", To: &f.newKey, Use: calls, Needs: "retry-unknown", Text: "with --retry-unknown, send them under a new Idempotency-Key, for a service that repeats a stored failure; they may be billed twice"},
+			{Name: "plain-404", To: &f.plain404, Use: cli.Key | calls | single, Text: "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)"},
+		}},
+		{Title: "Budget and pace", Settings: []cli.Setting{
+			{Name: "max-credits", To: &f.maxCredits, Use: everyday | calls | each, Text: "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)"},
+			{Name: "max-credits-per", To: &f.maxCreditsPer, Use: cli.Key | calls, Text: "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)"},
+			{Name: "max-calls", To: &f.maxCalls, Use: calls | each, Text: "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)"},
+			{Name: "max-new-keys", To: &f.maxNewKeys, Use: calls, Text: "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)"},
+			{Name: "max-duration", To: &f.maxDuration, Use: calls, Text: "`time` after which no more calls are sent (default: no limit)"},
+			{Name: "credit-cost", To: &f.creditCost, Use: cli.Key | calls | single, Text: "most `credits` that one call can cost (default: the price of the operation)"},
+			{Name: "rate", To: wire.Rate{Rate: &f.rate}, Use: everyday | calls | single | each, Text: "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)"},
+			{Name: "concurrency", To: &f.concurrency, Use: calls | each, Text: "`number` of calls in flight"},
+			{Name: "timeout", To: &f.timeout, Use: cli.Key | calls | each, Text: "`time` that a call may take"},
+			{Name: "give-up-after", To: &f.giveUpAfter, Use: cli.Key | calls, Text: "stop when the service cannot be reached, or refuses all calls, for this `time`; 0 waits forever"},
+		}},
+		{Title: "Callbacks", Settings: []cli.Setting{
+			{Name: "callback-url", To: &f.callbackURL, Use: calls, Text: "`address` sent to the service as callback_url"},
+			{Name: "callback-listen", To: &f.callbacks.listen, Use: calls, Text: "`address` (host:port) to receive callbacks on; also sent as callback_url unless --callback-url is given"},
+			{Name: "callback-secret-file", To: &f.callbacks.secretFile, Use: cli.Key | calls, Needs: "callback-listen", Text: "`file` with the secret that signs callbacks (default: the environment variable " + CallbackSecretVariable + ")"},
+			{Name: "callback-tls-cert", To: &f.callbacks.tlsCert, Use: cli.Key | calls, Needs: "callback-listen", Text: "`file` with the certificate of --callback-listen (PEM)"},
+			{Name: "callback-tls-key", To: &f.callbacks.tlsKey, Use: cli.Key | calls, Needs: "callback-listen", Text: "`file` with its private key (PEM)"},
+			{Name: "callback-timeout", To: &f.callbacks.timeout, Use: cli.Key | calls, Text: "`time` to wait for a callback"},
+		}},
 	}
 }
 

@@ -92,6 +92,11 @@ Every flag is also a key of the config file; flags win.`,
 			return f.serve(c.Context(), c.Flags(), std)
 		},
 	}
+	f.register(c)
+	return c
+}
+
+func (f *serveFlags) register(c *cobra.Command) {
 	o, flags := &f.options, c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.config, "config", "", "YAML `file` with the settings")
@@ -140,7 +145,6 @@ Every flag is also a key of the config file; flags win.`,
 	flags.IntVar(&o.LogRequests, "log-requests", 0, "log one request in this `number` at level info, and every failure of the service; 0: none (debug logs all)")
 	cli.Complete(c, "log-format", cli.LogFormats...)
 	cli.Complete(c, "log-level", cli.LogLevels...)
-	return c
 }
 
 // defaultDrainDelay lets a load balancer that asks every second see /readyz fail
@@ -194,58 +198,23 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 	if err := errors.Join(f.check(), cli.CheckNeeds(flags, f.lists)); err != nil {
 		return cli.UsageError(err)
 	}
+	var opened wire.Closers
+	defer func() { err = errors.Join(err, opened.Close()) }()
 	var demo *demo
 	if f.demo {
 		if demo, err = newDemo(ctx, flags); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, demo.remove()) }()
+		opened.Add(demo.remove)
 		f.directory, f.state, f.pepper = demo.directory, demo.state, ""
 		if !flags.Changed("drain-delay") {
 			f.options.Connections.DrainDelay = 0
 		}
 	}
-	if err := wire.CheckState(f.state); err != nil {
-		return err
-	}
-	engine, err := f.engine(ctx, log)
+	on, kept, live, err := f.open(ctx, flags, &opened, log)
 	if err != nil {
 		return err
 	}
-	certificates, err := f.certificates(ctx, log)
-	if err != nil {
-		return cli.UsageError(err)
-	}
-	on, err := f.openListeners(flags)
-	defer func() {
-		err = errors.Join(err, closeListener(on.Public), closeListener(on.Internal), closeListener(on.Metrics))
-	}()
-	if err != nil {
-		return cli.UsageError(err)
-	}
-	on.TLS = certificates
-
-	kept, err := sqlite.Serve(f.state)
-	if err != nil {
-		return wire.StateError(err)
-	}
-	defer func() { err = errors.Join(err, kept.Close()) }()
-	if err := f.fill(ctx, kept, log); err != nil {
-		return cli.UsageError(err)
-	}
-	if f.directory == flagNone {
-		f.directory = ""
-	}
-	live, err := embedded.Follow(f.directory, engine, log)
-	if errors.Is(err, directory.ErrNotImported) {
-		err = fmt.Errorf("%s is not a directory of reference data; make one with leadetl directory import --directory %s", f.directory, f.directory)
-	}
-	if err != nil {
-		return cli.UsageError(err)
-	}
-	defer func() { err = errors.Join(err, live.Close()) }()
-	f.options.Resolver, f.options.Searcher = live, live
-
 	s, err := service.New(f.options)
 	if err != nil {
 		return cli.UsageError(err)
@@ -270,6 +239,49 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, std cli.St
 		err = cli.UsageError(fmt.Errorf("%w; name the right --pepper-file", err))
 	}
 	return err
+}
+
+// open opens listeners, the state and reference data, and completes the options of the service.
+func (f *serveFlags) open(ctx context.Context, flags *pflag.FlagSet, opened *wire.Closers, log *slog.Logger) (on service.Listeners, kept *sqlite.Store, live *embedded.Live, err error) {
+	if err := wire.CheckState(f.state); err != nil {
+		return on, nil, nil, err
+	}
+	engine, err := f.engine(ctx, log)
+	if err != nil {
+		return on, nil, nil, err
+	}
+	certificates, err := f.certificates(ctx, log)
+	if err != nil {
+		return on, nil, nil, cli.UsageError(err)
+	}
+	on, err = f.openListeners(flags)
+	opened.Add(func() error {
+		return errors.Join(closeListener(on.Public), closeListener(on.Internal), closeListener(on.Metrics))
+	})
+	if err != nil {
+		return on, nil, nil, cli.UsageError(err)
+	}
+	on.TLS = certificates
+	if kept, err = sqlite.Serve(f.state); err != nil {
+		return on, nil, nil, wire.StateError(err)
+	}
+	opened.Add(kept.Close)
+	if err := f.fill(ctx, kept, log); err != nil {
+		return on, nil, nil, cli.UsageError(err)
+	}
+	if f.directory == flagNone {
+		f.directory = ""
+	}
+	live, err = embedded.Follow(f.directory, engine, log)
+	if errors.Is(err, directory.ErrNotImported) {
+		err = fmt.Errorf("%s is not a directory of reference data; make one with leadetl directory import --directory %s", f.directory, f.directory)
+	}
+	if err != nil {
+		return on, nil, nil, cli.UsageError(err)
+	}
+	opened.Add(live.Close)
+	f.options.Resolver, f.options.Searcher = live, live
+	return on, kept, live, nil
 }
 
 // check checks the flags without opening anything.

@@ -50,7 +50,6 @@ func (a *admin) command(c *cobra.Command) *cobra.Command {
 
 // sealing adds the flag of commands that hash keys or read secrets.
 func (a *admin) sealing(c *cobra.Command) *cobra.Command {
-	a.command(c)
 	c.Flags().StringVar(&a.pepper, "pepper-file", "", "`file` of the secret that keys are hashed under (default: pepper, in the state folder)")
 	return c
 }
@@ -96,14 +95,24 @@ func (a *admin) onOrganization(ctx context.Context, name string, work func(*sqli
 	})
 }
 
-// onSealed runs work on an organization, with the pepper that hashes its keys
-// and seals its secrets.
-func (a *admin) onSealed(ctx context.Context, name string, work func(*sqlite.Store, state.Organization, credential.Pepper) error) error {
-	return a.onOrganization(ctx, name, func(s *sqlite.Store, org state.Organization) error {
-		pepper, err := wire.OpenPepper(ctx, s, wire.PepperPath(a.pepper, a.state))
+// ofOrganization makes c do work on the organization that its argument names.
+func (a *admin) ofOrganization(c *cobra.Command, work func(*cobra.Command, *sqlite.Store, state.Organization) error) *cobra.Command {
+	c.Args = cli.OneArgument("organization")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error { return work(c, s, org) })
+	}
+	return a.command(c)
+}
+
+// ofSealed is ofOrganization with the pepper that hashes its keys and seals its
+// secrets.
+func (a *admin) ofSealed(c *cobra.Command, work func(*cobra.Command, *sqlite.Store, state.Organization, credential.Pepper) error) *cobra.Command {
+	a.ofOrganization(c, func(c *cobra.Command, s *sqlite.Store, org state.Organization) error {
+		pepper, err := wire.OpenPepper(c.Context(), s, wire.PepperPath(a.pepper, a.state))
 		if err != nil {
 			return err
 		}
-		return work(s, org, pepper)
+		return work(c, s, org, pepper)
 	})
+	return a.sealing(c)
 }

@@ -1,12 +1,10 @@
 package admincmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -31,27 +29,21 @@ func newAdminCreditsGrantCommand(std cli.Streams) *cobra.Command {
 		Use:     "grant ORG NUMBER",
 		Short:   "Give an organization credits and print what it has then",
 		Example: `  leadetl admin credits grant "Example Rockets" 5000 --note "invoice 17"`,
-	}, "leadetl admin credits take takes credits back", (*sqlite.Store).Grant)
+	}, "leadetl admin credits take takes credits back", 1)
 }
 
 func newAdminCreditsTakeCommand(std cli.Streams) *cobra.Command {
-	take := func(s *sqlite.Store, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error) {
-		return s.Adjust(ctx, org, -credits, note, now)
-	}
 	return newAdminCreditsChangeCommand(std, &cobra.Command{
 		Use:     "take ORG NUMBER",
 		Short:   "Take credits back and print what is left",
 		Example: `  leadetl admin credits take "Example Rockets" 5000 --note "invoice 17 was for somebody else"`,
-	}, "leadetl admin credits grant gives credits", take)
+	}, "leadetl admin credits grant gives credits", -1)
 }
-
-// creditsChange changes an organization's credits by a positive number.
-type creditsChange func(s *sqlite.Store, ctx context.Context, org, credits int64, note string, now time.Time) (state.Balance, error)
 
 // newAdminCreditsChangeCommand makes c a command that changes an organization's
 // credits and prints the new balance. opposite is the hint for a number below 0:
-// the command that changes them the other way.
-func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, opposite string, change creditsChange) *cobra.Command {
+// the command that changes them the other way. sign is 1 or -1.
+func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, opposite string, sign int64) *cobra.Command {
 	var a admin
 	var note string
 	var test bool
@@ -68,7 +60,7 @@ func newAdminCreditsChangeCommand(std cli.Streams, c *cobra.Command, opposite st
 					return err
 				}
 			}
-			balance, err := change(s, c.Context(), org.ID, credits, note, a.now())
+			balance, err := s.ChangeCredits(c.Context(), state.CreditChange{Organization: org.ID, Credits: sign * credits, Note: note, At: a.now()})
 			if too, is := errors.AsType[*state.InsufficientError](err); is {
 				return cli.UsageError(fmt.Errorf("%s has %s", org.Name, figures.Plural(too.Balance, "credit")))
 			}
@@ -108,38 +100,34 @@ func newAdminCreditsListCommand(std cli.Streams) *cobra.Command {
 	var limit int
 	var after int64
 	var test bool
-	c := &cobra.Command{
+	c := a.ofOrganization(&cobra.Command{
 		Use:   "list ORG",
 		Short: "Print an organization's ledger, the oldest entry first",
-		Args:  cli.OneArgument("organization"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if limit < 1 || after < 0 {
-				return cli.UsageError(errors.New("--limit has to be at least 1, --after at least 0"))
+	}, func(c *cobra.Command, s *sqlite.Store, org state.Organization) (err error) {
+		if limit < 1 || after < 0 {
+			return cli.UsageError(errors.New("--limit has to be at least 1, --after at least 0"))
+		}
+		if test {
+			if org, err = s.TestOrganization(c.Context(), org.ID, a.now()); err != nil {
+				return err
 			}
-			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) (err error) {
-				if test {
-					if org, err = s.TestOrganization(c.Context(), org.ID, a.now()); err != nil {
-						return err
-					}
-				}
-				entries, err := s.Ledger(c.Context(), org.ID, after, limit)
-				if err != nil {
-					return err
-				}
-				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-				fmt.Fprintln(table, "ENTRY\tTIME\tKIND\tCREDITS\tAVAILABLE\tRESERVED\tOPERATION\tRESOLUTION\tKEY\tNOTE")
-				for _, e := range entries {
-					resolution := ""
-					if e.Resolution != uuid.Nil {
-						resolution = request.FormatID(e.Resolution)
-					}
-					fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Key, invisible.Escape(e.Note))
-				}
-				return table.Flush()
-			})
-		},
-	}
-	flags := a.command(c).Flags()
+		}
+		entries, err := s.Ledger(c.Context(), org.ID, after, limit)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(table, "ENTRY\tTIME\tKIND\tCREDITS\tAVAILABLE\tRESERVED\tOPERATION\tRESOLUTION\tKEY\tNOTE")
+		for _, e := range entries {
+			resolution := ""
+			if e.Resolution != uuid.Nil {
+				resolution = request.FormatID(e.Resolution)
+			}
+			fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%+d\t%+d\t%s\t%s\t%s\t%s\n", e.Seq, cli.Timestamp(e.At), e.Kind, e.Credits, e.Available, e.Reserved, e.Operation, resolution, e.Key, invisible.Escape(e.Note))
+		}
+		return table.Flush()
+	})
+	flags := c.Flags()
 	flags.IntVar(&limit, "limit", 1000, "greatest `number` of entries printed")
 	flags.BoolVar(&test, "test", false, "print the ledger of the test keys")
 	flags.Int64Var(&after, "after", 0, "print from the `entry` that follows this one")

@@ -39,7 +39,7 @@ func newAdminKeyCreateCommand(std cli.Streams) *cobra.Command {
 	var expires cliflag.Age
 	var operations []string
 	var networks cliflag.Networks
-	c := &cobra.Command{
+	c := a.ofSealed(&cobra.Command{
 		Use:   "create ORG",
 		Short: "Make an API key and print it, once",
 		Long: `Make an API key for an organization and print it alone on standard output. Only
@@ -52,30 +52,25 @@ them at most what it has itself, and what they spend counts for it too. Calls
 with a --test key are answered by the same rules, are marked in every answer,
 and spend the credits of a ledger for tests alone.`,
 		Example: `  leadetl admin key create "Example Rockets" --label nightly > key && chmod 600 key`,
-		Args:    cli.OneArgument("organization"),
-		RunE: func(c *cobra.Command, args []string) error {
-			for _, o := range operations {
-				if !slices.Contains(account.Scopes(), o) {
-					return cli.UsageError(fmt.Errorf("--operation %s: there is no such operation%s", o, suggest.OneOf(o, account.Scopes())))
-				}
+	}, func(c *cobra.Command, s *sqlite.Store, org state.Organization, pepper credential.Pepper) error {
+		for _, o := range operations {
+			if !slices.Contains(account.Scopes(), o) {
+				return cli.UsageError(fmt.Errorf("--operation %s: there is no such operation%s", o, suggest.OneOf(o, account.Scopes())))
 			}
-			asked := account.NewKey{Test: test, Label: label, Limit: limit, Operations: operations, Networks: networks, Life: time.Duration(expires)}
-			if c.Flags().Changed("makes-keys") {
-				asked.MakesKeys = &makesKeys
-			}
-			return a.onSealed(c.Context(), args[0], func(s *sqlite.Store, org state.Organization, pepper credential.Pepper) (err error) {
-				asked.Organization = org.ID
-				key, record, err := account.Keys{State: s, Pepper: pepper, Now: a.now}.Make(c.Context(), nil, asked)
-				if err != nil {
-					return refusedKey(err)
-				}
-				fmt.Fprintf(std.Err, "%s of %s; this is the one time the key is shown\n", record.Public, org.Name)
-				_, err = fmt.Fprintln(std.Out, key)
-				return err
-			})
-		},
-	}
-	flags := a.sealing(c).Flags()
+		}
+		asked := account.NewKey{Organization: org.ID, Test: test, Label: label, Limit: limit, Operations: operations, Networks: networks, Life: time.Duration(expires)}
+		if c.Flags().Changed("makes-keys") {
+			asked.MakesKeys = &makesKeys
+		}
+		key, record, err := account.Keys{State: s, Pepper: pepper, Now: a.now}.Make(c.Context(), nil, asked)
+		if err != nil {
+			return refusedKey(err)
+		}
+		fmt.Fprintf(std.Err, "%s of %s; this is the one time the key is shown\n", record.Public, org.Name)
+		_, err = fmt.Fprintln(std.Out, key)
+		return err
+	})
+	flags := c.Flags()
 	flags.StringVar(&label, "label", "", "`text` to know the key by")
 	flags.Var(&expires, "expires", "`time` from now after which the key is not valid any more, such as 90d (default: never)")
 	flags.Int64Var(&limit, "limit", 0, "most `credits` that the key may spend in all (default: any number)")
@@ -89,37 +84,33 @@ and spend the credits of a ledger for tests alone.`,
 
 func newAdminKeyListCommand(std cli.Streams) *cobra.Command {
 	var a admin
-	return a.command(&cobra.Command{
+	return a.ofOrganization(&cobra.Command{
 		Use:   "list ORG",
 		Short: "List the keys of an organization",
-		Args:  cli.OneArgument("organization"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
-				keys, err := s.Keys(c.Context(), state.KeyChoice{Organization: org.ID})
-				if err != nil {
-					return err
-				}
-				slices.Reverse(keys)
-				table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-				fmt.Fprintln(table, "ID\tLABEL\tKIND\tENDS IN\tSPENT\tCREATED\tEXPIRES\tREVOKED\tMAKES KEYS\tMADE BY\tSCOPE")
-				for _, k := range keys {
-					kind, makes := "live", "no"
-					if k.Test {
-						kind = "test"
-					}
-					if k.MakesKeys {
-						makes = "yes"
-					}
-					spent := figures.Grouped(k.Spent)
-					if k.Limit > 0 {
-						spent += " of " + figures.Grouped(k.Limit)
-					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Public, invisible.Escape(k.Label), kind, k.Hint, spent, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked), makes, k.MakerPublic,
-						strings.Join(slices.Concat(k.Operations, k.NetworkTexts()), ","))
-				}
-				return table.Flush()
-			})
-		},
+	}, func(c *cobra.Command, s *sqlite.Store, org state.Organization) error {
+		keys, err := s.Keys(c.Context(), state.KeyChoice{Organization: org.ID})
+		if err != nil {
+			return err
+		}
+		slices.Reverse(keys)
+		table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(table, "ID\tLABEL\tKIND\tENDS IN\tSPENT\tCREATED\tEXPIRES\tREVOKED\tMAKES KEYS\tMADE BY\tSCOPE")
+		for _, k := range keys {
+			kind, makes := "live", "no"
+			if k.Test {
+				kind = "test"
+			}
+			if k.MakesKeys {
+				makes = "yes"
+			}
+			spent := figures.Grouped(k.Spent)
+			if k.Limit > 0 {
+				spent += " of " + figures.Grouped(k.Limit)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t…%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Public, invisible.Escape(k.Label), kind, k.Hint, spent, cli.Timestamp(k.Created), cli.Timestamp(k.Expires), cli.Timestamp(k.Revoked), makes, k.MakerPublic,
+				strings.Join(slices.Concat(k.Operations, k.NetworkTexts()), ","))
+		}
+		return table.Flush()
 	})
 }
 

@@ -54,7 +54,7 @@ alone. The state folder is made if it is missing.`,
 			})
 		},
 	}
-	a.sealing(c).Flags().Int64Var(&credits, "credits", 0, "`number` of credits it begins with")
+	a.sealing(a.command(c)).Flags().Int64Var(&credits, "credits", 0, "`number` of credits it begins with")
 	return c
 }
 
@@ -118,27 +118,23 @@ func newAdminOrgSuspendCommand(suspend bool) *cobra.Command {
 		Short: "Refuse all calls of an organization, with 403",
 		Long: `Refuse all calls of an organization, with 403. Its unfinished searches and its
 callbacks continue, and its keys and credits stay as they are.`,
-		Args: cli.OneArgument("organization"),
 	}
 	if !suspend {
 		c.Use, c.Short, c.Long = "resume ORG", "Accept the calls of a suspended organization again", ""
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
+	return a.ofOrganization(c, func(c *cobra.Command, s *sqlite.Store, org state.Organization) error {
 		var from time.Time
 		if suspend {
 			from = a.now()
 		}
-		return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
-			return s.SuspendOrganization(c.Context(), org.ID, from)
-		})
-	}
-	return a.command(c)
+		return s.SuspendOrganization(c.Context(), org.ID, from)
+	})
 }
 
 func newAdminOrgDeleteCommand() *cobra.Command {
 	var a admin
 	var confirm string
-	c := &cobra.Command{
+	c := a.ofOrganization(&cobra.Command{
 		Use:   "delete ORG --confirm ID",
 		Short: "Delete an organization with its keys, results and callbacks",
 		Long: `Delete an organization with its keys, its callback secrets, its searches and
@@ -146,16 +142,12 @@ their results, and its callbacks. Unfinished searches are cancelled. This cannot
 be undone. The ledger is kept, under the organization's id alone; answers kept
 for an Idempotency-Key are gone after 24 hours.`,
 		Example: `  leadetl admin org delete "Example Rockets" --confirm org_072f9029a2509b47`,
-		Args:    cli.OneArgument("organization"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.onOrganization(c.Context(), args[0], func(s *sqlite.Store, org state.Organization) error {
-				if confirm != org.Public {
-					return cli.UsageError(fmt.Errorf("to delete %s for good, add --confirm %s", org.Name, org.Public))
-				}
-				return s.DeleteOrganization(c.Context(), org.ID, a.now())
-			})
-		},
-	}
-	a.command(c).Flags().StringVar(&confirm, "confirm", "", "`id` (org_…) of the organization, so that none is deleted by mistake")
+	}, func(c *cobra.Command, s *sqlite.Store, org state.Organization) error {
+		if confirm != org.Public {
+			return cli.UsageError(fmt.Errorf("to delete %s for good, add --confirm %s", org.Name, org.Public))
+		}
+		return s.DeleteOrganization(c.Context(), org.ID, a.now())
+	})
+	c.Flags().StringVar(&confirm, "confirm", "", "`id` (org_…) of the organization, so that none is deleted by mistake")
 	return c
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution/service/admission"
 	"github.com/leadetl/leadetl/resolution/service/limit"
+	"github.com/leadetl/leadetl/resolution/service/state"
 )
 
 // BenchmarkEnrichment asks the handler as 64 connections would: known callers,
@@ -18,7 +19,7 @@ import (
 // The part of HTTP that reads and writes the connection is not in it.
 func BenchmarkEnrichment(b *testing.B) {
 	f := newFixture(b, func(o *Options) { o.Limits.Single = limit.Rate{Events: 1e6, Per: time.Second, Burst: 1e6} })
-	_, err := f.store.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.clock.now())
+	_, err := f.store.ChangeCredits(b.Context(), state.CreditChange{Organization: f.organization.ID, Credits: 2_000_000_000, At: f.service.clock.now()})
 	f.must(err)
 	f.must(f.service.roster.Refresh(b.Context())) // as Serve does; so many new callers at once would not all be looked for
 	handler := f.service.Public()
@@ -54,7 +55,7 @@ func (d *discard) Write(p []byte) (int, error) { return io.Discard.Write(p) }
 // callbacks to receivers in this process, and then waits until all are delivered.
 func BenchmarkCallbacks(b *testing.B) {
 	f := newFixture(b, func(o *Options) { o.Limits = admission.Limits{} })
-	_, err := f.store.Grant(b.Context(), f.organization.ID, 2_000_000_000, "", f.service.clock.now())
+	_, err := f.store.ChangeCredits(b.Context(), state.CreditChange{Organization: f.organization.ID, Credits: 2_000_000_000, At: f.service.clock.now()})
 	f.must(err)
 	var delivered atomic.Int64
 	to := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

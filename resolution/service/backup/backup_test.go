@@ -145,7 +145,7 @@ func TestRestoreListsWhatItUndoes(t *testing.T) {
 	do(t, err)
 	lost, err := s.CreateOrganization(ctx, "Bakery", 7, nil, later)
 	do(t, err)
-	_, err = s.Grant(ctx, acme.ID, 50, "invoice 17", later)
+	_, err = s.ChangeCredits(ctx, state.CreditChange{Organization: acme.ID, Credits: 50, Note: "invoice 17", At: later})
 	do(t, err)
 	_, err = s.Settle(ctx, state.Charge{Organization: acme.ID, Resolution: uuid.New(), Credits: 3, At: later, Reply: &state.Reply{Key: [32]byte{9}}})
 	do(t, err)

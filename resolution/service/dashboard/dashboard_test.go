@@ -109,7 +109,7 @@ func (s *served) fill() {
 			s.must(s.store.CountRequests(ctx, []state.Requests{{Organization: s.organization.ID, Key: keys[len(keys)-1].ID, Day: at.Unix() / 86400, Operation: string(o), Total: 300, Limited: int64(day)}}))
 		}
 	}
-	_, err = s.store.Adjust(ctx, s.organization.ID, -5, "=HYPERLINK(\"http://evil.example\")", now)
+	_, err = s.store.ChangeCredits(ctx, state.CreditChange{Organization: s.organization.ID, Credits: -5, Note: "=HYPERLINK(\"http://evil.example\")", At: now})
 	s.must(err)
 	for i := range 4 {
 		id := uuid.Must(uuid.NewV7())
@@ -699,7 +699,7 @@ func TestLists(t *testing.T) {
 		}
 	}
 	for range 150 {
-		_, err := s.store.Grant(t.Context(), s.organization.ID, 1, "", time.Now())
+		_, err := s.store.ChangeCredits(t.Context(), state.CreditChange{Organization: s.organization.ID, Credits: 1, At: time.Now()})
 		s.must(err)
 	}
 	a := s.ask(c, "GET", "/account/ledger?kind=grant", nil)

@@ -27,7 +27,7 @@ func (s *Accounts) CreateOrganization(ctx context.Context, name string, credits 
 		return state.Organization{}, err
 	}
 	if credits != 0 {
-		if err := checkGrant(credits); err != nil {
+		if err := checkCredits(credits); err != nil {
 			return state.Organization{}, err
 		}
 	}

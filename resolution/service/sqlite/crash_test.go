@@ -208,7 +208,7 @@ func TestChildAdministers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range times {
-		if _, err := s.Grant(t.Context(), o.ID, 1, "", noon); err != nil {
+		if _, err := s.ChangeCredits(t.Context(), state.CreditChange{Organization: o.ID, Credits: 1, At: noon}); err != nil {
 			t.Fatal(err)
 		}
 	}

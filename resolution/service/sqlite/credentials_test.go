@@ -130,7 +130,10 @@ func TestCredentialsVersion(t *testing.T) {
 			_, err := s.CreateOrganization(ctx, "Acme", 5, nil, noon)
 			return not(err, state.ErrExists)
 		}, false},
-		{"grant", func() error { _, err := s.Grant(ctx, org, 1, "", noon); return err }, false},
+		{"grant", func() error {
+			_, err := s.ChangeCredits(ctx, state.CreditChange{Organization: org, Credits: 1, At: noon})
+			return err
+		}, false},
 		{"settle", func() error {
 			_, err := s.Settle(ctx, state.Charge{Organization: org, Credits: 1, At: noon})
 			return err

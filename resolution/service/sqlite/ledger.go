@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/state"
@@ -16,48 +15,24 @@ import (
 // int64 and are exact in JSON.
 const creditLimit = 1_000_000_000_000
 
-// Grant adds at least one credit to an organization. The note is shown in the
-// ledger.
-func (s *Credits) Grant(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
-	if err := checkGrant(credits); err != nil {
-		return state.Balance{}, err
-	}
-	return s.ChangeCredits(ctx, state.CreditChange{Organization: organization, Credits: credits, Note: note, At: now})
-}
-
-// Adjust adds to or subtracts from the available credits of an organization.
-// Subtracting more than is available returns an *InsufficientError.
-func (s *Credits) Adjust(ctx context.Context, organization, credits int64, note string, now time.Time) (state.Balance, error) {
-	if err := checkAdjustment(credits); err != nil {
-		return state.Balance{}, err
-	}
-	return s.enter(ctx, entry{organization: organization, kind: state.Adjust, credits: credits, note: note, at: now}, nil, nil)
-}
-
 // ChangeCredits makes a grant, or an adjustment when the credits are negative,
-// and stores its reply in the same transaction. Errors, with nothing changed:
-// those of Grant and Adjust, and ErrReplyStored.
+// and stores its reply in the same transaction. Taking more than is available
+// returns an *InsufficientError. Other errors, with nothing changed:
+// resolution.ErrInvalid and ErrReplyStored.
 func (s *Credits) ChangeCredits(ctx context.Context, c state.CreditChange) (state.Balance, error) {
-	kind, check := state.Grant, checkGrant
-	if c.Credits < 0 {
-		kind, check = state.Adjust, checkAdjustment
+	kind, credits := state.Grant, c.Credits
+	if credits < 0 {
+		kind, credits = state.Adjust, -credits
 	}
-	if err := check(c.Credits); err != nil {
+	if err := checkCredits(credits); err != nil {
 		return state.Balance{}, err
 	}
 	return s.enter(ctx, entry{organization: c.Organization, kind: kind, credits: c.Credits, note: c.Note, at: c.At}, c.Reply, c.Body)
 }
 
-func checkAdjustment(credits int64) error {
-	if credits == 0 || credits > creditLimit || credits < -creditLimit {
-		return fmt.Errorf("%w: an adjustment must not be 0, and at most %d credits", resolution.ErrInvalid, int64(creditLimit))
-	}
-	return nil
-}
-
-func checkGrant(credits int64) error {
+func checkCredits(credits int64) error {
 	if credits < 1 || credits > creditLimit {
-		return fmt.Errorf("%w: a grant must be 1 to %d credits", resolution.ErrInvalid, int64(creditLimit))
+		return fmt.Errorf("%w: a change of credits must be of 1 to %d", resolution.ErrInvalid, int64(creditLimit))
 	}
 	return nil
 }

@@ -29,13 +29,7 @@ func TestLedgerArithmetic(t *testing.T) {
 	const op = resolution.KeywordToLead
 	grant := func(n int64) func(*testing.T, script) error {
 		return func(t *testing.T, x script) error {
-			_, err := x.s.Grant(t.Context(), x.org, n, "note", noon)
-			return err
-		}
-	}
-	adjust := func(n int64) func(*testing.T, script) error {
-		return func(t *testing.T, x script) error {
-			_, err := x.s.Adjust(t.Context(), x.org, n, "note", noon)
+			_, err := x.s.ChangeCredits(t.Context(), state.CreditChange{Organization: x.org, Credits: n, Note: "note", At: noon})
 			return err
 		}
 	}
@@ -68,14 +62,12 @@ func TestLedgerArithmetic(t *testing.T) {
 		{"grant", []step{grant(5)}, nil, state.Balance{Available: 5, Reserved: 0}, 1},
 		{"grants add up", []step{grant(5), grant(7)}, nil, state.Balance{Available: 12, Reserved: 0}, 2},
 		{"grant of nothing", []step{grant(0)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
-		{"grant of less", []step{grant(-1)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
 		{"grant of too many", []step{grant(creditLimit + 1)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
 		{"grants to too many", []step{grant(creditLimit), grant(1)}, resolution.ErrInvalid, state.Balance{Available: creditLimit, Reserved: 0}, 1},
 		{"reserved ones count too", []step{grant(creditLimit), reserve(9), grant(1)}, resolution.ErrInvalid, state.Balance{Available: creditLimit - 9, Reserved: 9}, 2},
-		{"adjust up", []step{grant(5), adjust(2)}, nil, state.Balance{Available: 7, Reserved: 0}, 2},
-		{"adjust down to nothing", []step{grant(5), adjust(-5)}, nil, state.Balance{Available: 0, Reserved: 0}, 2},
-		{"adjust below nothing", []step{grant(5), adjust(-6)}, insufficient, state.Balance{Available: 5, Reserved: 0}, 1},
-		{"adjust by nothing", []step{adjust(0)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
+		{"adjust down to nothing", []step{grant(5), grant(-5)}, nil, state.Balance{Available: 0, Reserved: 0}, 2},
+		{"adjust below nothing", []step{grant(5), grant(-6)}, insufficient, state.Balance{Available: 5, Reserved: 0}, 1},
+		{"adjust by nothing", []step{grant(0)}, resolution.ErrInvalid, state.Balance{Available: 0, Reserved: 0}, 0},
 		{"settle", []step{grant(5), settle(2)}, nil, state.Balance{Available: 3, Reserved: 0}, 2},
 		{"settle the last", []step{grant(5), settle(5)}, nil, state.Balance{Available: 0, Reserved: 0}, 2},
 		{"settle one too many", []step{grant(5), settle(6)}, insufficient, state.Balance{Available: 5, Reserved: 0}, 1},
@@ -84,7 +76,7 @@ func TestLedgerArithmetic(t *testing.T) {
 		{"reserve", []step{grant(5), reserve(3)}, nil, state.Balance{Available: 2, Reserved: 3}, 2},
 		{"reserve one too many", []step{grant(5), reserve(6)}, insufficient, state.Balance{Available: 5, Reserved: 0}, 1},
 		{"reserved ones are not available", []step{grant(5), reserve(3), settle(3)}, insufficient, state.Balance{Available: 2, Reserved: 3}, 2},
-		{"nor to adjust", []step{grant(5), reserve(3), adjust(-3)}, insufficient, state.Balance{Available: 2, Reserved: 3}, 2},
+		{"nor to adjust", []step{grant(5), reserve(3), grant(-3)}, insufficient, state.Balance{Available: 2, Reserved: 3}, 2},
 		{"reserve nothing", []step{reserve(0)}, nil, state.Balance{Available: 0, Reserved: 0}, 0},
 		{"capture some, release the rest", []step{grant(5), reserve(4), capture(3), release(1)}, nil, state.Balance{Available: 2, Reserved: 0}, 4},
 		{"capture all", []step{grant(5), reserve(4), capture(4)}, nil, state.Balance{Available: 1, Reserved: 0}, 3},
@@ -195,7 +187,7 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Adjust(t.Context(), org, -3, "goodwill taken back", noon.Add(time.Minute)); err != nil {
+	if _, err := s.ChangeCredits(t.Context(), state.CreditChange{Organization: org, Credits: -3, Note: "goodwill taken back", At: noon.Add(time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
 	want := []state.Entry{

@@ -30,7 +30,7 @@ func drawActs(t *rapid.T, i int) []act {
 			credits: rapid.Int64Range(1, 20).Draw(t, "credits"),
 			direct:  rapid.Bool().Draw(t, "direct"),
 		}
-		if a.kind == state.Adjust && a.direct {
+		if a.kind == state.Adjust {
 			a.credits = -a.credits
 		}
 		return a
@@ -99,10 +99,8 @@ func do(t *testing.T, s *Store, org, key int64, of uuid.UUID, a act) error {
 	var err error
 	var b state.Balance
 	switch {
-	case a.kind == state.Grant:
-		b, err = s.Grant(t.Context(), org, a.credits, "", noon)
-	case a.kind == state.Adjust:
-		b, err = s.Adjust(t.Context(), org, a.credits, "", noon)
+	case a.kind == state.Grant || a.kind == state.Adjust:
+		b, err = s.ChangeCredits(t.Context(), state.CreditChange{Organization: org, Credits: a.credits, At: noon})
 	case a.kind == state.Capture && a.direct:
 		b.Available, err = s.Settle(t.Context(), state.Charge{Organization: org, Key: key, Resolution: uuid.Must(uuid.NewV7()), Operation: op, Credits: a.credits, At: noon})
 	default:

@@ -104,7 +104,7 @@ func TestAdministeredWhileServed(t *testing.T) {
 		if _, err := service.Settle(t.Context(), state.Charge{Organization: org, Credits: 2, At: noon}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := admin.Grant(t.Context(), org, 1, "", noon); err != nil {
+		if _, err := admin.ChangeCredits(t.Context(), state.CreditChange{Organization: org, Credits: 1, At: noon}); err != nil {
 			t.Fatal(err)
 		}
 	}

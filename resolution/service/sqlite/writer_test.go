@@ -210,7 +210,7 @@ func TestClosed(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Grant(t.Context(), 1, 1, "", noon); !errors.Is(err, resolution.ErrUnavailable) {
+	if _, err := s.ChangeCredits(t.Context(), state.CreditChange{Organization: 1, Credits: 1, At: noon}); !errors.Is(err, resolution.ErrUnavailable) {
 		t.Errorf("change: %v, want ErrUnavailable", err)
 	}
 	if _, err := s.Balance(t.Context(), 1); !errors.Is(err, resolution.ErrUnavailable) {

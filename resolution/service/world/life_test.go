@@ -259,7 +259,7 @@ func (h *history) administer(ctx context.Context) {
 	h.plan.gifts = append(h.plan.gifts, g)
 	h.of(g.name()).doubtful = 1
 	h.mu.Unlock()
-	if b, err := s.Grant(ctx, g.of.id, g.credits, g.name(), h.clock.Now()); h.world.Alive() == nil {
+	if b, err := s.ChangeCredits(ctx, state.CreditChange{Organization: g.of.id, Credits: g.credits, Note: g.name(), At: h.clock.Now()}); h.world.Alive() == nil {
 		h.unexpected("give credits", err)
 		h.mu.Lock()
 		if known := h.of(g.name()); err == nil {

@@ -69,21 +69,17 @@ var siblings = map[[2]string]string{
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",
 	{"pipeline/journal/journaltest", "pipeline/journal"}:                     "it tests implementations of its interface",
 	{"resolution/service/backup", "resolution/service/sqlite"}:               "it copies that state",
-	{"resolution/service/account", "resolution/service/callback"}:            "callbacks are signed with the secrets of an account",
-	{"resolution/service/admission", "resolution/service/account"}:           "callers are found among accounts",
-	{"resolution/service/answering", "resolution/service/account"}:           "answers are paid by an account",
-	{"resolution/service/answering", "resolution/service/admission"}:         "it answers calls that were admitted",
-	{"resolution/service/answering", "resolution/service/callback"}:          "callback addresses are checked before an answer is made",
-	{"resolution/service/dashboard", "resolution/service/account"}:           "it shows an account",
-	{"resolution/service/dashboard", "resolution/service/admission"}:         "visitors sign in as callers do",
-	{"resolution/service/operator", "resolution/service/account"}:            "operators change accounts",
 }
 
-// rooms lists the packages in pipeline from the ground up: each may import those before it.
+// rooms lists the packages in pipeline, and those of the service that answer, from the ground up: each may import those
+// before it.
 var rooms = []string{
 	"pipeline/outcome", "pipeline/pace", "pipeline/stats", "pipeline/columns", "pipeline/answers", "pipeline/answertable", "pipeline/objectstate",
 	"pipeline/journal", "pipeline/cut", "pipeline/keys", "pipeline/changes", "pipeline/report", "pipeline/purchase", "pipeline/order", "pipeline/job",
 	"pipeline/rows", "pipeline/begin", "pipeline/parts", "pipeline/finish", "pipeline/steps",
+
+	"resolution/service/callback", "resolution/service/account", "resolution/service/admission", "resolution/service/answering",
+	"resolution/service/operator", "resolution/service/dashboard",
 }
 
 // leaves lists the packages that their siblings, and the families above, may

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sourcegraph/conc"
+
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/pace"
@@ -52,7 +54,7 @@ type Buyer struct {
 	next    chan *call     // for a goroutine whose last call is settled
 	reading chan struct{}  // bounds the stored pages that are read
 	places  *places        // bounds the pages that the service makes; nil for single records
-	working sync.WaitGroup // the calls
+	working conc.WaitGroup // the calls
 	// ctx ends when no request may leave any more that may cost something, and looks when no look
 	// at a promised answer may either; their causes say why.
 	ctx, looks    context.Context
@@ -98,7 +100,7 @@ func Open(ctx context.Context, r *Remote, op resolution.Operation, run string, l
 // Stop lets no request leave any more, and says why. The first cause counts.
 func (b *Buyer) Stop(cause error) { b.endLooks(cause) }
 
-// Close waits for the calls at work.
+// Close waits for the calls at work. It panics if one of them did.
 func (b *Buyer) Close() {
 	b.Stop(context.Canceled)
 	b.working.Wait()
@@ -304,6 +306,7 @@ func (b *Buyer) start(ctx context.Context, calls []*call) {
 		if c.state == parked {
 			b.outage.expect(b, -1)
 			b.working.Go(func() {
+				defer b.stopOnPanic(c)
 				c.afterWait(promise{call: c}.resume())
 			})
 			continue
@@ -360,6 +363,7 @@ func (b *Buyer) workInPlace(c *call) { b.settle(c, func() {}) }
 // settle settles a call, or lets it be sent again. It reports whether it has freed its slot, because the
 // call had to wait.
 func (b *Buyer) settle(c *call, free func()) (waits bool) {
+	defer b.stopOnPanic(c)
 	a, err := c.retryUntilSettled()
 	b.outage.expect(b, -1)
 	waits = err == nil && (c.state == parked || c.again)
@@ -378,6 +382,18 @@ func (b *Buyer) settle(c *call, free func()) (waits bool) {
 	b.places.leave(c, err == nil && a.Outcome == outcome.Matched)
 	c.finish(a, err)
 	return waits
+}
+
+// errPanic says that a call has panicked.
+var errPanic = errors.New("a call panicked")
+
+// stopOnPanic stops the run after a panic, so that nobody waits for the call. Close panics again.
+func (b *Buyer) stopOnPanic(c *call) {
+	if r := recover(); r != nil {
+		b.Stop(errPanic)
+		b.inFlight.remove(c.entry, Result{}, errPanic)
+		panic(r)
+	}
 }
 
 // occupy takes a place, which is given back by receiving. The error is why ctx

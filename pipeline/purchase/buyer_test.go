@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -114,6 +115,48 @@ func TestUnexplainedErrorIsUnknown(t *testing.T) {
 	calls, credits := b.Spent()
 	if s := b.counters.Snapshot(); unknown != 1 || s.Unknown != 1 || calls != 1 || credits != 3 {
 		t.Errorf("%d unknown calls on disk, %d counted, %d calls and %d credits spent; want 1, 1, 1 and 3", unknown, s.Unknown, calls, credits)
+	}
+}
+
+// panicking panics when it is asked.
+type panicking struct {
+	answering
+	batch int
+}
+
+func (p panicking) Do(context.Context, resolution.Call) (resolution.Reply, error) { panic("odd") }
+func (p panicking) BatchSize(resolution.Operation) int                            { return p.batch }
+func (p panicking) DoBatch(context.Context, []resolution.Call) []resolution.Result {
+	panic("odd")
+}
+
+// TestPanicEndsRun: a panic of a call ends those who wait for it, and comes again where the calls are waited for. The
+// others of its batch may have been billed.
+func TestPanicEndsRun(t *testing.T) {
+	for name, batch := range map[string]int{"alone": 1, "in a batch": 2} {
+		t.Run(name, func(t *testing.T) {
+			_, store := laterOf(t)
+			r := &Remote{
+				Service: panicking{batch: batch}, Read: client.Read, Name: laterService, Answers: store,
+				Pace: pace.New(pace.DefaultOptions()), Concurrency: 1, Budget: NoBudget, Price: Price{Match: 3}, Counters: &stats.CallCounters{},
+			}
+			b, _, err := Open(t.Context(), r, resolution.NetworkToPhone, "night", slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := askAll(t, b, "network.example/in/a", "network.example/in/b"); !errors.Is(err, errPanic) {
+				t.Errorf("%v, want %v", err, errPanic)
+			}
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, "odd") || !strings.Contains(text, "panicking.Do") {
+					t.Errorf("Close panics with %s, want the panic of the call, with its stack", text)
+				}
+				for item, err := range store.List(t.Context(), answers.Filter{}) {
+					t.Errorf("%+v is stored, %v", item, err)
+				}
+			}()
+			b.Close()
+		})
 	}
 }
 

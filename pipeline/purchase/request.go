@@ -104,11 +104,11 @@ func (r *request) prepared() {
 	if r.preparing.Add(-1) > 0 {
 		return
 	}
+	if r.ended != nil {
+		defer close(r.ended) // also after a panic
+	}
 	if calls := slices.DeleteFunc(slices.Clone(r.calls), func(c *call) bool { return c.notSent != nil }); len(calls) > 0 {
 		r.waitAndSend(calls)
-	}
-	if r.ended != nil {
-		close(r.ended)
 	}
 }
 
@@ -139,6 +139,9 @@ func (r *request) waitAndSend(calls []*call) {
 func (r *request) ask(calls []*call) {
 	b, began := r.buyer, time.Now()
 	b.outage.sends(r)
+	for _, c := range calls {
+		c.result = resolution.Result{Err: errPanic} // unless the service gives one
+	}
 	r.send(calls)
 	took := time.Since(began)
 	lost, waits := false, false

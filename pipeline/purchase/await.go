@@ -42,7 +42,7 @@ type promise struct {
 func (p promise) resume() (Result, error) {
 	c := p.call
 	if now := time.Now(); c.buyer.codec.poll != nil || c.deadline.Before(now) { // it is waited for however old it is
-		c.deadline = now.Add(c.buyer.patience())
+		c.deadline = now.Add(c.buyer.remote.patience())
 	}
 	if c.buyer.codec.poll != nil {
 		if c.buyer.places != nil {
@@ -56,7 +56,7 @@ func (p promise) resume() (Result, error) {
 }
 
 // patience is how long an answer that comes later is waited for.
-func (b *Buyer) patience() time.Duration { return cmp.Or(b.remote.Later.Wait, b.remote.Patience) }
+func (r *Remote) patience() time.Duration { return cmp.Or(r.Later.Wait, r.Patience) }
 
 // lookIn is how long to wait for the next look at what is promised, after some looks, of which
 // the last was told to wait.
@@ -224,7 +224,7 @@ func (c *call) afterWait(a Result, err error) {
 		return
 	}
 	c.again, c.resolution = false, ""
-	c.buyer.start(c.buyer.ctx, []*call{c})
+	c.buyer.workers.start(c.buyer.ctx, []*call{c})
 }
 
 // orStop ends the run for an error of the store. ErrNoCall does not count: a callback

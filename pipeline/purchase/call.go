@@ -370,7 +370,7 @@ func (c *call) conclude(a answers.Answer, how ending) (earlier *answers.Answer, 
 	case promised:
 		c.deadline = time.Now()
 		if b.codec.poll != nil || b.remote.Deliveries != nil { // else a later run may listen
-			c.deadline = c.deadline.Add(b.patience())
+			c.deadline = c.deadline.Add(b.remote.patience())
 		}
 		err = b.remote.Answers.Park(ctx, c.question, answers.Parking{Resolution: a.Resolution, Request: a.Request, Deadline: c.deadline})
 		if errors.Is(err, answers.ErrNoCall) {

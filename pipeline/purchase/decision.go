@@ -1,6 +1,7 @@
 package purchase
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -183,4 +184,19 @@ func (w *KeyWindow) Holds(firstSent, forgotten, now time.Time) bool {
 		window = min(window, forgotten.Sub(firstSent))
 	}
 	return now.Sub(firstSent) < window-min(window/10, maxKeyMargin)
+}
+
+// keepOpen opens the call of a question whose stored answer is none by the rules of today. If it is one
+// again, by the rules that it came with, that call is closed.
+func (r *Remote) keepOpen(ctx context.Context, q answers.Question, f answers.Found, d Decision, none bool) error {
+	switch {
+	case r.Offline:
+	case none:
+		reopened := f.Answer
+		reopened.Run = "" // its run has paid already
+		return r.Answers.Reopen(ctx, q, reopened)
+	case d == UseStored && f.Open == answers.Unknown && f.Run == "" && f.Sent.Equal(f.Answer.Received):
+		return r.Answers.Restore(ctx, q)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -49,6 +50,20 @@ type Looked struct {
 	Payer    string        // of the call or the answer that is stored
 }
 
+// answersPool has memory for stored answers, which is used again once they were handed over.
+type answersPool struct{ sync.Pool }
+
+// get returns empty Answers.
+func (p *answersPool) get() *resolution.Answers {
+	into, used := p.Get().(*resolution.Answers)
+	if !used {
+		return resolution.NewAnswers()
+	}
+	into.Reset()
+	into.Companies.Table = &resolution.CompanyList{}
+	return into
+}
+
 // Settled reports whether the answer needs no call.
 func (l Looked) Settled() bool { return !l.Decision.asks() }
 
@@ -59,7 +74,7 @@ func (l Looked) Settled() bool { return !l.Decision.asks() }
 func (b *Buyer) Look(keys []string, use func(from int, looked []Looked, memory *resolution.Answers, free func())) error {
 	from := 0
 	for some := range slices.Chunk(keys, MaxLookups) {
-		into, before := b.newMemory(), b.inFlight.of(some)
+		into, before := b.memory.get(), b.inFlight.of(some)
 		looked, err := b.remote.look(context.WithoutCancel(b.ctx), b.scope, some, b.began, true, func(key string, f *answers.Found, now time.Time) (Decision, Result, error) {
 			if f.Open != "" && !f.Fresh && (before[key] || f.Open == answers.UnderWay || len(b.inFlight.of([]string{key})) > 0) {
 				return Ask, Result{}, nil

@@ -66,7 +66,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	used := resolution.NewAnswers()
 	used.AddMiss("")
 	b.memory.Put(used) // the pool may drop it
-	if again := b.newMemory(); again.Len() != 0 {
+	if again := b.memory.get(); again.Len() != 0 {
 		t.Errorf("%d answers are in it", again.Len())
 	}
 }

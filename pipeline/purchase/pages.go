@@ -49,7 +49,7 @@ func (b *Buyer) Page(ctx context.Context, q search.Query) (Page, error) {
 		}
 		calls := b.begin(added, nil)
 		<-b.reading
-		b.start(ctx, calls)
+		b.workers.start(ctx, calls)
 	}
 	a, err := entries[0].wait(ctx)
 	page, size := a.page, a.pageBytes

@@ -237,3 +237,21 @@ func (b *Buyer) learnCost(q answers.Question, cost int64) {
 		b.Stop(&OverPriceError{price, cost})
 	}
 }
+
+// book counts what a stored answer cost, if it has come since this
+// process began, by a callback, to a call of an earlier one.
+func (s *reservedEarlier) book(b *Buyer, q answers.Question, a answers.Answer) {
+	if s.isEmpty() { // the usual case, without a hash
+		return
+	}
+	price, found := s.take(q.Hash())
+	if !found {
+		return
+	}
+	cost := price
+	if a.Credits != nil {
+		cost = *a.Credits
+	}
+	b.account.adjust(0, cost-price, 0, 0)
+	b.counters.Settled(cost)
+}

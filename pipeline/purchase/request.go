@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/leadetl/leadetl/pipeline/pace"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -162,7 +164,7 @@ func (r *request) ask(calls []*call) {
 	}
 }
 
-// observe is Buyer.observe for the result of a call. A look that brings some calls nothing is
+// observe is count for the result of a call. A look that brings some calls nothing is
 // counted with the first of all. What is said of a limit is said of looks, of which there are
 // many more than of what has to be paced: that the service makes answers.
 func (r *request) observe(c *call, took time.Duration) (o pace.Outcome, failure *resolution.CallError) {
@@ -172,7 +174,7 @@ func (r *request) observe(c *call, took time.Duration) (o pace.Outcome, failure 
 			o = outcomeOf(failure, took)
 		}
 	} else {
-		o, failure = r.buyer.observe(reply.About, err, took)
+		o, failure = r.count(reply.About, err, took)
 	}
 	switch {
 	case r.task == "":
@@ -182,6 +184,87 @@ func (r *request) observe(c *call, took time.Duration) (o pace.Outcome, failure 
 		o.Kind = pace.Answered // the search failed, or is not known, not the service
 	}
 	return o, failure
+}
+
+// count counts a request that was sent. It returns what the pace is told of
+// it, and its failure, if that is what err is.
+func (r *request) count(about resolution.About, err error, took time.Duration) (pace.Outcome, *resolution.CallError) {
+	b := r.buyer
+	var failure *resolution.CallError
+	switch {
+	case err == nil:
+		r.obeyWindow(about.KeyWindow)
+		r.countReply(about, took)
+		return pace.Outcome{Kind: pace.Answered, LookAhead: lookAheadOf(about.Pace), Latency: took}, nil
+	case errors.Is(err, resolution.ErrAskAlone):
+		b.counters.Called(took, string(resolution.Invalid))
+		return pace.Outcome{Kind: pace.Answered, Latency: took}, nil
+	case errors.As(err, &failure):
+		r.obeyWindow(failure.KeyWindow)
+		b.counters.Called(took, string(failure.Class))
+		if failure.Swapped {
+			b.swapped.Do(func() {
+				b.log.Warn("the service, or a proxy before it, mixes up answers: one belonged to another call, and is not used", "why", failure.Reason())
+			})
+		}
+		return outcomeOf(failure, took), failure
+	}
+	return pace.Outcome{Kind: pace.NotCounted}, nil
+}
+
+// obeyWindow obeys what the service says of its idempotency keys, and notes it with the
+// open calls, for later processes.
+func (r *request) obeyWindow(said time.Duration) {
+	b := r.buyer
+	if !b.remote.Keys.Obey(said) {
+		return
+	}
+	if err := b.remote.Answers.SetKeyWindow(context.WithoutCancel(b.ctx), b.scope, said); err != nil {
+		_ = b.stopFor(err)
+	}
+}
+
+// countReply counts a reply, and logs once that the service retires the
+// operation.
+func (r *request) countReply(about resolution.About, took time.Duration) {
+	b := r.buyer
+	class := stats.CallAnswered
+	switch {
+	case about.Replayed:
+		class = stats.CallReplayed
+	case about.Pending:
+		class = stats.CallPending
+	}
+	b.counters.Called(took, class)
+	b.counters.Quarantined(int64(about.Quarantined))
+	if about.OtherAddress {
+		b.counters.OtherAddress(1)
+	}
+	if about.Retiring != "" {
+		b.retiring.Do(func() {
+			b.log.Warn("the service retires the operation", "operation", string(b.codec.operation), "says", about.Retiring)
+		})
+	}
+}
+
+// outcomeOf is what a failure tells the pace of the service.
+func outcomeOf(f *resolution.CallError, took time.Duration) pace.Outcome {
+	o := pace.Outcome{RetryAfter: f.Pace.RetryAfter, LookAhead: lookAheadOf(f.Pace), Latency: took}
+	switch {
+	case f.Class == resolution.Limited:
+		o.Kind = pace.Limited
+	case f.Class == resolution.Unavailable && !f.Sent:
+		o.Kind = pace.Unreachable
+	case f.Class == resolution.Unavailable || f.Class == resolution.Protocol:
+		o.Kind = pace.Unavailable
+	default:
+		o.Kind = pace.Answered
+	}
+	return o
+}
+
+func lookAheadOf(p resolution.Pace) pace.LookAhead {
+	return pace.LookAhead{Limited: p.Limited, Remaining: p.Remaining, Reset: p.Reset}
 }
 
 // send sends the request. The context must not end it, because a request that may be billed
@@ -222,4 +305,114 @@ func (r *request) release() {
 	if r.open.Add(-1) == 0 {
 		r.buyer.outage.done(r)
 	}
+}
+
+// batchWait is how long a request waits for calls to share it. It waits longer while the pace does not
+// let it be sent.
+const batchWait = 20 * time.Millisecond
+
+// batches has the requests that more calls may join, by their tasks.
+type batches struct {
+	mu     sync.Mutex
+	next   map[string]*request
+	looked map[string]time.Time // for the answers of tasks that are not there yet
+}
+
+// join makes a call one of a request that may be sent: one of its own, or one of a task that
+// calls share, which has place for so many.
+func (b *batches) join(c *call, task string, size int) error {
+	if size == 1 {
+		permit, err := c.buyer.remote.Pace.Acquire(c.buyer.until(task))
+		if err != nil {
+			return err
+		}
+		(&request{buyer: c.buyer, task: task, permit: permit, calls: []*call{c}}).assign()
+		return nil
+	}
+	for {
+		r, first := b.add(c, task, size)
+		if first {
+			r.waitForCalls()
+		}
+		<-r.complete
+		if r.err != nil || c.request == r {
+			return r.err
+		}
+	}
+}
+
+// add adds a call to the next request of a task. first says that the request has no other call yet.
+func (b *batches) add(c *call, task string, size int) (r *request, first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r = b.next[task]; r == nil {
+		r, first = &request{buyer: c.buyer, task: task, full: make(chan struct{}), complete: make(chan struct{}), ended: make(chan struct{})}, true
+		if b.next == nil {
+			b.next = map[string]*request{}
+		}
+		b.next[task] = r
+	}
+	if r.calls = append(r.calls, c); len(r.calls) == size {
+		delete(b.next, task)
+		close(r.full)
+	}
+	return r, first
+}
+
+// close lets no more calls join a request.
+func (b *batches) close(r *request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next[r.task] == r {
+		delete(b.next, r.task)
+	}
+}
+
+// noteLook notes a look for the answers of a task, and whether all are there.
+func (b *batches) noteLook(task string, at time.Time, done bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.looked == nil {
+		b.looked = map[string]time.Time{}
+	}
+	if b.looked[task] = at; done {
+		delete(b.looked, task)
+	}
+}
+
+// untilLook is how long to wait for the next look at a task.
+func (b *batches) untilLook(task string, every time.Duration) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(b.looked[task].Add(every))
+}
+
+// until ends when no request of a task may be sent any more.
+func (b *Buyer) until(task string) context.Context {
+	if task == "" {
+		return b.ctx
+	}
+	return b.looks
+}
+
+// waitForCalls waits for more calls, and until the request may be sent. To a service that is down it takes one
+// call: the request may be billed and lost. The others join another one.
+func (r *request) waitForCalls() {
+	b, until := r.buyer, r.buyer.until(r.task)
+	timer := time.NewTimer(batchWait)
+	defer timer.Stop()
+	select {
+	case <-r.full:
+	case <-timer.C:
+	case <-until.Done():
+	}
+	r.permit, r.err = b.remote.Pace.Acquire(until)
+	b.batches.close(r)
+	if r.task == "" && b.outage.isDown() {
+		r.calls = r.calls[:1]
+	}
+	if r.err == nil {
+		r.assign()
+	}
+	close(r.complete)
 }

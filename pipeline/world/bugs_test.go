@@ -182,7 +182,7 @@ var planted = worldtest.Bugs{
 		"was.gaps < s.missed.gaps {", "s.gap && was.gaps < s.missed.gaps {"},
 	{"a log is removed for a manifest that a power cut takes back", "pipeline/answers/log.go",
 		"err := s.in.disk.Sync(); err != nil {", "err := error(nil); err != nil {"},
-	{"a call waits for a slot while all slots wait for its place", "pipeline/purchase/buyer.go",
+	{"a call waits for a slot while all slots wait for its place", "pipeline/purchase/workers.go",
 		"if c.placed { // all slots", "if c.placed && c.again { // all slots"},
 	{"a call whose intent could not be stored leaves all the same", "pipeline/purchase/request.go",
 		"\tc.notSent = errNoIntent\n", ""},

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -24,15 +23,7 @@ type PlannedResolver struct {
 	// Calls is nil for reference data, which is free.
 	Calls *PlannedCalls `json:"calls,omitempty"`
 	// Expected is nil if the stored answers do not tell.
-	Expected *Expected `json:"expected,omitempty"`
-}
-
-// Expected is what a run would ask and pay if other answers are as the stored ones.
-type Expected struct {
-	Calls   int64 `json:"calls"`
-	Credits int64 `json:"credits"`
-	// Answers are the stored ones of the resolver to keys of the input that come to it.
-	Answers int64 `json:"from_stored_answers"`
+	Expected *order.Expected `json:"expected,omitempty"`
 }
 
 // newPlanner returns what plans the calls of a run; nil for a run that makes none.
@@ -134,9 +125,7 @@ func (r *rowPlanner) billLine(ctx context.Context, p *PlannedResolver, l order.L
 		}
 	}
 	c.takes(remote)
-	if e := l.Expected; e != nil {
-		p.Expected = &Expected{Calls: int64(math.Round(e.Calls)), Credits: int64(math.Round(e.Credits)), Answers: e.Answers}
-	}
+	p.Expected = l.Expected
 	spent, err := r.spent(ctx, remote, r.decision.Run.Order.PayerOf(r.decision.Header.Run, l.Step))
 	if err != nil {
 		return spent, err

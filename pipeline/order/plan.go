@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -42,12 +43,8 @@ type visit struct {
 	comes, sure bool // sure: whatever the calls before say
 	needless    bool // it does not come, and counts for a MinMatch all the same
 	asks        bool
-	decision    purchase.Decision
-	stored      bool
-	changed     bool // purchase.Looked.Changed
-	open        answers.State
-	price       int32 // of its question at most
-	reply             // of a stored answer
+	Question
+	reply // of a stored answer
 }
 
 // reply is what a stored answer says, to foresee others by.
@@ -164,12 +161,12 @@ func (p *Planner) price(step int, text string) int32 {
 
 func (p *Planner) visitOf(step int, text string, s *stepAnswer) visit {
 	v := visit{comes: true, sure: s.call <= 1, asks: s.call > 0}
-	v.price = p.price(step, text)
+	v.Price = p.price(step, text)
 	if s.looked == nil {
 		return v
 	}
-	v.decision, v.stored, v.changed, v.open = s.looked.Decision, s.looked.Stored, s.looked.Changed, s.looked.Open
-	if v.decision != purchase.UseStored {
+	v.Decision, v.Stored, v.Changed, v.Open = s.looked.Decision, s.looked.Stored, s.looked.Changed, s.looked.Open
+	if v.Decision != purchase.UseStored {
 		return v
 	}
 	v.reply = reply{answered: true, good: s.answer.Outcome == outcome.Matched, fills: s.fills, credits: s.answer.Receipt.Credits}
@@ -200,14 +197,14 @@ func (p *Planner) code(w route) int32 {
 	text = binary.AppendUvarint(text, uint64(w.got))
 	for _, v := range w.visits {
 		flags := byte(0)
-		for n, is := range []bool{v.comes, v.sure, v.asks, v.stored, v.changed, v.answered, v.good, v.needless} {
+		for n, is := range []bool{v.comes, v.sure, v.asks, v.Stored, v.Changed, v.answered, v.good, v.needless} {
 			if is {
 				flags |= 1 << n
 			}
 		}
-		text = append(text, flags, byte(v.decision), byte(v.finds))
-		text = append(append(text, v.open...), 0)
-		text = binary.AppendVarint(binary.AppendVarint(binary.AppendUvarint(text, uint64(v.fills)), int64(v.credits)), int64(v.price))
+		text = append(text, flags, byte(v.Decision), byte(v.finds))
+		text = append(append(text, v.Open...), 0)
+		text = binary.AppendVarint(binary.AppendVarint(binary.AppendUvarint(text, uint64(v.fills)), int64(v.credits)), int64(v.Price))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,8 +240,10 @@ type Question struct {
 // Expected is what a run would ask and pay if other answers are as the stored ones to keys of this
 // input.
 type Expected struct {
-	Calls, Credits float64
-	Answers        int64 // the stored ones of the resolver
+	Calls   int64 `json:"calls"`
+	Credits int64 `json:"credits"`
+	// Answers are the stored ones of the resolver to keys of the input that come to it.
+	Answers int64 `json:"from_stored_answers"`
 }
 
 // Lines counts routes by their codes, and returns a Line for each Step.
@@ -259,7 +258,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 		lines[i].Keys += n
 		lines[i].AtMost = lines[i].AtMost || !v.sure
 		if lines[i].Step.Remote != nil {
-			lines[i].Asked[Question{v.decision, v.stored, v.changed, v.open, v.price}] += n
+			lines[i].Asked[v.Question] += n
 		}
 		f.learn(i, v.reply, n)
 	}
@@ -289,7 +288,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 			}
 		}
 		if n := p.found(i, routes); n > 0 {
-			add(i, visit{price: p.price(i, "")}, n)
+			add(i, visit{Question: Question{Price: p.price(i, "")}}, n)
 		}
 	}
 	for code, n := range routes {
@@ -310,7 +309,7 @@ func (p *Planner) Known(code int32) (comes, known, free bool) {
 	for i, v := range p.routes[code].visits {
 		paid := v.comes && p.chain.order.Steps[i].Remote != nil
 		comes = comes || paid
-		known = known || paid && (v.stored || v.open != "")
+		known = known || paid && (v.Stored || v.Open != "")
 	}
 	return comes, known, p.routes[code].free
 }
@@ -440,7 +439,6 @@ func (f *forecast) of(step int) *Expected {
 	for r, n := range f.replies[step] {
 		credits += float64(r.credits) * float64(n)
 	}
-	e := &Expected{Calls: f.calls[step], Answers: f.known[step]}
-	e.Credits = e.Calls * credits / float64(f.known[step])
-	return e
+	calls, known := f.calls[step], f.known[step]
+	return &Expected{Calls: int64(math.Round(calls)), Credits: int64(math.Round(calls * credits / float64(known))), Answers: known}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
+	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -82,7 +83,7 @@ func TestPlanTableOfSeveral(t *testing.T) {
 			Files: pipeline.PlannedFiles{Parts: 1, AtLeast: true},
 			Resolvers: []pipeline.PlannedResolver{
 				{Name: "dir", Keys: 950},
-				{Name: "pdl", Keys: 550, Calls: calls(200, 350, 350), Expected: &pipeline.Expected{Calls: 350, Credits: 245, Answers: 200}},
+				{Name: "pdl", Keys: 550, Calls: calls(200, 350, 350), Expected: &order.Expected{Calls: 350, Credits: 245, Answers: 200}},
 				{Name: "hunter", Keys: 400, AtMost: true, Calls: calls(50, 350, 550, "max_credits")},
 			},
 		},

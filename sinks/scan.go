@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 
+	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/sinks/lines"
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -62,6 +63,28 @@ func find(all []Column, name string) (Column, error) {
 	return Column{}, fmt.Errorf("there is no column %q%s; the columns are %s", name, suggest.Name(name, names), strings.Join(names, ", "))
 }
 
+// CheckRows opens and closes the files of a scan: they are there, with the rows and types of the manifest.
+func (m *Manifest) CheckRows(ctx context.Context, files Opener, s *Scan) error {
+	for i := range m.Parts {
+		for _, f := range m.Parts[i].Data() {
+			if f.Rows == 0 {
+				continue
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			d, err := m.OpenData(files, f, slices.Concat(s.Columns, s.where))
+			if err != nil {
+				return err
+			}
+			if err := d.Opened.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Rows reads rows in the order of the parts. take gets some at a time, releases the arrays, which have
 // the columns of the scan, and returns false to end. Memory does not grow with the dataset.
 func (m *Manifest) Rows(ctx context.Context, files Opener, s *Scan, batch int, take func(rows []arrow.Array, n int) bool) error {
@@ -84,6 +107,7 @@ func (m *Manifest) fileRows(ctx context.Context, files Opener, f File, s *Scan, 
 		return false, err
 	}
 	defer func() { err = errors.Join(err, d.Opened.Close()) }()
+	work := progress.Of(ctx)
 	for group := range d.Groups() {
 		where, err := d.Columns(group, s.where)
 		if err != nil {
@@ -106,6 +130,7 @@ func (m *Manifest) fileRows(ctx context.Context, files Opener, f File, s *Scan, 
 			if err != nil {
 				return false, err
 			}
+			work.Done(int64(n))
 			if keep != nil {
 				n = len(keep)
 			}

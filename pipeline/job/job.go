@@ -89,6 +89,18 @@ type Condition struct {
 	Value  string `json:"value"`
 }
 
+// ParseConditions parses COLUMN=VALUE. The value may have = too.
+func ParseConditions(texts []string) (where []Condition, err error) {
+	for i, text := range texts {
+		column, value, found := strings.Cut(text, "=")
+		if column = strings.TrimSpace(column); !found || column == "" {
+			return nil, fmt.Errorf("--where number %d has no column and value; write COLUMN=VALUE, such as status=active", i+1)
+		}
+		where = append(where, Condition{Column: column, Value: value})
+	}
+	return where, nil
+}
+
 // CountsInput reports whether an input row may have several rows, or none, so that both are
 // counted.
 func (j Job) CountsInput() bool { return j.Multiple == keys.Each || len(j.Where) > 0 }

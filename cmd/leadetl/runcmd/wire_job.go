@@ -104,6 +104,8 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	} else if _, known := resolution.ParseOperation(operation); !known {
 		errs = append(errs, fmt.Errorf("unknown operation %q%s", operation, suggest.OneOf(operation, resolution.OperationNames())))
 	}
+	where, err := job.ParseConditions(f.where)
+	errs = append(errs, err)
 	job := job.Default(resolution.Operation(operation))
 	job.Sample, job.IDColumn, job.DropIdentifier = f.sample, f.idColumn, f.dropIdentifier
 	switch {
@@ -114,7 +116,6 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 			job.Select = append(job.Select, strings.TrimSpace(name))
 		}
 	}
-	var err error
 	job.SnakeNames = f.normalizeNames == namesSnake
 	if !job.SnakeNames && f.normalizeNames != namesKept {
 		errs = append(errs, fmt.Errorf("--normalize-names is %q; it is %s or %s", f.normalizeNames, namesSnake, namesKept))
@@ -128,9 +129,7 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	if !job.StrictIdentifiers && f.identifierText != textAny {
 		errs = append(errs, fmt.Errorf("identifier_text is %q; it is %s or %s", f.identifierText, textAny, textStrict))
 	}
-	job.SuppressedID = f.suppressedID
-	job.Where, err = parseWhere(f.where)
-	errs = append(errs, err)
+	job.SuppressedID, job.Where = f.suppressedID, where
 	job.Renames, err = parseRenames(f.rename)
 	errs = append(errs, err)
 	job.Partitions, job.PartitionBy, err = parsePartitions(f.partitionBy)
@@ -146,18 +145,6 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	job.RowsPerPart, job.Compression, job.HEMTypes = f.rowsPerPart, sinks.Compression(f.compression), f.hemTypes
 	job.DefaultRegion, job.NetworkHosts, job.IncludeProviders = f.defaultRegion, f.networkHosts, f.includeProviders
 	return job, errors.Join(errs...)
-}
-
-// parseWhere parses COLUMN=VALUE. The value may have = too.
-func parseWhere(texts []string) (where []job.Condition, err error) {
-	for i, text := range texts {
-		column, value, found := strings.Cut(text, "=")
-		if column = strings.TrimSpace(column); !found || column == "" {
-			return nil, fmt.Errorf("--where number %d has no column and value; write COLUMN=VALUE, such as status=active", i+1)
-		}
-		where = append(where, job.Condition{Column: column, Value: value})
-	}
-	return where, nil
 }
 
 // parsePartitions parses NAME=VALUE, and a column after the last one. The job

@@ -27,6 +27,7 @@ func TestHelp(t *testing.T) {
 		"leadetl finish":           {"3  ", "5  ", "130"},
 		"leadetl doctor":           {"4  ", "5  ", "130"},
 		"leadetl head":             {"5  ", "130"},
+		"leadetl export":           {"5  ", "130"},
 		"leadetl directory import": {"5  ", "130"},
 		"leadetl directory verify": {"130"},
 		"leadetl answers stat":     {"130"},

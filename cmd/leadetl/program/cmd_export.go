@@ -1,0 +1,203 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/progress"
+	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/sinks"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	out, format string
+	selected    []string
+	where       []string
+	rowsPerFile int64
+	overwrite   bool
+	quiet       bool
+	s3          wire.S3
+}
+
+func newExportCommand(std cli.Streams) *cobra.Command {
+	var f exportFlags
+	c := &cobra.Command{
+		Use:   "export DATASET",
+		Short: "Write the rows of a dataset as CSV or JSON Lines",
+		Long: `Write the rows of a finished dataset as CSV or JSON Lines, in their order: to a
+file whose name ends in .csv or .jsonl, and .gz or .zst if it is compressed; to
+files of a folder, export-00000.csv and so on, _SUCCESS last; or to standard
+output.
+
+CSV has a header. Null is an empty cell, and an empty text is "". Lists of texts
+are joined by semicolons; where that would say something else, a JSON list is in
+the cell. Lists of structs are always JSON.
+
+A file appears when it is complete. After a kill the same command begins anew.
+DATASET may also be the _changes, _rejects, _suppressed or _asked of a dataset, or
+what leadetl changes has written. Of a folder with several nights, name one.
+
+What is written is the data of the dataset, and so personal data.`,
+		Example: `  leadetl export out/leads --out leads.csv
+  leadetl export out/leads/dt=2026-11-28 --out - --format jsonl --where outcome=matched
+  leadetl export s3://leads/hems/ --out s3://crm/hems/ --format csv.gz --select id,hem_sha256`,
+		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later", cli.ExitInterrupted: "interrupted; run the same command again"}),
+		Args:        oneDataset,
+		RunE:        func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], std) },
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.out, "out", "", "`file`, folder, s3://bucket/key, s3://bucket/prefix/, or - for standard output")
+	flags.StringVar(&f.format, "format", "", "`format` of files in a folder and of -: "+strings.Join(formats, ", ")+" (default: csv; of a file, what its name says)")
+	flags.StringSliceVar(&f.selected, "select", nil, "`columns` to write, in this order (default: all)")
+	flags.StringArrayVar(&f.where, "where", nil, "`COLUMN=VALUE` that a row must have, compared as text; null is an empty text; repeatable: all must hold")
+	flags.Int64Var(&f.rowsPerFile, "rows-per-file", 0, "`rows` of a file in a folder at most (default 1,000,000)")
+	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the file, or the export in the folder")
+	flags.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	f.s3.Register(flags)
+	return c
+}
+
+func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) error {
+	if err := f.check(); err != nil {
+		return cli.UsageError(err)
+	}
+	where, err := job.ParseConditions(f.where)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	log, err := cli.NewLogger(std.Err, "text", "warn")
+	if err != nil {
+		return err
+	}
+	opened, err := openDataset(ctx, dataset, &f.s3, log)
+	if err != nil {
+		return wire.UnlessUnavailable(err)
+	}
+	m, err := exportable(ctx, opened)
+	if err != nil {
+		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
+	}
+	scan, err := m.NewScan(f.selected, conditions(where))
+	if err != nil {
+		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
+	}
+	if err := m.CheckRows(ctx, opened, scan); err != nil {
+		return wire.UnlessUnavailable(err)
+	}
+	to, err := f.target(ctx, std, log)
+	if err != nil {
+		return err
+	}
+	counting, stop, err := runview.Watch(ctx, std, "exporting", "row", !f.quiet && (f.out != "-" || !cli.IsTerminal(std.Out)))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	progress.Of(counting).Expect(m.Totals.Rows)
+	rows, err := to.write(counting, opened, m, scan)
+	if err != nil {
+		return err
+	}
+	stop()
+	if f.quiet || f.out == "-" {
+		return nil
+	}
+	_, err = fmt.Fprintf(std.Out, "%s exported to %s\n", figures.Plural(rows, "row"), f.out)
+	return err
+}
+
+func conditions(where []job.Condition) (all [][2]string) {
+	for _, c := range where {
+		all = append(all, [2]string{c.Column, c.Value})
+	}
+	return all
+}
+
+// exportable is the manifest of a finished dataset or of a table beside one.
+func exportable(ctx context.Context, opened *sinks.Reader) (*sinks.Manifest, error) {
+	m, err := sinks.ReadManifest(opened)
+	if err == nil {
+		if err := sinks.CheckFinished(opened); err != nil {
+			return nil, fmt.Errorf("%w: there is no %s of its %s, so its run has not finished; run its command again", sinks.ErrNoDataset, sinks.SuccessName, sinks.ManifestName)
+		}
+		return m, nil
+	}
+	if !errors.Is(err, sinks.ErrNoDataset) {
+		return nil, err
+	}
+	if m, err = tableBeside(ctx, opened, err); err == nil || !errors.Is(err, sinks.ErrNoDataset) {
+		return m, err
+	}
+	nights, failed := nightsIn(ctx, opened)
+	if failed != nil || len(nights) == 0 {
+		return nil, errors.Join(err, failed)
+	}
+	return nil, fmt.Errorf("%w of its own: it holds %s; name one of them, such as %s", sinks.ErrNoDataset, strings.Join(nights, ", "), opened.Path(nights[len(nights)-1]))
+}
+
+// nightsIn are the folders NAME=VALUE with a dataset in a folder, in order.
+func nightsIn(ctx context.Context, folder *sinks.Reader) (nights []string, err error) {
+	names, err := folder.List(ctx)
+	for _, name := range names {
+		first, rest, _ := strings.Cut(name, "/")
+		if strings.Contains(first, "=") && (rest == "" || rest == sinks.ManifestName) && !slices.Contains(nights, first) {
+			nights = append(nights, first)
+		}
+	}
+	slices.Sort(nights)
+	return nights, err
+}
+
+// formats are those of files.
+var formats = []string{"csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst"}
+
+// otherFormats end the names of files that are not written, so that no folder gets such a name.
+var otherFormats = []string{".json", ".ndjson", ".txt", ".tsv", ".xlsx", ".parquet", ".gz", ".zst", ".zip"}
+
+// check checks flags, and completes them.
+func (f *exportFlags) check() error {
+	ofName := ""
+	for _, format := range formats {
+		if strings.HasSuffix(f.out, "."+format) {
+			ofName = format
+		}
+	}
+	isOne := ofName != "" || f.out == "-"
+	switch {
+	case f.out == "":
+		return errors.New("no --out; name a file such as leads.csv, a folder, or - for standard output")
+	case f.format != "" && !slices.Contains(formats, f.format):
+		return fmt.Errorf("--format %s is none of %s", f.format, strings.Join(formats, ", "))
+	case ofName != "" && f.format != "" && f.format != ofName:
+		return fmt.Errorf("--out %s is %s by its name, not --format %s", f.out, ofName, f.format)
+	case ofName == "" && slices.Contains(otherFormats, path.Ext(filepath.ToSlash(f.out))):
+		return fmt.Errorf("--out %s: name a file that ends in .%s, or a folder", f.out, strings.Join(formats, ", ."))
+	case isOne && f.rowsPerFile != 0:
+		return fmt.Errorf("--rows-per-file needs a folder; --out %s is one file", f.out)
+	case f.rowsPerFile < 0:
+		return fmt.Errorf("--rows-per-file is %d; it must be at least 1", f.rowsPerFile)
+	}
+	switch {
+	case ofName != "":
+		f.format = ofName
+	case f.format == "":
+		f.format = formats[0]
+	}
+	if f.rowsPerFile == 0 {
+		f.rowsPerFile = 1_000_000
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/sourcegraph/conc/stream"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/internal/atomicfile"
+	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/objects"
+	"github.com/leadetl/leadetl/internal/store"
+	"github.com/leadetl/leadetl/internal/store/bucket"
+	"github.com/leadetl/leadetl/internal/store/folder"
+	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/lines"
+	"github.com/leadetl/leadetl/sinks/place"
+	"github.com/leadetl/leadetl/sinks/schema"
+	"github.com/leadetl/leadetl/sinks/typed"
+)
+
+// exportTarget is where an export writes.
+type exportTarget struct {
+	format  string
+	pipe    io.Writer   // nil if it is in a store
+	store   store.Store // with files
+	one     string      // name of the only file; empty for several
+	perFile int64
+	remove  []string // files of an earlier export
+}
+
+// target opens what an export writes to, and refuses one that has something already. It changes nothing.
+func (f *exportFlags) target(ctx context.Context, std cli.Streams, log *slog.Logger) (*exportTarget, error) {
+	t := &exportTarget{format: f.format, perFile: f.rowsPerFile}
+	if f.out == "-" {
+		t.pipe = std.Out
+		return t, nil
+	}
+	uri := f.out
+	if strings.HasSuffix(uri, "."+f.format) {
+		at := strings.LastIndexByte(filepath.ToSlash(uri), '/') + 1
+		uri, t.one = uri[:at], uri[at:]
+	}
+	options, err := readOptions(ctx, f.out, &f.s3, log)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	if objects.Is(uri) {
+		if t.store, err = bucket.Open(options.Objects, uri, bucket.Options{}); err != nil {
+			return nil, cli.UsageError(fmt.Errorf("--out: %w", err))
+		}
+	} else {
+		to := folder.Public(disk.Dir(filepath.Clean(uri)))
+		to.SumLater = true // nobody asks for it
+		t.store = to
+	}
+	above, err := datasetAbove(ctx, f.out, options)
+	if err == nil && above != "" {
+		err = fmt.Errorf("--out %s is in the dataset %s; name a place outside", f.out, above)
+	}
+	if err != nil {
+		return nil, wire.UnlessUnavailable(err)
+	}
+	if err := t.refuse(ctx, f.overwrite); err != nil {
+		return nil, wire.UnlessUnavailable(fmt.Errorf("--out %s: %w", f.out, err))
+	}
+	return t, nil
+}
+
+// datasetAbove is the dataset that a file or folder lies in; "" without one.
+func datasetAbove(ctx context.Context, uri string, options sinks.Options) (string, error) {
+	if objects.Is(uri) {
+		at, err := place.OpenToRead(ctx, strings.TrimSuffix(uri, "/")+"/", options)
+		if err != nil {
+			return "", err
+		}
+		return at.Enclosing()
+	}
+	dir, err := filepath.Abs(uri)
+	if err != nil {
+		return "", err
+	}
+	for is := false; !is && dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		_, err := os.Stat(dir)
+		is = err == nil
+	}
+	at, err := place.OpenToRead(ctx, dir, options)
+	if err != nil {
+		return "", err
+	}
+	if _, err := at.Read(place.ManifestName); err == nil {
+		return dir, nil
+	}
+	return at.Enclosing()
+}
+
+// refuse refuses a place that has something, unless it is an unfinished export, or one to replace.
+func (t *exportTarget) refuse(ctx context.Context, overwrite bool) error {
+	if t.one != "" {
+		o, err := t.store.Open(ctx, t.one)
+		if store.IsMissing(err) {
+			return nil
+		}
+		if err == nil {
+			if err = o.Close(); err == nil && !overwrite {
+				err = errors.New("it is there already; name another file, or replace it with --overwrite")
+			}
+		}
+		return err
+	}
+	entries, err := t.store.Entries(ctx, "")
+	if err != nil && !store.IsMissing(err) {
+		return err
+	}
+	finished := false
+	for _, e := range entries {
+		switch {
+		case e.Name == place.SuccessName:
+			finished = true
+			t.remove = append([]string{e.Name}, t.remove...) // first: it says that all others are there
+		case isExported(e.Name):
+			t.remove = append(t.remove, e.Name)
+		default:
+			return fmt.Errorf("it has other files than those of an export, such as %s; name an empty or new folder", e.Name)
+		}
+	}
+	if finished && !overwrite {
+		return errors.New("an export is there already; name another folder, or replace it with --overwrite")
+	}
+	return nil
+}
+
+var exportedName = regexp.MustCompile(`^export-\d{5,}\.(csv|jsonl)(\.gz|\.zst)?$`)
+
+// isExported reports whether a file of a folder is of an export, also of one that was killed.
+func isExported(name string) bool {
+	if store.IsUnfinished(name) {
+		name = atomicfile.FinalName(name)
+		return name == place.SuccessName || exportedName.MatchString(name)
+	}
+	return exportedName.MatchString(name)
+}
+
+// exporting is an export while it writes. One goroutine uses it.
+type exporting struct {
+	*exportTarget
+	ctx    context.Context
+	header []byte
+	files  int
+	open   *exportedFile
+	err    error
+	failed atomic.Bool
+}
+
+// write writes the rows of a scan, and returns how many. Rows become text in several goroutines, and
+// are written in their order.
+func (t *exportTarget) write(ctx context.Context, dataset *sinks.Reader, m *sinks.Manifest, s *sinks.Scan) (rows int64, err error) {
+	for _, name := range t.remove {
+		if err := t.store.Remove(ctx, name); err != nil {
+			return 0, err
+		}
+	}
+	encoder := lines.NewCSV(schema.Names(s.Columns))
+	if strings.HasPrefix(t.format, "jsonl") {
+		encoder = lines.NewJSON(schema.Names(s.Columns))
+	}
+	e := &exporting{exportTarget: t, ctx: ctx, header: encoder.Header}
+	if e.next(); e.err != nil { // also of no rows
+		return 0, e.err
+	}
+	used := sync.Pool{New: func() any { return new([]byte) }}
+	work := stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0) + 1)
+	encode := func(arrays []arrow.Array, n int, begins bool) {
+		work.Go(func() stream.Callback {
+			text := used.Get().(*[]byte)
+			*text = encoder.Append((*text)[:0], arrays, n)
+			typed.Release(arrays)
+			return func() {
+				e.write(*text, begins)
+				used.Put(text)
+			}
+		})
+	}
+	inFile := int64(0)
+	err = m.Rows(ctx, dataset, s, typed.BatchRows, func(arrays []arrow.Array, n int) bool {
+		rows += int64(n)
+		defer typed.Release(arrays)
+		for from := 0; from < n; {
+			begins, to := t.several() && inFile == t.perFile, n
+			if begins {
+				inFile = 0
+			}
+			if t.several() {
+				to = int(min(int64(n), int64(from)+t.perFile-inFile))
+			}
+			encode(slice(arrays, from, to), to-from, begins)
+			inFile, from = inFile+int64(to-from), to
+		}
+		return !e.failed.Load()
+	})
+	work.Wait()
+	return rows, e.end(err)
+}
+
+func (t *exportTarget) several() bool { return t.pipe == nil && t.one == "" }
+
+func slice(arrays []arrow.Array, from, to int) []arrow.Array {
+	some := make([]arrow.Array, len(arrays))
+	for i, a := range arrays {
+		some[i] = array.NewSlice(a, int64(from), int64(to))
+	}
+	return some
+}
+
+// write writes lines, and begins a new file before if they are its first.
+func (e *exporting) write(text []byte, begins bool) {
+	if begins && e.err == nil {
+		e.finish()
+		e.next()
+	}
+	if e.err == nil {
+		_, e.err = e.open.packed.Write(text)
+	}
+	e.failed.Store(e.err != nil)
+}
+
+// next begins a file.
+func (e *exporting) next() {
+	if e.err != nil {
+		return
+	}
+	name := e.one
+	if name == "" {
+		name = fmt.Sprintf("export-%05d.%s", e.files, e.format)
+	}
+	e.files++
+	f := &exportedFile{}
+	if e.pipe != nil {
+		f.packed = plain{e.pipe}
+	} else {
+		if f.file, e.err = e.store.Begin(e.ctx, name); e.err != nil {
+			return
+		}
+		f.packed = plain{f.file}
+	}
+	switch plain := f.packed; {
+	case strings.HasSuffix(e.format, ".gz"):
+		f.packed = gzip.NewWriter(plain)
+	case strings.HasSuffix(e.format, ".zst"):
+		f.packed, e.err = zstd.NewWriter(plain)
+	}
+	if e.open = f; e.err == nil {
+		_, e.err = f.packed.Write(e.header)
+	}
+}
+
+// finish publishes the open file.
+func (e *exporting) finish() {
+	f := e.open
+	if e.err = f.packed.Close(); e.err != nil || f.file == nil {
+		return
+	}
+	if e.err = f.file.Flush(); e.err == nil {
+		_, e.err = f.file.Commit()
+	}
+}
+
+// end publishes the last file and _SUCCESS, unless err or another error ended the export.
+func (e *exporting) end(err error) error {
+	if e.err = errors.Join(err, e.err); e.err == nil {
+		e.finish()
+	}
+	if e.err == nil && e.several() {
+		e.err = e.store.Put(e.ctx, place.SuccessName, nil)
+	}
+	if e.err != nil && e.open != nil && e.open.file != nil {
+		return errors.Join(e.err, e.open.file.Abort())
+	}
+	return e.err
+}
+
+// exportedFile is a file that is being written.
+type exportedFile struct {
+	packed io.WriteCloser
+	file   store.Unfinished // nil for a pipe
+}
+
+// plain is a writer that is not closed with what is packed into it.
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }

@@ -8,6 +8,7 @@
 //	                                         writes all columns of an operation, or a list of them, from
 //	                                         reference data in a .duckdb or in a folder of CSV files
 //	duckdb rewrite GLOB OUT.parquet          writes the same rows
+//	duckdb csv GLOB OUT.csv                  writes them as CSV
 //	duckdb sum FILE GLOB                     prints the matches in GLOB, and sums of the columns that FILE has
 //	duckdb version                           prints DuckDB's version
 package main
@@ -67,12 +68,14 @@ func run(ctx context.Context, args []string) error {
 		return do(lookupStatement(args[1], args[2], args[3], args[4], args[5]))
 	case "rewrite 2":
 		return do(toParquet("SELECT * FROM read_parquet("+quote(args[1])+")", args[2]), nil)
+	case "csv 2":
+		return do("COPY (SELECT * FROM read_parquet("+quote(args[1])+")) TO "+quote(args[2])+" (FORMAT csv, HEADER)", nil)
 	case "sum 2":
 		return printSums(ctx, db, args[1], args[2])
 	case "version 0":
 		return print(ctx, db, "SELECT version()")
 	}
-	return errors.New("usage: duckdb copy IN.csv OUT.parquet | import KIND IN.csv DATABASE | lookup OPERATION COLUMNS IN.csv REFERENCE OUT.parquet | rewrite GLOB OUT.parquet | sum FILE GLOB | version")
+	return errors.New("usage: duckdb copy IN.csv OUT.parquet | import KIND IN.csv DATABASE | lookup OPERATION COLUMNS IN.csv REFERENCE OUT.parquet | rewrite GLOB OUT.parquet | csv GLOB OUT.csv | sum FILE GLOB | version")
 }
 
 func isDatabase(name string) bool { return strings.HasSuffix(name, ".duckdb") }

@@ -46,7 +46,16 @@ func mapFile(f descriptor) ([]byte, error) {
 	if err != nil || info.Size() == 0 {
 		return nil, err
 	}
-	data, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	return mapBytes(f, int(info.Size()), syscall.PROT_READ)
+}
+
+// mapMemory maps the first bytes of a file for reading and writing.
+func mapMemory(f descriptor, size int) ([]byte, error) {
+	return mapBytes(f, size, syscall.PROT_READ|syscall.PROT_WRITE)
+}
+
+func mapBytes(f descriptor, size, access int) ([]byte, error) {
+	data, err := syscall.Mmap(int(f.Fd()), 0, size, access, syscall.MAP_SHARED)
 	if err != nil {
 		return nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
 	}

@@ -82,6 +82,26 @@ func (s *Spool[T]) Close() error {
 	return err
 }
 
+// scratchColumn is a column of zeros whose memory the kernel can write to disk, too, but that may be
+// written anywhere. free ends its use.
+func scratchColumn(scratch string, n int) (column []uint32, free func() error, err error) {
+	file, err := atomicfile.Nameless(scratch)
+	if err != nil {
+		return nil, nil, err
+	}
+	zeros := make([]byte, spoolBytes)
+	for left, size := 4*n, 4*n; left > 0; left -= len(zeros) { // a full disk is an error here, and no fault later
+		if _, err := file.WriteAt(zeros[:min(left, len(zeros))], int64(size-left)); err != nil {
+			return nil, nil, errors.Join(err, file.Close())
+		}
+	}
+	data, err := mapMemory(file, 4*n)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	return view[uint32](data), func() error { return errors.Join(unmap(data), file.Close()) }, nil
+}
+
 // Lexicon numbers distinct texts in their order, from 0. A text takes about 30 bytes of memory,
 // whatever its length: the texts are in a spool, and 128 bits of a seeded hash identify
 // them.

@@ -31,8 +31,7 @@ type CompanyCodes struct {
 // Without it, every row would have a pointer to a company, and all companies would stay in
 // memory.
 type CompanyTable interface {
-	// Add adds a company, and returns its code, which is above 0. It copies all but the texts
-	// in r.Memory.
+	// Add adds a copy of a company, and returns its code, which is above 0.
 	Add(r CompanyRecord) int32
 	// AddShared is Add for a company that does not change: the same pointer may have its code
 	// again.
@@ -43,21 +42,18 @@ type CompanyTable interface {
 	Memory(begin func() any) any
 }
 
-// CompanyRecord is a company as reference data has it.
+// CompanyRecord is a company by its fields.
 type CompanyRecord struct {
-	// Memory has texts that need no copy. It stays as it is while a table is used that the
-	// company was added to.
-	Memory []byte
 	Fields [CompanyFields]CompanyField
 }
 
 // CompanyField is a field of a company.
 type CompanyField struct {
 	Text string // "" if it is not known
-	// Number is that of the text, from 1, among the texts of this field that companies with the
-	// same Memory have; 0 for a text without a number.
-	Number int32
 }
+
+// CompanyColumns is how many columns a company has.
+const CompanyColumns = 17
 
 // The fields of a CompanyRecord.
 const (

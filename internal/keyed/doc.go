@@ -26,7 +26,7 @@
 // open. Read it in functions that defer Guard, which returns ErrDamaged then. A wrong checksum
 // reads
 //
-//	the file is damaged: bytes 131072 to 196608 of dir/people-000001.cols3 (records) have a wrong checksum
+//	the file is damaged: bytes 131072 to 196608 of dir/people-000001.cols4 (records) have a wrong checksum
 //
 // and Verify joins at most ten such errors. An error of Open, of Verify and of Files.InOrder always
 // names the file. Errors have no text of a record.

@@ -181,6 +181,14 @@ func (w *TableWriter) write(to *ColumnWriter, column int, first []uint32) error 
 	return errors.Join(w.texts[column].Close(), w.ends[column].Close())
 }
 
+// PutNoValues writes the values of a column without any.
+func PutNoValues(to *ColumnWriter, name string, width int) {
+	if width == 0 {
+		Column(to, name+"_offsets", []uint64{0, 0})
+	}
+	Column(to, name, make([]byte, width))
+}
+
 // Number is a number as a value of a column.
 func Number[T int32 | int64](n T) []byte {
 	if n64, is := any(n).(int64); is {

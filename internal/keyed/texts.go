@@ -64,6 +64,12 @@ type ColumnReader struct {
 	Err     error
 }
 
+// Has reports whether there is a column.
+func (r *ColumnReader) Has(name string) bool {
+	_, has := r.Columns.section(name)
+	return has
+}
+
 // Read returns a column, which is valid until the file is closed. It must have count values, or
 // any number if count is negative. The values are not verified: see CheckAll.
 func Read[T Fixed](r *ColumnReader, name string, count int) []T {

@@ -25,7 +25,6 @@ type valueTable struct {
 	valid    []byte // bitmap, with ones behind the last value
 	n        int
 	of       []int32 // the code of each company
-	numbered []int32 // the code + 1 of each number of resolution.CompanyField; 0 if not known
 }
 
 // maybe is a number or null.
@@ -39,21 +38,6 @@ func newValueTable(values arrow.DataType) *valueTable {
 		values = arrow.BinaryTypes.StringView
 	}
 	return &valueTable{byNumber: map[maybe]int32{}, kind: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: values}}
-}
-
-// codeOfField returns the code of a field of a company. Its value is made only if its number is
-// not known.
-func (t *valueTable) codeOfField(number int32, value func() int32) int32 {
-	if number == 0 {
-		return value()
-	}
-	for int(number) >= len(t.numbered) {
-		t.numbered = append(t.numbered, 0)
-	}
-	if t.numbered[number] == 0 {
-		t.numbered[number] = value() + 1
-	}
-	return t.numbered[number] - 1
 }
 
 // addText adds the text of a phone.

@@ -3,9 +3,7 @@ package columns
 import (
 	"iter"
 	"strconv"
-	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -38,16 +36,14 @@ func (t *companyTables) current() *CompanyTable {
 }
 
 // CompanyTable is the columns of the company block, a value a company. It keeps nothing of
-// the companies but these, the pointers of AddShared, and the memory of reference data that texts
-// are in: that must not be freed before the table. It is safe from many goroutines.
+// the companies but these, and the pointers of AddShared. It is safe from many goroutines.
 type CompanyTable struct {
 	mu      sync.Mutex
 	columns [len(values.Company)]*valueTable // nil if it is not written
 	n       int32                            // companies, with the empty one of code 0
-	ranges  map[string]company.Range
+	ranges  company.Ranges
 	shared  map[*resolution.Company]int32 // the codes of those of AddShared
 	memory  any                           // of those who add companies
-	lent    *byte                         // where the Memory of records begins; nil before the first
 
 	kinds  [len(values.Company)]*arrow.DictionaryType
 	values []arrow.Array // by column: those of each company; nil as long as some are missing
@@ -56,20 +52,15 @@ type CompanyTable struct {
 var _ resolution.CompanyTable = (*CompanyTable)(nil)
 
 // A table ends when it takes tableBytes, of which companyOverhead are those of each company
-// beside its copied texts: its codes, views of its texts, and what finds them. 300,000 companies
-// of reference data fit, whose texts are not copied. While a table follows another one, both take
-// memory. 3 M rows of a million companies then take 385 MB; with texts that were copied, and
-// tables of 112 MiB, they took 475 MB and 15% more processor time.
+// beside its texts: its codes, views of its texts, and what finds them. While a table follows
+// another one, both take memory.
 const (
 	tableBytes      = 96 << 20
 	companyOverhead = 320
 )
 
-// knownRanges bounds the memory of ranges seen.
-const knownRanges = 1 << 12
-
 func newCompanyTable(wanted func(column string) bool) *CompanyTable {
-	t := &CompanyTable{ranges: map[string]company.Range{}, shared: map[*resolution.Company]int32{}}
+	t := &CompanyTable{shared: map[*resolution.Company]int32{}}
 	for i, c := range values.Company {
 		if !wanted(c.Name) {
 			continue
@@ -200,29 +191,24 @@ var companyValues = func() (of [len(values.Company)]struct {
 }()
 
 func smallest(t *CompanyTable, c *valueTable, text string) int32 {
-	r := t.parsed(text)
+	r := t.ranges.Parse(text)
 	return codeOfNumber(c, r.Min, r.HasMin)
 }
 
 func largest(t *CompanyTable, c *valueTable, text string) int32 {
-	r := t.parsed(text)
+	r := t.ranges.Parse(text)
 	return codeOfNumber(c, r.Max, r.HasMax)
 }
 
 // add adds a company to all columns or, when its texts cannot be read any more, to none.
 func (t *CompanyTable) add(r *resolution.CompanyRecord) (code int32) {
-	numbered := t.lends(r.Memory)
 	var codes [len(t.columns)]int32
 	for i, c := range t.columns {
 		if c == nil {
 			continue
 		}
 		value := &companyValues[i]
-		field := r.Fields[value.field]
-		if !numbered {
-			field.Number = 0
-		}
-		codes[i] = c.codeOfField(field.Number, func() int32 { return value.code(t, c, field.Text) })
+		codes[i] = value.code(t, c, r.Fields[value.field].Text)
 	}
 	for i, c := range t.columns {
 		if c != nil {
@@ -232,33 +218,4 @@ func (t *CompanyTable) add(r *resolution.CompanyRecord) (code int32) {
 	t.values = nil
 	t.n++
 	return t.n - 1
-}
-
-// lends reports whether records with some memory have numbers: it is the first memory that the
-// table meets. That of another directory has others.
-func (t *CompanyTable) lends(memory []byte) bool {
-	start := unsafe.SliceData(memory)
-	if t.lent == nil && start != nil {
-		t.lent = start
-		for c := range t.written() {
-			c.texts.lend(memory)
-		}
-	}
-	return start == t.lent
-}
-
-// parsed is a range. It remembers those seen: few texts are ever seen.
-func (t *CompanyTable) parsed(text string) company.Range {
-	if text == "" {
-		return company.Range{}
-	}
-	r, known := t.ranges[text]
-	if !known {
-		if len(t.ranges) == knownRanges {
-			clear(t.ranges)
-		}
-		r = company.ParseRange(text)
-		t.ranges[strings.Clone(text)] = r
-	}
-	return r
 }

@@ -1,58 +1,31 @@
 package columns
 
 import (
-	"unsafe"
-
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
 // textViews are texts in the layout of Arrow's string views: short ones are in their views,
-// others are in memory that never moves. So texts are added without copying those before, and
-// those of reference data are not copied at all.
+// others are in memory that never moves. So texts are added without copying those before.
 type textViews struct {
 	views   []arrow.ViewHeader
 	buffers []*memory.Buffer // that the views point into
 	free    []byte           // the rest of the last buffer of copied texts
 	copied  int              // bytes
-	outside []byte           // memory with texts that are not copied
-	windows int32            // the first buffer of it
 }
 
 // A buffer of copied texts has as many bytes as those before, within these bounds.
 const minTextBuffer, maxTextBuffer = 1 << 10, 1 << 20
-
-// windowBytes is half of what a view reaches of a buffer. Windows overlap, so that each text is
-// in one as a whole.
-const windowBytes = 1 << 30
-
-// lend names memory with texts that are not copied.
-func (t *textViews) lend(outside []byte) {
-	t.outside, t.windows, t.free = outside, int32(len(t.buffers)), nil
-	for from := 0; from < len(outside); from += windowBytes {
-		t.buffers = append(t.buffers, memory.NewBufferBytes(outside[from:min(len(outside), from+2*windowBytes-1)]))
-	}
-}
 
 // add adds a text.
 func (t *textViews) add(text string) {
 	var v arrow.ViewHeader
 	v.SetString(text)
 	if !v.IsInline() {
-		if at, lent := t.lent(text); lent {
-			v.SetIndexOffset(t.windows+int32(at/windowBytes), int32(at%windowBytes))
-		} else {
-			v.SetIndexOffset(t.copy(text))
-		}
+		v.SetIndexOffset(t.copy(text))
 	}
 	t.views = append(t.views, v)
-}
-
-// lent returns where a text is in the memory that was lent.
-func (t *textViews) lent(text string) (at uintptr, is bool) {
-	at = uintptr(unsafe.Pointer(unsafe.StringData(text))) - uintptr(unsafe.Pointer(unsafe.SliceData(t.outside)))
-	return at, at < uintptr(len(t.outside))
 }
 
 // copy copies a text, and returns the buffer and where it is in there.

@@ -78,13 +78,10 @@ func (d *Directory) AppendOwners(owners []uint32, domains, names *resolution.Tex
 	return guarded(IPRanges, func() { d.ranges.AppendTexts(owners, domains, names) })
 }
 
-// CompanyRows sets rows to the rows of the companies of domains; keyed.None without one, and
-// for an empty domain. It loads the records of the rows, which AddCompany reads.
+// CompanyRows sets rows to the rows of the companies of domains; 0 without one, and for an empty
+// domain.
 func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
-	return guarded(Companies, func() {
-		d.companies.FindAll(domains, rows)
-		d.companies.Touch(rows, 2, 4)
-	})
+	return guarded(Companies, func() { d.companies.FindAll(domains, rows) })
 }
 
 // AddCompany adds the company of a row to a table, and returns its code. A company without a

@@ -268,7 +268,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	mustImport(t, dir, Files{Visits: source(t, "v.csv", sampleVisits)})
 	got := strings.Join(files(t, dir), " ")
-	want := "companies-000001.cols3 directory.json ip-ranges-000001.cols3 notes.txt people-000001.cols3 searches-000001.cols3 visits-000002.cols3"
+	want := "companies-000001.cols4 directory.json ip-ranges-000001.cols4 notes.txt people-000001.cols4 searches-000001.cols4 visits-000002.cols4"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -354,7 +354,7 @@ func TestFirstImportKilled(t *testing.T) {
 			t.Error(err)
 		}
 		mustImport(t, killed, Files{Visits: source(t, "v.csv", sampleVisits)})
-		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols3" {
+		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols4" {
 			t.Errorf("files %s", got)
 		}
 	}}

@@ -52,7 +52,7 @@ func (d *Directory) PersonByEmail(key string) (p *people.Person, emailKey string
 // Company finds a company by its domain; nil without one.
 func (d *Directory) Company(domain string) (*resolution.Company, error) {
 	rows := []uint32{0}
-	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == keyed.None {
+	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == 0 {
 		return nil, err
 	}
 	return d.companyOfRow(rows[0], "")
@@ -68,7 +68,7 @@ func (d *Directory) companyOf(owner uint32) (*resolution.Company, error) {
 	if err := d.CompanyRows([]string{domain}, rows); err != nil || domain+name == "" {
 		return nil, err
 	}
-	if rows[0] == keyed.None {
+	if rows[0] == 0 {
 		return &resolution.Company{Domain: domain, Name: name}, nil
 	}
 	return d.companyOfRow(rows[0], name)

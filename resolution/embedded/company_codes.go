@@ -3,7 +3,6 @@ package embedded
 import (
 	"sync/atomic"
 
-	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/orgtype"
 )
@@ -155,7 +154,7 @@ func (b *batch) codeOwner(table resolution.CompanyTable, known *codes, row uint3
 		return 0, nil
 	case name == "":
 		return b.codeEmployer(table, known, row, domain)
-	case row == keyed.None:
+	case row == 0:
 		return table.Add((&resolution.Company{Domain: domain, Name: name}).Record()), nil
 	}
 	code, err := b.engine.directory.AddCompany(row, name, table)
@@ -207,7 +206,7 @@ func (b *batch) codeEmployers(a *resolution.Answers) error {
 // codeEmployer returns the code of the company of a row; of one with the domain and nothing
 // else without a row.
 func (b *batch) codeEmployer(table resolution.CompanyTable, known *codes, row uint32, domain string) (int32, error) {
-	if row == keyed.None {
+	if row == 0 {
 		return table.Add((&resolution.Company{Domain: domain}).Record()), nil
 	}
 	if code, there := known.get(row); there {

@@ -31,7 +31,7 @@ func damageSample(t *testing.T) (dir string) {
 	searches.WriteString("keyword,searched_at,network_url,email,city,job_title\n")
 	for i := range damageRows {
 		fmt.Fprintf(&people, "network.example/in/p%d,First%d,%s,p%d@x.example;q%d@%s.example,+1202555%04d,c%d.example\n", i, i%7, strings.Repeat("head ", i%9), i, i, strings.Repeat("y", 60), i, i)
-		fmt.Fprintf(&companies, "c%d.example,Company %d,%s\n", i, i, strings.Repeat("about ", 25+i%9))
+		fmt.Fprintf(&companies, "c%d.example,Company %d,%s%d\n", i, i, strings.Repeat("about ", 25+i%9), i)
 		fmt.Fprintf(&ranges, "8.%d.%d.0/28,c%d.example,Range %d,business\n", i/250, i%250, i, i)
 		fmt.Fprintf(&visits, "9.%d.%d.1,network.example/in/p%d,2026-11-01,0.5\n9.%d.%d.1,network.example/in/%s%d,,0.9\n", i/250, i%250, i, i/250, i%250, strings.Repeat("x", 110), i)
 		fmt.Fprintf(&searches, "tea %d,2026-11-%02d,network.example/in/p%d,,City %d,Title of the one and great and very only number %d\ntea,2026-10-01,,r%d@z.example,,\n", i%50, 1+i%28, i, i%100, i%100, i)

@@ -19,8 +19,9 @@ const (
 	// DirectoryFormat is the end of the names of files of reference data. It changes when they get
 	// another field, because older programs cannot read them. Earlier ones wrote databases
 	// (sqlite, mmdb), column files without checksums (columns), those with another index of keys
-	// (cols), and those whose phones and kinds of organizations follow older rules (cols2).
-	DirectoryFormat = "cols3"
+	// (cols), those whose phones and kinds of organizations follow older rules (cols2), and companies
+	// as records (cols3). Columns that are made of others follow the rules of the import, too.
+	DirectoryFormat = "cols4"
 )
 
 // Person is the block of a person.
@@ -72,23 +73,23 @@ var Hashes = [...]Value{
 }
 
 // Company is the block of a company.
-var Company = [...]Value{
+var Company = [resolution.CompanyColumns]Value{
 	{Column: repeating("company_name", "name of the company"), Company: resolution.CompanyName},
 	{Column: schema.Repeating("company_domain").Means(meaning{Text: "its domain, lower case and ASCII", From: "docs/reference/identifiers.md, companies"}), Company: resolution.CompanyDomain, Kind: Domain},
 	{Column: repeating("company_website_url", "its web site"), Company: resolution.CompanyWebsiteURL, Also: []string{"website"}},
 	{Column: schema.Repeating("company_network_url").Means(meaning{Text: "its profile address, without scheme", From: "docs/reference/identifiers.md, companies"}), Company: resolution.CompanyNetworkURL, Kind: Profile},
-	{Column: repeating("company_industry", "its industry"), Company: resolution.CompanyIndustry, Shared: true},
-	{Column: repeating("company_revenue", "its revenue a year, a range in words"), Company: resolution.CompanyRevenue, Makes: []string{"company_revenue_min", "company_revenue_max"}, Shared: true},
+	{Column: repeating("company_industry", "its industry"), Company: resolution.CompanyIndustry},
+	{Column: repeating("company_revenue", "its revenue a year, a range in words"), Company: resolution.CompanyRevenue, Makes: []string{"company_revenue_min", "company_revenue_max"}},
 	{Column: bound("company_revenue_min", "lower bound of that range", "US dollars", "none, another currency, or the words are ambiguous"), Company: resolution.CompanyRevenue, Kind: MadeLeast},
 	{Column: bound("company_revenue_max", "upper bound of that range", "US dollars", "none, another currency, or the words are ambiguous"), Company: resolution.CompanyRevenue, Kind: MadeMost},
-	{Column: repeating("company_employee_count", "its employees, a range in words"), Company: resolution.CompanyEmployeeCount, Makes: []string{"company_employee_min", "company_employee_max"}, Shared: true},
+	{Column: repeating("company_employee_count", "its employees, a range in words"), Company: resolution.CompanyEmployeeCount, Makes: []string{"company_employee_min", "company_employee_max"}},
 	{Column: bound("company_employee_min", "lower bound of that range", "people", "none, or the words are ambiguous"), Company: resolution.CompanyEmployeeCount, Kind: MadeLeast},
 	{Column: bound("company_employee_max", "upper bound of that range", "people", "none, or the words are ambiguous"), Company: resolution.CompanyEmployeeCount, Kind: MadeMost},
-	{Column: schema.Repeats(schema.Number("company_year_founded", arrow.PrimitiveTypes.Int32)).Means(meaning{Text: "year it was founded", Unit: "year", Form: "year"}), Company: resolution.CompanyYearFounded, Kind: Year, Shared: true},
+	{Column: schema.Repeats(schema.Number("company_year_founded", arrow.PrimitiveTypes.Int32)).Means(meaning{Text: "year it was founded", Unit: "year", Form: "year"}), Company: resolution.CompanyYearFounded, Kind: Year},
 	{Column: repeating("company_street", "its street and number"), Company: resolution.CompanyStreet, InAddress: true},
-	{Column: repeating("company_zip_code", "its postal code, text: leading zeros stay"), Company: resolution.CompanyZipCode, InAddress: true, Also: zips, Shared: true},
-	{Column: repeating("company_city", "its city"), Company: resolution.CompanyCity, InAddress: true, Shared: true},
-	{Column: repeating("company_state", "its state"), Company: resolution.CompanyState, InAddress: true, Shared: true},
+	{Column: repeating("company_zip_code", "its postal code, text: leading zeros stay"), Company: resolution.CompanyZipCode, InAddress: true, Also: zips},
+	{Column: repeating("company_city", "its city"), Company: resolution.CompanyCity, InAddress: true},
+	{Column: repeating("company_state", "its state"), Company: resolution.CompanyState, InAddress: true},
 	{Column: repeating("company_about", "what it says of itself"), Company: resolution.CompanyAbout},
 }
 

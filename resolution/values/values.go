@@ -33,8 +33,6 @@ type Value struct {
 	InAddress bool
 	// Imported says that files of people have it, in a column of the same name.
 	Imported bool
-	// Shared says that many companies have the same, so that reference data has it once.
-	Shared bool
 	// Role says that it describes what somebody does and not who they are: a search gives it of
 	// people whose names were not asked for.
 	Role bool

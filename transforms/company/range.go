@@ -1,6 +1,9 @@
 package company
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Range has the bounds of a text range, both inclusive.
 type Range struct {
@@ -123,4 +126,26 @@ func between(lower, upper number) (Range, bool) {
 		}
 	}
 	return Range{Min: low, Max: high, HasMin: true, HasMax: true}, ok
+}
+
+// Ranges parses ranges, and remembers some of those seen: few texts are ever seen. The zero value is
+// ready. One goroutine uses it.
+type Ranges struct{ seen map[string]Range }
+
+const maxSeen = 1 << 12
+
+// Parse is ParseRange.
+func (s *Ranges) Parse(text string) Range {
+	if text == "" {
+		return Range{}
+	}
+	r, known := s.seen[text]
+	if !known {
+		if s.seen == nil || len(s.seen) == maxSeen {
+			s.seen = map[string]Range{}
+		}
+		r = ParseRange(text)
+		s.seen[strings.Clone(text)] = r
+	}
+	return r
 }

@@ -2,8 +2,13 @@ package companies
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"slices"
 	"strconv"
+	"unsafe"
+
+	"github.com/apache/arrow/go/v17/arrow"
 
 	"github.com/leadetl/leadetl/internal/keyed"
 	"github.com/leadetl/leadetl/resolution"
@@ -22,34 +27,57 @@ var ofFields = func() (of [resolution.CompanyFields]values.Value) {
 	return of
 }()
 
-// Columns are the columns of a file of companies, in the order of the fields. repeated are the
-// fields whose texts many companies share.
-var Columns, repeated = func() (columns imports.Columns, repeated []bool) {
+// Columns are the columns of a file of companies, in the order of the fields.
+var Columns = func() (columns imports.Columns) {
 	for _, v := range ofFields {
-		columns.Names, repeated = append(columns.Names, v.Member), append(repeated, v.Shared)
+		columns.Names = append(columns.Names, v.Member)
 	}
 	columns.Required = columns.Names[:1]
-	return columns, repeated
+	return columns
 }()
 
-// Import reads r.Source and writes a file. The last line of a domain is kept.
+// names and widths are those of the columns of a Table, and domainColumn has the domain.
+var (
+	names  = columnNames()
+	widths = func() (widths []int) {
+		for _, v := range values.Company {
+			width := 0
+			if number, is := v.Arrow.(arrow.FixedWidthDataType); is {
+				width = number.Bytes()
+			}
+			widths = append(widths, width)
+		}
+		return widths
+	}()
+	domainColumn = slices.Index(names, "company_domain")
+)
+
+func columnNames() (names []string) {
+	for _, v := range values.Company {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// Import reads r.Source and writes a file. The last line of a domain is found.
 func Import(ctx context.Context, options imports.Options, r *imports.Report, to imports.File) (_ imports.Result, err error) {
-	w := keyed.NewWriter(to, to.Scratch, repeated)
-	defer func() { err = errors.Join(err, w.Close()) }()
-	sum := imports.NewContent()
+	keys, table := keyed.NewIndexWriter(to.Scratch, keyed.Last), keyed.NewTableWriter(to.Scratch, names, widths)
+	defer func() { err = errors.Join(err, keys.Close(), table.Close()) }()
+	sum, made := imports.NewContent(), newMaker()
 	if err := imports.Read(ctx, options, r, Columns, parse, func(c [resolution.CompanyFields]string) error {
 		sum.Add(c[:]...)
-		_, err := w.Add(c[:]...)
-		return err
+		row, err := table.Add(made.row(&c)...)
+		return errors.Join(err, keys.Add(keyed.HashOf(c[resolution.CompanyDomain]), row, false))
 	}); err != nil {
 		return imports.Result{}, err
 	}
-	keys, err := w.Records(ctx)
-	if err != nil {
+	w := keyed.NewColumnWriter(to)
+	n, err := keys.Write(ctx, w, "keys", nil, nil)
+	if err := errors.Join(err, table.Write(ctx, w)); err != nil {
 		return imports.Result{}, err
 	}
-	r.Replaced = r.Rows - int64(keys)
-	return imports.Result{Keys: int64(keys), Content: sum.Sum()}, w.Finish()
+	r.Replaced = r.Rows - int64(n)
+	return imports.Result{Keys: int64(n), Content: sum.Sum()}, w.Finish()
 }
 
 // parse reads a line.
@@ -73,4 +101,46 @@ func parse(row imports.Row, r *imports.Report) (c [resolution.CompanyFields]stri
 		}
 	}
 	return c, true
+}
+
+// maker makes the values of the columns of companies.
+type maker struct {
+	ranges company.Ranges
+	values [][]byte
+}
+
+func newMaker() *maker { return &maker{values: make([][]byte, len(names))} }
+
+// row returns the values of a company, valid until the next call.
+func (m *maker) row(c *[resolution.CompanyFields]string) [][]byte {
+	for i := range values.Company {
+		v := &values.Company[i]
+		text := c[v.Company]
+		m.values[i] = nil
+		switch v.Kind {
+		case values.Year:
+			if year, err := strconv.ParseInt(text, 10, 32); err == nil {
+				m.values[i] = keyed.Number(int32(year))
+			}
+		case values.MadeLeast:
+			if r := m.ranges.Parse(text); r.HasMin {
+				m.values[i] = keyed.Number(r.Min)
+			}
+		case values.MadeMost:
+			if r := m.ranges.Parse(text); r.HasMax {
+				m.values[i] = keyed.Number(r.Max)
+			}
+		default:
+			m.values[i] = unsafe.Slice(unsafe.StringData(text), len(text))
+		}
+	}
+	return m.values
+}
+
+// textOf is a value as the text of its field.
+func textOf(v *values.Value, value []byte) string {
+	if v.Kind == values.Year && len(value) > 0 {
+		return strconv.Itoa(int(int32(binary.NativeEndian.Uint32(value))))
+	}
+	return unsafe.String(unsafe.SliceData(value), len(value))
 }

@@ -27,6 +27,27 @@ type CompanyCodes struct {
 	Codes []int32
 }
 
+// CompanyRows are the companies of reference data as columns, in the order of the block of a company.
+// Row 0 is none. Only rows that are codes of answers may be read: others are not verified.
+type CompanyRows struct{ Columns [CompanyColumns]CompanyColumn }
+
+// CompanyColumn is a column: the code of each row, and values by their codes, each of which is there
+// once. Code 0 is null. Value i is Bytes[Offsets[i]:Offsets[i+1]]; a column without Offsets has numbers.
+type CompanyColumn struct {
+	Codes   []uint32
+	Offsets []uint64
+	Bytes   []byte
+	Width   int // of a number
+}
+
+// Len is the number of values, with null.
+func (c *CompanyColumn) Len() int {
+	if c.Offsets != nil {
+		return len(c.Offsets) - 1
+	}
+	return len(c.Bytes) / c.Width
+}
+
 // CompanyTable gives companies codes. It is safe from many goroutines, except a CompanyList.
 // Without it, every row would have a pointer to a company, and all companies would stay in
 // memory.

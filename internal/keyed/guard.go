@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"unsafe"
 )
 
 // ErrDamaged says that a file is damaged.
@@ -48,6 +49,18 @@ func Guard(err *error, before bool) {
 	default:
 		panic(p)
 	}
+}
+
+// Has reports whether an error of Guard is of a page of this file, where it is of a page at all.
+func (f *Columns) Has(err error) bool {
+	if page, is := errors.AsType[damage](err); is {
+		return page.path == f.path
+	}
+	fault, is := errors.AsType[interface {
+		error
+		Addr() uintptr
+	}](err)
+	return is && len(f.data) > 0 && fault.Addr()-uintptr(unsafe.Pointer(&f.data[0])) < uintptr(len(f.data))
 }
 
 // GuardFaults is Guard for code that is given memory of a mapped file: what is not a page that

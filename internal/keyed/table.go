@@ -276,15 +276,29 @@ func (v *Values) Raw() (codes []uint32, offsets []uint64, bytes []byte) {
 	return v.codes.All(), v.offsets.All(), v.bytes.All()
 }
 
-// Verify checks that the values are side by side, and that every row has one. Call it under Guard.
-func (v *Values) Verify() error {
-	for i := range uint64(max(0, v.offsets.Len()-1)) {
-		if v.offsets.At(i) > v.offsets.At(i+1) {
+// Bytes is how many bytes CheckAll reads.
+func (v *Values) Bytes() int { return 4*v.codes.Len() + 8*v.offsets.Len() + v.bytes.Len() }
+
+// IsScattered reports whether a file of the column may not fit into memory.
+func (v *Values) IsScattered() bool { return v.codes.file.scattered || v.bytes.file.scattered }
+
+// CheckAll checks all pages, that the values are side by side, and that every row has one. Call it
+// under Guard.
+func (v *Values) CheckAll() error {
+	codes, offsets := v.codes.Slice(0, uint64(v.codes.Len())), v.offsets.values
+	v.bytes.Slice(0, uint64(v.bytes.Len()))
+	if v.width == 0 {
+		offsets = v.offsets.Slice(0, uint64(len(offsets)))
+	}
+	before := uint64(0)
+	for i, end := range offsets {
+		if end < before {
 			return fmt.Errorf("%w: value %d is out of place", ErrDamaged, i)
 		}
+		before = end
 	}
-	for row := range uint64(v.Rows()) {
-		if int(v.codes.At(row)) >= v.Len() {
+	for row, code := range codes {
+		if int(code) >= v.Len() {
 			return fmt.Errorf("%w: the value of row %d is out of place", ErrDamaged, row)
 		}
 	}

@@ -71,7 +71,7 @@ func checkValues(t *rapid.T, name string, v *keyed.Values, rows [][][]byte, colu
 				t.Fatalf("%s: row %d is %q, want %q", name, i, v.At(uint32(i)), row[column])
 			}
 		}
-		return v.Verify()
+		return v.CheckAll()
 	}()
 	delete(codes, "")
 	if err != nil || v.Len() != len(codes)+1 {

@@ -38,6 +38,7 @@ type Directory struct {
 	ranges    *ranges.File
 	searches  *searches.File
 	visits    *visits.File
+	joins     *companies.Joins // nil without any
 
 	files    map[Kind]file // the same ones
 	retired  retiredFiles
@@ -65,8 +66,13 @@ func Open(dir string) (*Directory, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := &Directory{dir: dir, manifest: m, state: state, files: map[Kind]file{}, people: people.None, companies: companies.None, visits: visits.None}
-		if err = d.open(); err == nil {
+		d := newDirectory(dir, m)
+		d.state = state
+		err = d.open(slices.Sorted(maps.Keys(m.Kinds))) // in order, so that the same problem gives the same error
+		if err == nil && m.Joins != nil {
+			err = d.openJoins(*m.Joins)
+		}
+		if err == nil {
 			return d, nil
 		}
 		err = errors.Join(err, d.Close())
@@ -78,15 +84,16 @@ func Open(dir string) (*Directory, error) {
 	}
 }
 
-func (d *Directory) open() error {
-	// In order, so that the same problem gives the same error.
-	for _, k := range slices.Sorted(maps.Keys(d.manifest.Kinds)) {
+func newDirectory(dir string, m manifest) *Directory {
+	return &Directory{dir: dir, manifest: m, files: map[Kind]file{}, people: people.None, companies: companies.None, visits: visits.None}
+}
+
+// open opens the files of kinds.
+func (d *Directory) open(some []Kind) error {
+	for _, k := range some {
 		e := d.manifest.Kinds[k]
-		path := filepath.Join(d.dir, e.File)
-		if info, err := os.Stat(path); err != nil {
+		if err := d.hasSize(e); err != nil {
 			return err
-		} else if info.Size() != e.Bytes {
-			return fmt.Errorf("%s has %d bytes, the import wrote %d", path, info.Size(), e.Bytes)
 		}
 		of, ok := kinds[k]
 		if !ok {
@@ -99,6 +106,16 @@ func (d *Directory) open() error {
 		d.files[k] = f
 	}
 	return nil
+}
+
+// hasSize returns an error if the file of an entry is not as long as the import wrote it.
+func (d *Directory) hasSize(e entry) error {
+	path := filepath.Join(d.dir, e.File)
+	info, err := os.Stat(path)
+	if err == nil && info.Size() != e.Bytes {
+		err = fmt.Errorf("%s has %d bytes, the import wrote %d", path, info.Size(), e.Bytes)
+	}
+	return err
 }
 
 // Close closes all files. Do not use the directory afterwards; earlier answers stay valid.
@@ -136,6 +153,9 @@ func (d *Directory) Changed() bool {
 
 // damaged adds to an error what to do about a damaged file.
 func damaged(k Kind, err error) error {
+	if k == joins && errors.Is(err, keyed.ErrDamaged) {
+		return fmt.Errorf("the file of %s is damaged, import the %s, %s or %s again: %w", k, People, Companies, IPRanges, err)
+	}
 	if errors.Is(err, keyed.ErrDamaged) {
 		return fmt.Errorf("the file of %s is damaged, import the %s again: %w", k, k, err)
 	}

@@ -115,7 +115,7 @@ func TestEditions(t *testing.T) {
 	if got := who(t, first, ada); got != "ada ben" {
 		t.Errorf("who was open before finds %q in the end", got)
 	}
-	if got := len(files(t, dir)); got != 3 {
+	if got := len(files(t, dir)); got != 4 {
 		t.Errorf("files stay: %v", files(t, dir))
 	}
 }

@@ -71,6 +71,9 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 	next.Kinds = maps.Clone(old.Kinds)
 	im := importer{dir: dir, options: o, manifest: next}
 	report, err = im.run(ctx, files)
+	if err == nil {
+		next.Joins, err = im.join(ctx, files)
+	}
 	if err != nil {
 		// No manifest names the new files.
 		err = errors.Join(err, old.sweep(dir))
@@ -134,30 +137,37 @@ func (im *importer) run(ctx context.Context, files Files) (Report, error) {
 
 // kind imports a kind into a file of columns.
 func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entry, err error) {
-	path := filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, values.DirectoryFormat))
 	o := im.options
 	o.Called = calledIn(k, o.Called)
-	to, err := atomicfile.Create(path, 0o666)
-	if err != nil {
-		return entry{}, err
-	}
-	result, err := kinds[k].write(ctx, o, r, imports.File{Writer: to, Scratch: im.dir})
-	if errors.Is(err, keyed.ErrDamaged) { // an import maps no other files
-		err = fmt.Errorf("a temporary file in %s cannot be read: %w", im.dir, err)
-	}
-	if errors.Is(err, keyed.ErrFull) {
-		err = fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
-	}
-	if err != nil {
-		err = errors.Join(err, to.Abort())
-	} else {
-		e, err = seal(to, filepath.Base(path))
-	}
+	var result imports.Result
+	e, err = im.write(k, func(to imports.File) (err error) {
+		if result, err = kinds[k].write(ctx, o, r, to); errors.Is(err, keyed.ErrDamaged) { // it maps no other files
+			err = fmt.Errorf("a temporary file in %s cannot be read: %w", im.dir, err)
+		}
+		return err
+	})
 	e.Rows, e.Keys, e.Content, e.UnknownWords = r.Rows, result.Keys, result.Content, result.UnknownWords
 	if k == IPRanges {
 		e.OrgTypes = o.OrgTypes
 	}
 	return e, err
+}
+
+// write makes a file of a kind.
+func (im *importer) write(k Kind, write func(to imports.File) error) (entry, error) {
+	path := filepath.Join(im.dir, dataFileName(k, im.manifest.Generation, values.DirectoryFormat))
+	to, err := atomicfile.Create(path, 0o666)
+	if err != nil {
+		return entry{}, err
+	}
+	err = write(imports.File{Writer: to, Scratch: im.dir})
+	if errors.Is(err, keyed.ErrFull) {
+		err = fmt.Errorf("%w: %w", resolution.ErrInvalid, err)
+	}
+	if err != nil {
+		return entry{}, errors.Join(err, to.Abort())
+	}
+	return seal(to, filepath.Base(path))
 }
 
 // seal makes a written file durable under its name, and returns its entry.

@@ -140,7 +140,7 @@ func TestRefusedSources(t *testing.T) {
 			if err := d.Verify(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if got := len(files(t, dir)); got != 1+len(Kinds) {
+			if got := len(files(t, dir)); got != 2+len(Kinds) {
 				t.Errorf("%d files: %v", got, files(t, dir))
 			}
 		})
@@ -250,7 +250,7 @@ func TestReplaceUnderReader(t *testing.T) {
 	if p, err := now.Person("network.example/in/ada"); err != nil || p.FirstName != fmt.Sprint("Name", last) || now.Changed() {
 		t.Errorf("the new view: %+v, %v", p, err)
 	}
-	if got := files(t, dir); len(got) != 3 {
+	if got := files(t, dir); len(got) != 4 {
 		t.Errorf("files of old generations stay: %v", got)
 	}
 }
@@ -268,7 +268,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	mustImport(t, dir, Files{Visits: source(t, "v.csv", sampleVisits)})
 	got := strings.Join(files(t, dir), " ")
-	want := "companies-000001.cols4 directory.json ip-ranges-000001.cols4 notes.txt people-000001.cols4 searches-000001.cols4 visits-000002.cols4"
+	want := "companies-000001.cols4 directory.json ip-ranges-000001.cols4 joins-000001.cols4 notes.txt people-000001.cols4 searches-000001.cols4 visits-000002.cols4"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -403,7 +403,7 @@ func TestCancelledImport(t *testing.T) {
 	if _, err := Import(ctx, dir, Files{People: path}, DefaultOptions()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if got := len(files(t, dir)); got != 1+len(Kinds) {
+	if got := len(files(t, dir)); got != 2+len(Kinds) {
 		t.Errorf("files %v", files(t, dir))
 	}
 }

@@ -61,6 +61,8 @@ type manifest struct {
 	Format     int            `json:"format"`
 	Generation int64          `json:"generation"` // grows with every import
 	Kinds      map[Kind]entry `json:"kinds"`
+	// Joins is the file of the companies of people and of owners of IP ranges; nil if there are none.
+	Joins *entry `json:"joins,omitempty"`
 	// Retired are the replaced searches, the oldest first.
 	Retired []retired `json:"retired,omitempty"`
 }
@@ -99,6 +101,9 @@ func readManifest(dir string) (manifest, [sha256.Size]byte, error) {
 		if odd(e) {
 			return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s names an odd file for %s", resolution.ErrInvalid, path, kind)
 		}
+	}
+	if m.Joins != nil && odd(*m.Joins) {
+		return m, [sha256.Size]byte{}, fmt.Errorf("%w: %s names an odd file for %s", resolution.ErrInvalid, path, joins)
 	}
 	for _, r := range m.Retired {
 		if odd(r.entry) {
@@ -148,7 +153,7 @@ func (m manifest) write(dir string) error {
 
 // dataFile matches the names of data files: kind, generation, format. A name is never used
 // again, so a reader that opens a file late gets the right one or none.
-var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits)-[0-9]{6,}\.(sqlite|mmdb|columns|spool|cols[0-9]*)$`)
+var dataFile = regexp.MustCompile(`^(people|companies|ip-ranges|searches|visits|joins)-[0-9]{6,}\.(sqlite|mmdb|columns|spool|cols[0-9]*)$`)
 
 func dataFileName(k Kind, generation int64, format string) string {
 	return fmt.Sprintf("%s-%06d.%s", k, generation, format)
@@ -160,6 +165,9 @@ func (m manifest) sweep(dir string) error {
 	named := map[string]bool{}
 	for _, e := range m.Kinds {
 		named[e.File] = true
+	}
+	if m.Joins != nil {
+		named[m.Joins.File] = true
 	}
 	for _, r := range m.Retired {
 		named[r.File] = true

@@ -263,7 +263,7 @@ func TestRefusedMMDB(t *testing.T) {
 		if r, err := mustOpen(t, dir).Range(netip.MustParseAddr("192.31.196.1")); err != nil || r == nil {
 			t.Errorf("%s: the old ranges are gone: %v", f.name, err)
 		}
-		if got := files(t, dir); len(got) != 2 {
+		if got := files(t, dir); len(got) != 3 {
 			t.Errorf("%s: files %v", f.name, got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/keyed"
@@ -61,6 +62,11 @@ func (d *Directory) Verify(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", k, e.File, err))
 		}
 	}
+	if e := d.manifest.Joins; e != nil {
+		if err := d.verify(ctx, joins, *e); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", joins, e.File, err))
+		}
+	}
 	for _, r := range d.manifest.Retired {
 		// A later import may have removed it.
 		if err := checkSum(filepath.Join(d.dir, r.File), r.SHA256); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -73,12 +79,14 @@ func (d *Directory) Verify(ctx context.Context) error {
 // CheckAll reads the files of kinds, and reports damage that look-ups may not come
 // upon. Of each file that takes as long as reading it.
 func (d *Directory) CheckAll(kinds ...Kind) error {
+	if slices.Contains(kinds, Companies) {
+		kinds = append(kinds[:len(kinds):len(kinds)], joins)
+	}
 	for _, k := range kinds {
-		if !d.Has(k) {
-			continue
-		}
-		if err := damaged(k, d.files[k].CheckAll()); err != nil {
-			return err
+		if f := d.files[k]; f != nil {
+			if err := damaged(k, f.CheckAll()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -46,6 +46,9 @@ func Open(in disk.Folder, name string) (*File, error) {
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
+// Has is that of keyed.Columns.
+func (f *File) Has(err error) bool { return f.file != nil && f.file.Has(err) }
+
 // CheckAll checks the checksums that were not checked yet.
 func (f *File) CheckAll() error { return f.file.CheckAll() }
 
@@ -134,7 +137,7 @@ func (t *Table) Record(row uint32) (r resolution.CompanyRecord) {
 
 func (t *Table) verify() error {
 	for i := range t.Columns {
-		if err := t.Columns[i].Verify(); err != nil {
+		if err := t.Columns[i].CheckAll(); err != nil {
 			return fmt.Errorf("%s: %w", values.Company[i].Name, err)
 		}
 	}

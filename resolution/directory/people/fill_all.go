@@ -1,6 +1,8 @@
 package people
 
 import (
+	"unsafe"
+
 	"github.com/leadetl/leadetl/internal/keyed"
 )
 
@@ -57,6 +59,20 @@ func (f *File) fillByDigest(digest, address string, h keyed.Hash, arena *keyed.A
 		return email
 	}
 	return ""
+}
+
+// Employers sets domains to those of the companies of the people from a row on, until the file is
+// closed. Call it under keyed.Guard.
+func (f *File) Employers(from uint32, domains []string) {
+	for i := range domains {
+		r := f.Fields(from + uint32(i))
+		r.Skip(companyDomain)
+		code, text := r.Next()
+		if code >= 0 {
+			text = f.tables[companyDomain].At(int(code))
+		}
+		domains[i] = unsafe.String(unsafe.SliceData(text), len(text))
+	}
 }
 
 // fillEmails fills an entry with NetworkURL and EmailKeys alone.

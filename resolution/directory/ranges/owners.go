@@ -3,6 +3,7 @@ package ranges
 import (
 	"encoding/binary"
 	"net/netip"
+	"unsafe"
 
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -112,6 +113,18 @@ func (f *File) OrgTypes(owners []uint32, to []string) {
 			}
 			n = 0
 		}
+	}
+}
+
+// OwnerCount is the number of owners.
+func (f *File) OwnerCount() int { return f.orgTypes.Len() }
+
+// NamesOf sets domains and names to those of the owners with the numbers from from+1 on, until the
+// file is closed. Call it under keyed.Guard.
+func (f *File) NamesOf(from int, domains, names []string) {
+	text := func(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+	for i := range domains {
+		domains[i], names[i] = text(f.domains.At(uint32(from+i))), text(f.names.At(uint32(from+i)))
 	}
 }
 

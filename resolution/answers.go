@@ -36,16 +36,17 @@ type Answers struct {
 	// Unread are columns that whoever answers may leave empty. Reset keeps them.
 	Unread Unread
 
-	// Used while the columns are filled: Size is about their bytes so far, Digests counts the
-	// digests in Emails, and CompanyDomains are those of the employers, which become Companies.
-	Size, Digests  int
-	CompanyDomains CodedTexts
+	// Used while the columns are filled: Size is about their bytes so far, and Digests counts the
+	// digests in Emails.
+	Size, Digests int
 }
 
 // Unread are columns of Answers that are not read: by default none.
 type Unread struct {
 	Texts                               [Fields]bool
 	Emails, Phones, LastSeen, Companies bool
+	// Company are columns of companies.
+	Company [CompanyColumns]bool
 	// Hashes is true if of a person's hashes only the first of each type is read, and
 	// HashTypes are those whose first is not read either.
 	Hashes    bool
@@ -121,7 +122,6 @@ func (a *Answers) reset(like *Answers) {
 	a.Hashes.Reset(HashTypes)
 	a.Keywords.Reset()
 	a.LastSeen, a.SearchedAt, a.Confidences, a.Companies.Codes = a.LastSeen[:0], a.SearchedAt[:0], a.Confidences[:0], a.Companies.Codes[:0]
-	a.CompanyDomains.Reset(nil)
 	a.Size, a.Digests = 0, 0
 }
 
@@ -209,7 +209,7 @@ func (a *Answers) Add(from *Answers, j int) {
 
 // Pick returns a copy of the answers to some keys.
 func (a *Answers) Pick(keys iter.Seq[int]) *Answers {
-	p := &Answers{Companies: CompanyCodes{Table: a.Companies.Table}}
+	p := &Answers{Companies: CompanyCodes{Table: a.Companies.Table, Rows: a.Companies.Rows}}
 	p.reset(a)
 	for i := range keys {
 		p.Add(a, i)
@@ -219,7 +219,7 @@ func (a *Answers) Pick(keys iter.Seq[int]) *Answers {
 
 // Keep returns a copy in which the answers that are not kept are empty.
 func (a *Answers) Keep(keeps func(i int) bool) *Answers {
-	p := &Answers{Companies: CompanyCodes{Table: a.Companies.Table}}
+	p := &Answers{Companies: CompanyCodes{Table: a.Companies.Table, Rows: a.Companies.Rows}}
 	p.reset(a)
 	for i := range a.Len() {
 		if keeps(i) {

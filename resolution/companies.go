@@ -24,6 +24,8 @@ type Company struct {
 // is met again, it has its code again, or another one that stands for the same.
 type CompanyCodes struct {
 	Table CompanyTable
+	// Rows, if any, has the companies in place of Table: codes are rows of it.
+	Rows  *CompanyRows
 	Codes []int32
 }
 
@@ -57,10 +59,8 @@ type CompanyTable interface {
 	// AddShared is Add for a company that does not change: the same pointer may have its code
 	// again.
 	AddShared(c *Company) int32
-	// Memory returns what begin returned the first time: what those who add companies remember
-	// of their codes, which lives as long as the table. Of a table that is used for one answer,
-	// it is nil.
-	Memory(begin func() any) any
+	// TakesRows reports whether CompanyRows may take the place of the table.
+	TakesRows() bool
 }
 
 // CompanyRecord is a company by its fields.
@@ -156,8 +156,8 @@ func (l *CompanyList) Reset() {
 	l.all = l.all[:0]
 }
 
-// Memory is nil.
-func (l *CompanyList) Memory(func() any) any { return nil }
+// TakesRows is false, because the companies are given back.
+func (l *CompanyList) TakesRows() bool { return false }
 
 // Clone is a copy that shares no memory. Its texts are parts of one.
 func (c *Company) Clone() *Company {

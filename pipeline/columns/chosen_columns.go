@@ -140,7 +140,11 @@ func unread(writes func(column string) bool) (u resolution.Unread) {
 		u.Texts[v.Text] = v.Text > 0 && !writes(v.Name) && !slices.ContainsFunc(v.Makes, writes)
 	}
 	u.Emails, u.Phones, u.LastSeen = !writes("emails"), !writes("phones"), !writes("last_seen_at")
-	u.Companies = !slices.ContainsFunc(values.Company[:], func(v values.Value) bool { return writes(v.Name) })
+	u.Companies = true
+	for i, v := range values.Company {
+		u.Company[i] = !writes(v.Name)
+		u.Companies = u.Companies && u.Company[i]
+	}
 	u.Hashes = !writes("hashed_emails")
 	for i, d := range digests {
 		u.HashTypes[i] = u.Hashes && !writes("hem_"+d.name)

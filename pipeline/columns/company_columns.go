@@ -2,11 +2,14 @@ package columns
 
 import (
 	"iter"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/bitutil"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
@@ -20,6 +23,7 @@ type companyTables struct {
 	wanted func(column string) bool // whether a column is written
 	mu     sync.Mutex
 	now    *CompanyTable
+	rows   map[*resolution.CompanyRows]*companyRows
 }
 
 // Companies returns the table for the companies of the next rows.
@@ -43,7 +47,6 @@ type CompanyTable struct {
 	n       int32                            // companies, with the empty one of code 0
 	ranges  company.Ranges
 	shared  map[*resolution.Company]int32 // the codes of those of AddShared
-	memory  any                           // of those who add companies
 
 	kinds  [len(values.Company)]*arrow.DictionaryType
 	values []arrow.Array // by column: those of each company; nil as long as some are missing
@@ -118,15 +121,8 @@ func (t *CompanyTable) AddShared(c *resolution.Company) int32 {
 	return code
 }
 
-// Memory is that of resolution.CompanyTable.
-func (t *CompanyTable) Memory(begin func() any) any {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.memory == nil {
-		t.memory = begin()
-	}
-	return t.memory
-}
+// TakesRows is true.
+func (t *CompanyTable) TakesRows() bool { return true }
 
 // fill adds the columns of rows with these codes, as dictionary arrays that share them.
 func (t *CompanyTable) fill(codes arrow.Array, to *blocks) {
@@ -151,13 +147,17 @@ type companyFiller struct{ tables *companyTables }
 
 func (f *companyFiller) fill(b *Batch, to *blocks) {
 	of := &b.Answers.Companies
+	of.Codes = resolution.Pad(of.Codes, b.Len(), 0)
+	codes := int32Array(of.Codes)
+	defer codes.Release()
+	if of.Rows != nil {
+		f.tables.ofRows(of.Rows).fill(codes, to)
+		return
+	}
 	table, known := of.Table.(*CompanyTable)
 	if !known {
 		table = f.tables.current()
 	}
-	of.Codes = resolution.Pad(of.Codes, b.Len(), 0)
-	codes := int32Array(of.Codes)
-	defer codes.Release()
 	table.fill(codes, to)
 }
 
@@ -218,4 +218,65 @@ func (t *CompanyTable) add(r *resolution.CompanyRecord) (code int32) {
 	t.values = nil
 	t.n++
 	return t.n - 1
+}
+
+// companyRows are the companies of reference data as dictionary arrays over their memory, by column;
+// nil for one that is not written.
+type companyRows struct {
+	kinds  [resolution.CompanyColumns]*arrow.DictionaryType
+	values [resolution.CompanyColumns]arrow.Array
+}
+
+// ofRows returns the arrays of companies. All parts share them.
+func (t *companyTables) ofRows(of *resolution.CompanyRows) *companyRows {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.rows[of]; known != nil {
+		return known
+	}
+	made, most := &companyRows{}, 0
+	for i := range of.Columns {
+		most = max(most, of.Columns[i].Len())
+	}
+	valid := slices.Repeat([]byte{0xff}, int(bitutil.BytesForBits(int64(most))))
+	valid[0] &^= 1
+	for i, v := range values.Company {
+		if t.wanted(v.Name) {
+			column := valuesOf(&of.Columns[i], v.Arrow, valid)
+			made.values[i] = column
+			made.kinds[i] = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: column.DataType()}
+		}
+	}
+	if t.rows == nil {
+		t.rows = map[*resolution.CompanyRows]*companyRows{}
+	}
+	t.rows[of] = made
+	return made
+}
+
+// valuesOf is a column as a dictionary array of its values.
+func valuesOf(c *resolution.CompanyColumn, kind arrow.DataType, valid []byte) arrow.Array {
+	buffers := []*memory.Buffer{memory.NewBufferBytes(valid), memory.NewBufferBytes(c.Bytes)}
+	if c.Offsets != nil {
+		kind = arrow.BinaryTypes.LargeString
+		buffers = slices.Insert(buffers, 1, memory.NewBufferBytes(arrow.Uint64Traits.CastToBytes(c.Offsets)))
+	}
+	data := array.NewData(kind, c.Len(), buffers, nil, array.UnknownNullCount, 0)
+	defer data.Release()
+	texts := array.MakeFromData(data)
+	defer texts.Release()
+	codes := array.NewData(arrow.PrimitiveTypes.Int32, len(c.Codes), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Uint32Traits.CastToBytes(c.Codes))}, nil, 0, 0)
+	defer codes.Release()
+	indices := array.NewInt32Data(codes)
+	defer indices.Release()
+	column := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: kind}, indices, texts)
+	column.Dictionary() // Arrow keeps it when it is asked for first: encoders of other parts have the array too
+	return column
+}
+
+// fill adds the columns of rows.
+func (r *companyRows) fill(codes arrow.Array, to *blocks) {
+	for i, values := range r.values {
+		to.add(func() arrow.Array { return array.NewDictionaryArray(r.kinds[i], codes, values) })
+	}
 }

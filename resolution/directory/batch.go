@@ -73,24 +73,63 @@ func (d *Directory) OrgTypesOf(owners []uint32, orgTypes []string) error {
 	return guarded(IPRanges, func() { d.ranges.OrgTypes(owners, orgTypes) })
 }
 
-// AppendOwners appends the domain and the name of each owner.
-func (d *Directory) AppendOwners(owners []uint32, domains, names *resolution.Texts) error {
-	return guarded(IPRanges, func() { d.ranges.AppendTexts(owners, domains, names) })
+// OwnerCompanies sets rows to those of the companies of owners; 0 without one.
+func (d *Directory) OwnerCompanies(owners, rows []uint32) error {
+	clear(rows)
+	if d.joins == nil {
+		return nil
+	}
+	return guarded(joins, func() { d.joins.Owners(owners, rows) })
 }
 
-// CompanyRows sets rows to the rows of the companies of domains; 0 without one, and for an empty
-// domain.
-func (d *Directory) CompanyRows(domains []string, rows []uint32) error {
-	return guarded(Companies, func() { d.companies.FindAll(domains, rows) })
+// Employers sets rows to those of the companies of people, by their rows; 0 without one.
+func (d *Directory) Employers(people, rows []uint32) error {
+	clear(rows)
+	if d.joins == nil {
+		return nil
+	}
+	return guarded(joins, func() { d.joins.People(people, rows) })
 }
 
-// AddCompany adds the company of a row to a table, and returns its code. A company without a
-// name gets the one given.
-func (d *Directory) AddCompany(row uint32, name string, to resolution.CompanyTable) (code int32, err error) {
+// CodeCompanies sets codes to those of the companies of rows of OwnerCompanies and Employers, in the
+// table of to. Where that takes rows, the rows are the codes, once the columns that are read of them
+// are checked.
+func (d *Directory) CodeCompanies(rows []uint32, unread *resolution.Unread, to *resolution.CompanyCodes, codes []int32) error {
+	if d.joins == nil {
+		clear(codes)
+		return nil
+	}
+	err := func() (err error) {
+		defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+		if to.Table.TakesRows() {
+			to.Rows = d.joins.Raw
+			d.joins.Checker(&unread.Company).Check(rows)
+			for i, row := range rows {
+				codes[i] = int32(row)
+			}
+			return nil
+		}
+		for i, row := range rows {
+			if codes[i] = 0; row > 0 {
+				codes[i] = to.Table.Add(d.joins.Record(row))
+			}
+		}
+		return nil
+	}()
+	if err != nil && d.companies.Has(err) { // most values are there
+		return damaged(Companies, err)
+	}
+	return damaged(joins, err)
+}
+
+// AddEmployer adds the company of a domain to a table, and returns its code.
+func (d *Directory) AddEmployer(domain string, to resolution.CompanyTable) (code int32, err error) {
+	r := resolution.CompanyRecord{}
+	r.Fields[resolution.CompanyDomain].Text = domain
 	err = guarded(Companies, func() {
-		r := d.companies.Record(row)
-		if r.Fields[resolution.CompanyName].Text == "" {
-			r.Fields[resolution.CompanyName].Text = name
+		var rows [1]uint32
+		if d.companies.FindAll([]string{domain}, rows[:]); rows[0] > 0 {
+			r = d.companies.Record(rows[0])
 		}
 		code = to.Add(r)
 	})

@@ -52,32 +52,23 @@ func (d *Directory) PersonByEmail(key string) (p *people.Person, emailKey string
 // Company finds a company by its domain; nil without one.
 func (d *Directory) Company(domain string) (*resolution.Company, error) {
 	rows := []uint32{0}
-	if err := d.CompanyRows([]string{domain}, rows); err != nil || rows[0] == 0 {
+	if err := guarded(Companies, func() { d.companies.FindAll([]string{domain}, rows) }); err != nil || rows[0] == 0 {
 		return nil, err
 	}
-	return d.companyOfRow(rows[0], "")
+	list := &resolution.CompanyList{}
+	code, err := d.AddEmployer(domain, list)
+	a := resolution.Answers{Companies: resolution.CompanyCodes{Table: list, Codes: []int32{code}}}
+	return a.Company(0), err
 }
 
 // companyOf is the company of an owner; nil without one.
 func (d *Directory) companyOf(owner uint32) (*resolution.Company, error) {
-	var domains, names resolution.Texts
-	if err := d.AppendOwners([]uint32{owner}, &domains, &names); err != nil {
+	rows := []uint32{0}
+	if err := d.OwnerCompanies([]uint32{owner}, rows); err != nil {
 		return nil, err
 	}
-	rows, domain, name := []uint32{0}, string(domains.At(0)), string(names.At(0))
-	if err := d.CompanyRows([]string{domain}, rows); err != nil || domain+name == "" {
-		return nil, err
-	}
-	if rows[0] == 0 {
-		return &resolution.Company{Domain: domain, Name: name}, nil
-	}
-	return d.companyOfRow(rows[0], name)
-}
-
-func (d *Directory) companyOfRow(row uint32, name string) (*resolution.Company, error) {
-	list := &resolution.CompanyList{}
-	code, err := d.AddCompany(row, name, list)
-	a := resolution.Answers{Companies: resolution.CompanyCodes{Table: list, Codes: []int32{code}}}
+	a := resolution.Answers{Companies: resolution.CompanyCodes{Table: &resolution.CompanyList{}, Codes: []int32{0}}}
+	err := d.CodeCompanies(rows, &a.Unread, &a.Companies, a.Companies.Codes)
 	return a.Company(0), err
 }
 

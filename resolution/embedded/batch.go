@@ -47,11 +47,8 @@ type batch struct {
 	asked    []uint32        // rows of the visitors being looked up
 	seen     []*visits.Visit // the visit that answers
 
-	domains      []string // of people, or owners
-	missed       []int    // people and addresses with a company whose code is not known
-	ownerDomains resolution.Texts
-	ownerNames   resolution.Texts
-	companyCodes []int32 // of addresses
+	companyRows  []uint32 // of addresses, or people
+	companyCodes []int32  // of addresses
 }
 
 // Resolve answers keys; see resolution.Batch. Errors wrap resolution.ErrInvalid for a key that
@@ -142,7 +139,7 @@ func (b *batch) startAddrs(addrs []netip.Addr) {
 func (b *batch) ipToCompany(addrs []netip.Addr, to *resolution.Answers) error {
 	to.Reset()
 	b.startAddrs(addrs)
-	if err := b.codeOwners(to.Companies.Table); err != nil {
+	if err := b.codeOwners(to); err != nil {
 		return err
 	}
 	to.OrgTypes = append(to.OrgTypes, b.orgTypes...)

@@ -47,7 +47,7 @@ func (b *batch) peopleOf(keys *resolution.Texts, limit int, to *resolution.Answe
 		}
 		to.Reasons, to.Matched = append(to.Reasons, reason), append(to.Matched, reason == "" && b.keys[i] != "")
 	}
-	return n, b.complete(to, part)
+	return n, b.complete(to, part, b.rows[:n])
 }
 
 // findPeople sets rows to those of the people of profile keys who are not suppressed.
@@ -76,9 +76,9 @@ func (b *batch) findPeople(keys []string, rows []uint32) error {
 	return nil
 }
 
-// complete adds hashes and companies to people, and leaves out columns that do not answer the
-// operation.
-func (b *batch) complete(to *resolution.Answers, part people.Fields) error {
+// complete adds hashes and companies to the people of rows, and leaves out columns that do not answer
+// the operation.
+func (b *batch) complete(to *resolution.Answers, part people.Fields, rows []uint32) error {
 	switch part {
 	case people.Emails:
 		b.hashes.lists(to)
@@ -89,7 +89,7 @@ func (b *batch) complete(to *resolution.Answers, part people.Fields) error {
 			b.dropDigests(to)
 		}
 		if !to.Unread.Companies {
-			return b.codeEmployers(to)
+			return b.codeEmployers(to, rows)
 		}
 	}
 	return nil

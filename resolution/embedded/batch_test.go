@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // someEmail draws the key of an email: an address, or a digest of one.
@@ -77,8 +79,8 @@ func sameAnswer(t *rapid.T, m *model, op resolution.Operation, single *resolutio
 	}
 }
 
-// sameAnswers checks the answers as columns, also where a limit ends them early, and when the
-// engine knows the codes of companies already.
+// sameAnswers checks the answers as columns, also where a limit ends them early, and where companies
+// are rows of reference data.
 func sameAnswers(t *rapid.T, m *model, op resolution.Operation, b resolution.Batch, keys []string) {
 	want := make([]string, len(keys))
 	for i, key := range keys {
@@ -90,20 +92,19 @@ func sameAnswers(t *rapid.T, m *model, op resolution.Operation, b resolution.Bat
 	}
 	got, asked := resolutiontest.Answers(), resolutiontest.Questions(op, keys...)
 	list := got.Companies.Table.(*resolution.CompanyList)
-	lasting := &lastingTable{CompanyList: list}
 	for range 2 {
 		limit := rapid.SampledFrom([]int{0, 500, 2000, math.MaxInt}).Draw(t, "limit")
 		for from := 0; from < len(keys); {
 			rest := keys[from:]
-			got.Companies.Table = list
-			if rapid.Bool().Draw(t, "lasting") {
-				got.Companies.Table = lasting
+			got.Companies.Table, got.Companies.Rows = list, nil
+			if rapid.Bool().Draw(t, "rows") {
+				got.Companies.Table = rowsTable{list}
 			}
 			n, err := b.Resolve(context.Background(), asked.Slice(from, len(keys)), limit, got)
 			if err != nil || n < 1 || n > len(rest) || n < len(rest) && got.Size <= limit || len(got.Reasons) != n || len(got.Matched) != n {
 				t.Fatalf("%s: %d keys with %d bytes, %d reasons and %d matches of %d keys, limit %d: %v", op, n, got.Size, len(got.Reasons), len(got.Matched), len(rest), limit, err)
 			}
-			got.Companies.Table = list // to read them
+			listRows(&got.Companies, list)
 			for i, key := range rest[:n] {
 				answer := resolution.Answer{Reason: got.Reasons[i], Lead: got.Lead(i)}
 				if i < len(got.OrgTypes) {
@@ -122,17 +123,35 @@ func sameAnswers(t *rapid.T, m *model, op resolution.Operation, b resolution.Bat
 	}
 }
 
-// lastingTable is a list whose codes an engine remembers.
-type lastingTable struct {
-	*resolution.CompanyList
-	memory any
-}
+// rowsTable is a table in whose place rows may be.
+type rowsTable struct{ *resolution.CompanyList }
 
-func (l *lastingTable) Memory(begin func() any) any {
-	if l.memory == nil {
-		l.memory = begin()
+func (rowsTable) TakesRows() bool { return true }
+
+// listRows makes rows of reference data companies of a list.
+func listRows(c *resolution.CompanyCodes, list *resolution.CompanyList) {
+	c.Table = list
+	if c.Rows == nil {
+		return
 	}
-	return l.memory
+	for i, row := range c.Codes {
+		if row == 0 {
+			continue
+		}
+		var r resolution.CompanyRecord
+		for k, v := range values.Company {
+			column := &c.Rows.Columns[k]
+			switch code := column.Codes[row]; {
+			case code == 0 || v.IsMade():
+			case v.Kind == values.Year:
+				r.Fields[v.Company].Text = fmt.Sprint(int32(binary.NativeEndian.Uint32(column.Bytes[4*code:])))
+			default:
+				r.Fields[v.Company].Text = string(column.Bytes[column.Offsets[code]:column.Offsets[code+1]])
+			}
+		}
+		c.Codes[i] = list.Add(r)
+	}
+	c.Rows = nil
 }
 
 // answerFacts is an answer as text.

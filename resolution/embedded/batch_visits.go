@@ -29,7 +29,7 @@ func (b *batch) deanonymization(addrs []netip.Addr, limit int, to *resolution.An
 	if n, err = b.engine.directory.AppendPeople(b.rows, b.urls, to, people.Whole, limit); err != nil {
 		return 0, readable(err)
 	}
-	if err := b.complete(to, people.Whole); err != nil {
+	if err := b.complete(to, people.Whole, b.rows[:n]); err != nil {
 		return 0, err
 	}
 	for i, v := range b.seen {
@@ -37,7 +37,7 @@ func (b *batch) deanonymization(addrs []netip.Addr, limit int, to *resolution.An
 			b.addrs[i] = netip.Addr{}
 		}
 	}
-	if err := b.codeOwners(to.Companies.Table); err != nil {
+	if err := b.codeOwners(to); err != nil {
 		return 0, err
 	}
 	levels := &to.Texts[resolution.FieldMatchLevel]

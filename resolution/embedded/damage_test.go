@@ -1,12 +1,15 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/resolutiontest"
+	"github.com/leadetl/leadetl/resolution/values"
 )
 
 // damageRows is how many rows of each kind the tests of damage import: enough for files of
@@ -31,7 +35,7 @@ func damageSample(t *testing.T) (dir string) {
 	searches.WriteString("keyword,searched_at,network_url,email,city,job_title\n")
 	for i := range damageRows {
 		fmt.Fprintf(&people, "network.example/in/p%d,First%d,%s,p%d@x.example;q%d@%s.example,+1202555%04d,c%d.example\n", i, i%7, strings.Repeat("head ", i%9), i, i, strings.Repeat("y", 60), i, i)
-		fmt.Fprintf(&companies, "c%d.example,Company %d,%s%d\n", i, i, strings.Repeat("about ", 25+i%9), i)
+		fmt.Fprintf(&companies, "c%d.example,%s,%s%d\n", i, [2]string{fmt.Sprint("Company ", i)}[i%2], strings.Repeat("about ", 25+i%9), i)
 		fmt.Fprintf(&ranges, "8.%d.%d.0/28,c%d.example,Range %d,business\n", i/250, i%250, i, i)
 		fmt.Fprintf(&visits, "9.%d.%d.1,network.example/in/p%d,2026-11-01,0.5\n9.%d.%d.1,network.example/in/%s%d,,0.9\n", i/250, i%250, i, i/250, i%250, strings.Repeat("x", 110), i)
 		fmt.Fprintf(&searches, "tea %d,2026-11-%02d,network.example/in/p%d,,City %d,Title of the one and great and very only number %d\ntea,2026-10-01,,r%d@z.example,,\n", i%50, 1+i%28, i, i%100, i%100, i)
@@ -70,10 +74,19 @@ func damageKeys(op resolution.Operation) (keys []string) {
 
 // questions are all ways to read the directory: the operations on one record, and searches.
 func questions() (all []question) {
-	for _, op := range resolution.SingleRecord {
-		keys := damageKeys(op)
+	for i, op := range slices.Concat(resolution.SingleRecord, resolution.SingleRecord) {
+		keys, byRows := damageKeys(op), i >= len(resolution.SingleRecord)
 		all = append(all, question{string(op), func(e *Engine) (any, error) {
 			got, err := resolutiontest.Ask(context.Background(), e.NewBatch(op), op, keys...)
+			if err == nil && byRows {
+				rows := resolutiontest.Answers()
+				list := rows.Companies.Table.(*resolution.CompanyList)
+				rows.Companies.Table = rowsTable{list}
+				if _, err = e.NewBatch(op).Resolve(context.Background(), resolutiontest.Questions(op, keys...), math.MaxInt, rows); err == nil {
+					listRows(&rows.Companies, list)
+				}
+				got = rows
+			}
 			var leads []*resolution.Lead
 			for i := range got.Len() {
 				leads = append(leads, got.Lead(i))
@@ -118,7 +131,8 @@ func askDamaged(t *testing.T, d *directory.Directory, kind directory.Kind, what 
 		if err != nil {
 			failed++
 			for line := range strings.SplitSeq(err.Error(), "\n") {
-				if !strings.Contains(line, fmt.Sprintf("the file of %s is damaged, import the %s again: ", kind, kind)) {
+				again := cmp.Or(map[directory.Kind]string{"joins": "people, companies or ip-ranges"}[kind], string(kind))
+				if !strings.Contains(line, fmt.Sprintf("the file of %s is damaged, import the %s again: ", kind, again)) {
 					t.Errorf("%s, %s: %s: %s", kind, what, q.name, line)
 				}
 			}
@@ -145,6 +159,7 @@ func eachFile(t *testing.T, dir string, do func(kind directory.Kind, path string
 	for _, s := range d.Stat() {
 		do(s.Kind, filepath.Join(dir, s.File))
 	}
+	do("joins", filepath.Join(dir, "joins-000001."+values.DirectoryFormat))
 }
 
 // TestDamage changes one byte of a file at a time: in every section, in the checksum of every

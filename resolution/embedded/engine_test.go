@@ -212,7 +212,7 @@ func TestBatchAllocatesNothing(t *testing.T) {
 	} {
 		keys := resolutiontest.Questions(op, slices.Repeat(some, 500)...)
 		answers := resolutiontest.Answers()
-		answers.Companies.Table = &lastingTable{CompanyList: &resolution.CompanyList{}}
+		answers.Companies.Table = rowsTable{&resolution.CompanyList{}}
 		b := e.NewBatch(op)
 		n := testing.AllocsPerRun(5, func() {
 			if _, err := b.Resolve(t.Context(), keys, math.MaxInt, answers); err != nil {

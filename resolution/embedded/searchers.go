@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/leadetl/leadetl/internal/keyed"
@@ -123,20 +124,22 @@ next:
 
 // addLeads adds the leads of a page, with their companies if they are asked for.
 func (s *searchers) addLeads(ctx context.Context, found []searches.Found, p resolution.SearchPage, to *resolution.Answers) error {
-	if err := s.each(ctx, found, people.Whole, func(i int, f *searches.Found) {
+	var failed error
+	err := s.each(ctx, found, people.Whole, func(i int, f *searches.Found) {
 		lead := s.lead(i, f, p)
 		row := to.Len()
 		to.AddFound(&lead)
 		for _, n := range s.hashesOf(i, p.HEMs) {
 			to.Hashes.Put(row, s.keys.Hashes.Texts.At(n), s.keys.Hashes.Types.At(n))
 		}
-		if p.SuperEnrichment && s.people[i] != nil {
-			to.CompanyDomains.Set(row, []byte(s.people[i].CompanyDomain))
+		if p.SuperEnrichment && s.people[i] != nil && s.people[i].CompanyDomain != "" && failed == nil {
+			var code int32
+			if code, failed = s.batch.engine.directory.AddEmployer(s.people[i].CompanyDomain, to.Companies.Table); failed == nil {
+				to.SetCompany(code)
+			}
 		}
-	}); err != nil {
-		return err
-	}
-	return s.batch.codeEmployers(to)
+	})
+	return errors.Join(err, readable(failed))
 }
 
 // lead is the lead of a search but for its hashes and its company. It is valid until the next

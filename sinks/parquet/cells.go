@@ -13,6 +13,7 @@ import (
 type cells struct {
 	data    []byte
 	offsets []int32            // of text that is side by side
+	wide    []int64            // the same of more text
 	views   []arrow.ViewHeader // of text that is in any place of buffers
 	buffers []*memory.Buffer
 	width   int // of numbers
@@ -29,6 +30,8 @@ func cellsOf(a arrow.Array, width int) cells {
 			c.data = data.Buffers()[2].Bytes()
 		}
 		return c
+	case *array.LargeString:
+		return cells{data: data.Buffers()[2].Bytes(), wide: arrow.Int64Traits.CastFromBytes(data.Buffers()[1].Bytes())[data.Offset():], nulls: a}
 	case *array.StringView:
 		return cells{views: arrow.ViewHeaderTraits.CastFromBytes(data.Buffers()[1].Bytes())[data.Offset():], buffers: data.Buffers()[2:], nulls: a}
 	}
@@ -42,6 +45,9 @@ func cellsOf(a arrow.Array, width int) cells {
 func (c *cells) at(i int) []byte {
 	if c.offsets != nil {
 		return c.data[c.offsets[i]:c.offsets[i+1]]
+	}
+	if c.wide != nil {
+		return c.data[c.wide[i]:c.wide[i+1]]
 	}
 	if c.views != nil {
 		v := &c.views[i]

@@ -16,7 +16,6 @@ func (f *File) Start(a *resolution.Answers) {
 			a.Texts[text].Reset(&f.tables[field])
 		}
 	}
-	a.CompanyDomains.Reset(&f.tables[companyDomain])
 	a.Texts[resolution.FieldPhone].Reset(f.firstPhones().table)
 }
 
@@ -71,7 +70,7 @@ func unreadFields(u *resolution.Unread) (is [fields]bool) {
 	hashes := !u.Hashes || u.HashTypes != [3]bool{true, true, true}
 	is[emails] = u.Texts[resolution.FieldEmail] && u.Emails && !hashes
 	is[phones] = u.Texts[resolution.FieldPhone] && u.Phones
-	is[companyDomain], is[lastSeen] = u.Companies, u.LastSeen
+	is[companyDomain], is[lastSeen] = true, u.LastSeen
 	return is
 }
 
@@ -110,7 +109,6 @@ func appendNobody(a *resolution.Answers, url string, part Fields) {
 	a.Texts[resolution.FieldFullName].AddText(nil)
 	a.Texts[resolution.FieldEmail].AddText(nil)
 	a.Phones.End()
-	a.CompanyDomains.AddText(nil)
 	a.LastSeen = append(a.LastSeen, resolution.NotSeen)
 }
 
@@ -189,8 +187,6 @@ func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *first
 			f.appendPhones(a, first, code, text)
 		case phoneRaw:
 			a.Texts[resolution.FieldPhoneRaw].AddText(text)
-		case companyDomain:
-			f.appendText(&a.CompanyDomains, field, code, text)
 		case lastSeen:
 			seen := int64(resolution.NotSeen)
 			if len(text) > 0 {

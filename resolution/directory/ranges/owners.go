@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"unsafe"
-
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // together is how many addresses are looked up at a time. Each step of a binary search is done
@@ -125,23 +123,5 @@ func (f *File) NamesOf(from int, domains, names []string) {
 	text := func(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 	for i := range domains {
 		domains[i], names[i] = text(f.domains.At(uint32(from+i))), text(f.names.At(uint32(from+i)))
-	}
-}
-
-// AppendTexts appends the domain and the name of each owner. Call it under keyed.Guard.
-func (f *File) AppendTexts(owners []uint32, domains, names *resolution.Texts) {
-	var numbers [together]uint32
-	for len(owners) > 0 {
-		n := copy(numbers[:], owners)
-		owners = owners[n:]
-		for k := range n {
-			numbers[k]-- // owners have numbers from 1
-		}
-		f.domains.Touch(numbers[:n])
-		f.names.Touch(numbers[:n])
-		for _, k := range numbers[:n] {
-			domains.Add(f.domains.At(k))
-			names.Add(f.names.At(k))
-		}
 	}
 }

@@ -103,7 +103,9 @@ func (d *Directory) CodeCompanies(rows []uint32, unread *resolution.Unread, to *
 		defer keyed.Guard(&err, debug.SetPanicOnFault(true))
 		if to.Table.TakesRows() {
 			to.Rows = d.joins.Raw
-			d.joins.Checker(&unread.Company).Check(rows)
+			if err := d.joins.Checker(&unread.Company).Check(rows); err != nil {
+				return err
+			}
 			for i, row := range rows {
 				codes[i] = int32(row)
 			}

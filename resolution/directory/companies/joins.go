@@ -123,6 +123,7 @@ func load(of *keyed.Checked[uint32], numbers []uint32, none, first uint32, rows 
 // codes and places of texts are inside the file. Each row is checked once, or the whole columns as soon
 // as that is no more work than the rows before.
 type Checker struct {
+	rows    uint32
 	columns []*keyed.Values
 	done    []atomic.Uint64 // a bit for each row
 	checked atomic.Int64    // rows
@@ -140,7 +141,7 @@ func (j *Joins) Checker(unread *[resolution.CompanyColumns]bool) *Checker {
 	defer j.mu.Unlock()
 	c := j.checkers[*unread]
 	if c == nil {
-		c = &Checker{done: make([]atomic.Uint64, j.Rows()/64+1)}
+		c = &Checker{rows: uint32(j.Rows()), done: make([]atomic.Uint64, j.Rows()/64+1)}
 		for i := range j.Columns {
 			if !unread[i] {
 				c.columns = append(c.columns, &j.Columns[i])
@@ -157,9 +158,14 @@ func (j *Joins) Checker(unread *[resolution.CompanyColumns]bool) *Checker {
 
 // Check checks rows. It goes column by column, so that the processor waits for the memory of many
 // rows at once. Call it under keyed.Guard.
-func (c *Checker) Check(rows []uint32) {
+func (c *Checker) Check(rows []uint32) error {
+	for _, row := range rows {
+		if row >= c.rows {
+			return fmt.Errorf("%w: row %d is out of place", keyed.ErrDamaged, row)
+		}
+	}
 	if c.whole.Load() {
-		return
+		return nil
 	}
 	if c.checked.Load() > c.bytes/bytesOfRow {
 		c.once.Do(func() { c.whole.Store(c.checkWhole() == nil) }) // else the rows say whether it is theirs
@@ -184,6 +190,7 @@ func (c *Checker) Check(rows []uint32) {
 			n = 0
 		}
 	}
+	return nil
 }
 
 func (c *Checker) checkWhole() (err error) {

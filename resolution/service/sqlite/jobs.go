@@ -47,7 +47,7 @@ func (s *Queue) CreateJob(ctx context.Context, job state.Job, maxActive int, rep
 		if err := t.queue(job, seen); err != nil {
 			return err
 		}
-		t.store(reply, job.Requested)
+		t.store(state.Charge{Reply: reply, At: job.Requested})
 		available, err = t.available(job.Organization)
 		return err
 	})

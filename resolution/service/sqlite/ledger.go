@@ -55,7 +55,7 @@ func (s *Credits) enter(ctx context.Context, e entry, reply *state.Reply, body f
 		if reply != nil {
 			stored := *reply
 			stored.Body = body(b)
-			t.store(&stored, e.at)
+			t.store(state.Charge{Reply: &stored, At: e.at})
 		}
 		return nil
 	})
@@ -156,7 +156,7 @@ func (s *Credits) Settle(ctx context.Context, c state.Charge) (available int64, 
 		if err != nil {
 			return err
 		}
-		t.storeAnswer(c)
+		t.store(c)
 		if c.Callback != nil {
 			if err := t.outbox.post(*c.Callback); err != nil {
 				return err

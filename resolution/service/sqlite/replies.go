@@ -51,12 +51,9 @@ func (t *tx) mayStore(r *state.Reply, at time.Time) error {
 	return nil
 }
 
-// store stores a reply that mayStore allowed. It ignores nil.
-func (t *tx) store(r *state.Reply, at time.Time) { t.storeAnswer(state.Charge{Reply: r, At: at}) }
-
-// storeAnswer is store for the reply of a charge, which Answer can find if the charge
-// has a resolution.
-func (t *tx) storeAnswer(c state.Charge) {
+// store stores the reply of a charge, if it has one and mayStore allowed it. Answer can
+// find it if the charge has a resolution.
+func (t *tx) store(c state.Charge) {
 	r := c.Reply
 	if r == nil {
 		return

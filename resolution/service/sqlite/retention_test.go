@@ -137,7 +137,7 @@ func TestPurgeInSteps(t *testing.T) {
 			if err := t.sql.Exec("INSERT INTO snapshots(organization, fingerprint, taken, day_start, day_end, edition) VALUES (?, ?, 0, 0, 0, '')", d.first, id[:]); err != nil {
 				return err
 			}
-			t.store(&state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200, Body: []byte("{}")}, time.UnixMilli(0))
+			t.store(state.Charge{Reply: &state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200, Body: []byte("{}")}, At: time.UnixMilli(0)})
 		}
 		return nil
 	})
@@ -194,7 +194,7 @@ func TestPurgeOfAClockAhead(t *testing.T) {
 		err := d.db.writer.Write(t.Context(), func(t *tx) error {
 			for range n {
 				id := uuid.New()
-				t.store(&state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200}, at)
+				t.store(state.Charge{Reply: &state.Reply{Key: [32]byte(append(id[:], id[:]...)), Status: 200}, At: at})
 			}
 			return nil
 		})

@@ -70,8 +70,8 @@ const (
 		p.network_url, p.street, p.zip_code, p.city, p.state, p.last_seen_at`
 	phone = `, p.phones[1] AS phone, p.phones[1] AS phone_raw, CASE WHEN p.phones IS NOT NULL THEN 'US' END AS phone_region,
 		CASE WHEN p.phones IS NOT NULL THEN 'fixed_line_or_mobile' END AS phone_type, CASE WHEN p.phones IS NOT NULL THEN true END AS phone_valid`
-	hem = `, md5(p.emails[1]) AS hem_md5, sha1(p.emails[1]) AS hem_sha1, sha256(p.emails[1]) AS hem_sha256,
-		flatten(list_transform(p.emails, lambda x: [{'email': md5(x), 'type': 'md5'}, {'email': sha1(x), 'type': 'sha1'}, {'email': sha256(x), 'type': 'sha256'}])) AS hashed_emails`
+	hem     = `, md5(p.emails[1]) AS hem_md5, sha1(p.emails[1]) AS hem_sha1, sha256(p.emails[1]) AS hem_sha256`
+	hashes  = `, flatten(list_transform(p.emails, lambda x: [{'email': md5(x), 'type': 'md5'}, {'email': sha1(x), 'type': 'sha1'}, {'email': sha256(x), 'type': 'sha256'}])) AS hashed_emails`
 	company = `, c.name AS company_name, c.domain AS company_domain, c.website_url AS company_website_url, c.network_url AS company_network_url,
 		c.industry AS company_industry, c.revenue AS company_revenue, c.revenue_min AS company_revenue_min, c.revenue_max AS company_revenue_max,
 		c.employee_count AS company_employee_count, c.employee_min AS company_employee_min, c.employee_max AS company_employee_max,
@@ -100,7 +100,7 @@ const (
 var lookups = map[string]lookup{
 	"network_to_phone": {"url", phone, byProfile, notFound + ` WHEN p.phones IS NULL THEN 'no_phone'`},
 	"network_to_hem": {
-		"url", hem + `, CASE WHEN p.emails IS NOT NULL THEN p.network_url END AS network_url`, byProfile, notFound + ` WHEN p.emails IS NULL THEN 'no_email'`,
+		"url", hem + hashes + `, CASE WHEN p.emails IS NOT NULL THEN p.network_url END AS network_url`, byProfile, notFound + ` WHEN p.emails IS NULL THEN 'no_email'`,
 	},
 	"enrichment": {"url", contact + phone + hem + company, byProfile + ` LEFT JOIN $companies c ON c.domain = p.company_domain`, notFound},
 	"ip_to_company": {

@@ -247,7 +247,7 @@ func TestVerifyNamesEveryDamage(t *testing.T) {
 		}), []string{"part-00000.parquet: it has 4 rows by its footer, 4 in its row groups, and 5 in the manifest"}},
 		{"another operation", edit(func(m *sinks.Manifest) { m.Operation = "ip_to_company" }), []string{
 			"part-00000.parquet: the footer and the manifest differ in operation", "_manifest.json, column hem_md5: the operation has no such column"}},
-		{"an unknown operation", edit(func(m *sinks.Manifest) { m.Operation = "magic" }), []string{`the rules of operation "magic", schema version 1, are not known`}},
+		{"an unknown operation", edit(func(m *sinks.Manifest) { m.Operation = "magic" }), []string{`the rules of operation "magic", schema version 2, are not known`}},
 		{"a later schema", edit(func(m *sinks.Manifest) { m.SchemaVersion = columns.SchemaVersion + 1 }), []string{"are not known to this version", "differ in schema_version"}},
 		{"a type", edit(func(m *sinks.Manifest) { m.Schema[3].Type = "INT32" }), []string{
 			"part-00000.parquet, column source_row: it is INT64 NOT NULL in the file; the manifest says INT32 NOT NULL",

@@ -15,7 +15,8 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// The words in Settings.Select that stand for several columns: those of them that it does not name.
+// The words in Settings.Select that stand for several columns: those of them that it does not name,
+// but for a column that has to be named (onlyNamed).
 const (
 	All     = "all"
 	Input   = "input"   // those of the input
@@ -86,7 +87,7 @@ func (s Settings) selected(all []schema.Column, kept []string) (places []int, er
 		}
 	}
 	for i, c := range all {
-		if s.drops(c.Name) {
+		if s.drops(c.Name) || s.onlyNamed(c.Name) {
 			continue
 		}
 		group[Answers] = append(group[Answers], len(kept)+i)
@@ -163,6 +164,12 @@ func (s Settings) drops(column string) bool {
 	}
 	return column == "key" || column == "matched_keywords" ||
 		column == string(resolution.NetworkURL) && s.Operation.Identifier() == resolution.NetworkURL
+}
+
+// onlyNamed reports whether a column is in no group. Every hash of every address takes a third of a
+// file of people, and is the answer only where hashes are what is asked for.
+func (s Settings) onlyNamed(column string) bool {
+	return column == "hashed_emails" && s.Operation.Gives() != resolution.GivesHashes
 }
 
 // find returns the place of a column that is selected, as in selected.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,7 +149,7 @@ const (
 		"emails": [{"email": "ada@bakery.example", "type": "work"}, {"email": "ada@mail.example", "type": null}],
 		"phones": [{"phone": "+12025550100", "type": "mobile"}],
 		"street": "100 Sample Street", "zip_code": "02108", "city": "San Example", "state": "CA", "last_seen_at": "2026-11-01 08:30:00.123456Z"`
-	leadFacts = contactFacts + "," + networkFacts + "," + phoneFacts + "," + hemFacts + "," + hashedFacts + "," + companyFacts
+	leadFacts = contactFacts + "," + networkFacts + "," + phoneFacts + "," + hemFacts + "," + companyFacts
 )
 
 func TestBlocksFromLeads(t *testing.T) {
@@ -162,6 +163,7 @@ func TestBlocksFromLeads(t *testing.T) {
 		{"network_to_phone", resolution.NetworkToPhone, fullLead, phoneFacts},
 		{"ip_to_company", resolution.IPToCompany, fullLead, `"ip_class": "public", "org_type": "business",` + companyFacts},
 		{"enrichment", resolution.Enrichment, fullLead, leadFacts},
+		{"every hash", resolution.Enrichment, fullLead, leadFacts + "," + hashedFacts},
 		{"deanonymization", resolution.Deanonymization, fullLead, leadFacts + `, "match_level": "person", "confidence": 0.92`},
 		{"nothing known", resolution.Deanonymization, &resolution.Lead{}, ``},
 		{"no match", resolution.Deanonymization, nil, ``},
@@ -176,7 +178,11 @@ func TestBlocksFromLeads(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			// Among others, so that a value in the wrong row shows.
 			batch := leadBatch(nil, c.lead, nil)
-			rec := builder(t, columns.Settings{Operation: c.op}).Record(batch)
+			settings := columns.Settings{Operation: c.op}
+			if strings.Contains(c.want, "hashed_emails") {
+				settings.Select = []string{"all", "hashed_emails"}
+			}
+			rec := builder(t, settings).Record(batch)
 			requireFacts(t, without(facts(t, rec)[1]), "{"+c.want+"}")
 		})
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// SchemaVersion grows when a column is added.
+	// SchemaVersion is that of the columns of all operations.
 	SchemaVersion = values.SchemaVersion
 	// RulesVersion grows when a changed rule gives other values for the same input
 	// and answer, or the same values in other bytes. 2: phone numbers, full names and

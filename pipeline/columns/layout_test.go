@@ -83,7 +83,7 @@ const (
 		count INT64
 		hashed_email_count INT64
 		is_approximate BOOLEAN`
-	leadBlock = contactBlock + phoneBlock + hemBlock + hashedEmails + companyBlock
+	leadBlock = contactBlock + phoneBlock + hemBlock + companyBlock
 )
 
 func TestSchema(t *testing.T) {
@@ -112,13 +112,14 @@ func TestSchema(t *testing.T) {
 		{"network_to_phone", columns.Settings{Operation: resolution.NetworkToPhone}, fixedBlock + phoneBlock},
 		{"ip_to_company", columns.Settings{Operation: resolution.IPToCompany}, fixedBlock + "\nip_class STRING\norg_type STRING" + companyBlock},
 		{"enrichment", columns.Settings{Operation: resolution.Enrichment}, fixedBlock + leadBlock},
+		{"every hash", columns.Settings{Operation: resolution.Enrichment, Select: []string{"all", "hashed_emails"}}, fixedBlock + leadBlock + hashedEmails},
 		{"deanonymization", columns.Settings{Operation: resolution.Deanonymization}, fixedBlock + leadBlock + "\nmatch_level STRING\nconfidence DOUBLE"},
 		{"enrichment of a service", columns.Settings{Operation: resolution.Enrichment, Remote: true}, fixedBlock + leadBlock},
 		{"keyword_to_lead", columns.Settings{Operation: resolution.KeywordToLead}, fixedBlock + findBlock + leadBlock + "\nlead_type STRING"},
 		{
 			"keyword_to_lead of some hash types",
 			columns.Settings{Operation: resolution.KeywordToLead, HEMTypes: []string{"sha256"}},
-			fixedBlock + findBlock + contactBlock + phoneBlock + "\nhem_sha256 STRING" + hashedEmails + companyBlock + "\nlead_type STRING",
+			fixedBlock + findBlock + contactBlock + phoneBlock + "\nhem_sha256 STRING" + companyBlock + "\nlead_type STRING",
 		},
 		{"keyword_to_lead_count", columns.Settings{Operation: resolution.KeywordToLeadCount}, fixedBlock + countBlock},
 		{

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// SchemaVersion grows when a column is added. Columns are added at the end of a block and never
-	// renamed or removed.
-	SchemaVersion = 1
+	// SchemaVersion grows when a column is added, or is one that has to be selected. Columns are added
+	// at the end of a block and never renamed or removed. 2: hashed_emails has to be selected, unless
+	// hashes are what is asked for.
+	SchemaVersion = 2
 	// DirectoryFormat is the end of the names of files of reference data. It changes when they get
 	// another field, because older programs cannot read them. Earlier ones wrote databases
 	// (sqlite, mmdb), column files without checksums (columns), those with another index of keys

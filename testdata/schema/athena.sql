@@ -1,4 +1,4 @@
--- deanonymization, schema version 1: an external table over the files; there is nothing to load
+-- deanonymization, schema version 2: an external table over the files; there is nothing to load
 CREATE EXTERNAL TABLE IF NOT EXISTS `deanonymization` (
   `id` string COMMENT 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   `seen_at` string COMMENT 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
@@ -35,7 +35,6 @@ CREATE EXTERNAL TABLE IF NOT EXISTS `deanonymization` (
   `hem_md5` string COMMENT 'first MD5 among hashed_emails (32 hex digits, lower case); null when none',
   `hem_sha1` string COMMENT 'first SHA-1 among hashed_emails (40 hex digits, lower case); null when none',
   `hem_sha256` string COMMENT 'first SHA-256 among hashed_emails (64 hex digits, lower case); null when none',
-  `hashed_emails` array<struct<`email`:string, `type`:string>> COMMENT 'every hash known: email is the hash, type its algorithm; null when none',
   `company_name` string COMMENT 'name of the company; null when unknown',
   `company_domain` string COMMENT 'its domain, lower case and ASCII; null when unknown',
   `company_website_url` string COMMENT 'its web site; null when unknown',

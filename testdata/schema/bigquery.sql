@@ -1,4 +1,4 @@
--- deanonymization, schema version 1: the table, and the rows
+-- deanonymization, schema version 2: the table, and the rows
 CREATE TABLE IF NOT EXISTS `DATASET.deanonymization` (
   `id` STRING OPTIONS (description = 'the input\'s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
   `seen_at` STRING OPTIONS (description = 'the input\'s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text'),
@@ -35,7 +35,6 @@ CREATE TABLE IF NOT EXISTS `DATASET.deanonymization` (
   `hem_md5` STRING OPTIONS (description = 'first MD5 among hashed_emails (32 hex digits, lower case); null when none'),
   `hem_sha1` STRING OPTIONS (description = 'first SHA-1 among hashed_emails (40 hex digits, lower case); null when none'),
   `hem_sha256` STRING OPTIONS (description = 'first SHA-256 among hashed_emails (64 hex digits, lower case); null when none'),
-  `hashed_emails` ARRAY<STRUCT<`email` STRING, `type` STRING>> OPTIONS (description = 'every hash known: email is the hash, type its algorithm; null when none'),
   `company_name` STRING OPTIONS (description = 'name of the company; null when unknown'),
   `company_domain` STRING OPTIONS (description = 'its domain, lower case and ASCII; null when unknown'),
   `company_website_url` STRING OPTIONS (description = 'its web site; null when unknown'),

@@ -1,4 +1,4 @@
--- deanonymization, schema version 1: the table, what its columns mean, and the rows
+-- deanonymization, schema version 2: the table, what its columns mean, and the rows
 -- COPY takes columns by their place: they are in the order of the files. Times are UTC.
 CREATE TABLE IF NOT EXISTS "deanonymization" (
   "id" VARCHAR(65535),
@@ -36,7 +36,6 @@ CREATE TABLE IF NOT EXISTS "deanonymization" (
   "hem_md5" VARCHAR(65535),
   "hem_sha1" VARCHAR(65535),
   "hem_sha256" VARCHAR(65535),
-  "hashed_emails" SUPER,
   "company_name" VARCHAR(65535),
   "company_domain" VARCHAR(65535),
   "company_website_url" VARCHAR(65535),
@@ -94,7 +93,6 @@ COMMENT ON COLUMN "deanonymization"."phone_valid" IS 'whether the region''s plan
 COMMENT ON COLUMN "deanonymization"."hem_md5" IS 'first MD5 among hashed_emails (32 hex digits, lower case); null when none';
 COMMENT ON COLUMN "deanonymization"."hem_sha1" IS 'first SHA-1 among hashed_emails (40 hex digits, lower case); null when none';
 COMMENT ON COLUMN "deanonymization"."hem_sha256" IS 'first SHA-256 among hashed_emails (64 hex digits, lower case); null when none';
-COMMENT ON COLUMN "deanonymization"."hashed_emails" IS 'every hash known: email is the hash, type its algorithm; null when none';
 COMMENT ON COLUMN "deanonymization"."company_name" IS 'name of the company; null when unknown';
 COMMENT ON COLUMN "deanonymization"."company_domain" IS 'its domain, lower case and ASCII; null when unknown';
 COMMENT ON COLUMN "deanonymization"."company_website_url" IS 'its web site; null when unknown';
@@ -152,7 +150,6 @@ CREATE TEMP TABLE "deanonymization_load" (
   "hem_md5" VARCHAR(65535),
   "hem_sha1" VARCHAR(65535),
   "hem_sha256" VARCHAR(65535),
-  "hashed_emails" SUPER,
   "company_name" VARCHAR(65535),
   "company_domain" VARCHAR(65535),
   "company_website_url" VARCHAR(65535),

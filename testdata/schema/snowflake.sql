@@ -1,4 +1,4 @@
--- deanonymization, schema version 1: the table, its format and stage, and the rows
+-- deanonymization, schema version 2: the table, its format and stage, and the rows
 CREATE TABLE IF NOT EXISTS deanonymization (
   id VARCHAR COMMENT 'the input''s column of that name, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
   seen_at VARCHAR COMMENT 'the input''s column seen at, as text; null when a Parquet input has no value; an empty CSV cell is an empty text',
@@ -35,7 +35,6 @@ CREATE TABLE IF NOT EXISTS deanonymization (
   hem_md5 VARCHAR COMMENT 'first MD5 among hashed_emails (32 hex digits, lower case); null when none',
   hem_sha1 VARCHAR COMMENT 'first SHA-1 among hashed_emails (40 hex digits, lower case); null when none',
   hem_sha256 VARCHAR COMMENT 'first SHA-256 among hashed_emails (64 hex digits, lower case); null when none',
-  hashed_emails VARIANT COMMENT 'every hash known: email is the hash, type its algorithm; null when none',
   company_name VARCHAR COMMENT 'name of the company; null when unknown',
   company_domain VARCHAR COMMENT 'its domain, lower case and ASCII; null when unknown',
   company_website_url VARCHAR COMMENT 'its web site; null when unknown',
@@ -104,7 +103,6 @@ COPY INTO deanonymization (
   hem_md5,
   hem_sha1,
   hem_sha256,
-  hashed_emails,
   company_name,
   company_domain,
   company_website_url,
@@ -161,7 +159,6 @@ COPY INTO deanonymization (
   $1:"hem_md5"::VARCHAR,
   $1:"hem_sha1"::VARCHAR,
   $1:"hem_sha256"::VARCHAR,
-  $1:"hashed_emails"::VARIANT,
   $1:"company_name"::VARCHAR,
   $1:"company_domain"::VARCHAR,
   $1:"company_website_url"::VARCHAR,

@@ -289,7 +289,7 @@ func TestManyPeople(t *testing.T) {
 	for _, compression := range []string{"snappy", "zstd", "none"} {
 		t.Run(compression, func(t *testing.T) {
 			out := at(compression)
-			leadetl(t, "run", "enrichment", "--in", at("list.csv"), "--directory", at("directory"), "--out", out, "--set", "compression="+compression, "--set", "rows_per_part=20000", "--quiet")
+			leadetl(t, "run", "enrichment", "--in", at("list.csv"), "--directory", at("directory"), "--out", out, "--set", "compression="+compression, "--set", "rows_per_part=20000", "--select", "all,hashed_emails", "--quiet")
 			db := open(t)
 			load(t, db, out)
 			columns := "id, first_name, job_title, email, city, company_domain, company_name, company_industry, company_about, hem_md5, hem_sha1, hem_sha256, hashed"

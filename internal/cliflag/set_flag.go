@@ -41,9 +41,7 @@ func ApplySettings(nameFlag string, pairs []string, flags *pflag.FlagSet, other 
 			continue
 		}
 		seen[name] = true
-		if to := other.Texts[name]; to != nil {
-			*to = value
-		} else if other.Trees[name] != nil {
+		if other.Trees[name] != nil {
 			problems = append(problems, fmt.Errorf("--set %s: write it in the %s file, since it has keys and lists of its own", written, nameFlag))
 		} else if err := flags.Set(name, value); err != nil {
 			problems = append(problems, settingError("--set "+written, err))
@@ -58,19 +56,11 @@ func givenFlags(flags *pflag.FlagSet) map[string]bool {
 	return given
 }
 
-// Keys are keys of a settings file that are not flags: those with a text, which they receive, and
-// those with lists and keys of their own. Words of names are separated by -.
+// Keys are keys of a settings file with lists and keys of their own, which they receive. Words of
+// names are separated by -.
 type Keys struct {
-	Texts map[string]*string
 	Trees map[string]*Tree
 	See   string // what lists all keys
-}
-
-func (k Keys) has(name string) bool { return k.Texts[name] != nil || k.Trees[name] != nil }
-
-func (k Keys) names() (names []string) {
-	names = slices.AppendSeq(names, maps.Keys(k.Texts))
-	return slices.AppendSeq(names, maps.Keys(k.Trees))
 }
 
 // settingsKeys are the keys of a settings file.
@@ -81,7 +71,7 @@ type settingsKeys struct {
 }
 
 func (k settingsKeys) known(name string) bool {
-	if k.other.has(name) {
+	if k.other.Trees[name] != nil {
 		return true
 	}
 	return k.flags.Lookup(name) != nil && name != k.nameFlag && name != setFlag && name != "help" && name != "help-all"
@@ -107,8 +97,7 @@ func (k settingsKeys) takesPairs(name string) bool {
 
 // unknown is the error of an unknown key.
 func (k settingsKeys) unknown(written string) error {
-	var keys []string
-	keys = k.other.names()
+	keys := slices.Collect(maps.Keys(k.other.Trees))
 	for _, name := range Names(k.flags) {
 		if k.known(name) {
 			keys = append(keys, strings.ReplaceAll(name, "-", "_"))

@@ -109,15 +109,13 @@ func (f *settingsFile) applyKey(key *yamltree.Node) {
 		f.fail(key, "%s takes one value, not a list", word)
 		return
 	}
-	flag, other := f.keys.flags.Lookup(name), f.keys.other.Texts[name]
+	flag := f.keys.flags.Lookup(name)
 	if f.given[name] {
 		return // variables in it may be unset, so do not expand them
 	}
 	texts, ok := f.resolve(word, flag, values)
 	switch {
 	case !ok:
-	case other != nil:
-		*other = texts[0]
 	case isList:
 		flag.Changed = true
 		if err := flag.Value.(pflag.SliceValue).Replace(texts); err != nil { // each value as it is, including commas
@@ -165,13 +163,10 @@ func (f *settingsFile) values(key *yamltree.Node, name string) (values []written
 }
 
 // resolve replaces variables in the values of a key, and makes paths relative
-// to the file's folder. flag is nil for keys that are not flags. Problems are noted.
+// to the file's folder. Problems are noted.
 func (f *settingsFile) resolve(word string, flag *pflag.Flag, values []written) (texts []string, ok bool) {
-	isPath := false
-	if flag != nil {
-		kind, _ := pflag.UnquoteUsage(flag)
-		isPath = slices.Contains([]string{"file", "folder", "URI"}, kind)
-	}
+	kind, _ := pflag.UnquoteUsage(flag)
+	isPath := slices.Contains([]string{"file", "folder", "URI"}, kind)
 	ok = true
 	for _, value := range values {
 		text, err := expand(value.text)

@@ -350,7 +350,7 @@ func (d *checkup) checkPlan(ctx context.Context, operation string) {
 	timed, done := context.WithTimeout(ctx, planPatience)
 	defer done()
 	var plan *pipeline.Plan
-	run, closeRun, err := planning.open(timed, operation, cli.Streams{Out: io.Discard, Err: io.Discard})
+	run, closeRun, err := planning.open(timed, cli.Streams{Out: io.Discard, Err: io.Discard})
 	if err == nil {
 		plan, err = pipeline.MakePlan(timed, run)
 		err = errors.Join(err, closeRun())

@@ -64,7 +64,7 @@ not change.`,
 
 // plan prints what a run would do.
 func (f *runFlags) plan(ctx context.Context, operation string, asJSON bool, std cli.Streams) (err error) {
-	run, closeRun, err := f.open(ctx, operation, std)
+	run, closeRun, err := f.open(ctx, std)
 	if err != nil {
 		return err
 	}

@@ -39,9 +39,9 @@ const maxDefaultWorkers = 8
 
 // runFlags are the flags of run and plan.
 type runFlags struct {
-	jobFile      string
-	set          []string
-	setOperation string
+	jobFile   string
+	set       []string
+	operation string
 	tableOf
 	in        []string
 	delimiter string
@@ -154,16 +154,16 @@ func (f *runFlags) reading(store *objects.Store) (sources.Options, error) {
 	return sources.Options{Delimiter: delimiter, Encoding: f.encoding, SkipLines: f.skipLines, Objects: store}, err
 }
 
-// keys are those of a job that are no flags.
-func (f *runFlags) keys(operation *string) cliflag.Keys {
-	return cliflag.Keys{Texts: map[string]*string{"operation": operation}, Trees: f.order.trees(), See: "leadetl help settings lists all keys"}
+// keys are those of a job that have keys of their own.
+func (f *runFlags) keys() cliflag.Keys {
+	return cliflag.Keys{Trees: f.order.trees(), See: "leadetl help settings lists all keys"}
 }
 
 // applySet applies --set, once.
 func (f *runFlags) applySet() error {
 	set := f.set
 	f.set = nil
-	return cliflag.ApplySettings("job", set, f.all, f.keys(&f.setOperation))
+	return cliflag.ApplySettings("job", set, f.all, f.keys())
 }
 
 // settle applies --set, the environment and the job file, in this order of
@@ -174,14 +174,15 @@ func (f *runFlags) settle(ctx context.Context, args []string) (operation string,
 		return "", cli.UsageError(err)
 	}
 	if f.jobFile != "" {
-		if err := cliflag.ApplyFile(ctx, "job", f.jobFile, flags, f.keys(&operation)); err != nil {
+		if err := cliflag.ApplyFile(ctx, "job", f.jobFile, flags, f.keys()); err != nil {
 			return "", cli.UsageError(err)
 		}
 	}
 	if err := f.settleResolvers(flags); err != nil {
 		return "", cli.UsageError(err)
 	}
-	operation = cmp.Or(strings.Join(args, " "), f.setOperation, operation)
+	operation = cmp.Or(strings.Join(args, " "), f.operation)
+	f.operation = operation
 	op := resolution.Operation(operation)
 	f.limited = flags.Changed("max-rejects")
 	if !flags.Changed("rows-per-part") {
@@ -229,7 +230,7 @@ func (f *runFlags) job(operation string) (job.Job, error) {
 // run sets up a job and runs it. made is the report of the run, nil if the run
 // ended before it read a row.
 func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (made *report.Report, err error) {
-	run, closeRun, err := f.open(ctx, operation, std)
+	run, closeRun, err := f.open(ctx, std)
 	if err != nil {
 		return nil, err
 	}

@@ -218,7 +218,7 @@ type opened struct {
 // do opens a run, and does a step of it.
 func (f *stepFlags) do(ctx context.Context, operation string, std cli.Streams, do func(context.Context, *opened, cli.Streams) error) (made *report.Report, err error) {
 	f.shared = &sharing{alone: f.step == stepFinish}
-	run, closeRun, err := f.open(ctx, operation, std)
+	run, closeRun, err := f.open(ctx, std)
 	if err != nil {
 		return nil, err
 	}

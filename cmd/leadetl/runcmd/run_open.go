@@ -33,7 +33,6 @@ type opening struct {
 	*runFlags
 	wire.Closers // of what is open
 	std          cli.Streams
-	operation    string
 	run          *job.Run
 	store        *objects.Store
 	kept         wire.State // of earlier runs
@@ -43,8 +42,8 @@ type opening struct {
 }
 
 // open opens everything that a run needs. closeRun closes it.
-func (f *runFlags) open(ctx context.Context, operation string, std cli.Streams) (run *job.Run, closeRun func() error, err error) {
-	o := &opening{runFlags: f, std: std, operation: operation}
+func (f *runFlags) open(ctx context.Context, std cli.Streams) (run *job.Run, closeRun func() error, err error) {
+	o := &opening{runFlags: f, std: std}
 	defer func() { o.CloseOn(&err) }()
 	for _, step := range []func(context.Context) error{
 		o.readSettings, o.openState, o.openLists, o.openInput, o.takeProgress, o.openOutput, o.openResolvers,

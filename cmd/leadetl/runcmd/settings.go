@@ -72,6 +72,7 @@ func (f *runFlags) table() []cli.Group {
 		{Title: "Input", Settings: []cli.Setting{
 			{Name: "job", To: &f.jobFile, Use: everyday | own, Text: "YAML `file` with settings"},
 			{Name: "set", To: &f.set, Use: whole | own | aboutState, Text: "`key=value` that replaces a key of the job file; repeatable; leadetl help settings lists all"},
+			{Name: "operation", To: &f.operation, Use: cli.Key | own, Text: "`operation` of the job, unless it is an argument"},
 			{Name: "in", To: &f.in, Use: everyday | whole, Text: "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable"},
 			{Name: "delimiter", To: &f.delimiter, Use: ofList, Text: "`character` between CSV fields, or \"tab\" (default: detected)"},
 			{Name: "encoding", To: &f.encoding, Use: cli.Key | ofList, Text: "`encoding` of CSV files: " + strings.Join(sources.Encodings, ", ")},
@@ -233,7 +234,7 @@ func PrintSettings(to io.Writer) error {
 
 const settingsHeader = `Each of these is a key of the job file and of --set KEY=VALUE, with _ for -, and an
 environment variable: --max-credits is max_credits and LEADETL_MAX_CREDITS. Those
-without -- are no flags. operation, want, providers and resolvers are keys of the
-job file alone.
+without -- are no flags. want, providers and resolvers are keys of the job file
+alone.
 
 `

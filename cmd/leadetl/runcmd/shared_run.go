@@ -119,34 +119,34 @@ type Own struct {
 }
 
 // flags are the settings that a client has stored, with the worker's own.
-func (own Own) flags(ctx context.Context, data []byte) (f *runFlags, operation string, err error) {
+func (own Own) flags(ctx context.Context, data []byte) (f *runFlags, err error) {
 	var s Settings
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, "", fmt.Errorf("the settings of the run: %w", err)
+		return nil, fmt.Errorf("the settings of the run: %w", err)
 	}
 	f = &runFlags{worker: true}
 	f.register(&cobra.Command{})
 	if err := s.apply(f); err != nil {
-		return nil, "", cli.UsageError(err)
+		return nil, cli.UsageError(err)
 	}
 	for name, tree := range f.order.trees() {
 		*tree = s.Trees[name]
 	}
 	f.order.texts = s.Providers
 	f.state, f.s3, f.log, f.remote.apiKeyFile, f.remote.caFile = own.State, own.S3, own.Log, own.Key, own.CAFile
-	operation, err = f.settle(ctx, []string{s.Operation})
-	return f, operation, err
+	_, err = f.settle(ctx, []string{s.Operation})
+	return f, err
 }
 
 // OpenShared opens a run without calls, whose steps many workers take. With begin it
 // begins the run if no process has.
 func OpenShared(ctx context.Context, data []byte, own Own, begin bool, std cli.Streams) (_ *cluster.Opened, err error) {
-	f, operation, err := own.flags(ctx, data)
+	f, err := own.flags(ctx, data)
 	if err != nil {
 		return nil, err
 	}
 	f.shared = &sharing{}
-	run, closeRun, err := f.open(ctx, operation, std)
+	run, closeRun, err := f.open(ctx, std)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func OpenShared(ctx context.Context, data []byte, own Own, begin bool, std cli.S
 // Buy does a run that asks a service, as leadetl run does. It takes over at once from
 // the workers that had the run before.
 func Buy(ctx context.Context, data []byte, own Own, job cluster.Job, turn cluster.Turn, std cli.Streams) (reached cluster.Status, err error) {
-	f, operation, err := own.flags(ctx, data)
+	f, err := own.flags(ctx, data)
 	if err != nil {
 		return reached, err
 	}
@@ -175,7 +175,7 @@ func Buy(ctx context.Context, data []byte, own Own, job cluster.Job, turn cluste
 		Holder:    objects.Holder{Name: "run " + job.ID + " " + job.Submission, Term: turn.Term, LostAfter: job.LostAfter},
 		Confirmed: turn.Confirmed,
 	}
-	run, closeRun, err := f.open(ctx, operation, std)
+	run, closeRun, err := f.open(ctx, std)
 	if err != nil {
 		return reached, err
 	}

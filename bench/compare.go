@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // comparison is the same work done by us and by another.
@@ -18,12 +20,13 @@ type comparison struct {
 	ours, theirs           []usage
 	files                  [2]int64 // bytes of both; 0 if not compared
 	matches                int      // of both
+	floor                  time.Duration
 }
 
 // mostFiles is how large our files may be, against DuckDB's.
 const mostFiles = 1.05
 
-var comparisonHead = []string{"what", "rows", "columns", "against", "target", "", "wall", "CPU", "files", "leadetl", "the other", "matched"}
+var comparisonHead = []string{"what", "rows", "columns", "against", "target", "", "wall", "CPU", "files", "floor", "leadetl", "the other", "matched"}
 
 func (c comparison) row() []string {
 	mine, peer := series{runs: c.ours}, series{runs: c.theirs}
@@ -45,7 +48,11 @@ func (c comparison) row() []string {
 		}
 		verdict = verdictOf(reached >= c.target)
 	}
-	return []string{c.what, millions(c.rows), c.columns, c.against, target, verdict, times(wall), times(cpu), files,
+	floor := ""
+	if c.floor > 0 {
+		floor = fmt.Sprintf("%d ns a row, %.0f%%", c.floor.Nanoseconds(), 100*float64(c.floor)*float64(c.rows)/float64(mine.wall()))
+	}
+	return []string{c.what, millions(c.rows), c.columns, c.against, target, verdict, times(wall), times(cpu), files, floor,
 		mine.used(c.files[0]), peer.used(c.files[1]), matches}
 }
 
@@ -104,7 +111,11 @@ func (b *bench) sameRows(ctx context.Context, ours, theirs string) (matches int,
 	if len(differ) > 0 {
 		return 0, fmt.Errorf("%s matches, and DuckDB has %s; these columns differ: %v", sums[0][0], sums[1][0], differ)
 	}
-	return strconv.Atoi(sums[0][0])
+	matches, err = strconv.Atoi(sums[0][0])
+	if err == nil && matches == 0 {
+		err = errors.New("neither program has a match")
+	}
+	return matches, err
 }
 
 // fileSizes returns the bytes of the Parquet files in a folder, and of the file that DuckDB

@@ -18,13 +18,14 @@ import (
 	"time"
 )
 
-// fullSize is the number of rows that the targets apply to. Smaller runs are
-// trials and do not write the page.
-const fullSize = 10_000_000
+// The rows of the main job: usually, and with -full, which the targets are for. Smaller runs are tries
+// and do not write the page.
+const usualSize, fullSize = 1_000_000, 10_000_000
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rows, "rows", fullSize, "`rows` of the main job; everything else scales with it")
+	flag.BoolVar(&b.full, "full", false, "larger lists, and the steps memory, companies and first-data, which show how cost grows")
+	flag.IntVar(&b.rows, "rows", 0, "`rows` of the main job; everything else scales with it (default 1 million; with -full 10)")
 	flag.IntVar(&b.people, "people", 500_000, "`people` in the directory of the step lookups")
 	flag.IntVar(&b.companies, "companies", 300_000, "`companies` in that directory; the step companies has up to 3.3 times as many")
 	flag.Func("sizes", "`rows` of the lists of the step lookups, such as 10000,1000000 (default 1000000)", b.setSizes)
@@ -44,11 +45,11 @@ func main() {
 
 // bench is one run of all measurements.
 type bench struct {
+	full         bool
 	rows, rounds int
 	people       int // in the directory of lookups
 	companies    int
 	sizes        []int // of lists of lookups
-	selects      bool  // leadetl has --select
 	page         string
 	only         string
 	before       string
@@ -59,6 +60,12 @@ type bench struct {
 
 // run runs all steps, one after another, and prints the results.
 func (b *bench) run(ctx context.Context) (err error) {
+	if b.rows == 0 {
+		b.rows = usualSize
+		if b.full {
+			b.rows = fullSize
+		}
+	}
 	if b.rows < 1000 || b.rounds < 1 {
 		return fmt.Errorf("-rows %d -rounds %d: at least 1000 rows, once", b.rows, b.rounds)
 	}
@@ -77,7 +84,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, s := range b.steps() {
-		if b.does(s.name) {
+		if b.does(s.name) && (b.full || b.only != "" || !s.grows) {
 			b.report.begin(s.title, s.about)
 			if err := s.run(ctx); err != nil {
 				fmt.Print(&b.report) // hours of measurements may be in it
@@ -86,8 +93,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		}
 	}
 	fmt.Print(&b.report)
-	if b.rows < fullSize || b.only != "" {
-		fmt.Printf("This was a try: the targets are for all steps at %s rows, and %s was not written.\n", millions(fullSize), b.page)
+	if b.rows < usualSize || b.only != "" {
+		fmt.Printf("This was a try: %s is written of all steps at %s rows or more.\n", b.page, millions(usualSize))
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(b.page), 0o755); err != nil {
@@ -116,6 +123,7 @@ type step struct {
 	name         string // for -only
 	title, about string // of its section of the page
 	do           func(context.Context) error
+	grows        bool // shows how cost grows; only with -full
 }
 
 // run does a step and prints how long it took.
@@ -131,22 +139,23 @@ func (s step) run(ctx context.Context) error {
 
 func (b *bench) steps() []step {
 	return []step{
-		{"emails", "email_to_hem", `Three digests of each email. DuckDB leaves out source_row, with which it would use one core. The hash-only loop splits
-lines at the comma and computes the three digests with the standard library on all cores; it checks and writes nothing.`, b.emails},
-		{"memory", "Memory of email_to_hem", `Each size is one run.`, b.memory},
-		{"suppression", "Suppression lists", `The list has random SHA-256 digests.`, b.suppression},
+		{"emails", "email_to_hem", `Three digests of each email. DuckDB leaves out source_row, with which it would use one core. The floor (` + "`bench/floor`" + `) splits
+lines at the comma and computes the three digests with the standard library on all cores; it checks and writes nothing.`, b.emails, false},
+		{"memory", "Memory of email_to_hem", `Each size is one run.`, b.memory, true},
+		{"suppression", "Suppression lists", `The list has random SHA-256 digests.`, b.suppression, false},
 		{"lookups", "Look-ups and imports", fmt.Sprintf(`%s people and %s companies with empty fields, long descriptions and several owners of a domain. At least a third of
 the rows are repeated, by Zipf's law; addresses of profiles have capitals, queries and hosts of countries. leadetl uses the directory that the imports
 made. DuckDB reads the list from CSV, and reference data from CSV too or from tables that it made of them. It brings addresses of profiles into canonical
-form in SQL, leaves out source_row, and writes constants where leadetl parses phone numbers. It writes all other columns, or as many as an analyst selects;
-where leadetl has no --select, it writes all.`, millions(b.people), millions(b.companies)), b.lookups},
-		{"companies", "Many companies", `The time must not depend on how many companies the directory has.`, b.manyCompanies},
-		{"first-data", "The first data", `Companies of a hundred bytes, all addresses equally frequent: what these benchmarks measured at first.`, b.firstData},
-		{"service", "The service", `wrk, which makes the load, and the receiver of the callbacks share the cores with the service.`, b.service},
+form in SQL, leaves out source_row, and writes constants where leadetl parses phone numbers. It writes all other columns, or those that an analyst selects.
+The floor (`+"`bench/floor`"+`) is a loop of the standard library on all cores: it splits lines, finds the key in tables in memory and copies the texts. It checks and
+writes nothing; beside it is the share of its time in ours.`, millions(b.people), millions(b.companies)), b.lookups, false},
+		{"companies", "Many companies", `The time must not depend on how many companies the directory has.`, b.manyCompanies, true},
+		{"first-data", "The first data", `Companies of a hundred bytes, all addresses equally frequent: what these benchmarks measured at first.`, b.firstData, true},
+		{"service", "The service", `wrk, which makes the load, and the receiver of the callbacks share the cores with the service.`, b.service, false},
 		{"remote", "Runs against a service", `The service (` + "`bench/fixed`" + `) is a process of its own on the same cores. The plain loop (` + "`bench/plainloop`" + `) is what
-people write first: it keeps nothing on disk and stops at the first error.`, b.remote},
-		{"s3", "From S3 to S3", `The server (versitygw) shares the cores.`, b.s3},
-		{"scale", "State on S3", `One caller. Service and store share the cores with it.`, b.scale},
+people write first: it keeps nothing on disk and stops at the first error.`, b.remote, false},
+		{"s3", "From S3 to S3", `The server (versitygw) shares the cores.`, b.s3, false},
+		{"scale", "State on S3", `One caller. Service and store share the cores with it.`, b.scale, false},
 	}
 }
 

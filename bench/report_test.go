@@ -76,7 +76,7 @@ Three digests.
 }
 
 func TestComparison(t *testing.T) {
-	c := comparison{what: "enrichment", rows: 1_000_000, columns: "all", against: "DuckDB", target: 1.3, matches: 1234,
+	c := comparison{what: "enrichment", rows: 1_000_000, columns: "all", against: "DuckDB", target: 1.3, matches: 1234, floor: 500 * time.Nanosecond,
 		ours:   []usage{{wall: 2 * time.Second, cpu: 3 * time.Second, peakOwn: 5e6}},
 		theirs: []usage{{wall: 3 * time.Second, cpu: 3 * time.Second, peakOwn: 7e6}}, files: [2]int64{4e6, 2e6}}
 	for _, ofCPU := range []bool{false, true} {
@@ -85,7 +85,7 @@ func TestComparison(t *testing.T) {
 			target, verdict = "≥ 1.30 CPU", "MISS"
 		}
 		want := []string{"enrichment", "1 M", "all", "DuckDB", target, verdict, "1.50×", "1.00×", "0.50× MISS",
-			"2.00 s, 3.00 CPU, 5 MB, files 4 MB", "3.00 s, 3.00 CPU, 7 MB, files 2 MB", "1,234"}
+			"500 ns a row, 25%", "2.00 s, 3.00 CPU, 5 MB, files 4 MB", "3.00 s, 3.00 CPU, 7 MB, files 2 MB", "1,234"}
 		if got := c.row(); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}

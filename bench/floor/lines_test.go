@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every line is hashed once, wherever blocks and lines end.
-func TestHashFile(t *testing.T) {
+// Every line is seen once, wherever blocks and lines end.
+func TestEachLine(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		lines     int
@@ -35,7 +35,7 @@ func TestHashFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, workers := range []int{1, 3} {
-			if got, err := hashFile(name, workers); err != nil || got != int64(c.lines) {
+			if got, err := eachLine(name, workers, func() func([]byte) { return func([]byte) {} }); err != nil || got != int64(c.lines) {
 				t.Errorf("%s, %d workers: got %d, %v, want %d", c.name, workers, got, err, c.lines)
 			}
 		}

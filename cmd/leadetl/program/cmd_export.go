@@ -107,6 +107,8 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	}
 	defer stop()
 	progress.Of(counting).Expect(m.Totals.Rows)
+	wire.SetGC(wire.VerifyGC)
+	wire.SetHeap(wire.VerifyHeap)
 	rows, err := to.write(counting, opened, m, scan)
 	if err != nil {
 		return err

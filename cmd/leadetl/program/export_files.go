@@ -169,6 +169,9 @@ type exporting struct {
 	failed atomic.Bool
 }
 
+// exportedRows are read and written at a time. Their text stays in the caches of a processor.
+const exportedRows = 2048
+
 // write writes the rows of a scan, and returns how many. Rows become text in several goroutines, and
 // are written in their order.
 func (t *exportTarget) write(ctx context.Context, dataset *sinks.Reader, m *sinks.Manifest, s *sinks.Scan) (rows int64, err error) {
@@ -199,7 +202,7 @@ func (t *exportTarget) write(ctx context.Context, dataset *sinks.Reader, m *sink
 		})
 	}
 	inFile := int64(0)
-	err = m.Rows(ctx, dataset, s, typed.BatchRows, func(arrays []arrow.Array, n int) bool {
+	err = m.Rows(ctx, dataset, s, exportedRows, func(arrays []arrow.Array, n int) bool {
 		rows += int64(n)
 		defer typed.Release(arrays)
 		for from := 0; from < n; {

@@ -25,8 +25,8 @@ func TestS3Export(t *testing.T) {
 		t.Fatal(err)
 	}
 	bucket := "s3://" + clitest.S3Bucket
-	j.Run(cli.ExitDone, j.Path("in.csv"), j.Path("hems"), "--rows-per-part", "900", "--fail-on", "never")
-	j.Run(cli.ExitDone, j.Path("in.csv"), bucket+"/hems", "--rows-per-part", "900", "--fail-on", "never", "--state", bucket+"/state/")
+	j.Run(cli.ExitDone, j.Path("in.csv"), j.Path("hems"), "--set", "rows_per_part=900", "--fail-on", "never")
+	j.Run(cli.ExitDone, j.Path("in.csv"), bucket+"/hems", "--set", "rows_per_part=900", "--fail-on", "never", "--state", bucket+"/state/")
 	export := func(want int, args ...string) string {
 		t.Helper()
 		p := clitest.StartProgram(j, append([]string{"export"}, append(args, "--s3-endpoint", j.Proxy.URL, "--s3-path-style")...)...)

@@ -68,8 +68,8 @@ func documented(r *reader, n *yamltree.Node) (d Documented) {
 		for name, c := range members(forKey("columns")) {
 			w.columns[name] = nil
 			for _, value := range listOf(c) {
-				if value.Text != "" { // without one, the column has to be empty
-					w.columns[name] = append(w.columns[name], value.Text)
+				if text := textOf(value); text != "" { // without one, the column has to be empty
+					w.columns[name] = append(w.columns[name], text)
 				}
 			}
 		}

@@ -176,7 +176,7 @@ func members(n *yamltree.Node) map[string]*yamltree.Node {
 
 // textOf is the text of a value, "" without one.
 func textOf(n *yamltree.Node) string {
-	if n == nil {
+	if n == nil || n.Kind != yamltree.Text {
 		return ""
 	}
 	return n.Text

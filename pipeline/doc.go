@@ -34,10 +34,12 @@
 //     on disk before the request leaves.
 //   - open call: a call without an answer yet. Its state is under way, unknown or parked.
 //   - unknown: an open call that may have been billed, because its process died or its
-//     connection broke. It is not sent again unless the service honours its idempotency key.
+//     connection broke. It is sent again only under an idempotency key that still holds, or if
+//     the user wants it (--retry-unknown).
 //   - parked: an open call whose answer the service has promised for later, by callback or poll.
 //   - answer: what a service said to a question, kept as it came. A stored answer is stale
-//     when it is older than --refresh-older-than.
+//     when it is older than --refresh-older-than, or a miss than --refresh-no-match-older-than;
+//     a refusal always is.
 //   - receipt: the columns of a row that say what its answer cost and when it came.
 //   - budget account: the credits and calls that a run may still spend. The price of an open
 //     call is held until its answer says what it cost.

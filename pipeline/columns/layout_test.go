@@ -10,7 +10,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/email"
 )
 
-// The blocks of DESIGN, "Dataset", a line a column. Columns are only ever
+// The blocks of columns, a line a column. Columns are only ever
 // added, each at the end of its block: a change of any other line breaks the
 // tables people have loaded.
 const (

@@ -234,7 +234,7 @@ func PrintSettings(to io.Writer) error {
 
 const settingsHeader = `Each of these is a key of the job file and of --set KEY=VALUE, with _ for -, and an
 environment variable: --max-credits is max_credits and LEADETL_MAX_CREDITS. Those
-without -- are no flags. want, providers and resolvers are keys of the job file
-alone.
+without -- are no flags, job and set no keys. want, providers and resolvers are
+keys of the job file alone.
 
 `

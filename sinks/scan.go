@@ -23,29 +23,28 @@ type Scan struct {
 	values  []string // of these
 }
 
-// NewScan finds columns by their names, in any case: all columns if none are selected, and those in the
-// paths last. Rows have the text of each condition, COLUMN=VALUE; null is an empty text.
+// NewScan finds columns by their names, in any case, and by groups of them, as in schema.Select: all if none
+// are selected, and those in the paths last. Rows have the text of each condition, COLUMN=VALUE; null is an
+// empty text.
 func (m *Manifest) NewScan(selected []string, conditions [][2]string) (*Scan, error) {
 	all := append(slices.Clone(m.Schema), m.PathColumns()...)
-	s := &Scan{Columns: all}
-	if len(selected) > 0 {
-		s.Columns = nil
+	if len(selected) == 0 {
+		selected = []string{schema.All}
 	}
-	for _, name := range selected {
-		c, err := find(all, name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(s.Columns, c.Equal) {
-			return nil, fmt.Errorf("column %q is given twice", name)
-		}
-		s.Columns = append(s.Columns, c)
+	places, err := schema.Select(selected, m.groups(all), func(name string) (int, error) { return find(all, name) })
+	if err != nil {
+		return nil, err
+	}
+	s := &Scan{}
+	for _, i := range places {
+		s.Columns = append(s.Columns, all[i])
 	}
 	for _, condition := range conditions {
-		c, err := find(all, condition[0])
+		i, err := find(all, condition[0])
 		if err != nil {
 			return nil, err
 		}
+		c := all[i]
 		if strings.HasPrefix(c.Type, "LIST<") {
 			return nil, fmt.Errorf("column %q has lists; --where compares columns with one value", c.Name)
 		}
@@ -54,13 +53,31 @@ func (m *Manifest) NewScan(selected []string, conditions [][2]string) (*Scan, er
 	return s, nil
 }
 
-func find(all []Column, name string) (Column, error) {
+// groups are the groups of columns. Constants in the paths are in schema.All alone.
+func (m *Manifest) groups(all []Column) map[string][]int {
+	groups, kept := map[string][]int{schema.All: nil, schema.Input: nil, schema.Answers: nil, schema.Flat: nil}, m.KeptFrom()
+	for i, c := range all {
+		groups[schema.All] = append(groups[schema.All], i)
+		switch _, isInput := kept[c.Name]; {
+		case isInput:
+			groups[schema.Input] = append(groups[schema.Input], i)
+		case i < len(m.Schema):
+			groups[schema.Answers] = append(groups[schema.Answers], i)
+			if !strings.HasPrefix(c.Type, "LIST<") {
+				groups[schema.Flat] = append(groups[schema.Flat], i)
+			}
+		}
+	}
+	return groups
+}
+
+func find(all []Column, name string) (int, error) {
 	i := slices.IndexFunc(all, func(c Column) bool { return strings.EqualFold(c.Name, name) })
 	if i >= 0 {
-		return all[i], nil
+		return i, nil
 	}
 	names := schema.Names(all)
-	return Column{}, fmt.Errorf("there is no column %q%s; the columns are %s", name, suggest.Name(name, names), strings.Join(names, ", "))
+	return 0, fmt.Errorf("there is no column %q%s; the columns are %s", name, suggest.Name(name, append(schema.Groups[:len(schema.Groups):len(schema.Groups)], names...)), strings.Join(names, ", "))
 }
 
 // CheckRows opens and closes the files of a scan: they are there, with the rows and types of the manifest.

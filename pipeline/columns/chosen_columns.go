@@ -15,18 +15,6 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// The words in Settings.Select that stand for several columns: those of them that it does not name,
-// but for a column that has to be named (onlyNamed).
-const (
-	All     = "all"
-	Input   = "input"   // those of the input
-	Answers = "answers" // the others
-	Flat    = "flat"    // the others but lists
-)
-
-// Groups are these words.
-var Groups = []string{All, Input, Answers, Flat}
-
 // inAll are the columns of all datasets: without them, a row without data says nothing.
 var inAll = []string{"outcome", "reason"}
 
@@ -35,7 +23,7 @@ const prefix = "in_"
 
 // SelectsInput reports whether a selection has all columns of the input.
 func SelectsInput(selected []string) bool {
-	return selected == nil || slices.Contains(selected, All) || slices.Contains(selected, Input)
+	return selected == nil || slices.Contains(selected, schema.All) || slices.Contains(selected, schema.Input)
 }
 
 // KeptOf are the columns of an input that are written. If the input is not known, nil, every name
@@ -47,7 +35,7 @@ func (s Settings) KeptOf(input []string) (kept []string) {
 	}
 	own, every := namesOf(s.ownColumns()), namesOf(Every(s.Operation, nil, nil))
 	for _, name := range s.Select {
-		if name == "" || slices.Contains(Groups, name) || placeOf(own, name) >= 0 {
+		if name == "" || slices.Contains(schema.Groups, name) || placeOf(own, name) >= 0 {
 			continue
 		}
 		isInput := placeOf(input, name) >= 0
@@ -80,57 +68,34 @@ func namesOf(columns []schema.Column) (names []string) {
 // selected returns the places of the columns that are written, in their order: first those of kept
 // columns, by their names in the output, then those of all.
 func (s Settings) selected(all []schema.Column, kept []string) (places []int, err error) {
-	group := map[string][]int{Input: nil, Answers: nil, Flat: nil}
+	group := map[string][]int{schema.Input: nil, schema.Answers: nil, schema.Flat: nil}
 	for i, name := range kept {
 		if name != "" {
-			group[Input] = append(group[Input], i)
+			group[schema.Input] = append(group[schema.Input], i)
 		}
 	}
 	for i, c := range all {
 		if s.drops(c.Name) || s.onlyNamed(c.Name) {
 			continue
 		}
-		group[Answers] = append(group[Answers], len(kept)+i)
+		group[schema.Answers] = append(group[schema.Answers], len(kept)+i)
 		if !arrow.IsNested(c.Arrow.ID()) {
-			group[Flat] = append(group[Flat], len(kept)+i)
+			group[schema.Flat] = append(group[schema.Flat], len(kept)+i)
 		}
 	}
-	group[All] = slices.Concat(group[Input], group[Answers])
+	group[schema.All] = slices.Concat(group[schema.Input], group[schema.Answers])
 	if s.Select == nil {
-		return group[All], nil
+		return group[schema.All], nil
 	}
-	var named []int
 	own := namesOf(all)
-	for _, name := range s.Select {
-		if _, isGroup := group[name]; isGroup {
-			continue
-		}
-		i, err := s.find(name, own, kept)
-		if err == nil && slices.Contains(named, i) {
-			err = fmt.Errorf("--select names %q twice", name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		named = append(named, i)
-	}
-	add := func(group []int) {
-		for _, i := range group {
-			if !slices.Contains(named, i) && !slices.Contains(places, i) {
-				places = append(places, i)
-			}
-		}
-	}
-	rest := named
-	for _, name := range s.Select {
-		if some, isGroup := group[name]; isGroup {
-			add(some)
-		} else {
-			places, rest = append(places, rest[0]), rest[1:]
-		}
+	places, err = schema.Select(s.Select, group, func(name string) (int, error) { return s.find(name, own, kept) })
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range inAll {
-		add([]int{len(kept) + slices.Index(own, name)})
+		if i := len(kept) + slices.Index(own, name); !slices.Contains(places, i) {
+			places = append(places, i)
+		}
 	}
 	return places, nil
 }
@@ -206,7 +171,7 @@ func (s Settings) notThere(name string, own []string) error {
 		return fmt.Errorf("--select names %q, which only a service gives %s", name, s.Operation)
 	}
 	return fmt.Errorf("--select names %q, which neither the input nor %s has%s; leadetl schema %s --dialect markdown lists those of %[2]s",
-		name, s.Operation, closeTo(name, slices.Concat(own, s.Kept, Groups)), s.Operation)
+		name, s.Operation, closeTo(name, slices.Concat(own, s.Kept, schema.Groups)), s.Operation)
 }
 
 // closeTo ends a message with the known names that are close to an unknown one; "" without any.

@@ -55,8 +55,8 @@ type Settings struct {
 	// Suppress says that people are suppressed. Identifiers that cannot be read, and
 	// so cannot be compared with the lists, are left out too.
 	Suppress bool
-	// Select names the columns to write, in their order, of Kept and others alike, and Groups of
-	// them; nil is All. outcome and reason come last if they are not named.
+	// Select names the columns to write, in their order, of Kept and others alike, and
+	// schema.Groups of them; nil is schema.All. outcome and reason come last if they are not named.
 	Select []string
 	// HEMTypes are the digests of profile plain to write; nil means all.
 	HEMTypes []string

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/progress"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -61,7 +62,7 @@ What is written is the data of the dataset, and so personal data.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.out, "out", "", "`file`, folder, s3://bucket/key, s3://bucket/prefix/, or - for standard output")
 	flags.StringVar(&f.format, "format", "", "`format` of files in a folder and of -: "+strings.Join(formats, ", ")+" (default: csv; of a file, what its name says)")
-	flags.StringSliceVar(&f.selected, "select", nil, "`columns` to write, in this order (default: all)")
+	flags.StringSliceVar(&f.selected, "select", nil, "`columns` to write, in this order, and groups of those not named: all, input, answers, flat (default: all)")
 	flags.StringArrayVar(&f.where, "where", nil, "`COLUMN=VALUE` that a row must have, compared as text; null is an empty text; repeatable: all must hold")
 	flags.Int64Var(&f.rowsPerFile, "rows-per-file", 0, "`rows` of a file in a folder at most (default 1,000,000)")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the file, or the export in the folder")
@@ -166,8 +167,9 @@ func nightsIn(ctx context.Context, folder *sinks.Reader) (nights []string, err e
 // formats are those of files.
 var formats = []string{"csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst"}
 
-// otherFormats end the names of files that are not written, so that no folder gets such a name.
-var otherFormats = []string{".json", ".ndjson", ".txt", ".tsv", ".xlsx", ".parquet", ".gz", ".zst", ".zip"}
+// otherFormats end the names of files that are not written, so that no folder gets such a name. Nor does
+// one get a misspelled format.
+var otherFormats = []string{"json", "ndjson", "txt", "tsv", "xlsx", "parquet", "gz", "zst", "zip"}
 
 // check checks flags, and completes them.
 func (f *exportFlags) check() error {
@@ -178,14 +180,15 @@ func (f *exportFlags) check() error {
 		}
 	}
 	isOne := ofName != "" || f.out == "-"
+	ends := strings.TrimPrefix(path.Ext(filepath.ToSlash(f.out)), ".")
 	switch {
 	case f.out == "":
 		return errors.New("no --out; name a file such as leads.csv, a folder, or - for standard output")
 	case f.format != "" && !slices.Contains(formats, f.format):
-		return fmt.Errorf("--format %s is none of %s", f.format, strings.Join(formats, ", "))
+		return fmt.Errorf("--format %s is none of %s%s", f.format, strings.Join(formats, ", "), suggest.Name(f.format, formats))
 	case ofName != "" && f.format != "" && f.format != ofName:
 		return fmt.Errorf("--out %s is %s by its name, not --format %s", f.out, ofName, f.format)
-	case ofName == "" && slices.Contains(otherFormats, path.Ext(filepath.ToSlash(f.out))):
+	case ofName == "" && (slices.Contains(otherFormats, ends) || suggest.Name(ends, formats) != ""):
 		return fmt.Errorf("--out %s: name a file that ends in .%s, or a folder", f.out, strings.Join(formats, ", ."))
 	case isOne && f.rowsPerFile != 0:
 		return fmt.Errorf("--rows-per-file needs a folder; --out %s is one file", f.out)

@@ -58,7 +58,7 @@ What is printed is the data of the dataset, and so personal data.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.IntVarP(&f.rows, "rows", "n", 10, "`number` of rows")
-	flags.StringSliceVar(&f.selected, "select", nil, "`columns` to print, in this order (default: all)")
+	flags.StringSliceVar(&f.selected, "select", nil, "`columns` to print, in this order, and groups of those not named: all, input, answers, flat (default: all)")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON Lines, an object for each row")
 	f.s3.RegisterReading(flags)
 	return c

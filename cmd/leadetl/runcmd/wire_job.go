@@ -66,7 +66,7 @@ var multiples = []string{multipleReject, string(keys.First), string(keys.Last), 
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
-		selected: []string{columns.All}, normalizeNames: namesKept, identifierText: textAny, multiple: multipleReject, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
+		selected: []string{schema.All}, normalizeNames: namesKept, identifierText: textAny, multiple: multipleReject, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
 		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
 	}
 }
@@ -75,7 +75,7 @@ func DefaultJobFlags() JobFlags {
 func (f *JobFlags) ColumnSettings() []cli.Setting {
 	return []cli.Setting{
 		{Name: "id-column", To: &f.idColumn, Use: cli.Everyday | ofList, Text: "`name` of the identifier's column (default: the one of the operation)"},
-		{Name: "select", To: &f.selected, Use: cli.Everyday, Text: "`columns` of the output, in this order, of the input and of the answers: names separated by commas, and groups of those not named: all, input, answers, flat (answers without lists); outcome and reason come last if they are not named", Words: columns.Groups},
+		{Name: "select", To: &f.selected, Use: cli.Everyday, Text: "`columns` of the output, in this order, of the input and of the answers: names separated by commas, and groups of those not named: all, input, answers, flat (answers without lists); outcome and reason come last if they are not named", Words: schema.Groups},
 		{Name: "normalize-names", To: &f.normalizeNames, Text: "`form` of the names of input columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id", Words: []string{namesKept, namesSnake}},
 		{Name: "rename", To: &f.rename, Use: cli.Whole, Text: "`OLD=NEW`, another name for an input column; it applies last; repeatable"},
 		{Name: "drop-identifier", To: &f.dropIdentifier, Text: "leave the identifier out of every file: its column, key, and the raw lines of rejects"},
@@ -110,8 +110,8 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	job.Sample, job.IDColumn, job.DropIdentifier = f.sample, f.idColumn, f.dropIdentifier
 	switch {
 	case len(f.selected) == 0 || slices.Equal(f.selected, []string{""}):
-		errs = append(errs, fmt.Errorf("--select names no column; write %s, or names with commas", strings.Join(columns.Groups, ", ")))
-	case !slices.Equal(f.selected, []string{columns.All}):
+		errs = append(errs, fmt.Errorf("--select names no column; write %s, or names with commas", strings.Join(schema.Groups, ", ")))
+	case !slices.Equal(f.selected, []string{schema.All}):
 		for _, name := range f.selected {
 			job.Select = append(job.Select, strings.TrimSpace(name))
 		}

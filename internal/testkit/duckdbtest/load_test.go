@@ -429,7 +429,7 @@ func TestNights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, db := t.TempDir(), open(t)
-			write(t, filepath.Join(folder, "nightly.yaml"), "operation: email_to_hem\nin: lists/${NIGHT}.csv\nkeep: [id]\n")
+			write(t, filepath.Join(folder, "nightly.yaml"), "operation: email_to_hem\nin: lists/${NIGHT}.csv\nselect: [id, answers]\n")
 			for i, night := range []string{"2026-11-19", "2026-11-20"} {
 				write(t, filepath.Join(folder, "lists", night+".csv"), "id,email\n"+strings.Repeat(fmt.Sprintf("%d,%[1]d@x.example\n", i), i+1))
 				scheduled, err := time.Parse(time.RFC3339, night+"T02:30:00Z")

@@ -198,7 +198,7 @@ func (b *bench) lookup(ctx context.Context, o operation, columns string, in list
 	return nil
 }
 
-// floorOf is the least time of a row in the floor's loop. A floor that finds nobody is no floor.
+// floorOf is the least time of a row in the floor's loop. It is an error if the loop found nobody.
 func floorOf(runs []usage) (least time.Duration, err error) {
 	for _, u := range runs {
 		var rows, matches, loop int64

@@ -68,7 +68,7 @@ func (j *S3Job) Args(in, out string, flags ...string) []string {
 // jobCommands have a job, so that the address of a store is a key for them.
 var jobCommands = []string{"run", "plan", "doctor", "survey", "part", "finish"}
 
-// OnStore adds the address of an S3 store to a command, in its form; "" is none.
+// OnStore adds the address of an S3 store to a command, as the command takes it: a flag, or a key of the job. It adds nothing without an address.
 func OnStore(url string, command ...string) []string {
 	switch {
 	case url == "":

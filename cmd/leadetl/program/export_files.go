@@ -67,7 +67,7 @@ func (f *exportFlags) target(ctx context.Context, std cli.Streams, log *slog.Log
 		}
 	} else {
 		to := folder.Public(disk.Dir(filepath.Clean(uri)))
-		to.SumLater = true // nobody asks for it
+		to.SumLater = true // no one reads the checksum of an exported file
 		t.store = to
 	}
 	above, err := datasetAbove(ctx, f.out, options)
@@ -186,7 +186,7 @@ func (t *exportTarget) write(ctx context.Context, dataset *sinks.Reader, m *sink
 	}
 	e := &exporting{exportTarget: t, ctx: ctx, header: encoder.Header}
 	if e.next(); e.err != nil { // also of no rows
-		return 0, e.err
+		return 0, e.end(nil)
 	}
 	used := sync.Pool{New: func() any { return new([]byte) }}
 	work := stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0) + 1)
@@ -282,6 +282,9 @@ func (e *exporting) finish() {
 	}
 	if e.err = f.file.Flush(); e.err == nil {
 		_, e.err = f.file.Commit()
+	}
+	if e.err == nil {
+		e.open = nil
 	}
 }
 

@@ -64,7 +64,7 @@ func (f *failOn) Set(text string) error {
 	return nil
 }
 
-// demands are the flags of the dataset, and of what it has to be.
+// demands are the settings of a dataset, and what it must have once it is finished.
 type demands struct {
 	dataset    JobFlags
 	maxRejects cliflag.Limit

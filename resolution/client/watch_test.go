@@ -206,7 +206,7 @@ func TestOnlyWhatWasAskedFor(t *testing.T) {
 					got = reply.Found.Lead().Phone
 				}
 				if got != want {
-					t.Errorf("answer %d is %q, want %q", i, got, want)
+					t.Fatalf("answer %d is %q, want %q: %v", i, got, want, err)
 				}
 				<-sent
 			}

@@ -96,7 +96,7 @@ func (f *Failure) Error() string { return f.Detail }
 func (l *Line) Send(ctx context.Context, r Request, isGarbled func(Response) bool) (Response, *Watch, error) {
 	w := &Watch{line: l}
 	a, failed := l.try(ctx, l.HTTP, w, r)
-	if failed != nil && w.unfit && !w.wrote() || failed == nil && w.reused && isGarbled(a) {
+	if failed != nil && w.unfit || failed == nil && w.reused && isGarbled(a) {
 		if w.conn != nil {
 			_ = w.conn.Close()
 		}
@@ -139,7 +139,7 @@ func (l *Line) try(ctx context.Context, by *http.Transport, w *Watch, r Request)
 		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header, Body: body,
 		ContentLength: int64(len(r.Body)),
 	}).WithContext(httptrace.WithClientTrace(timed, w.trace())))
-	if err != nil && w.unfit && !w.wrote() {
+	if err != nil && w.unfit {
 		return failed(resolution.Unavailable, "the service answers before it is asked")
 	}
 	if err != nil {

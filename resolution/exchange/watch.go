@@ -265,5 +265,8 @@ func (w *Watch) waited() time.Duration {
 	return 0
 }
 
-// wrote reports whether any of the request was sent.
-func (w *Watch) wrote() bool { return w.conn != nil && w.conn.bytes.Load() != w.before }
+// wrote reports whether any of the request was sent. On an unfit connection nothing was:
+// what TLS says when it is closed is not the request.
+func (w *Watch) wrote() bool {
+	return w.conn != nil && !w.unfit && w.conn.bytes.Load() != w.before
+}

@@ -76,7 +76,7 @@ to begin an entry of your own. One of yours with the same name is used in its pl
 		RunE: func(_ *cobra.Command, args []string) error {
 			file, is := provider.ShippedFile(args[0])
 			if !is {
-				return cli.UsageError(fmt.Errorf("there is no entry %q in the program%s; leadetl provider list shows them", args[0], suggest.Name(args[0], provider.Shipped().Names())))
+				return cli.UsageError(fmt.Errorf("there is no entry %q in the program%s; leadetl provider list shows them", args[0], suggest.Name(args[0], provider.ShippedNames())))
 			}
 			_, err := std.Out.Write(file)
 			return err

@@ -86,7 +86,7 @@ func (f *asked) isRemote() bool {
 
 // isProvider reports whether a word is the name of an entry, or may be meant as one.
 func (f *asked) isProvider(word string) bool {
-	_, shipped := provider.Shipped()[word]
+	_, shipped := provider.ShippedFile(word)
 	return shipped || f.order.providers.IsSet() && !strings.ContainsAny(word, ":/.") && word != EmbeddedResolver
 }
 

@@ -132,7 +132,7 @@ func (f *remoteFlags) groups() []cli.Group {
 	const everyday, whole = cli.Everyday, cli.Whole
 	return []cli.Group{
 		{Title: "Answers", Settings: []cli.Setting{
-			{Name: "resolver", To: &f.resolvers, Use: everyday | whole, Text: "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)", Words: append([]string{EmbeddedResolver}, provider.Shipped().Names()...)},
+			{Name: "resolver", To: &f.resolvers, Use: everyday | whole, Text: "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)", Words: append([]string{EmbeddedResolver}, provider.ShippedNames()...)},
 			{Name: "api-key-file", To: &f.apiKeyFile, Use: everyday | calls | single | own, Text: "`file` with the service's API key (default: the environment variable " + APIKeyVariable + ")"},
 			{Name: "service-name", To: &f.serviceName, Use: calls | single, Text: "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)"},
 			{Name: "buy-again", To: &f.buyAgain, Use: calls, Text: "buy answers that are stored under another name of the service, instead of stopping"},

@@ -440,7 +440,7 @@ func checkResolver(word string) error {
 	case strings.ContainsAny(word, ":/.@"):
 		return withoutScheme(word)
 	}
-	if meant := suggest.Name(word, append(provider.Shipped().Names(), EmbeddedResolver)); meant != "" {
+	if meant := suggest.Name(word, append(provider.ShippedNames(), EmbeddedResolver)); meant != "" {
 		return fmt.Errorf("--resolver %s%s An address begins with https://", word, meant)
 	}
 	return fmt.Errorf("--resolver %s: write %s, an address such as https://leads.example, or a provider of leadetl provider list; the file of an entry of yours is named by providers in a job file (--job)", word, EmbeddedResolver)

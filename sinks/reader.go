@@ -89,6 +89,11 @@ func (r *Reader) Path(name string) string { return r.place.Path(name) }
 // fs.ErrNotExist.
 func (r *Reader) List(ctx context.Context) ([]string, error) { return r.place.Walk(ctx) }
 
+// Partitions returns the folders NAME=VALUE directly in a folder, which is "" or one of them, in order.
+func (r *Reader) Partitions(ctx context.Context, folder string) ([]string, error) {
+	return r.place.Partitions(ctx, folder)
+}
+
 // ReadFile reads a small file; fs.ErrNotExist without it.
 func (r *Reader) ReadFile(name string) ([]byte, error) { return r.place.Read(name) }
 

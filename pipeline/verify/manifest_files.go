@@ -28,9 +28,6 @@ func (c *checker) manifest(ctx context.Context) error {
 		return err
 	}
 	m, err := sinks.ReadManifest(c.dataset)
-	if partitions := partitionsIn(names); errors.Is(err, sinks.ErrNoDataset) && len(partitions) > 0 {
-		return fmt.Errorf("%w: it is a folder of %d datasets; verify each one, such as %s", sinks.ErrNoDataset, len(partitions), partitions[0])
-	}
 	broken, _ := errors.AsType[*sinks.ManifestError](err)
 	if err != nil && broken == nil {
 		return err
@@ -72,17 +69,6 @@ func (c *checker) success() error {
 		return err
 	}
 	return nil
-}
-
-// partitionsIn returns the folders that are datasets.
-func partitionsIn(names []string) (folders []string) {
-	for _, name := range names {
-		if folder := path.Dir(name); path.Base(name) == sinks.ManifestName && strings.Contains(folder, "=") {
-			folders = append(folders, folder)
-		}
-	}
-	slices.Sort(folders)
-	return folders
 }
 
 // listed checks the names and checksums in the manifest. A file with a wrong name is

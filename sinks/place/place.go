@@ -275,6 +275,20 @@ func (p *Place) Walk(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
+// Partitions are the folders NAME=VALUE directly in a folder of the place, in order.
+func (p *Place) Partitions(ctx context.Context, folder string) (names []string, err error) {
+	entries, err := p.files.Entries(ctx, folder)
+	if store.IsMissing(err) {
+		err = nil
+	}
+	for _, e := range entries {
+		if name := strings.TrimSuffix(e.Name, "/"); e.IsFolder() && partitionFolder.MatchString(path.Base(name)) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
 // Read reads a small file; fs.ErrNotExist without it. On S3 the manifest of a finished dataset
 // is awaited, and then a *LateError.
 func (p *Place) Read(name string) (data []byte, err error) {

@@ -67,14 +67,14 @@ func (f *costFlags) run(ctx context.Context, from string, std cli.Streams) error
 	if f.since.Midnight().After(time.Now()) {
 		return cli.UsageError(fmt.Errorf("--since %s is after today (UTC)", f.since.String()))
 	}
-	log, err := cli.NewLogger(std.Err, "text", "warn")
+	log, err := cli.NewLogger(std.Err, "text", "info")
 	if err != nil {
 		return err
 	}
 	if !objects.Is(from) && wire.HoldsAnswers(ctx, from) {
 		return f.ofState(ctx, from, std)
 	}
-	opened, err := openDataset(ctx, from, &f.s3, log)
+	opened, from, err := openNight(ctx, from, &f.s3, log)
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}

@@ -87,6 +87,12 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}
+	if night, others, err := newestNight(ctx, opened); err != nil || night != "" {
+		if err == nil {
+			err = fmt.Errorf("%w of its own: it holds %s; name one of them, such as %s", sinks.ErrNoDataset, strings.Join(append(others, night), ", "), opened.Path(night))
+		}
+		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
+	}
 	m, err := exportable(ctx, opened)
 	if err != nil {
 		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
@@ -141,27 +147,7 @@ func exportable(ctx context.Context, opened *sinks.Reader) (*sinks.Manifest, err
 	if !errors.Is(err, sinks.ErrNoDataset) {
 		return nil, err
 	}
-	if m, err = tableBeside(ctx, opened, err); err == nil || !errors.Is(err, sinks.ErrNoDataset) {
-		return m, err
-	}
-	nights, failed := nightsIn(ctx, opened)
-	if failed != nil || len(nights) == 0 {
-		return nil, errors.Join(err, failed)
-	}
-	return nil, fmt.Errorf("%w of its own: it holds %s; name one of them, such as %s", sinks.ErrNoDataset, strings.Join(nights, ", "), opened.Path(nights[len(nights)-1]))
-}
-
-// nightsIn are the folders NAME=VALUE with a dataset in a folder, in order.
-func nightsIn(ctx context.Context, folder *sinks.Reader) (nights []string, err error) {
-	names, err := folder.List(ctx)
-	for _, name := range names {
-		first, rest, _ := strings.Cut(name, "/")
-		if strings.Contains(first, "=") && (rest == "" || rest == sinks.ManifestName) && !slices.Contains(nights, first) {
-			nights = append(nights, first)
-		}
-	}
-	slices.Sort(nights)
-	return nights, err
+	return tableBeside(ctx, opened, err)
 }
 
 // formats are those of files.

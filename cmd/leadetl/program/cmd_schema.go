@@ -174,14 +174,15 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 // ofDataset prints the table of a finished dataset, or its manifest for
 // Redshift.
 func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, std cli.Streams) error {
-	log, err := cli.NewLogger(std.Err, "text", "warn")
+	log, err := cli.NewLogger(std.Err, "text", "info")
 	if err != nil {
 		return err
 	}
-	opened, err := openDataset(ctx, f.dataset, &f.s3, log)
+	opened, dataset, err := openNight(ctx, f.dataset, &f.s3, log)
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}
+	f.dataset = dataset
 	m, err := sinks.ReadManifest(opened)
 	if _, other := errors.AsType[*format.Error](err); other || errors.Is(err, sinks.ErrNoDataset) {
 		return cli.UsageError(fmt.Errorf("%s: %w", f.dataset, err))

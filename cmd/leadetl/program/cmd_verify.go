@@ -90,7 +90,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if f.workers < 1 {
 		return cli.UsageError(fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
 	}
-	log, err := cli.NewLogger(std.Err, f.logFormat, "info")
+	log, err := (&cli.LogFlags{Format: f.logFormat, Level: "info", Quiet: f.quiet}).Open(std.Err)
 	if err != nil {
 		return cli.UsageError(err)
 	}
@@ -100,7 +100,7 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 			return cli.UsageError(err)
 		}
 	}
-	opened, err := openDataset(ctx, dataset, &f.s3, log)
+	opened, dataset, err := openNight(ctx, dataset, &f.s3, log)
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}

@@ -52,6 +52,9 @@ func TestS3PartedRows(t *testing.T) {
 	}
 	dataset := out + "/dt=2026-11-20"
 	look(cli.ExitDone, "verify", dataset)
+	if said := look(cli.ExitDone, "verify", out); !strings.Contains(said, `night="dt=2026-11-20" others=none`) {
+		t.Errorf("of a folder of nights, verify says\n%s", said)
+	}
 	look(cli.ExitDone, "schema", "--dataset", dataset, "--dialect", "spark")
 	j.Put("lake/dt=2026-11-20/land=US/part-00077.parquet", "stranger")
 	if said := look(cli.ExitRejects, "verify", dataset); !strings.Contains(said, ": 1 issue found") {

@@ -200,6 +200,9 @@ func (r *result) waits() bool {
 // earlier process was refused counts, also where answers that it bought after that leave nothing to ask for.
 func (r *result) reached(o *Order, k *key, step int) bool {
 	answer, name := &k.answers[step], o.Steps[step].Name+":"
+	left := func(reason string) bool {
+		return strings.HasPrefix(reason, name) && reason != name+outcome.ReasonPerKey
+	}
 	switch {
 	case slices.Contains(r.used, step):
 		return answer.answer.Reason != outcome.ReasonNotAskable
@@ -207,7 +210,7 @@ func (r *result) reached(o *Order, k *key, step int) bool {
 		return true
 	case slices.Contains(r.needless, step):
 		return answer.looked.Stored && !answer.looked.Stale
-	case slices.ContainsFunc(r.skipped, func(s string) bool { return strings.HasPrefix(s, name) }):
+	case slices.ContainsFunc(r.skipped, left):
 		return answer.answer.Outcome != outcome.Skipped || answer.skip == outcome.ReasonNotStored
 	}
 	return false

@@ -17,7 +17,7 @@ import (
 // lettered is a resolver that says a letter about each key, by its place: m a match, . none, u an
 // unknown call, b that its budget is used up, o that it is out, r that the row is bad, c that an
 // answer does not come in time, d that it refuses the key. A capital M or N is stored, and R is
-// a bad row that it has refused before.
+// a bad row that it has refused before, and p none that costs 2 credits.
 type lettered struct {
 	scripted
 	says  string
@@ -28,7 +28,7 @@ type lettered struct {
 func (l *lettered) letter(key string) (place int, words string) {
 	_, _ = fmt.Sscanf(key, "key%d", &place)
 	return place, map[byte]string{
-		'm': "email=1 credits=1", 'M': "email=1 credits=1 stored", '.': "none", 'N': "none stored", 'u': "unknown", 'b': "budget", 'o': "outage", 'r': "refused", 'c': "parked", 'd': "denied", 'R': "refused before",
+		'm': "email=1 credits=1", 'M': "email=1 credits=1 stored", '.': "none", 'N': "none stored", 'u': "unknown", 'b': "budget", 'o': "outage", 'r': "refused", 'c': "parked", 'd': "denied", 'R': "refused before", 'p': "none credits=2",
 	}[l.says[place]]
 }
 
@@ -93,6 +93,7 @@ func TestGates(t *testing.T) {
 		{"a key that went past one, and waits behind it, does not hold it up", "verified", "o.......", "m.......", "0 1 2 3", "b closed", "0 budget:v"},
 		{"what it has refused before counts, where a later one has answered since", "later", "NNNNNNNN", "RRRR....", "", "b closed", ""},
 		{"what it was not asked does not", "later", "NNNNNNNN", "RRR.....", "", "", ""},
+		{"whom it is too dear for does not count", "dear", "p.p.....", "mmm.....", "1 3 4 5", "b closed", ""},
 		{"without calls, what is not stored is no match, and no verdict is kept", "offline", "NNNNNNNN", "M.......", "", "", "1-3 not_stored:b"},
 		{"with all stored it is", "offline", "NNNNNNNN", "MNNN....", "", "b closed", ""},
 	} {
@@ -104,6 +105,9 @@ func TestGates(t *testing.T) {
 			all = "MMMMMMMM"
 		}
 		says := []string{c.a, c.b, all}
+		if c.settings == "dear" {
+			o.PerKey, o.Steps[1].Remote.Price.Match = 2, 1
+		}
 		if c.settings == "verified" {
 			o.Want = []string{"email"}
 			o.Steps = slices.Insert(o.Steps, 2, &Step{Name: "v", Remote: &purchase.Remote{}, Verifies: "email", Accept: map[string][]string{"email_status": {"valid"}}})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ import (
 type identity struct {
 	Want      []string       `json:"want,omitempty"`
 	Resolvers []identityStep `json:"resolvers"`
+	PerKey    int64          `json:"max_credits_per_key,omitempty"`
 }
 
 type identityStep struct {
@@ -34,7 +36,7 @@ func (o *Order) Identity() string {
 			return text
 		}
 	}
-	id := identity{Want: o.Want}
+	id := identity{Want: o.Want, PerKey: o.PerKey}
 	for _, s := range o.Steps {
 		id.Resolvers = append(id.Resolvers, identityStep{s.Name, s.Entry, s.Fingerprint, s.For, s.Accept, s.MinMatch, s.ElseNext})
 	}
@@ -63,6 +65,7 @@ func Differences(before, now string) (words []string, known bool) {
 	}
 	list := func(all []string) string { return strings.Join(all, ", ") }
 	differ("want", list(was.Want), list(is.Want))
+	differ("max_credits_per_key", limited(was.PerKey), limited(is.PerKey))
 	differ("the order of resolvers", list(was.names()), list(is.names()))
 	for _, step := range is.Resolvers {
 		i := slices.Index(was.names(), step.Name)
@@ -110,6 +113,13 @@ func accepts(of map[string][]string) string {
 		all = append(all, column+" "+strings.Join(of[column], " or "))
 	}
 	return strings.Join(all, ", ")
+}
+
+func limited(to int64) string {
+	if to == 0 {
+		return ""
+	}
+	return strconv.FormatInt(to, 10)
 }
 
 func share(of float64) string {

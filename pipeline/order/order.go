@@ -30,6 +30,9 @@ type Order struct {
 	Steps []*Step
 	// Budget is that of all resolvers together.
 	Budget purchase.Budget
+	// PerKey leaves out a resolver whose highest price, added to what the answers before it have cost, is more;
+	// 0 leaves out none. What is stored is left out too, so a row does not depend on who has bought an answer.
+	PerKey int64
 	// Counters counts the keys of several resolvers, and those of a Remote its questions. Never nil.
 	Counters *stats.CallCounters
 
@@ -147,7 +150,7 @@ func (o *Order) checkSearches(op resolution.Operation) error {
 	case o.Steps[0].Entry != "":
 		return fmt.Errorf("%s asks one service; provider %s has no searches", op, o.Steps[0].Name)
 	case len(o.Want) > 0 || o.NotesSkipped() || o.Steps[0].For != nil || o.Steps[0].Accept != nil:
-		return fmt.Errorf("%s takes all that its searches find; want, for, accept, min_match and else are for operations on single records", op)
+		return fmt.Errorf("%s takes all that its searches find; want, for, accept, min_match, else and max_credits_per_key are for operations on single records", op)
 	}
 	return nil
 }
@@ -172,6 +175,9 @@ func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
 	}
 	if s.Verifies != "" && s.MinMatch > 0 {
 		fail("it verifies %s: min_match is for resolvers that find values", s.Verifies)
+	}
+	if s.Remote != nil && o.PerKey > 0 && s.Remote.Price.Max() > o.PerKey {
+		fail("one answer costs up to %d credits, more than max_credits_per_key %d: it would never be asked", s.Remote.Price.Max(), o.PerKey)
 	}
 	if s.MinMatch < 0 || s.MinMatch > 1 {
 		fail("min_match is %g; it is a share such as 10%%", s.MinMatch)
@@ -263,7 +269,7 @@ func (o *Order) AtRest() *Order {
 
 // NotesSkipped reports whether resolvers of the order may be passed over, which rows then say.
 func (o *Order) NotesSkipped() bool {
-	return slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.ElseNext || s.MinMatch > 0 })
+	return o.PerKey > 0 || slices.ContainsFunc(o.Steps, func(s *Step) bool { return s.ElseNext || s.MinMatch > 0 })
 }
 
 // Judges reports whether a resolver with a MinMatch has no verdict yet.

@@ -367,10 +367,18 @@ func (f *forecast) learn(step int, r reply, n int64) {
 	}
 }
 
+// progress is how far keys are: what they have got, and what calls to those who find values have cost, if Order.PerKey
+// counts it.
+type progress struct {
+	got   bits
+	spent int32
+}
+
 // add adds the calls about keys that take a route.
 func (f *forecast) add(w route, n float64) {
-	states := map[bits]float64{w.got: n} // keys by what they have got
+	states := map[progress]float64{{got: w.got}: n}
 	blind := false
+	spent := int32(0) // on what is stored
 	for i, v := range w.visits {
 		step := f.order.Steps[i]
 		switch {
@@ -378,6 +386,7 @@ func (f *forecast) add(w route, n float64) {
 			f.unknown[i] = f.unknown[i] || blind
 			continue
 		case !v.asks:
+			spent += v.credits
 			continue
 		case blind:
 			f.unknown[i] = true
@@ -388,15 +397,15 @@ func (f *forecast) add(w route, n float64) {
 		if f.order.all == 0 {
 			fors = 1
 		}
-		next := map[bits]float64{}
-		for got, keys := range states {
-			if fors&^got == 0 {
-				next[got] += keys
+		next := map[progress]float64{}
+		for has, keys := range states {
+			if fors&^has.got == 0 || f.order.PerKey > 0 && int64(spent+has.spent+v.Price) > f.order.PerKey {
+				next[has] += keys
 				continue
 			}
 			f.calls[i] += keys
 			for r, share := range f.replies[i] {
-				f.verify(i, got, r, keys*float64(share)/float64(f.known[i]), next)
+				f.verify(i, has, r, keys*float64(share)/float64(f.known[i]), next)
 			}
 		}
 		states = next
@@ -405,10 +414,13 @@ func (f *forecast) add(w route, n float64) {
 
 // verify adds keys that have got an answer of a step to states, with the values that the verifiers
 // after it take.
-func (f *forecast) verify(step int, got bits, r reply, keys float64, states map[bits]float64) {
+func (f *forecast) verify(step int, has progress, r reply, keys float64, states map[progress]float64) {
 	fills := r.fills
 	if f.order.all == 0 && r.good {
 		fills = 1
+	}
+	if f.order.PerKey > 0 {
+		has.spent += r.credits
 	}
 	taken := keys
 	for v := step + 1; v < len(f.order.Steps); v++ {
@@ -424,10 +436,10 @@ func (f *forecast) verify(step int, got bits, r reply, keys float64, states map[
 			}
 		}
 		refused := f.order.wanted[values.Wanted[verifiable[n]].Group]
-		states[got|fills&^refused] += taken * (1 - good)
+		states[progress{has.got | fills&^refused, has.spent}] += taken * (1 - good)
 		taken *= good
 	}
-	states[got|fills] += taken
+	states[progress{has.got | fills, has.spent}] += taken
 }
 
 // of is what is expected of a step; nil if that is not known.

@@ -97,6 +97,7 @@ type walk struct {
 	run    string // who pays
 	// refused are the groups of each step's answer that a verifier refuses; nil without one.
 	refused []uint
+	counted uint32 // steps whose answers were in the row before a verifier refused one, one bit each
 	result
 }
 
@@ -147,7 +148,11 @@ func (w *walk) through() (a action, again bool) {
 			}
 			continue
 		}
-		if !w.lacks(s) {
+		switch {
+		case !w.lacks(s):
+			continue
+		case w.isTooDear(s, i):
+			w.skipped = append(w.skipped, s.Name+":"+outcome.ReasonPerKey)
 			continue
 		}
 		switch k := &w.key.answers[i]; k.state {
@@ -155,6 +160,7 @@ func (w *walk) through() (a action, again bool) {
 			return action{kind: look, step: i}, false
 		case answered:
 			w.used = append(w.used, i)
+			w.counted |= 1 << i
 			if w.suppressed = k.listed; w.suppressed != "" {
 				return action{}, false
 			}
@@ -198,6 +204,38 @@ func (w *walk) goesOn(i int, s *Step) bool {
 	return true
 }
 
+// isTooDear reports whether a step that the row has no answer of might take what the key costs above
+// Order.PerKey.
+func (w *walk) isTooDear(s *Step, i int) bool {
+	return w.order.PerKey > 0 && s.Remote != nil && w.counted>>i&1 == 0 && w.spent(i)+s.Remote.Price.Max() > w.order.PerKey
+}
+
+// spent is what the answers before a step have cost, with the most that open calls may.
+func (w *walk) spent(step int) (credits int64) {
+	add := func(i int, a *purchase.Result) {
+		switch s := w.order.Steps[i]; {
+		case a.Open:
+			credits += int64(a.MaxCredits)
+		case a.Receipt.Priced:
+			credits += int64(a.Receipt.Credits)
+		case a.Receipt.Answered() && s.Remote != nil:
+			credits += s.Remote.Price.Max()
+		}
+	}
+	for _, i := range w.used {
+		add(i, &w.key.answers[i].answer)
+	}
+	for i := range w.checked {
+		add(w.checked[i].step, &w.checked[i].answer)
+	}
+	for i := range step {
+		if a := &w.key.answers[i].answer; a.Open {
+			add(i, a)
+		}
+	}
+	return credits
+}
+
 // isClosed reports whether a step is not asked about the key any more. What the run has asked before
 // that, or the user wants sent once more, it asks again.
 func (w *walk) isClosed(i int) bool {
@@ -220,7 +258,12 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 		return action{}, false, false
 	}
 	says := w.key.verdicts[i][text]
-	if says.state >= answered && !slices.ContainsFunc(w.checked, func(v verdict) bool { return v.step == i && v.value == text }) {
+	checked := slices.ContainsFunc(w.checked, func(v verdict) bool { return v.step == i && v.value == text })
+	if !checked && w.isTooDear(s, i) {
+		w.skipped = append(w.skipped, s.Name+":"+outcome.ReasonPerKey)
+		return action{}, false, false
+	}
+	if says.state >= answered && !checked {
 		w.checked = append(w.checked, verdict{i, text, says})
 	}
 	switch says.state {
@@ -262,7 +305,7 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		if w.merge(); !w.lacks(w.order.Steps[i]) {
 			return action{}, true, false
 		}
-		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) { // reference data is not stored: it never comes before a question
+		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) || w.isTooDear(s, j) { // reference data is not stored: it never comes before a question
 			continue
 		}
 		switch later := &w.key.answers[j]; {

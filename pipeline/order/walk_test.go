@@ -86,7 +86,11 @@ func (f fact) check(t *testing.T) {
 func (f fact) play(t *testing.T) (asked, row, said string) {
 	t.Helper()
 	want, offline := strings.CutPrefix(f.want, "offline ")
-	o := &Order{Want: strings.Fields(want), Counters: &stats.CallCounters{}}
+	o := &Order{Counters: &stats.CallCounters{}}
+	if _, err := fmt.Sscanf(want, "max=%d", &o.PerKey); err == nil {
+		_, want, _ = strings.Cut(want, " ")
+	}
+	o.Want = strings.Fields(want)
 	c := &Chain{order: o, run: "run"}
 	var calls []string
 	var closed []bool
@@ -106,6 +110,8 @@ func (f fact) play(t *testing.T) (asked, row, said string) {
 			case "accept":
 				column, accepts, _ := strings.Cut(value, ":")
 				s.Accept = map[string][]string{column: strings.Split(accepts, ",")}
+			case "price":
+				_, _ = fmt.Sscan(value, &s.Remote.Price.Match)
 			case "else":
 				s.ElseNext = true
 			case "retry":
@@ -311,6 +317,15 @@ func TestOrders(t *testing.T) {
 		{"a refuted value stays refused, whoever has it", "email", []string{"a: email=1", "v verifies=email accept=email_status:valid: none", "b: email=1 title=cook", "c: email=2"}, "a v b c", "matched by=a email=2@c job_title=cook@b", "a=matched* v=no_match* b=matched* c=matched*"},
 		{"lists go with a refused value", "email", []string{"a accept=email_status:valid: email=1 emails=1 status=risky", "b: email=2 emails=2"}, "a b", "matched by=a email=2@b emails=2@b", "a=matched* b=matched*"},
 		{"also with a refuted one", "email", []string{"a: email=1 emails=1 title=cook", "v verifies=email accept=email_status:valid: none"}, "a v", "matched by=a job_title=cook@a", "a=matched* v=no_match*"},
+		{"who may cost too much is left out", "max=5 email", []string{"a price=2: none credits=2", "b price=4: email=1 credits=4", "c price=3: email=2 credits=3"}, "a c", "matched by=c email=2@c skipped=b:max_credits_per_key credits=5", "a=no_match* c=matched*"},
+		{"what answers have cost counts, not what they might have", "max=5 email", []string{"a price=4: none credits=1", "b price=4: email=1 credits=4"}, "a b", "matched by=b email=1@b credits=5", "a=no_match* b=matched*"},
+		{"one that does not say it counts with its price", "max=5 email", []string{"a price=4: none credits=?", "b price=2: email=1"}, "a", "no_match no_match skipped=b:max_credits_per_key credits=?", "a=no_match*"},
+		{"what is stored is left out all the same", "max=5 email", []string{"a price=2: none credits=2 stored", "b price=4: email=1 credits=4 stored"}, "", "no_match no_match skipped=b:max_credits_per_key credits=2", "a=no_match"},
+		{"it spares no call either", "max=5 email phone", []string{"a price=2: email=1 credits=2", "b price=4: phone=+12025550123 credits=4 stored", "c price=3: email=2 phone=+12025550124 credits=3 stored"}, "a", "matched by=a email=1@a phone=+12025550124@c skipped=b:max_credits_per_key credits=5", "a=matched* c=matched"},
+		{"reference data cost nothing", "max=2 email", []string{"dir: none", "a price=2: none credits=2", "dir2: email=1"}, "a", "matched by=dir2 email=1@dir2 credits=2", "dir=no_match a=no_match* dir2=matched"},
+		{"an open call counts with the most that it may cost", "max=12 email", []string{"a else=next price=3: unknown", "b price=4: email=1", "c price=3: email=2 credits=3"}, "a c", "matched by=c email=2@c skipped=a:unknown_call;b:max_credits_per_key credits=3", "a=unknown_call?9* c=matched*"},
+		{"a verifier that is left out lets the value pass", "max=5 email", []string{"a price=4: email=1 credits=4", "v price=2 verifies=email accept=email_status:valid: none credits=2", "b: email=2"}, "a", "matched by=a email=1@a skipped=v:max_credits_per_key credits=4", "a=matched*"},
+		{"what was in the row stays when a verifier has cost something", "max=9 email phone", []string{"a price=3: email=1 credits=3", "b price=5: phone=+12025550123 credits=3", "v price=3 verifies=email accept=email_status:valid: none credits=3", "c price=1: email=2"}, "a b v", "matched by=a phone=+12025550123@b skipped=c:max_credits_per_key credits=9", "a=matched* b=matched* v=no_match*"},
 		{"or lets the value pass", "email", []string{"a: email=1", "v else=next verifies=email accept=email_status:valid: budget", "b: email=2"}, "a v", "matched by=a email=1@a skipped=v:budget", "a=matched*"},
 	} {
 		f.check(t)

@@ -35,6 +35,7 @@ type several struct {
 	job     *job
 	layout  *columns.Layout
 	want    []string
+	perKey  int64        // 0 has no limit
 	steps   []order.Step // without their Remotes
 	of      []*history   // by step
 	judge   int          // how many keys decide about a step with a MinMatch
@@ -97,6 +98,9 @@ func newSeveral(w *worldtest.World, dir string, p plan, l worldtest.Limits) *sev
 		}
 	}
 	o.lists = often("lists", 4)
+	if often("max_credits_per_key", 3) {
+		o.perKey = int64(in("credits per key", price, 3*price))
+	}
 	var err error
 	if o.layout, err = columns.NewLayout(columns.Settings{Operation: p.operation, DefaultRegion: "US", Remote: true, Want: o.want, NotesSkipped: true}); err != nil {
 		panic(err)
@@ -325,7 +329,7 @@ func (o *several) check(ctx context.Context, s purchase.Store) {
 
 // order is the order as a life asks it.
 func (o *several) order(s opened, retry bool) *order.Order {
-	all := &order.Order{Want: o.want, Budget: purchase.Budget{MaxCredits: o.job.credits, MaxCalls: o.job.calls}, Counters: &stats.CallCounters{}}
+	all := &order.Order{Want: o.want, PerKey: o.perKey, Budget: purchase.Budget{MaxCredits: o.job.credits, MaxCalls: o.job.calls}, Counters: &stats.CallCounters{}}
 	for i, step := range o.steps {
 		if step.Directory == nil {
 			step.Remote = o.of[i].remote(s, retry)

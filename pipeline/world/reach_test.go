@@ -34,6 +34,7 @@ var reach = worldtest.Reach{
 		{"a resolver is judged", "pipeline/order/gates.go", "g.decide(i, t)"},
 		{"a verifier refuses a value", "pipeline/order/walk.go", "w.refused[from] |= 1 << v.Group"},
 		{"a resolver is passed over", "pipeline/order/walk.go", "\tw.skipped = append(w.skipped, s.Name+\":\"+reason)"},
+		{"a resolver is too dear for a key", "pipeline/order/walk.go", "+outcome.ReasonPerKey)\n\t\t\tcontinue"},
 		{"a bucket of a service is told from a window", "pipeline/pace/lookahead.go", "case f.rises >= streak, over && !restored:\n\t\tf.refills = true"},
 		{"a sliding window is recognized", "pipeline/pace/lookahead.go", "f.sliding = true"},
 		{"a refusal comes by chance", "pipeline/pace/controller.go", "c.isByChance(now), c.isLone(call, o):\n\t\treturn false"},

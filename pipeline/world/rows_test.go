@@ -75,6 +75,9 @@ func (o *several) passThrough(key string, r *ideal, asks func(key string, step i
 			}
 			service := o.of[i].service
 			n := service.records[r.email].number
+			if _, before := r.checked[r.email]; !before && r.isTooDear(o, i) {
+				continue
+			}
 			r.checked[r.email] = service.costs(n)
 			if own, _ := service.finds(n); service.truth(n) == match && o.listed(own) != "" {
 				r.suppressed = o.listed(own)
@@ -92,6 +95,7 @@ func (o *several) passThrough(key string, r *ideal, asks func(key string, step i
 			}
 			email, phone := o.reference.finds(n)
 			r.add(o, i, is, title(n), email, phone, 0)
+		case !slices.Contains(r.inOrder, i) && r.isTooDear(o, i):
 		case asks(key, i):
 			service := o.of[i].service
 			n := service.records[key].number
@@ -116,6 +120,24 @@ type ideal struct {
 	checked map[string]int64 // what it costs to verify values
 	inOrder []int            // services, by when they are asked first
 	row
+}
+
+// isTooDear reports whether a service is left out by max_credits_per_key, and notes it.
+func (r *ideal) isTooDear(o *several, step int) bool {
+	if o.perKey == 0 || r.cost()+o.of[step].plan.price().Max() <= o.perKey {
+		return false
+	}
+	r.skipped = append(r.skipped, o.steps[step].Name+":"+outcome.ReasonPerKey)
+	return true
+}
+
+// cost is what the answers so far have cost.
+func (r *ideal) cost() int64 {
+	credits := int64(r.credits)
+	for _, cost := range r.checked {
+		credits += cost
+	}
+	return credits
 }
 
 // row is what one pass through the steps makes.
@@ -182,10 +204,7 @@ func (o *several) accepts(step int, column, value string) bool {
 }
 
 func (r *ideal) text(want []string) string {
-	credits := int64(r.credits)
-	for _, cost := range r.checked {
-		credits += cost
-	}
+	credits := r.cost()
 	var words []string
 	switch {
 	case r.suppressed != "":

@@ -124,9 +124,13 @@ func (f *runFlags) checkCallback(op resolution.Operation) error {
 // beginOrder begins the order of a run, and opens its reference data.
 func (o *opening) beginOrder() (err error) {
 	r := &o.remote
+	if r.perKey.Or(1) == 0 {
+		return cli.UsageError(errors.New("max_credits_per_key is 0, so nobody who costs something would be asked; write 1 or more"))
+	}
 	o.run.Order = &order.Order{
 		Budget:   purchase.Budget{MaxCredits: r.maxCredits.Or(-1), MaxCalls: r.maxCalls.Or(-1), MaxDuration: r.maxDuration, Allowance: r.maxCreditsPer},
 		Counters: &stats.CallCounters{},
+		PerKey:   r.perKey.Or(0),
 	}
 	if o.run.Order.Want, err = o.order.wanted(); err != nil {
 		return err

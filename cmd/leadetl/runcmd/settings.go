@@ -149,6 +149,7 @@ func (f *remoteFlags) groups() []cli.Group {
 		{Title: "Budget and pace", Settings: []cli.Setting{
 			{Name: "max-credits", To: &f.maxCredits, Use: everyday | calls | each, Text: "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)"},
 			{Name: "max-credits-per", To: &f.maxCreditsPer, Use: cli.Key | calls, Text: "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)"},
+			{Name: "max-credits-per-key", To: &f.perKey, Use: cli.Key | calls, Text: "`number` of credits that the answers of a row may cost: resolvers whose highest price would pass it are left out (default: no limit)"},
 			{Name: "max-calls", To: &f.maxCalls, Use: calls | each, Text: "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)"},
 			{Name: "max-new-keys", To: &f.maxNewKeys, Use: calls, Text: "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)"},
 			{Name: "max-duration", To: &f.maxDuration, Use: calls, Text: "`time` after which no more calls are sent (default: no limit)"},

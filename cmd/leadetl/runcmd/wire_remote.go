@@ -68,6 +68,7 @@ type remoteFlags struct {
 	giveUpAfter    time.Duration
 	maxCredits     cliflag.Number
 	maxCreditsPer  cliflag.Allowance
+	perKey         cliflag.Number
 	maxCalls       cliflag.Number
 	maxNewKeys     cliflag.Share
 	maxDuration    time.Duration

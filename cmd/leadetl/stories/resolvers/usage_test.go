@@ -50,6 +50,7 @@ func TestWrongOrders(t *testing.T) {
 		{"accept of nothing", want, "  - acme: {key_file: ./key, accept: {email: []}}", nil, []string{"resolver acme: accept of email has no value"}},
 		{"a verifier that takes all", want, "  - acme: {key_file: ./key}\n  - checker: {key_file: ./key}", nil, []string{"resolver checker: it verifies email; say with accept which results are taken"}},
 		{"a verifier with a share of matches", want, "  - acme: {key_file: ./key}\n  - checker: {key_file: ./key, min_match: 10%, accept: {email_status: [valid]}}", nil, []string{"resolver checker: it verifies email: min_match is for resolvers that find values"}},
+		{"nothing for a key", want + "max_credits_per_key: 0\n", "  - acme: {key_file: ./key}", nil, []string{"max_credits_per_key is 0, so nobody who costs something would be asked; write 1 or more"}},
 		{"no entry", want, "  - acne: {key_file: ./key}", nil, []string{`job.yaml:8: there is no provider acne; did you mean "acme"?`}},
 		{"no file of entries", want + "providers: ./none.yaml\n", "  - acme: {key_file: ./key}", nil, []string{"none.yaml does not exist; check its name"}},
 		{"another identifier", want, "  - mail: {key_file: ./key}", nil, []string{"job.yaml:8: provider mail cannot be asked about network_url, as enrichment needs; it can be asked about email"}},

@@ -4,8 +4,11 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/leadetl/leadetl/internal/firstgc"
 )
 
 // How much the heap may grow before a garbage collection, in percent of the
@@ -36,34 +39,39 @@ const (
 	VerifyHeap = 340 << 20
 )
 
-// SetGC sets the growth before a garbage collection, unless GOGC is set.
+// SetGC sets the growth before a garbage collection after the first one, unless GOGC is set.
 func SetGC(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
+		firstgc.Then(func() { debug.SetGCPercent(percent) })
 	}
 }
 
-// ReserveHeap lets the heap grow as if so many more bytes of it were live, until
+// ReserveHeap lets the heap grow as if so many more bytes of it were live, from the first collection until
 // release, unless GOGC is set. The system provides no memory for them.
 func ReserveHeap(bytes int) (release func() error) {
-	// Go counts a reserve as memory in use, so a limit must leave room for it.
-	bytes = int(min(int64(bytes), debug.SetMemoryLimit(-1)/8))
-	var reserve [][]byte
+	var reserve atomic.Pointer[[][]byte]
 	if os.Getenv("GOGC") == "" {
-		// Every few pieces would end in a collection: 0.3 s of processor time in all.
-		defer debug.SetGCPercent(debug.SetGCPercent(-1))
-		for range bytes / reservePiece {
-			piece := make([]byte, reservePiece)
-			// Where the heap was used before, make writes zeros, for which the system
-			// provides memory. It may have it back.
-			_ = unix.Madvise(piece, unix.MADV_DONTNEED)
-			reserve = append(reserve, piece)
-		}
+		firstgc.Then(func() { reserve.Store(new(newReserve(bytes))) })
 	}
 	return func() error {
-		runtime.KeepAlive(reserve)
+		runtime.KeepAlive(reserve.Load())
 		return nil
 	}
+}
+
+func newReserve(bytes int) (reserve [][]byte) {
+	// Go counts a reserve as memory in use, so a limit must leave room for it.
+	bytes = int(min(int64(bytes), debug.SetMemoryLimit(-1)/8))
+	// Every few pieces would end in a collection: 0.3 s of processor time in all.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	for range bytes / reservePiece {
+		piece := make([]byte, reservePiece)
+		// Where the heap was used before, make writes zeros, for which the system
+		// provides memory. It may have it back.
+		_ = unix.Madvise(piece, unix.MADV_DONTNEED)
+		reserve = append(reserve, piece)
+	}
+	return reserve
 }
 
 // reservePiece is how many bytes of a reserve may take memory for a moment.

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,10 +38,12 @@ type Encoder struct {
 	schema  *schema.Schema
 	meta    *metadata.FileMetaDataBuilder
 	columns []column
+	sizes   []int // bytes of each column, as of the last time they were counted
+	largest []int // the columns, those with the most bytes first
 	shared  sharedRows
 	pool    *PagePool
 	rows    int64 // in the open row group
-	held    int64 // bytes, as of the last time they were counted
+	held    int64 // the sum of sizes
 	next    int64 // rows at which they are counted again
 	groups  int16
 }
@@ -112,6 +115,10 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			e.columns = append(e.columns, &arrowColumn{field: c.Field()})
 		}
 	}
+	e.sizes = make([]int, len(e.columns))
+	for i := range e.columns {
+		e.largest = append(e.largest, i)
+	}
 	_, err = io.WriteString(e.out, parquetMagic)
 	return e, err
 }
@@ -148,8 +155,9 @@ func (e *Encoder) add(rec arrow.Record) error {
 	return e.each(rec.NumRows() >= rowsTogether, func(i int) { e.columns[i].add(rec.Column(i)) })
 }
 
-// each calls do for each column, of several at the same time if they are together. Texts may be
-// in a mapped file that was cut since.
+// each calls do for each column, of several at the same time if they are together: the largest
+// first, so that none begins when the others are done. Texts may be in a mapped file that was cut
+// since.
 func (e *Encoder) each(together bool, do func(i int)) error {
 	guarded := func(do func()) (err error) {
 		defer keyed.GuardFaults(&err, debug.SetPanicOnFault(true))
@@ -164,7 +172,7 @@ func (e *Encoder) each(together bool, do func(i int)) error {
 		})
 	}
 	errs := make([]error, len(e.columns))
-	iter.ForEachIdx(e.columns, func(i int, _ *column) { errs[i] = guarded(func() { do(i) }) })
+	iter.ForEach(e.largest, func(i *int) { errs[*i] = guarded(func() { do(*i) }) })
 	return errors.Join(errs...)
 }
 
@@ -172,10 +180,14 @@ func (e *Encoder) each(together bool, do func(i int)) error {
 const rowsTogether = 512
 
 func (e *Encoder) count() error {
-	e.held = 0
-	if err := e.each(false, func(i int) { e.held += int64(e.columns[i].held()) }); err != nil {
+	if err := e.each(e.rows >= rowsTogether, func(i int) { e.sizes[i] = e.columns[i].held() }); err != nil {
 		return err
 	}
+	e.held = 0
+	for _, size := range e.sizes {
+		e.held += int64(size)
+	}
+	slices.SortStableFunc(e.largest, func(a, b int) int { return cmp.Compare(e.sizes[b], e.sizes[a]) })
 	bytes := int64(countedBytes)
 	if e.pool.Growing {
 		bytes = countedGrowing

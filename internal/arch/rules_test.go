@@ -62,6 +62,8 @@ var siblings = map[[2]string]string{
 	{"cmd/leadetl/workercmd", "cmd/leadetl/runcmd"}:   "workers open runs as leadetl run does",
 	{"cmd/leadetl/servecmd", "cmd/leadetl/wire"}:      "flags that commands share",
 	{"cmd/leadetl/runcmd", "cmd/leadetl/runview"}:     "run and plan show what they do",
+	{"cmd/leadetl/runcmd", "cmd/leadetl/observe"}:     "runs tell others how they end",
+	{"cmd/leadetl/observe", "cmd/leadetl/cli"}:        "its settings are of the one table",
 	{"cmd/leadetl/runview", "cmd/leadetl/cli"}:        "what is shown fits the terminal",
 	{"cmd/leadetl/admincmd", "cmd/leadetl/runview"}:   "copies of a state show how far they are",
 	{"cmd/leadetl/answerscmd", "cmd/leadetl/runview"}: "they show how far they are",

@@ -1,19 +1,17 @@
 package openlineage
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/internal/webhook"
 )
 
 const (
@@ -27,10 +25,8 @@ const (
 
 // Sender sends events to a collector, in order, in the background.
 type Sender struct {
-	url    string
-	key    secret.Text
 	log    *slog.Logger
-	client http.Client
+	client *webhook.Client
 
 	events chan []byte // as JSON
 	done   chan struct{}
@@ -61,11 +57,8 @@ func Address(text string) (string, error) {
 func NewSender(address string, key secret.Text, log *slog.Logger) *Sender {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Sender{
-		url: address, key: key, log: log, events: make(chan []byte, waiting), done: make(chan struct{}), cancel: cancel,
-		client: http.Client{
-			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		log: log, client: webhook.New(secret.New(address), key),
+		events: make(chan []byte, waiting), done: make(chan struct{}), cancel: cancel,
 	}
 	go func() {
 		defer close(s.done)
@@ -112,34 +105,11 @@ func (s *Sender) Close(last Event) {
 	close(s.events)
 	<-s.done
 	s.cancel()
-	s.client.CloseIdleConnections()
+	s.client.Close()
 }
 
 func (s *Sender) post(ctx context.Context, body []byte) error {
 	ctx, done := context.WithTimeout(ctx, timeout)
 	defer done()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "leadetl")
-	if !s.key.Empty() {
-		request.Header.Set("Authorization", "Bearer "+s.key.Reveal())
-	}
-	response, err := s.client.Do(request)
-	if ctx.Err() != nil {
-		return errors.New("no answer in time")
-	}
-	if err != nil {
-		if inner := errors.Unwrap(err); inner != nil {
-			err = inner // without the address
-		}
-		return err
-	}
-	response.Body.Close()
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("the collector answers with status %d", response.StatusCode)
-	}
-	return nil
+	return s.client.Post(ctx, body)
 }

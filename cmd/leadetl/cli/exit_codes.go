@@ -72,6 +72,12 @@ func allExits() map[int]string {
 	return all
 }
 
+// Next says who has to act after an exit code, and how.
+func Next(code int) string {
+	i := slices.IndexFunc(exitTable, func(row exitMeaning) bool { return row.code == code })
+	return exitTable[i].next
+}
+
 // commonExits are the exit codes of every command.
 var commonExits = map[int]string{ExitDone: "", ExitFailure: "", ExitUsage: ""}
 

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/observe"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
@@ -54,6 +55,7 @@ type runFlags struct {
 	demands
 	asked
 	lineageFlags
+	notice        observe.Notice
 	dropAnswers   string
 	metricsListen string
 	search        searchFlags
@@ -135,7 +137,7 @@ the file's folder.`,
 			default:
 				made, err = f.run(c.Context(), operation, std)
 			}
-			return f.writeSummary(made, operation, started, err, std.Out)
+			return f.end(c.Context(), made, operation, started, err, std)
 		},
 	}
 	f.register(c)
@@ -188,7 +190,7 @@ func (f *runFlags) settle(ctx context.Context, args []string) (operation string,
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.checkLineage(), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
+	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.checkLineage(), f.notice.Check(ctx), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
 }
 
 // OneOperation refuses a second argument, which is probably an input.

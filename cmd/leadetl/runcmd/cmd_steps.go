@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/observe"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
@@ -111,7 +112,10 @@ func (f *stepFlags) command(std cli.Streams, short, long, example string, exits 
 			if err == nil {
 				made, err = f.do(c.Context(), operation, std, do)
 			}
-			return f.writeSummary(made, operation, started, err, std.Out)
+			if f.step != stepFinish { // one process tells how the run ended
+				f.notice = observe.Notice{}
+			}
+			return f.end(c.Context(), made, operation, started, err, std)
 		},
 	}
 	f.register(c, more...)

@@ -89,6 +89,9 @@ func (f *runFlags) checkCluster(op resolution.Operation) error {
 	if f.remote.callbacks.listen != "" {
 		fail("--callback-listen is for one process; leave out --on, or name a receiver with --callback-url")
 	}
+	if f.cluster.detach && f.notice.IsGiven() {
+		fail("notify is told by the process that waits for the end; leave out --detach")
+	}
 	if f.cluster.lostAfter < minLostAfter {
 		fail("lost_after is %s; it must be at least %s", f.cluster.lostAfter, minLostAfter)
 	}

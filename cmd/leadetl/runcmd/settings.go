@@ -124,6 +124,7 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "openlineage-namespace", To: &f.openlineageNamespace, Use: cli.Key, Text: "`name` of the namespace of the job in these events"},
 			{Name: "metrics-listen", To: &f.metricsListen, Use: cli.Key, Text: "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464"},
 		})...)},
+		{Title: "Notices", Settings: mark(own, f.notice.Settings())},
 	})
 }
 

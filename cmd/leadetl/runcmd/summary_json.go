@@ -1,6 +1,7 @@
 package runcmd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,22 +49,34 @@ func (f *runFlags) checkSummary() error {
 	return nil
 }
 
-// writeSummary writes --summary-json for a run that ended with err, and
+// end writes --summary-json for a run that ended with err, tells notify, and
 // returns err. made is nil when the run ended before it had a report.
-func (f *runFlags) writeSummary(made *report.Report, operation string, started time.Time, err error, out io.Writer) error {
-	if f.summaryJSON == "" || f.checkSummary() != nil {
-		return err
-	}
+func (f *runFlags) end(ctx context.Context, made *report.Report, operation string, started time.Time, err error, std cli.Streams) error {
 	if made == nil {
 		made = unmade(operation, f.out, started, err)
 	}
+	if f.summaryJSON != "" && f.checkSummary() == nil {
+		err = errors.Join(err, f.writeSummary(summaryOf(made, err), std.Out))
+	}
+	if log, failed := f.log.Open(std.Err); failed == nil {
+		f.notice.Tell(ctx, made, summaryOf(made, err), err, log)
+	}
+	return err
+}
+
+func summaryOf(made *report.Report, err error) summaryJSON {
 	summary := summaryJSON{made, exitJSON{Code: cli.ExitCode(err)}}
 	if err != nil {
 		summary.Exit.Reason = cli.Reason(err)
 	}
+	return summary
+}
+
+// writeSummary writes --summary-json.
+func (f *runFlags) writeSummary(summary summaryJSON, out io.Writer) error {
 	data, failed := json.MarshalIndent(summary, "", "  ")
 	if failed != nil {
-		return errors.Join(err, failed)
+		return failed
 	}
 	data = append(data, '\n')
 	if f.summaryJSON == standardOutput {
@@ -74,7 +87,7 @@ func (f *runFlags) writeSummary(made *report.Report, operation string, started t
 	if failed != nil {
 		failed = fmt.Errorf("--summary-json: %w", failed)
 	}
-	return errors.Join(err, failed)
+	return failed
 }
 
 // unmade returns the report of a run that ended before it read a row.

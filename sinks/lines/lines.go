@@ -101,6 +101,8 @@ func (e *Encoder) Append(to []byte, arrays []arrow.Array, rows int) []byte {
 				if e.alone {
 					to = append(to, `""`...) // many readers pass an empty line by
 				}
+			case e.alone && c.isText && string(c.data[c.offsets[row]:c.offsets[row+1]]) == `\.`:
+				to = append(to, `"\."`...) // PostgreSQL takes it for the end of the rows without quotes
 			case c.plain && c.offsets[row] < c.offsets[row+1]:
 				to = append(to, c.data[c.offsets[row]:c.offsets[row+1]]...)
 			case c.isText:

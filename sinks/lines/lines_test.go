@@ -74,8 +74,10 @@ func TestValues(t *testing.T) {
 	if got := string(NewCSV(names).Header); got != `"a,b",""""`+"\n" {
 		t.Errorf("header %q", got)
 	}
-	if got := string(NewCSV(names[:1]).Append(nil, []arrow.Array{value(t, text, "null")}, 1)); got != "\"\"\n" {
-		t.Errorf("a null alone is %q", got)
+	for alone, want := range map[string]string{`null`: `""`, `"a"`: `a`, `"\\."`: `"\."`} {
+		if got := string(NewCSV(names[:1]).Append(nil, []arrow.Array{value(t, text, alone)}, 1)); got != want+"\n" {
+			t.Errorf("%s alone is %q, want %s", alone, got, want)
+		}
 	}
 	nan := array.NewFloat64Builder(memory.DefaultAllocator)
 	nan.Append(math.NaN())

@@ -61,6 +61,8 @@ var plainTypes = map[Dialect]map[string]string{
 		"DATE": "DATE", timestamp: "TIMESTAMP"},
 	Redshift: {"STRING": "VARCHAR(65535)", "INT32": "INTEGER", "INT64": "BIGINT", "DOUBLE": "DOUBLE PRECISION", "BOOLEAN": "BOOLEAN",
 		"DATE": "DATE", timestamp: "TIMESTAMP"},
+	Postgres: {"STRING": "text", "INT32": "integer", "INT64": "bigint", "DOUBLE": "double precision", "BOOLEAN": "boolean",
+		"DATE": "date", timestamp: "timestamp with time zone"},
 	Athena: {"STRING": "string", "INT32": "int", "INT64": "bigint", "DOUBLE": "double", "BOOLEAN": "boolean",
 		"DATE": "date", timestamp: "timestamp"},
 	Spark: {"STRING": "STRING", "INT32": "INT", "INT64": "BIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN",
@@ -76,7 +78,9 @@ func (k kind) in(d Dialect) string {
 		return "SUPER"
 	case d == Snowflake && k.element != nil:
 		return "VARIANT"
-	case d == DuckDB && k.element != nil:
+	case d == Postgres && (k.element == nil || !k.element.isPlain()):
+		return "jsonb"
+	case k.element != nil && (d == DuckDB || d == Postgres):
 		return k.element.in(d) + "[]"
 	case k.element != nil && d == Athena:
 		return "array<" + k.element.in(d) + ">"

@@ -2,6 +2,8 @@ package warehouse
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -30,9 +32,7 @@ func (w *writer) duckdb() {
 	}
 	w.list(func(c parsed) string { return doubleQuoted(c.Name) + " " + c.kind.in(DuckDB) + c.required() }, partitions...)
 	w.line(");\n")
-	for _, c := range w.columns {
-		w.line("COMMENT ON COLUMN %s.%s IS %s;", name, doubleQuoted(c.Name), literal(c.about()))
-	}
+	w.meanings(doubleQuoted)
 	if len(t.partitions()) > 0 {
 		types := make([]string, len(t.partitions()))
 		for i, p := range t.partitions() {
@@ -136,7 +136,7 @@ func (w *writer) redshift() {
 	t := w.table
 	name := doubleQuoted(t.name())
 	column := func(c parsed) string {
-		return doubleQuoted(strings.ToLower(c.Name)) + " " + c.kind.in(Redshift) + c.required()
+		return lowerQuoted(c.Name) + " " + c.kind.in(Redshift) + c.required()
 	}
 	w.head("the table, what its columns mean, and the rows")
 	w.line("-- COPY takes columns by their place: they are in the order of the files. Times are UTC.")
@@ -144,7 +144,7 @@ func (w *writer) redshift() {
 	var partitions, values []string
 	from := t.folder("s3://") + "/part-"
 	for _, p := range t.partitions() {
-		partitions = append(partitions, doubleQuoted(strings.ToLower(p.Name))+" "+partitionType(Redshift, p))
+		partitions = append(partitions, lowerQuoted(p.Name)+" "+partitionType(Redshift, p))
 		value := literal(p.Value)
 		if p.varies {
 			value = "'VALUE'"
@@ -154,12 +154,10 @@ func (w *writer) redshift() {
 	}
 	w.list(column, partitions...)
 	w.line(");\n")
+	w.meanings(lowerQuoted)
 	nested := ""
-	for _, c := range w.columns {
-		w.line("COMMENT ON COLUMN %s.%s IS %s;", name, doubleQuoted(strings.ToLower(c.Name)), literal(c.about()))
-		if !c.kind.isPlain() {
-			nested = " SERIALIZETOJSON"
-		}
+	if slices.ContainsFunc(w.columns, func(c parsed) bool { return !c.kind.isPlain() }) {
+		nested = " SERIALIZETOJSON"
 	}
 	into := name
 	if len(partitions) > 0 {
@@ -294,4 +292,13 @@ func backslashQuoted(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }
 
-func shellQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+func lowerQuoted(name string) string { return doubleQuoted(strings.ToLower(name)) }
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+-][A-Za-z0-9_./:@%+=-]*$`)
+
+func shellQuoted(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -45,7 +45,7 @@ type rules struct {
 // "Specify a schema"; Amazon Redshift Database Developer Guide, "Character
 // types", "SUPER type", "Quotas and limits" and "Names and identifiers"; Amazon
 // Athena User Guide, "Name databases, tables, and columns", "MSCK REPAIR TABLE" and
-// "Service quotas".
+// "Service quotas"; PostgreSQL documentation, "PostgreSQL Limits".
 var limits = map[Dialect]rules{
 	DuckDB: {},
 	Snowflake: {nameBytes: 255, text: 16 << 20, list: 16 << 20,
@@ -54,6 +54,8 @@ var limits = map[Dialect]rules{
 		note: "lists are arrays where the load says enable_list_inference, as the statement of leadetl schema does; a null list is an empty one"},
 	Redshift: {columns: 1_600, nameBytes: 127, text: 65_535, list: 16 << 20,
 		note: "lists are SUPER, and COPY needs SERIALIZETOJSON, as the statement of leadetl schema has it"},
+	Postgres: {columns: 1_600, nameBytes: 63, text: 1 << 30, list: 1 << 30,
+		note: "lists of texts are arrays, and lists of pairs jsonb"},
 	Athena: {nameBytes: 255, row: 32 << 20, plainNames: true},
 	Spark:  {},
 }
@@ -62,9 +64,13 @@ var limits = map[Dialect]rules{
 // Source: BigQuery documentation, "Specify a schema".
 var bigQueryPrefixes = []string{"_TABLE_", "_FILE_", "_PARTITION", "_ROW_TIMESTAMP", "__ROOT__", "_COLIDENTIFIER"}
 
-// redshiftColumns are names that every table has already, in quotes too.
-// Source: Amazon Redshift Database Developer Guide, "Names and identifiers".
-var redshiftColumns = []string{"oid", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
+// systemColumns are names that every table has already, in quotes too.
+// Sources: Amazon Redshift Database Developer Guide, "Names and identifiers"; PostgreSQL
+// documentation, "System Columns".
+var systemColumns = map[Dialect][]string{
+	Redshift: {"oid", "tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"},
+	Postgres: {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"},
+}
 
 // Issues lists the problems of a warehouse with a table. longest has the bytes of the
 // longest value of each column, for a list of all its values together. It is nil for a
@@ -134,8 +140,8 @@ func nameProblem(d Dialect, limit rules, name string) string {
 		return "a name has letters, digits and underscores only, and does not begin with a digit"
 	case d == BigQuery && slices.ContainsFunc(bigQueryPrefixes, func(p string) bool { return strings.HasPrefix(strings.ToUpper(name), p) }):
 		return "BigQuery reserves names with this prefix"
-	case d == Redshift && slices.Contains(redshiftColumns, strings.ToLower(name)):
-		return "every table of Redshift has a column of its own with this name"
+	case slices.Contains(systemColumns[d], strings.ToLower(name)):
+		return "every table there has a column of its own with this name"
 	case d == Redshift && strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "a name has printable characters only"
 	case d == Spark && strings.ContainsAny(name, " ,;{}()\n\t="):

@@ -3,6 +3,8 @@ package warehouse
 import (
 	"fmt"
 	"strings"
+
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // Merge keeps a table that has the latest rows of each key: it takes the changes of a dataset over.
@@ -42,13 +44,20 @@ var mergeDialects = map[Dialect]mergeDialect{
 	BigQuery: {name: backslashQuoted, table: func(t string) string { return backslashQuoted("DATASET." + t) }, hash: "TO_HEX(SHA256(%s))", scheme: "gs://", load: func(m Merge, w *writer, changes string) {
 		w.line("LOAD DATA OVERWRITE %s\nFROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]\n);", changes, backslashed(m.files("gs://")+partsPattern))
 	}},
-	Redshift: {name: func(s string) string { return doubleQuoted(strings.ToLower(s)) }, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
+	Redshift: {name: lowerQuoted, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
 		w.line("CREATE TEMP TABLE %s (", changes)
-		m.changed(w, Redshift, func(s string) string { return doubleQuoted(strings.ToLower(s)) })
+		m.changed(w, Redshift, lowerQuoted)
 		w.line(");\nCOPY %s FROM %s\n  IAM_ROLE default\n  FORMAT AS PARQUET SERIALIZETOJSON;", changes, literal(m.files("s3://")+"part-"))
 	}},
+	Postgres: {name: doubleQuoted, hash: "encode(sha256(convert_to(%s, 'UTF8')), 'hex')", load: func(m Merge, w *writer, changes string) {
+		w.line("BEGIN;")
+		columns := append(w.columns[:len(w.columns):len(w.columns)], m.added()...)
+		_, values := w.exported(m.files("s3://"), columns)
+		w.line("CREATE TEMP TABLE %s ON COMMIT DROP AS SELECT\n  %s\n  FROM %s;", changes, values, w.loaded())
+		w.line("LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE;", doubleQuoted(m.name())) // others read it, and wait to change it
+	}},
 	Athena: {
-		name: func(s string) string { return doubleQuoted(strings.ToLower(s)) }, columns: func(s string) string { return backquoted(strings.ToLower(s)) },
+		name: lowerQuoted, columns: func(s string) string { return backquoted(strings.ToLower(s)) },
 		hash: "lower(to_hex(sha256(to_utf8(%s))))", scheme: "s3://", with: "\nLOCATION 's3://BUCKET/TABLE/'\nTBLPROPERTIES ('table_type' = 'ICEBERG')",
 		load: func(m Merge, w *writer, _ string) {
 			w.line("DROP TABLE IF EXISTS %s;\nCREATE EXTERNAL TABLE %[1]s (", backquoted(strings.ToLower(m.name()+"_changes")))
@@ -69,9 +78,9 @@ func (m Merge) below() string {
 	return strings.Trim(strings.TrimPrefix(m.folder("s3://"), m.location("s3://")), "/")
 }
 
-// changed writes the columns of the table of changes.
-func (m Merge) changed(w *writer, d Dialect, name func(string) string) {
-	more := make([]string, len(m.Changes))
+// added are the columns of changes behind those of the dataset.
+func (m Merge) added() []parsed {
+	all := make([]parsed, len(m.Changes))
 	for i, c := range m.Changes {
 		kind := "STRING"
 		switch {
@@ -84,11 +93,20 @@ func (m Merge) changed(w *writer, d Dialect, name func(string) string) {
 				}
 			}
 		}
-		parsed, err := parseType(kind)
+		of, err := parseType(kind)
 		if err != nil {
 			panic(err) // the columns of the table were parsed
 		}
-		more[i] = name(c) + " " + parsed.in(d)
+		all[i] = parsed{schema.Column{Name: c}, of}
+	}
+	return all
+}
+
+// changed writes the columns of the table of changes.
+func (m Merge) changed(w *writer, d Dialect, name func(string) string) {
+	var more []string
+	for _, c := range m.added() {
+		more = append(more, name(c.Name)+" "+c.kind.in(d))
 	}
 	w.list(func(c parsed) string { return name(c.Name) + " " + c.kind.in(d) }, more...)
 }
@@ -117,6 +135,9 @@ func WriteMerge(d Dialect, m Merge) (string, error) {
 	}
 	into, changes := table(m.name()), table(m.name()+"_changes")
 	w.head("the latest rows of each key, and what changed")
+	if d == Postgres {
+		w.psql()
+	}
 	w.line("-- Every night in its order, the first one too. Rows without %s are not in the table.", m.Columns[m.By].Name)
 	create := into
 	if d == Athena {
@@ -131,6 +152,9 @@ func WriteMerge(d Dialect, m Merge) (string, error) {
 		m.redshift(w, of, into, changes)
 	} else {
 		m.merge(w, of, into, changes)
+	}
+	if d == Postgres {
+		w.line("COMMIT;")
 	}
 	return w.String(), nil
 }

@@ -23,13 +23,14 @@ const (
 	Snowflake Dialect = "snowflake"
 	BigQuery  Dialect = "bigquery"
 	Redshift  Dialect = "redshift"
+	Postgres  Dialect = "postgres"
 	Athena    Dialect = "athena"
 	Spark     Dialect = "spark"
 	Markdown  Dialect = "markdown"
 )
 
 // Warehouses are the dialects of warehouses.
-var Warehouses = []Dialect{DuckDB, Snowflake, BigQuery, Redshift, Athena, Spark}
+var Warehouses = []Dialect{DuckDB, Snowflake, BigQuery, Redshift, Postgres, Athena, Spark}
 
 // Dialects are all dialects of Write.
 var Dialects = append(slices.Clone(Warehouses), Markdown)
@@ -131,6 +132,8 @@ func Write(d Dialect, t Table) (string, error) {
 		w.bigquery()
 	case Redshift:
 		w.redshift()
+	case Postgres:
+		w.postgres()
 	case Athena:
 		w.athena()
 	case Spark:
@@ -172,7 +175,16 @@ func (w *writer) list(one func(parsed) string, partitions ...string) {
 	for _, p := range partitions {
 		lines = append(lines, "  "+p)
 	}
-	w.line("%s", strings.Join(lines, ",\n"))
+	w.lines(lines)
+}
+
+func (w *writer) lines(all []string) { w.line("%s", strings.Join(all, ",\n")) }
+
+// meanings writes what the columns mean, behind the table.
+func (w *writer) meanings(name func(string) string) {
+	for _, c := range w.columns {
+		w.line("COMMENT ON COLUMN %s.%s IS %s;", doubleQuoted(w.table.name()), name(c.Name), literal(c.about()))
+	}
 }
 
 // required is what follows the type of a column without nulls.

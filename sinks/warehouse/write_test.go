@@ -125,10 +125,13 @@ func TestIssues(t *testing.T) {
 		{"a quote in a shell", Spark, column("Customer's Name", "STRING"), 0, `or --rename 'Customer'\''s Name=customers_name'`, true},
 		{"no name", DuckDB, column("", "STRING"), 0, "a column needs a name; run it with --normalize-names snake, or --rename '=column_1'", true},
 		{"how to mend it", BigQuery, column("Full Name", "STRING"), 0, "a digit; run it with --normalize-names snake, or --rename 'Full Name=full_name'", true},
-		{"a long name, cut", Redshift, column(long, "STRING"), 0, "127 bytes; run it with --normalize-names snake, or --rename '" + long + "=" + long[:127] + "'", true},
+		{"a long name, cut", Redshift, column(long, "STRING"), 0, "127 bytes; run it with --normalize-names snake, or --rename " + long + "=" + long[:127], true},
 		{"a reserved word", Snowflake, column("order", "STRING"), 0, "", false},
-		{"a column of Redshift", Redshift, column("XMIN", "STRING"), 0, "every table of Redshift has a column of its own with this name; run it with --rename 'XMIN=NEW'", true},
+		{"a column of Redshift", Redshift, column("XMIN", "STRING"), 0, "every table there has a column of its own with this name; run it with --rename XMIN=NEW", true},
 		{"the same elsewhere", BigQuery, column("xmin", "STRING"), 0, "", false},
+		{"a column of PostgreSQL", Postgres, column("ctid", "STRING"), 0, "every table there has a column of its own with this name; run it with --rename ctid=NEW", true},
+		{"none of its own", Postgres, column("oid", "STRING"), 0, "", false},
+		{"a name that PostgreSQL cuts", Postgres, column(long, "STRING"), 0, "63 bytes; run it with --rename " + long + "=NEW", true},
 		{"a control character", Redshift, column("a\x00b", "STRING"), 0, "printable", true},
 		{"a long name", Redshift, column(long, "STRING"), 0, "at most 127 bytes", true},
 		{"a long name elsewhere", BigQuery, column(long, "STRING"), 0, "", false},
@@ -167,10 +170,10 @@ func TestIssuesOfTables(t *testing.T) {
 		by   string
 		want string
 	}{
-		{Athena, "Country", "column Country: MSCK REPAIR TABLE finds only folders whose names are in lower case; run it with --normalize-names snake, or --rename 'Country=country'"},
+		{Athena, "Country", "column Country: MSCK REPAIR TABLE finds only folders whose names are in lower case; run it with --normalize-names snake, or --rename Country=country"},
 		{Athena, "country", ""},
 		{Spark, "ID", "column ID: id is the same name there: case is ignored"},
-		{Redshift, "ctid", "column ctid: every table of Redshift has a column of its own with this name; run it with --rename 'ctid=NEW'"},
+		{Redshift, "ctid", "column ctid: every table there has a column of its own with this name; run it with --rename ctid=NEW"},
 	} {
 		got := ""
 		issues, err = Issues(c.d, Table{Columns: []schema.Column{{Name: "id", Type: "STRING"}}, PartitionBy: c.by}, nil)

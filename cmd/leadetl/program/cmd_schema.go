@@ -207,7 +207,8 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 // warehouse cannot read it.
 func (f *schemaFlags) around(m *sinks.Manifest) string {
 	local := !strings.Contains(f.dataset, "://")
-	if local && f.dialect != string(warehouse.DuckDB) && f.dialect != string(warehouse.Spark) {
+	reads := []string{string(warehouse.DuckDB), string(warehouse.Spark), string(warehouse.Postgres)}
+	if local && !slices.Contains(reads, strings.ToLower(f.dialect)) {
 		return ""
 	}
 	place := strings.TrimSuffix(f.dataset, "/")

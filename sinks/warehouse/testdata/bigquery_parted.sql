@@ -1,6 +1,6 @@
 -- email_to_hem, schema version 1: the table, and the rows
 -- BigQuery loads from Cloud Storage: copy the dataset there first, and fill in its bucket below.
---   gcloud storage rsync --recursive 's3://lake/it'\''s/dt=2026-11-20' 'gs://BUCKET/PREFIX/dt=2026-11-20'
+--   gcloud storage rsync --recursive 's3://lake/it'\''s/dt=2026-11-20' gs://BUCKET/PREFIX/dt=2026-11-20
 
 CREATE TABLE IF NOT EXISTS `DATASET.hems` (
   `id` STRING OPTIONS (description = 'the input\'s column; null when a Parquet input has no value'),

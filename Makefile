@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs world-reached mutants every-place
+.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check postgres-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs world-reached mutants every-place
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -10,7 +10,7 @@ help: ## list the targets
 # detector and DuckDB alone need cgo.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
-race race-all kill load-check foreign foreign-set bench: export CGO_ENABLED := 1
+race race-all kill load-check postgres-check foreign foreign-set bench: export CGO_ENABLED := 1
 
 build: ## build bin/leadetl
 	@.ci/quietly "building bin/leadetl: the first time takes some minutes" \
@@ -56,7 +56,7 @@ test-ci: ## after make test: a few kills, the commands of the documents, the rac
 LONG_KILLS ?= 30
 
 test-long: ## run every test there is: the race detector for all, LONG_KILLS kills (30), what compiles large modules
-	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 foreign=0 iceberg-check=0 release-twice=0 kill=0
+	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 postgres-check=0 foreign=0 iceberg-check=0 release-twice=0 kill=0
 
 # The packages whose code starts goroutines. The commands, which are long to link, are for race-all, as are the workers
 # with Temporal, tests that compare values, and simulations of some 10,000 calls.
@@ -138,6 +138,12 @@ with-duckdb = if ! command -v g++ > /dev/null; then echo "NOT RUN $@: there is n
 # -count=1 because these tests run the program, which the test cache does not see.
 load-check: ## load what every operation writes into DuckDB, with the statements of leadetl schema
 	@$(call with-duckdb,internal/testkit/duckdbtest,go vet . && go test -count=1 . && cd ../../../bench && go vet ./duckdb)
+
+# Debian keeps the server out of PATH.
+postgres-check: export PATH := $(PATH):$(shell ls -rd /usr/lib/postgresql/*/bin 2> /dev/null | paste -sd:)
+postgres-check: ## load what every operation writes into PostgreSQL, with the statements of leadetl schema, and compare it with what DuckDB reads
+	@if ! command -v initdb > /dev/null || ! command -v psql > /dev/null; then echo "NOT RUN $@: there is no PostgreSQL server; Debian has it as postgresql"; \
+	else $(call with-duckdb,internal/testkit/duckdbtest,go vet . && go test -count=1 -run TestPostgres .); fi
 
 iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg tables
 	cd cmd/leadetl-iceberg && go build -o ../../bin/ .

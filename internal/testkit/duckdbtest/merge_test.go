@@ -2,46 +2,51 @@ package duckdbtest
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 )
 
+// mergeNights are the lists of several nights.
+var mergeNights = []struct {
+	list     string
+	suppress bool   // Ada
+	want     string // added, changed, removed
+}{
+	{"1,Ada,ada@bakery.example\n2,Ben,ben@rockets.example\n3,Cy,cy@bakery.example\n4,Dee,not an address\n3,Cy,cy@bakery.example\n", false, "5 0 0"},
+	{"2,Benjamin,ben@rockets.example\n1,Ada,ada@bakery.example\n3,Cy,cy@bakery.example\n5,Eve,eve@rockets.example\n", false, "1 1 2"},
+	{"1,Ada,ada@bakery.example\n3,Cy,cy@bakery.example\n3,Cy,cy@bakery.example\n5,Eve,eve@rockets.example\n", true, "1 0 2"},
+	{"1,Ada,ada@bakery.example\n2,Ben,ben@rockets.example\n5,Eve,eve@rockets.example\n", false, "2 0 2"},
+	// Rows with one key move, and are still told apart when one of them changes later.
+	{"1,Ada,ada@bakery.example\n6,Ada B,ada@bakery.example\n7,Ada C,ada@bakery.example\n", false, "2 0 2"},
+	{"7,Ada C,ada@bakery.example\n1,Ada,ada@bakery.example\n6,Ada B,ada@bakery.example\n", false, "0 0 0"},
+	{"6,Ada B,ada@bakery.example\n8,Ada C,ada@bakery.example\n1,Ada,ada@bakery.example\n8,Ada C,ada@bakery.example\n", false, "1 1 0"},
+	{"1,Ada,ada@bakery.example\n8,Ada C,ada@bakery.example\n6,Ada D,ada@bakery.example\n", false, "0 1 1"},
+}
+
+// runNight runs a night into a folder, with the changes since the one before, and returns its dataset.
+func runNight(t *testing.T, folder string, i int) string {
+	t.Helper()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	list, optout := at(fmt.Sprint(i, ".csv")), at("optout.txt")
+	write(t, list, "id,name,email\n"+mergeNights[i].list)
+	args := []string{"run", "email_to_hem", "--in", list, "--out", at("hems"), "--partition-by", fmt.Sprint("dt=2026-11-2", i), "--state", at("state"), "--changes-from", "previous", "--fail-on", "never", "--quiet"}
+	if mergeNights[i].suppress {
+		write(t, optout, "ada@bakery.example\n")
+		args = append(args, "--suppress", optout)
+	}
+	leadetl(t, args...)
+	return fmt.Sprintf("%s/dt=2026-11-2%d", at("hems"), i)
+}
+
 // TestMerge takes the changes of several nights over by the statements that leadetl schema
 // prints. After each night the table has the rows of its dataset that have a key.
 func TestMerge(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	write := func(name, text string) string {
-		if err := os.WriteFile(at(name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return at(name)
-	}
-	suppress := write("optout.txt", "ada@bakery.example\n")
-	nights := []struct {
-		list  string
-		flags []string
-		want  string // added, changed, removed
-	}{
-		{"1,Ada,ada@bakery.example\n2,Ben,ben@rockets.example\n3,Cy,cy@bakery.example\n4,Dee,not an address\n3,Cy,cy@bakery.example\n", nil, "5 0 0"},
-		{"2,Benjamin,ben@rockets.example\n1,Ada,ada@bakery.example\n3,Cy,cy@bakery.example\n5,Eve,eve@rockets.example\n", nil, "1 1 2"},
-		{"1,Ada,ada@bakery.example\n3,Cy,cy@bakery.example\n3,Cy,cy@bakery.example\n5,Eve,eve@rockets.example\n", []string{"--suppress", suppress}, "1 0 2"},
-		{"1,Ada,ada@bakery.example\n2,Ben,ben@rockets.example\n5,Eve,eve@rockets.example\n", nil, "2 0 2"},
-		// Rows with one key move, and are still told apart when one of them changes later.
-		{"1,Ada,ada@bakery.example\n6,Ada B,ada@bakery.example\n7,Ada C,ada@bakery.example\n", nil, "2 0 2"},
-		{"7,Ada C,ada@bakery.example\n1,Ada,ada@bakery.example\n6,Ada B,ada@bakery.example\n", nil, "0 0 0"},
-		{"6,Ada B,ada@bakery.example\n8,Ada C,ada@bakery.example\n1,Ada,ada@bakery.example\n8,Ada C,ada@bakery.example\n", nil, "1 1 0"},
-		{"1,Ada,ada@bakery.example\n8,Ada C,ada@bakery.example\n6,Ada D,ada@bakery.example\n", nil, "0 1 1"},
-	}
-	db := open(t)
-	table, state := "SELECT id, name, key, outcome, hem_sha256 FROM email_to_hem ORDER BY ALL", at("state")
-	for i, night := range nights {
-		list := write(fmt.Sprint(i, ".csv"), "id,name,email\n"+night.list)
-		out := fmt.Sprintf("%s/dt=2026-11-2%d", at("hems"), i)
-		leadetl(t, append([]string{"run", "email_to_hem", "--in", list, "--out", at("hems"), "--partition-by", fmt.Sprint("dt=2026-11-2", i), "--state", state, "--changes-from", "previous", "--fail-on", "never", "--quiet"}, night.flags...)...)
+	folder, db := t.TempDir(), open(t)
+	const table = "SELECT id, name, key, outcome, hem_sha256 FROM email_to_hem ORDER BY ALL"
+	for i, night := range mergeNights {
+		out := runNight(t, folder, i)
 		leadetl(t, "verify", out)
 		counts := query(t, db, fmt.Sprintf("SELECT count(*) FILTER (change = 'added') || ' ' || count(*) FILTER (change = 'changed') || ' ' || count(*) FILTER (change = 'removed') FROM read_parquet('%s/_changes/*.parquet')", out))
 		if counts[0][0] != night.want {

@@ -25,6 +25,7 @@ type rowPlanner struct {
 	keys     *distinct.Set
 	later    *distinct.Set  // pages after the first of searches that were begun
 	order    *order.Planner // nil if nobody has to be asked, and if only hashes are needed
+	cases    *order.Cases   // in place of routes, to compare orders; else nil
 	began    time.Time
 	// morePages means that for some searches the number of pages is not known.
 	morePages atomic.Bool
@@ -79,11 +80,15 @@ func (w *rowLooker) LookUp(ctx context.Context, in *sources.Batch, each func(*co
 // routes adds keys with their routes to to.
 func (w *rowLooker) routes(ctx context.Context, asked []string, to []distinct.Key) ([]distinct.Key, error) {
 	codes := make([]int32, len(asked)) // all the same for the engine
-	if w.planner.order != nil {
-		var err error
-		if codes, err = w.planner.order.Walk(ctx, asked, w.suppress); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case w.planner.cases != nil:
+		codes, err = w.planner.cases.Walk(ctx, asked, w.suppress)
+	case w.planner.order != nil:
+		codes, err = w.planner.order.Walk(ctx, asked, w.suppress)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for i, a := range asked {
 		key, _ := resolution.CutAddress(a)

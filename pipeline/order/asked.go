@@ -26,7 +26,7 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 	}
 	passed := r.passed(o)
 	for i := range o.Steps {
-		if slices.Contains(r.used, i) || i < passed && k.answers[i].answer.Open {
+		if slices.Contains(r.used, i) || slices.Contains(r.besides, i) || i < passed && k.answers[i].answer.Open {
 			add(i, &k.answers[i])
 		}
 		for c := range r.checked {

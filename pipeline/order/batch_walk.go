@@ -254,7 +254,7 @@ func (w *batchWalk) finish(q int, r result) {
 		}
 	}
 	key, _ := resolution.CutAddress(w.asked[q])
-	for _, i := range r.used {
+	for _, i := range slices.Concat(r.used, r.besides) {
 		count(i, key, &k.answers[i])
 	}
 	for i := range r.checked {

@@ -12,6 +12,7 @@ import (
 // identity is what two orders share exactly if they make the same rows of the same answers.
 type identity struct {
 	Want      []string       `json:"want,omitempty"`
+	AskAll    bool           `json:"ask_all,omitempty"`
 	Resolvers []identityStep `json:"resolvers"`
 	PerKey    int64          `json:"max_credits_per_key,omitempty"`
 }
@@ -36,7 +37,7 @@ func (o *Order) Identity() string {
 			return text
 		}
 	}
-	id := identity{Want: o.Want, PerKey: o.PerKey}
+	id := identity{Want: o.Want, AskAll: o.AskAll, PerKey: o.PerKey}
 	for _, s := range o.Steps {
 		id.Resolvers = append(id.Resolvers, identityStep{s.Name, s.Entry, s.Fingerprint, s.For, s.Accept, s.MinMatch, s.ElseNext})
 	}

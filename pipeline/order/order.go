@@ -28,6 +28,9 @@ type Order struct {
 	// the order.
 	Want  []string
 	Steps []*Step
+	// AskAll asks each resolver about each key, and each verifier about each value that was found. Rows are the
+	// same as without it: the other answers are stored, to compare orders by.
+	AskAll bool
 	// Budget is that of all resolvers together.
 	Budget purchase.Budget
 	// PerKey leaves out a resolver whose highest price, added to what the answers before it have cost, is more;
@@ -288,4 +291,28 @@ func (o *Order) Paid() (paid []*Step) {
 		}
 	}
 	return paid
+}
+
+// CheckAskAll refuses AskAll where it has no use, or no end.
+func (o *Order) CheckAskAll() error {
+	switch {
+	case !o.AskAll:
+		return nil
+	case len(o.finders()) < 2:
+		return errors.New("--ask-all asks all of several resolvers that cost something; name them under resolvers in the job file")
+	case !o.isBounded():
+		return errors.New("--ask-all pays every resolver for every key: set a budget, --max-credits or --max-calls, or one of each resolver")
+	}
+	return nil
+}
+
+// finders are the resolvers that cost something, and find values themselves.
+func (o *Order) finders() []*Step {
+	return slices.DeleteFunc(o.Paid(), func(s *Step) bool { return s.Verifies != "" })
+}
+
+// isBounded reports whether a budget bounds what the run costs.
+func (o *Order) isBounded() bool {
+	has := func(b purchase.Budget) bool { return b.MaxCredits >= 0 || b.MaxCalls >= 0 || b.Allowance.Days > 0 }
+	return has(o.Budget) || !slices.ContainsFunc(o.Paid(), func(s *Step) bool { return !has(s.Remote.Budget) })
 }

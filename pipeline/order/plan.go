@@ -89,9 +89,8 @@ func (p *Planner) Close() (err error) {
 
 // Walk returns the codes of the routes of some keys. They are for Lines.
 func (p *Planner) Walk(ctx context.Context, keys []string, suppress Suppress) ([]int32, error) {
-	w := newBatchWalk(p.chain, keys, suppress)
-	w.closed = p.closed
-	if err := w.advance(ctx, places(0, len(keys))); err != nil {
+	w, err := p.through(ctx, keys, suppress)
+	if err != nil {
 		return nil, err
 	}
 	codes := make([]int32, len(keys))
@@ -100,6 +99,13 @@ func (p *Planner) Walk(ctx context.Context, keys []string, suppress Suppress) ([
 		codes[q] = p.code(p.routeOf(key, &w.keys[q], &w.results[q]))
 	}
 	return codes, p.addValues(w)
+}
+
+// through brings some keys through the order.
+func (p *Planner) through(ctx context.Context, keys []string, suppress Suppress) (*batchWalk, error) {
+	w := newBatchWalk(p.chain, keys, suppress)
+	w.closed = p.closed
+	return w, w.advance(ctx, places(0, len(keys)))
 }
 
 // addValues adds the values that are verified.
@@ -138,12 +144,13 @@ func (p *Planner) routeOf(text string, k *key, r *result) route {
 	for i, s := range p.chain.order.Steps {
 		answer := &k.answers[i]
 		passed := answer.state == stopped && (i == r.stop || s.ElseNext)
-		if !slices.Contains(r.used, i) && !passed && answer.call == 0 || s.Remote != nil && answer.looked == nil {
+		if !slices.Contains(r.used, i) && !slices.Contains(r.besides, i) && !passed && answer.call == 0 || s.Remote != nil && answer.looked == nil {
 			w.visits[i].needless = slices.Contains(r.needless, i) && r.reached(p.chain.order, k, i)
 			continue
 		}
 		v := p.visitOf(i, text, answer)
-		v.sure = v.asks && answer.call == 1 && s.question(text) == text || !v.asks && !asked
+		first := answer.call == 1 || p.chain.order.AskAll
+		v.sure = v.asks && first && s.question(text) == text || !v.asks && !asked
 		w.visits[i] = v
 		asked = asked || v.asks
 	}
@@ -444,7 +451,7 @@ func (f *forecast) verify(step int, has progress, r reply, keys float64, states 
 
 // of is what is expected of a step; nil if that is not known.
 func (f *forecast) of(step int) *Expected {
-	if f.unknown[step] || f.known[step] == 0 || f.order.Steps[step].Remote == nil {
+	if f.order.AskAll || f.unknown[step] || f.known[step] == 0 || f.order.Steps[step].Remote == nil {
 		return nil
 	}
 	credits := 0.0

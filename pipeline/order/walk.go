@@ -79,6 +79,7 @@ type result struct {
 	stopped    stepAnswer
 	skipped    []string // NAME:reason
 	needless   []int    // steps that stored answers of later ones leave nothing to ask for
+	besides    []int    // steps with answers that the row does not need (Order.AskAll)
 	checked    []verdict
 }
 
@@ -115,26 +116,80 @@ func (o *Order) next(k *key, closed []bool, run string) (action, result) {
 			continue
 		case a.kind == finish:
 			w.choose(1<<resolution.Groups - 1)
-			a = w.retryOpen()
+			a = w.askBesides()
 		}
 		return a, w.result
 	}
 }
 
-// retryOpen sends the open calls once more that the user wants to, and that the row does not need.
-func (w *walk) retryOpen() action {
+// askBesides asks what the row does not need: it sends open calls once more that the user wants to, and asks
+// all resolvers, and all verifiers about what they found, with Order.AskAll. A row waits for these, too.
+func (w *walk) askBesides() action {
+	all := w.order.AskAll && w.suppressed == "" && w.stop < 0
 	for i, s := range w.order.Steps {
-		if s.Remote == nil || !s.Remote.RetryUnknown || s.Verifies != "" {
+		if s.Remote == nil || s.Verifies != "" || !all && !s.Remote.RetryUnknown || slices.Contains(w.used, i) {
 			continue
 		}
 		switch k := &w.key.answers[i]; {
 		case k.state == unlooked:
 			return action{kind: look, step: i}
-		case k.state == absent && k.looked.Retried:
+		case k.state == absent && (all || k.looked.Retried):
 			return action{kind: ask, step: i}
+		case all && k.state == answered:
+			w.besides = append(w.besides, i)
+		case all:
+			w.waitBesides(i, k)
+		}
+	}
+	for i, s := range w.order.Steps {
+		if !all || s.Verifies == "" {
+			continue
+		}
+		if a := w.verifyAll(i, values.Wanted[s.Verifies]); a.kind != finish {
+			return a
 		}
 	}
 	return action{}
+}
+
+// verifyAll asks a verifier about all values that were found.
+func (w *walk) verifyAll(i int, v *values.Value) action {
+	for n := range w.key.answers {
+		k := &w.key.answers[n]
+		if k.state != answered || k.groups[0]>>v.Group&1 == 0 {
+			continue
+		}
+		text := v.Of(k.row)
+		switch says := w.key.verdicts[i][text]; says.state {
+		case unlooked:
+			return action{look, i, text}
+		case absent:
+			return action{ask, i, text}
+		case stopped:
+			w.waitBesides(i, &says)
+		default:
+			w.check(i, text, says)
+		}
+	}
+	return action{}
+}
+
+// waitBesides lets the row wait for an answer that it does not need.
+func (w *walk) waitBesides(i int, k *stepAnswer) {
+	if w.stop < 0 && k.state == stopped && !w.order.Steps[i].ElseNext && k.skip != outcome.ReasonNotStored {
+		w.stop, w.stopped = i, *k
+	}
+}
+
+// check notes what a verifier says about a value, once.
+func (w *walk) check(i int, text string, says stepAnswer) {
+	if !w.isChecked(i, text) {
+		w.checked = append(w.checked, verdict{i, text, says})
+	}
+}
+
+func (w *walk) isChecked(i int, text string) bool {
+	return slices.ContainsFunc(w.checked, func(v verdict) bool { return v.step == i && v.value == text })
 }
 
 // through goes through the steps once. again says that a verifier has refused a value.
@@ -258,13 +313,12 @@ func (w *walk) verify(i int, s *Step) (a action, done, again bool) {
 		return action{}, false, false
 	}
 	says := w.key.verdicts[i][text]
-	checked := slices.ContainsFunc(w.checked, func(v verdict) bool { return v.step == i && v.value == text })
-	if !checked && w.isTooDear(s, i) {
+	if !w.isChecked(i, text) && w.isTooDear(s, i) {
 		w.skipped = append(w.skipped, s.Name+":"+outcome.ReasonPerKey)
 		return action{}, false, false
 	}
-	if says.state >= answered && !checked {
-		w.checked = append(w.checked, verdict{i, text, says})
+	if says.state >= answered {
+		w.check(i, text, says)
 	}
 	switch says.state {
 	case unlooked:
@@ -467,10 +521,13 @@ func (r *result) receipt(k *key) (sum outcome.Receipt) {
 			sum.ResolutionID, first = a.Receipt.ResolutionID, false
 		}
 	}
+	for _, i := range r.besides {
+		add(&k.answers[i].answer)
+	}
 	for i := range r.checked {
 		add(&r.checked[i].stepAnswer.answer)
 	}
-	sum.Priced = sum.Priced && len(r.used)+len(r.checked) > 0
+	sum.Priced = sum.Priced && len(r.used)+len(r.besides)+len(r.checked) > 0
 	return sum
 }
 

@@ -86,7 +86,8 @@ func (f fact) check(t *testing.T) {
 func (f fact) play(t *testing.T) (asked, row, said string) {
 	t.Helper()
 	want, offline := strings.CutPrefix(f.want, "offline ")
-	o := &Order{Counters: &stats.CallCounters{}}
+	want, all := strings.CutPrefix(want, "all ")
+	o := &Order{AskAll: all, Counters: &stats.CallCounters{}}
 	if _, err := fmt.Sscanf(want, "max=%d", &o.PerKey); err == nil {
 		_, want, _ = strings.Cut(want, " ")
 	}
@@ -326,6 +327,15 @@ func TestOrders(t *testing.T) {
 		{"an open call counts with the most that it may cost", "max=12 email", []string{"a else=next price=3: unknown", "b price=4: email=1", "c price=3: email=2 credits=3"}, "a c", "matched by=c email=2@c skipped=a:unknown_call;b:max_credits_per_key credits=3", "a=unknown_call?9* c=matched*"},
 		{"a verifier that is left out lets the value pass", "max=5 email", []string{"a price=4: email=1 credits=4", "v price=2 verifies=email accept=email_status:valid: none credits=2", "b: email=2"}, "a", "matched by=a email=1@a skipped=v:max_credits_per_key credits=4", "a=matched*"},
 		{"what was in the row stays when a verifier has cost something", "max=9 email phone", []string{"a price=3: email=1 credits=3", "b price=5: phone=+12025550123 credits=3", "v price=3 verifies=email accept=email_status:valid: none credits=3", "c price=1: email=2"}, "a b v", "matched by=a phone=+12025550123@b skipped=c:max_credits_per_key credits=9", "a=matched* b=matched* v=no_match*"},
+		{"all are asked, and the row stays the same", "all email", []string{"a: email=1 credits=1", "b: email=2 title=cook credits=2", "c: none credits=1"}, "a b c", "matched by=a email=1@a credits=4", "a=matched* b=matched* c=no_match*"},
+		{"all that are not stored", "all email", []string{"a: email=1 credits=1 stored", "b: email=2 credits=2 stored", "c: none credits=1"}, "c", "matched by=a email=1@a credits=4", "a=matched b=matched c=no_match*"},
+		{"also for nothing that is wanted", "all email", []string{"a: email=1", "b fills=phone: phone=1"}, "a b", "matched by=a email=1@a", "a=matched* b=matched*"},
+		{"all values are verified", "all email", []string{"a: email=1 credits=1", "b: email=2 credits=1", "v verifies=email accept=email_status:valid: valid=1 credits=1"}, "a v b v", "matched by=a email=1@a credits=4", "a=matched* b=matched* v=matched* v=matched*"},
+		{"the same value once", "all email", []string{"a: email=1", "b: email=1", "v verifies=email accept=email_status:valid: valid=1"}, "a v b", "matched by=a email=1@a", "a=matched* b=matched* v=matched*"},
+		{"the row waits for all", "all email", []string{"a: email=1 credits=1", "b: budget"}, "a b", "skipped budget:b by=a email=1@a credits=1", "a=matched*"},
+		{"but not where the next is asked else", "all email", []string{"a: email=1 credits=1", "b else=next: outage", "c: none"}, "a b c", "matched by=a email=1@a credits=1", "a=matched* c=no_match*"},
+		{"nor without calls", "offline all email", []string{"a: email=1 credits=1 stored", "b: email=2"}, "", "matched by=a email=1@a credits=1", "a=matched"},
+		{"who is listed is asked about no more", "all email", []string{"a: email=listed", "b: email=2"}, "a", "suppressed listed", "a=matched*"},
 		{"or lets the value pass", "email", []string{"a: email=1", "v else=next verifies=email accept=email_status:valid: budget", "b: email=2"}, "a v", "matched by=a email=1@a skipped=v:budget", "a=matched*"},
 	} {
 		f.check(t)

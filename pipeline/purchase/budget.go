@@ -70,7 +70,7 @@ type NewKeysError struct {
 }
 
 func (e *NewKeysError) Error() string {
-	return fmt.Sprintf("%d of %d keys have no stored answer, more than --max-new-keys %g%%; no call was made; check the list, or raise the limit", e.New, e.Keys, 100*e.Limit)
+	return fmt.Sprintf("%d of %d keys have no stored answer, more than max_new_keys %g%%; no call was made; check the list, or raise the limit", e.New, e.Keys, 100*e.Limit)
 }
 
 func (e *NewKeysError) Unwrap() error { return ErrBudget }

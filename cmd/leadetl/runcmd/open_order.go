@@ -128,6 +128,7 @@ func (o *opening) beginOrder() (err error) {
 		return cli.UsageError(errors.New("max_credits_per_key is 0, so nobody who costs something would be asked; write 1 or more"))
 	}
 	o.run.Order = &order.Order{
+		AskAll:   r.askAll,
 		Budget:   purchase.Budget{MaxCredits: r.maxCredits.Or(-1), MaxCalls: r.maxCalls.Or(-1), MaxDuration: r.maxDuration, Allowance: r.maxCreditsPer},
 		Counters: &stats.CallCounters{},
 		PerKey:   r.perKey.Or(0),
@@ -137,6 +138,9 @@ func (o *opening) beginOrder() (err error) {
 	}
 	for _, s := range o.items {
 		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
+		if r.askAll {
+			step.MinMatch = 0 // the sample shows what it is
+		}
 		if s.name == EmbeddedResolver {
 			if err := o.openEngine(step, s.directory); err != nil {
 				return err
@@ -172,7 +176,7 @@ func (o *opening) openOrder(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.run.Order.Check(o.run.Job.Operation); err != nil {
+	if err := errors.Join(o.run.Order.Check(o.run.Job.Operation), o.run.Order.CheckAskAll()); err != nil {
 		return cli.UsageError(err)
 	}
 	o.run.Progress.Calls = o.run.Order.Counted()

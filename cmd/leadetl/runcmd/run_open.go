@@ -139,7 +139,7 @@ func (o *opening) openInput(ctx context.Context) (err error) {
 	}
 	if share := o.remote.maxNewKeys; share.String() != "" {
 		if input.ReadOnce() {
-			return cli.UsageError(errors.New("--max-new-keys reads the input twice; name a file in place of standard input"))
+			return cli.UsageError(errors.New("max_new_keys reads the input twice; name a file in place of standard input"))
 		}
 		o.run.MaxNewKeys = new(share.Fraction())
 	}

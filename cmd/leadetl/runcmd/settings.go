@@ -95,7 +95,7 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "min-rows", To: &f.minRows, Use: cli.Key | own, Text: "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows"},
 			{Name: "fail-on", To: &f.failOn, Use: everyday | own, Text: "exit with 3 for these `problems` of a finished dataset: failed, rejects, failed,rejects, or never", Words: []string{"failed", "rejects", "never"}},
 			{Name: "state", To: &f.state, Use: cli.Machine | own | aboutState, Text: "`folder` for stored answers and the progress of unfinished runs, or s3://bucket/prefix/ (default: leadetl in XDG_STATE_HOME, or in ~/.local/state)"},
-			{Name: "name", To: &f.name, Use: cli.Key, Text: "`name` of the job in --state, by which --changes-from previous, --max-new-keys and the report find its earlier datasets (default: the operation and --out without partitions)"},
+			{Name: "name", To: &f.name, Use: cli.Key, Text: "`name` of the job in --state, by which --changes-from previous, max_new_keys and the report find its earlier datasets (default: the operation and --out without partitions)"},
 			{Name: "workers", To: &f.workers, Use: cli.Machine | own, Text: "`number` of look-ups and checksums at a time, and of parts of searches; columns are encoded on all cores; the dataset is the same for any number (default: the cores, at most 8)"},
 		})},
 	}, f.remote.groups(), []cli.Group{
@@ -145,6 +145,7 @@ func (f *remoteFlags) groups() []cli.Group {
 			{Name: "idempotent", To: &f.idempotent, Use: calls | each, Text: "the service honors Idempotency-Key for this `time`, as leadetl serve does: calls without an answer are sent again with the same key while it is younger"},
 			{Name: "retry-unknown", To: &f.retryUnknown, Use: calls, Text: "send the unknown calls of earlier runs again; they may be billed twice"},
 			{Name: "new-key", To: &f.newKey, Use: calls, Needs: "retry-unknown", Text: "with --retry-unknown, send them under a new Idempotency-Key, for a service that repeats a stored failure; they may be billed twice"},
+			{Name: "ask-all", To: &f.askAll, Use: calls, Needs: "sample", Text: "ask every resolver about every key of the sample, also if nothing is missing; leadetl plan --orders then compares orders of them; needs a budget"},
 			{Name: "plain-404", To: &f.plain404, Use: cli.Key | calls | single, Text: "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)"},
 		}},
 		{Title: "Budget and pace", Settings: []cli.Setting{
@@ -152,7 +153,7 @@ func (f *remoteFlags) groups() []cli.Group {
 			{Name: "max-credits-per", To: &f.maxCreditsPer, Use: cli.Key | calls, Text: "`days=number` of credits that all jobs of the state may cost in so many days, today included (UTC): 30d=50000 (default: no limit)"},
 			{Name: "max-credits-per-key", To: &f.perKey, Use: cli.Key | calls, Text: "`number` of credits that the answers of a row may cost: resolvers whose highest price would pass it are left out (default: no limit)"},
 			{Name: "max-calls", To: &f.maxCalls, Use: calls | each, Text: "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)"},
-			{Name: "max-new-keys", To: &f.maxNewKeys, Use: calls, Text: "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)"},
+			{Name: "max-new-keys", To: &f.maxNewKeys, Use: cli.Key | calls, Text: "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)"},
 			{Name: "max-duration", To: &f.maxDuration, Use: calls, Text: "`time` after which no more calls are sent (default: no limit)"},
 			{Name: "credit-cost", To: &f.creditCost, Use: cli.Key | calls | single, Text: "most `credits` that one call can cost (default: the price of the operation)"},
 			{Name: "rate", To: wire.Rate{Rate: &f.rate}, Use: everyday | calls | single | each, Text: "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)"},

@@ -79,6 +79,7 @@ type remoteFlags struct {
 	idempotent     cliflag.Switch
 	retryUnknown   bool
 	newKey         bool
+	askAll         bool
 	plain404       string
 }
 

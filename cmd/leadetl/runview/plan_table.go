@@ -175,7 +175,12 @@ func BudgetNote(p *pipeline.Plan) string {
 			}
 		}
 	}
-	add(p.Calls, func(name string) string { return "--" + strings.ReplaceAll(name, "_", "-") })
+	add(p.Calls, func(name string) string {
+		if name == "max_credits" || name == "max_calls" {
+			return "--" + strings.ReplaceAll(name, "_", "-")
+		}
+		return name // a key of the job
+	})
 	for _, r := range p.Resolvers {
 		if r.Calls != nil {
 			add(r.Calls, func(name string) string { return name + " of " + r.Name })

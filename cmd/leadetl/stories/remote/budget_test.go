@@ -161,7 +161,7 @@ func TestRemoteNewKeys(t *testing.T) {
 			s, url := clitest.StartService(t, o)
 			j := clitest.NewRemoteJob(t, "ip_to_company", url, clitest.AddressList(100), "--concurrency", "4", "--idempotent", "--set", "rows_per_part=20", "--set", "name=visitors")
 			keep(j)
-			limit := []string{"--max-new-keys", "10%"}
+			limit := []string{"--set", "max_new_keys=10%"}
 			j.Run(cli.ExitDone, limit...) // all keys are new, and nothing was finished before
 			night := func(rows int, out string) []string {
 				list := j.Path(out + ".csv")
@@ -183,17 +183,17 @@ func TestRemoteNewKeys(t *testing.T) {
 			}
 			flags = night(200, "third")
 			p = j.Start(flags...)
-			if code := p.Code(); code != cli.ExitBudget || s.Seen() != seen || !strings.Contains(p.Said.String(), "90 of 200 keys have no stored answer, more than --max-new-keys 10%; no call was made") {
+			if code := p.Code(); code != cli.ExitBudget || s.Seen() != seen || !strings.Contains(p.Said.String(), "90 of 200 keys have no stored answer, more than max_new_keys 10%; no call was made") {
 				t.Errorf("exit code %d, %d calls:\n%s", code, s.Seen()-seen, clitest.Tail(p.Said.String()))
 			}
 			plan := clitest.StartProgram(t, append([]string{"plan"}, j.Args(flags...)[1:]...)...)
-			if code := plan.Code(); code != cli.ExitDone || !strings.Contains(plan.Printed.String(), "--max-new-keys is not enough") {
+			if code := plan.Code(); code != cli.ExitDone || !strings.Contains(plan.Printed.String(), "max_new_keys is not enough") {
 				t.Errorf("plan: exit code %d\n%s", code, plan.Printed.String())
 			}
-			p = j.Start(append(flags, "--max-new-keys", "50%")...)
+			p = j.Start(append(flags, "--set", "max_new_keys=50%")...)
 			clitest.Until(t, "some parts are done", func() bool { return s.Seen() > seen+60 || p.Ended() })
 			p.Kill()
-			j.Run(cli.ExitDone, append(flags, "--max-new-keys", "50%")...)
+			j.Run(cli.ExitDone, append(flags, "--set", "max_new_keys=50%")...)
 			if n := len(s.BilledKeys()); n != 200 || len(s.Ledger()) != 200 {
 				t.Errorf("%d keys are billed %d times, want 200", n, len(s.Ledger()))
 			}

@@ -7,9 +7,12 @@
 package provider
 
 import (
+	"embed"
+	"maps"
 	"math/big"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +30,10 @@ type Entry struct {
 	// Documented is the day of the documentation that the entry was written by, "" if it is not
 	// said.
 	Documented string
-	Price      Price
+	// Tried is the day on which the entry read answers of the provider itself as it should, "" before
+	// somebody has tried it.
+	Tried string
+	Price Price
 	// Rate are the limits that the provider asks for; all of them hold.
 	Rate []Rate
 	// Check is Email or Phone for a verifier, which says something about a value that another
@@ -38,6 +44,7 @@ type Entry struct {
 	// RetryBills says that the provider bills each retry of a request.
 	RetryBills bool
 
+	file     string // that it is read from
 	base     *url.URL
 	headers  []header
 	key      credential
@@ -296,4 +303,37 @@ func (e *Entry) fieldsOf(kind resolution.Identifier, status int, body jsontree.V
 		return r.fields
 	}
 	return &e.fields
+}
+
+//go:embed shipped/*.yaml
+var shipped embed.FS
+
+// Shipped are the entries that the program brings along, one of each file in shipped. Their shape and language are
+// checked as those of any other file, which takes longer than a run of few rows: ShippedNames needs none of it.
+var Shipped = sync.OnceValue(func() Entries {
+	all := Entries{}
+	for _, name := range ShippedNames() {
+		content, _ := ShippedFile(name)
+		entries, err := Parse(name, content)
+		if err != nil {
+			panic(err) // a test reads them all
+		}
+		maps.Copy(all, entries)
+	}
+	return all
+})
+
+// ShippedNames are the names of the entries that the program brings along, in order.
+func ShippedNames() (names []string) {
+	files, _ := shipped.ReadDir("shipped") // it is embedded
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
+	}
+	return names
+}
+
+// ShippedFile is the file of an entry that the program brings along; false if there is none.
+func ShippedFile(name string) (content []byte, is bool) {
+	content, err := shipped.ReadFile("shipped/" + name + ".yaml")
+	return content, err == nil
 }

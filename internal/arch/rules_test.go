@@ -47,6 +47,9 @@ var siblings = map[[2]string]string{
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
 
+	{"transforms/fiction", "transforms/email"}: "what is made up is a value of each kind",
+	{"transforms/fiction", "transforms/phone"}: "what is made up is a value of each kind",
+
 	{"resolution/values", "sinks/schema"}: "a value is a column of the output",
 
 	{"cmd/leadetl/wire", "cmd/leadetl/cli"}:           "wiring reports wrong usage",
@@ -57,6 +60,9 @@ var siblings = map[[2]string]string{
 	{"cmd/leadetl/answerscmd", "cmd/leadetl/cli"}:     "every command is made of it",
 	{"cmd/leadetl/answerscmd", "cmd/leadetl/wire"}:    "flags that commands share",
 	{"cmd/leadetl/servecmd", "cmd/leadetl/cli"}:       "every command is made of it",
+	{"cmd/leadetl/providercmd", "cmd/leadetl/cli"}:    "every command is made of it",
+	{"cmd/leadetl/providercmd", "cmd/leadetl/wire"}:   "flags that commands share",
+	{"cmd/leadetl/providercmd", "cmd/leadetl/runcmd"}: "a provider is tried as a run asks it",
 	{"cmd/leadetl/workercmd", "cmd/leadetl/cli"}:      "every command is made of it",
 	{"cmd/leadetl/workercmd", "cmd/leadetl/wire"}:     "flags that commands share",
 	{"cmd/leadetl/workercmd", "cmd/leadetl/runcmd"}:   "workers open runs as leadetl run does",

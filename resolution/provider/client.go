@@ -35,6 +35,8 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Asked are the questions of the run; nil for those of this client alone.
 	Asked *exchange.Asked
+	// Observe is told of each exchange, also of those without an answer; nil tells nobody.
+	Observe func(Exchange)
 	// Base is asked instead of the entry's base, in tests; "" for the entry's.
 	Base string
 }
@@ -128,12 +130,16 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 	case err != nil:
 		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Invalid, Detail: err.Error()})
 	}
+	began := time.Now()
 	got, err := c.send(ctx, op, m, false)
 	if err != nil {
+		c.observe(Exchange{Request: r, Keys: keys, Message: m, Failure: err}, began)
 		return each(len(calls), err)
 	}
 	defer got.watch.Done()
-	verdicts := r.judge(q, Response{got.Status, got.Header, got.body(), false})
+	answer := Response{got.Status, got.Header, got.body(), false}
+	verdicts := r.judge(q, answer)
+	c.observe(Exchange{Request: r, Keys: keys, Message: m, Response: answer, Verdicts: verdicts}, began)
 	got.shared = len(calls) > 1
 	results := make([]resolution.Result, len(calls))
 	c.renew(&got, verdicts)
@@ -141,6 +147,12 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 		results[i] = c.result(op, keys[i], got, v, func() string { return r.ticket(q, v.Next, i) })
 	}
 	return results
+}
+
+func (c *Client) observe(x Exchange, began time.Time) {
+	if x.Took = time.Since(began); c.options.Observe != nil {
+		c.options.Observe(x)
+	}
 }
 
 // renew leaves all connections if one of them gave an answer to another request, or may have.

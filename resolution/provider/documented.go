@@ -49,7 +49,7 @@ func ParseDocumented(file string, content []byte) (all []Documented, err error) 
 func documented(r *reader, n *yamltree.Node) (d Documented) {
 	m := members(n)
 	d.Name, d.at = n.Name, fmt.Sprintf("%s:%d", r.file, n.Line)
-	for _, kind := range []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP} {
+	for _, kind := range []resolution.Identifier{resolution.Email, resolution.NetworkURL, resolution.IP, resolution.Phone} {
 		for _, key := range listOf(m[string(kind)]) {
 			d.kind, d.keys = kind, append(d.keys, key.Text)
 		}
@@ -219,7 +219,11 @@ func named(o Outcome) string {
 // operationOf is the operation with most columns about a kind of identifier.
 var operationOf = map[resolution.Identifier]resolution.Operation{
 	resolution.Email: resolution.EmailToHEM, resolution.NetworkURL: resolution.Enrichment, resolution.IP: resolution.IPToCompany,
+	resolution.Phone: resolution.NetworkToPhone,
 }
+
+// OperationOf is the operation whose answers have most columns that a provider may fill about a kind.
+func OperationOf(kind resolution.Identifier) resolution.Operation { return operationOf[kind] }
 
 // outputOf are the columns and helpers of a match, as they are in an output, without those that are
 // empty. A list has an element as its value, a space and its type.

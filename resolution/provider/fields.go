@@ -34,6 +34,14 @@ type elements struct {
 	each, value, kind alternatives // value is nil for the element itself, kind if there is none
 }
 
+// text is the value of an element.
+func (e elements) text(item jsontree.Value) string {
+	if e.value != nil {
+		return e.value.text(item)
+	}
+	return jsontree.Text(item)
+}
+
 // kinds are the kinds of organizations by the words of providers.
 var kinds = orgtype.NewVocabulary(nil)
 
@@ -115,11 +123,7 @@ func (r *row) list(column string, yield func(value, kind string)) {
 				if n++; n > maxElements {
 					return false
 				}
-				value := jsontree.Text(item)
-				if e.value != nil {
-					value = e.value.text(item)
-				}
-				if value != "" {
+				if value := e.text(item); value != "" {
 					yield(value, e.kind.text(item))
 				}
 			}

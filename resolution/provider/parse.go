@@ -144,7 +144,7 @@ func (r *reader) entry(n *yamltree.Node) *Entry {
 	r.warnings = nil
 	m := members(n)
 	e := &Entry{
-		Name: n.Name, requests: map[resolution.Identifier]*Request{}, Documented: textOf(m["documented"]), Price: price(m["price"]),
+		Name: n.Name, file: r.file, requests: map[resolution.Identifier]*Request{}, Documented: textOf(m["documented"]), Tried: textOf(m["tried"]), Price: price(m["price"]),
 		Check: resolution.Identifier(textOf(m["check"])), RetryBills: textOf(m["retry"]) == "false",
 	}
 	e.base = r.base(m["base"])

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/resolution"
@@ -126,17 +127,20 @@ func (c *Client) poll(ctx context.Context, op resolution.Operation, ids, keys []
 	if err != nil {
 		return each(len(ids), &resolution.CallError{Operation: op, Class: resolution.Unavailable, Detail: err.Error()})
 	}
-	m := r.pollMessage(tickets[0])
+	m, began := r.pollMessage(tickets[0]), time.Now()
 	got, err := c.send(ctx, op, m, false)
 	if failed, is := errors.AsType[*resolution.CallError](err); is {
 		failed.Unbilled = true // the call itself was answered
+		c.observe(Exchange{Request: r, Keys: keys, Message: m, Failure: err}, began)
 		return each(len(ids), failed)
 	}
 	defer got.watch.Done()
 	n := max(tickets[0].Keys, 1)
 	q := r.asked(c.options.Asked, keysAt(n, tickets, keys))
 	q.ids = r.pollIDs(n, tickets)
-	verdicts := r.judge(q, Response{got.Status, got.Header, got.body(), true})
+	answer := Response{got.Status, got.Header, got.body(), true}
+	verdicts := r.judge(q, answer)
+	c.observe(Exchange{Request: r, Keys: q.keys, Message: m, Response: answer, Verdicts: verdicts}, began)
 	got.shared = len(ids) > 1
 	c.renew(&got, verdicts)
 	results := make([]resolution.Result, len(ids))

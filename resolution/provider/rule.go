@@ -41,6 +41,7 @@ const (
 // rule gives an outcome to the answers that fit one of its alternatives.
 type rule struct {
 	line    int32
+	text    string // as it is written
 	outcome Outcome
 	fits    []fit
 	price   *int64 // of such an answer; nil is the entry's
@@ -73,6 +74,7 @@ const (
 
 // parseRule reads the alternatives of a rule.
 func parseRule(outcome, text string) (r rule, err error) {
+	r.text = text
 	if r.outcome = Outcome(outcome); outcome == unknown {
 		r.outcome = Unknown
 	}

@@ -1,4 +1,5 @@
-package program
+// Package providercmd holds the commands of leadetl provider, which show, check and try entries of providers.
+package providercmd
 
 import (
 	"errors"
@@ -16,13 +17,14 @@ import (
 	"github.com/leadetl/leadetl/resolution/provider"
 )
 
-func newProviderCommand(std cli.Streams) *cobra.Command {
+// NewCommand returns the command leadetl provider.
+func NewCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "provider",
-		Short: "Show and check the entries of providers",
-		Long: `Show the entries of providers that the program brings along, and check entries of
-your own. An entry says how an HTTP API of others is asked, and what its answers
-mean: docs/reference/entries.md.`,
+		Short: "Show, check and try the entries of providers",
+		Long: `Show the entries of providers that the program brings along, and check and try
+entries of your own. An entry says how an HTTP API of others is asked, and what
+its answers mean: docs/reference/entries.md.`,
 	}
 	c.AddCommand(newProviderListCommand(std), newProviderShowCommand(std), newProviderCheckCommand(std), newProviderSchemaCommand(std))
 	return c
@@ -33,19 +35,19 @@ func newProviderListCommand(std cli.Streams) *cobra.Command {
 		Use:   "list",
 		Short: "List the providers that the program has entries for",
 		Long: `List the providers that the program has entries for: what each is asked about, how
-many keys a request has, the most credits that an answer costs, and the day on
-which the provider's documentation was read. A verifier checks a value that
-another resolver found.`,
+many keys a request has, the most credits that an answer costs, the day on which
+the provider's documentation was read, and the day on which somebody has tried
+the entry with a key. A verifier checks a value that another resolver found.`,
 		Example: `  leadetl provider list`,
 		Args:    cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			table := tabwriter.NewWriter(std.Out, 0, 0, 3, ' ', 0)
-			fmt.Fprintln(table, "NAME\tASKED ABOUT\tKEYS IN A REQUEST\tCREDITS AT MOST\tDOCUMENTED")
+			fmt.Fprintln(table, "NAME\tASKED ABOUT\tKEYS IN A REQUEST\tCREDITS AT MOST\tDOCUMENTED\tTRIED")
 			entries := provider.Shipped()
 			for _, name := range entries.Names() {
 				e := entries[name]
 				asked, keys := askedAbout(e)
-				fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", name, asked, keys, e.Price.Max(), e.Documented)
+				fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", name, asked, keys, e.Price.Max(), e.Documented, e.Tried)
 			}
 			return table.Flush()
 		},

@@ -26,7 +26,7 @@ func NewCommand(std cli.Streams) *cobra.Command {
 entries of your own. An entry says how an HTTP API of others is asked, and what
 its answers mean: docs/reference/entries.md.`,
 	}
-	c.AddCommand(newProviderListCommand(std), newProviderShowCommand(std), newProviderCheckCommand(std), newProviderSchemaCommand(std))
+	c.AddCommand(newProviderListCommand(std), newProviderShowCommand(std), newProviderCheckCommand(std), newTryCommand(std), newProviderSchemaCommand(std))
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +21,10 @@ import (
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/secret"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/internal/wholefile"
 	"github.com/leadetl/leadetl/pipeline/answers"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -375,7 +378,7 @@ var verifies = map[resolution.Identifier]string{resolution.Email: "email", resol
 func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread func() (secret.Text, error), err error) {
 	variable := keyVariable(s.name)
 	if key, reread, err = readKey(ctx, variable, s.keyFile); err != nil {
-		err = cli.UsageError(s.at.Errorf("%w", KeyProblem(err, "resolver "+s.name, variable, s.keyFile, "key_file")))
+		err = cli.UsageError(s.at.Errorf("%w", KeyProblem(err, "resolver "+s.name, variable, s.keyFile, cmp.Or(s.keySetting, "key_file"))))
 	}
 	return key, reread, err
 }
@@ -383,7 +386,7 @@ func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread fun
 // client makes the client of a provider.
 func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, concurrency int, job remoteFlags) (c *provider.Client, err error) {
 	o := provider.DefaultOptions()
-	o.Concurrency, o.Timeout = concurrency, cmp.Or(s.timeout, job.timeout)
+	o.Concurrency, o.Timeout, o.Observe = concurrency, cmp.Or(s.timeout, job.timeout), s.observe
 	if e.Check == "" { // a verifier is asked about values, of which a person may have several
 		o.Asked = job.asked
 	}
@@ -399,6 +402,67 @@ func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, concur
 		return nil, cli.UsageError(s.at.Errorf("%v", err))
 	}
 	return c, nil
+}
+
+// Trial is a provider that somebody tries. It is opened and paid as in a run.
+type Trial struct {
+	Name, KeyFile, CAFile, State string
+	Providers                    []string // files of entries
+	Hosts                        []string // of profiles
+	MaxCredits                   cliflag.Number
+	GiveUpAfter                  time.Duration
+	S3                           wire.S3
+	Log                          *slog.Logger
+	Observe                      func(provider.Exchange)
+}
+
+// Entry is the entry of the provider, and its file; "" for one of the program.
+func (t *Trial) Entry(ctx context.Context) (e *provider.Entry, file string, err error) {
+	all := provider.Entries{}
+	for _, path := range t.Providers {
+		own, err := entriesOf([]string{path}, func(path string) ([]byte, error) { return providerFile.Read(ctx, path) })
+		if err != nil {
+			return nil, "", err
+		}
+		if own[t.Name] != nil && own[t.Name] != provider.Shipped()[t.Name] {
+			file = path
+		}
+		maps.Copy(all, own)
+	}
+	if len(t.Providers) == 0 {
+		all = provider.Shipped()
+	}
+	if e = all[t.Name]; e == nil {
+		err = fmt.Errorf("there is no provider %s%s; leadetl provider list has those of the program, and --providers FILE adds yours", t.Name, suggest.Name(t.Name, all.Names()))
+	}
+	return e, file, err
+}
+
+// Open opens the provider for questions about a kind of identifier, with what is stored of them.
+func (t *Trial) Open(ctx context.Context, e *provider.Entry, kind resolution.Identifier) (step *order.Step, closeTrial func() error, err error) {
+	var f runFlags
+	f.defaults()
+	o := &opening{runFlags: &f, run: &job.Run{Job: job.Default(provider.OperationOf(kind)), Log: t.Log}}
+	defer func() { o.CloseOn(&err) }()
+	f.state, f.remote.caFile, f.remote.giveUpAfter, f.remote.concurrency = t.State, t.CAFile, t.GiveUpAfter, 1
+	f.remote.asked = exchange.NewAsked(t.Hosts)
+	if o.store, err = t.S3.Open(ctx, t.Log); err != nil {
+		return nil, nil, cli.UsageError(err)
+	}
+	if err := o.openState(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := os.MkdirAll(o.kept.Folder, 0o700); err != nil {
+		return nil, nil, cli.UsageError(wire.FolderError("state", err))
+	}
+	o.stored = &answersOf{State: o.kept}
+	o.Add(o.stored.Close)
+	step = &order.Step{Name: t.Name}
+	s := &resolverSettings{name: t.Name, keyFile: t.KeyFile, keySetting: "--key-file", maxCredits: t.MaxCredits, concurrency: 1, observe: t.Observe}
+	if err := o.openProvider(ctx, step, s, provider.Entries{t.Name: e}); err != nil {
+		return nil, nil, err
+	}
+	return step, o.Close, nil
 }
 
 // answersOf opens the stored answers of a state for the resolvers of a run.

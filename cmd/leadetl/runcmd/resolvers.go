@@ -55,6 +55,10 @@ type resolverSettings struct {
 	// Only flags set these, of a service.
 	stored, headerName, plain404 string // stored is the name in stored answers
 	creditCost                   cliflag.Number
+
+	// Only a trial sets these.
+	keySetting string // names keyFile
+	observe    func(provider.Exchange)
 }
 
 // The names of resolvers that are no providers.

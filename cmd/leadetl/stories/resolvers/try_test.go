@@ -1,0 +1,228 @@
+//go:build unix
+
+package resolvers
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
+)
+
+// tried is a provider as its page says: it knows all but those whose names begin with no, answers those that begin
+// with odd otherwise than its page says, and bills each of the others.
+type tried struct {
+	testing.TB
+	server *httptest.Server
+	mu     sync.Mutex
+	billed []string
+	hangs  chan struct{} // nil answers at once
+}
+
+// quux is in members that no entry names, and in headers.
+const quux = "Qxz.Quux@qxz-quux.com"
+
+const stubEntry = `stub:
+  base: "%s"
+  key: header X-Api-Key
+  ask: {email: "GET /v1/people?email={email}"}
+  price: {match: 2, no_match: 1}
+  cost: header X-Spent
+  answers:
+    - match: 200 person.id
+    - no_match: 200 !person
+    - refused: 401
+  fields:
+    full_name: person.name
+    email: person.emails.0.address
+    phone: person.phone
+    company_name: person.employer.nme
+`
+
+func newStub(t testing.TB, start func(http.Handler) *httptest.Server) *tried {
+	s := &tried{TB: t}
+	s.server = start(s)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+func (s *tried) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	email := r.URL.Query().Get("email")
+	w.Header().Set("X-Secret", quux)
+	w.Header().Set("X-RateLimit-Remaining", "7")
+	if r.Header.Get("X-Api-Key") != clitest.RemoteKey {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	s.mu.Lock()
+	s.billed = append(s.billed, email)
+	hangs := s.hangs
+	s.mu.Unlock()
+	if hangs != nil {
+		hangs <- struct{}{}
+		<-r.Context().Done()
+		return
+	}
+	var body any = map[string]any{"person": map[string]any{
+		"id": 71, "name": "Halden Thwaite", "emails": []any{map[string]any{"address": strings.ToUpper(email), "seen": quux}}, "phone": 14155552671,
+		"employer": map[string]any{"name": "Northwind", quux: 1}, "note": quux,
+	}, "request": quux}
+	switch {
+	case strings.HasPrefix(email, "no"):
+		w.Header().Set("X-Spent", "1")
+		body = map[string]any{"person": nil}
+	case strings.HasPrefix(email, "odd"):
+		body = map[string]any{"queued": true, "note": quux}
+	default:
+		w.Header().Set("X-Spent", "2")
+	}
+	_ = json.NewEncoder(w).Encode(body) // whoever asks may be gone
+}
+
+// asked is what was billed.
+func (s *tried) asked() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.billed, " ")
+}
+
+// try are the arguments of a trial of the stub.
+func (x *order) try(s *tried, more ...string) []string {
+	x.write("stub.yaml", fmt.Sprintf(stubEntry, s.server.URL))
+	return append([]string{"provider", "try", "stub", "--providers", x.path("stub.yaml"), "--in", x.path("in.csv"), "--key-file", x.path("key"), "--state", x.path("state")}, more...)
+}
+
+// TestTry tries an entry: what is asked, answered, read, paid and not read is shown, and nothing else of what the
+// entry does not read. Nothing is paid for twice, neither by another trial nor by a run.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, "name,email\nA,ada.kvist@bakery.com\nB,ada.kvist@bakery.com\nC,\nD,nobody@bakery.com\nE,eva@bakery.com\n")
+	s := newStub(t, httptest.NewServer)
+	said := x.executes(cli.ExitDone, x.try(s, "--max-calls", "2", "--save", x.path("tried"))...)
+	for _, line := range []string{
+		"2 keys of kind email, 4 credits at most", "GET /v1/people?email=ada.kvist%40bakery.com, with the key in header X-Api-Key", "limit X-Ratelimit-Remaining: 7", "limit X-Spent: 2",
+		"rule match: 200 person.id (" + x.path("stub.yaml") + ":8)", "full_name person.name Halden Thwaite", "phone person.phone 14155552671", "email person.emails.0.address ada.kvist@bakery.com",
+		`company_name person.employer.nme – person.employer has no nme; did you mean "name"?`, "credits 2, as the answer says",
+		"not read person.emails.*.seen, person.employer.…, person.note, request", "1 matched, 1 no_match; paid now: 3 credits",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(said), " "), line) {
+			t.Errorf("does not say %q:\n%s", line, said)
+		}
+	}
+	saved, err := os.ReadFile(x.path("tried/stub.answers.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"qxz", "quux", clitest.RemoteKey} {
+		if strings.Contains(strings.ToLower(said+string(saved)), strings.ToLower(secret)) {
+			t.Errorf("%s is in\n%s\n%s", secret, said, saved)
+		}
+	}
+	for _, value := range []string{"kvist", "halden", "thwaite", "bakery", "4155552671", "ratelimit"} {
+		if strings.Contains(strings.ToLower(string(saved)), value) {
+			t.Errorf("%s is in\n%s", value, saved)
+		}
+	}
+	if said := x.executes(cli.ExitDone, "provider", "check", x.path("tried/stub.yaml")); !strings.Contains(said, "documented answers: 2, all read as they say") {
+		t.Error(said)
+	}
+	again := x.executes(cli.ExitDone, x.try(s, "--max-calls", "2")...)
+	if !strings.Contains(again, "not asked again") || !strings.Contains(again, "Halden Thwaite") || !strings.Contains(again, "paid now: 0 credits") {
+		t.Error(again)
+	}
+	x.job, x.resolvers = "operation: email_to_hem\n", []string{"stub: {key_file: ./key}"}
+	x.write("providers.yaml", fmt.Sprintf(stubEntry, s.server.URL))
+	x.executes(cli.ExitDone, x.args("run")...)
+	if got, want := s.asked(), "ada.kvist@bakery.com nobody@bakery.com eva@bakery.com"; got != want {
+		t.Errorf("asked %s, want %s", got, want)
+	}
+}
+
+// TestTryStops: what is wrong is said before a call, a wrong key stops, a budget holds, and an answer that fits no
+// rule says which rule lacks what.
+func TestTryStops(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, "email\nodd@bakery.com\nada@bakery.com\n")
+	x.write("two.csv", "a,b\nx,y\n")
+	x.write("wrong", "another")
+	s := newStub(t, httptest.NewServer)
+	for _, f := range []struct {
+		code int
+		args []string
+		says string
+	}{
+		{cli.ExitUsage, []string{"--max-calls", "0"}, "--max-calls is 0; it must be at least 1"},
+		{cli.ExitUsage, []string{"--key-file", x.path("none")}, "none does not exist; check its name; --key-file names its file"},
+		{cli.ExitUsage, []string{"--save", x.path("key")}, "--save: "},
+		{cli.ExitUsage, []string{"--providers", x.path("two.csv")}, "two.csv:1: "},
+		{cli.ExitUsage, []string{"--in", x.path("none.csv")}, "none.csv"},
+		{cli.ExitBudget, []string{"--max-credits", "1"}, "--max-credits"},
+		{cli.ExitUsage, []string{"--key-file", x.path("wrong")}, "401"},
+	} {
+		if said := x.executes(f.code, x.try(s, f.args...)...); !strings.Contains(said, f.says) {
+			t.Errorf("%q does not say %s:\n%s", f.args, f.says, said)
+		}
+	}
+	if said := x.executes(cli.ExitUsage, "provider", "try", "stub", "--in", x.path("two.csv"), "--providers", x.path("stub.yaml")); !strings.Contains(said, "the list has no column email, which stub is asked about; name the column of the keys with --id-column") {
+		t.Error(said)
+	}
+	if said := x.executes(cli.ExitUsage, "provider", "try", "stbu", "--in", "-", "--providers", x.path("stub.yaml")); !strings.Contains(said, `there is no provider stbu; did you mean "stub"?`) {
+		t.Error(said)
+	}
+	if s.asked() != "" {
+		t.Errorf("asked %s", s.asked())
+	}
+	said := x.executes(cli.ExitRejects, x.try(s)...)
+	for _, line := range []string{
+		"stub.yaml:8: match: 200 person.id: person.id does not hold: the answer has no person; it has note, queued", "stub.yaml:9: no_match: 200 !person: !person does not hold: the answer has no person",
+		"write a rule for it under answers", "not read note, queued", "leadetl answers list --unknown",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(said), " "), line) {
+			t.Errorf("does not say %q:\n%s", line, said)
+		}
+	}
+}
+
+// TestTryTLS: a provider with a certificate of its own.
+func TestTryTLS(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, "email\nada@bakery.com\n")
+	s := newStub(t, httptest.NewTLSServer)
+	x.write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.server.Certificate().Raw})))
+	if said := x.executes(cli.ExitDone, x.try(s, "--ca-file", x.path("ca.pem"))...); !strings.Contains(said, "1 matched") {
+		t.Error(said)
+	}
+}
+
+// TestTryKilled: a trial that is killed after the provider has billed and before the answer is there leaves an
+// unknown call, which is not sent again.
+func TestTryKilled(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, "email\nada@bakery.com\n")
+	s := newStub(t, httptest.NewServer)
+	s.hangs = make(chan struct{})
+	p := clitest.StartProgram(x, x.try(s)...)
+	<-s.hangs
+	_ = p.Process.Kill()
+	<-p.Gone
+	s.mu.Lock()
+	s.hangs = nil
+	s.mu.Unlock()
+	if said := x.executes(cli.ExitRejects, x.try(s)...); !strings.Contains(said, "an earlier call about it is unknown") {
+		t.Error(said)
+	}
+	if said := x.executes(cli.ExitDone, "answers", "list", "--unknown", "--state", x.path("state")); !strings.Contains(said, "unknown") {
+		t.Error(said)
+	}
+	if got := s.asked(); got != "ada@bakery.com" {
+		t.Errorf("asked %s", got)
+	}
+}

@@ -10,7 +10,7 @@ type Group uint8
 const (
 	GroupEmail   Group = iota // the first plain address
 	GroupEmails               // all addresses
-	GroupPhone                // the first number, and the same as it was written
+	GroupPhone                // the first number, the same as it was written, and its details
 	GroupPhones               // all numbers
 	GroupHashes               // hashed emails
 	GroupCompany              // the company, and the kind of organization behind an address
@@ -25,7 +25,8 @@ var textGroups = func() (of [Fields]Group) {
 	for f := range of {
 		of[f] = GroupPerson
 	}
-	of[FieldPhone], of[FieldPhoneRaw], of[FieldEmail], of[FieldMatchLevel] = GroupPhone, GroupPhone, GroupEmail, GroupMatch
+	of[FieldPhone], of[FieldPhoneRaw], of[FieldPhoneDetails] = GroupPhone, GroupPhone, GroupPhone
+	of[FieldEmail], of[FieldMatchLevel] = GroupEmail, GroupMatch
 	of[FieldStreet], of[FieldZipCode], of[FieldCity], of[FieldState] = GroupAddress, GroupAddress, GroupAddress, GroupAddress
 	return of
 }()

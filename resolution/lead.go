@@ -86,6 +86,9 @@ const (
 	FieldEmail    // the first plain address
 	FieldPhone    // the first number
 	FieldPhoneRaw // the same as the source has it, "" if that is FieldPhone
+	// FieldPhoneDetails are the details of the first number as package phone writes them. Only
+	// reference data that were described by the rules of this program have them.
+	FieldPhoneDetails
 	FieldFullName
 	// The fields from here on are those of reference data, as they are there.
 	FieldFirstName
@@ -101,7 +104,7 @@ const (
 	Fields
 )
 
-// Texts are the texts of a lead by their fields; nil for FieldLeadID and FieldLeadType.
+// Texts are the texts of a lead by their fields; nil for FieldLeadID, FieldLeadType and FieldPhoneDetails.
 func (l *Lead) Texts() [Fields]*string {
 	return [...]*string{
 		FieldMatchLevel: &l.MatchLevel, FieldNetworkURL: &l.NetworkURL, FieldEmail: &l.Email, FieldPhone: &l.Phone, FieldPhoneRaw: &l.PhoneRaw,

@@ -126,8 +126,21 @@ func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
 	}
 	if err == nil {
 		d.checkOpenFiles(process.MaxOpenFiles())
+		d.checkPhoneRules()
 	}
 	return d, err
+}
+
+// checkPhoneRules warns where details of phones are made anew that reference data could have.
+func (d *Decision) checkPhoneRules() {
+	if d.IsFinished() || d.Columns.Layout.Unread().Texts[resolution.FieldPhoneDetails] {
+		return
+	}
+	for _, s := range d.Run.Order.Steps {
+		if s.OtherPhoneRules {
+			d.Run.Log.Warn("the reference data have region and type of phones by other rules than this program, so the run makes them anew; import people again for a faster run")
+		}
+	}
 }
 
 // otherFiles is how many files a run has open beside those of its parts.

@@ -22,7 +22,7 @@ import (
 type textTables struct {
 	mu        sync.Mutex
 	all       map[*resolution.TextTable]textTable
-	described map[*resolution.TextTable]*phoneTable
+	described map[*resolution.TextTable]*detailsTable
 }
 
 // textTable is the texts of a table, and null behind them.
@@ -121,32 +121,32 @@ func pairArray(kind *arrow.ListType, l *resolution.TextLists, types arrow.Array)
 	return listArray(kind, l, pairs)
 }
 
-// phoneTable is what the numbers of a table say, by code. Numbers that many people share
-// are described once.
-type phoneTable struct {
-	regions, kinds           *valueTable // of each number, and null behind them
-	regionValues, kindValues arrow.Array
-	valid                    []bool
+// detailsTable is the columns that details of phones become, by the code of these, and null behind them.
+type detailsTable struct {
+	regions, types textTable
+	valid          []bool
 }
 
-func (t *textTables) phones(of *resolution.TextTable) *phoneTable {
+func (t *textTables) details(of *resolution.TextTable) *detailsTable {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known, ok := t.described[of]; ok {
 		return known
 	}
-	made := &phoneTable{regions: newValueTable(arrow.BinaryTypes.String), kinds: newValueTable(arrow.BinaryTypes.String)}
+	made, regions, types := &detailsTable{}, newValueTable(arrow.BinaryTypes.String), newValueTable(arrow.BinaryTypes.String)
 	for code := range of.Len() {
-		d := phone.Describe(string(of.At(code)))
-		made.regions.addText(d.Region)
-		made.kinds.addText(d.Type)
+		d := phone.ParseDetails(string(of.At(code)))
+		regions.addText(d.Region)
+		types.addText(d.Type)
 		made.valid = append(made.valid, d.Valid)
 	}
-	made.regions.addText("")
-	made.kinds.addText("")
-	made.regionValues, made.kindValues = made.regions.values(), made.kinds.values()
+	column := func(of *valueTable) textTable {
+		of.addText("")
+		return textTable{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: of.kind}, of.snapshot()}
+	}
+	made.regions, made.types = column(regions), column(types)
 	if t.described == nil {
-		t.described = map[*resolution.TextTable]*phoneTable{}
+		t.described = map[*resolution.TextTable]*detailsTable{}
 	}
 	t.described[of] = made
 	return made

@@ -103,7 +103,12 @@ func (s Settings) selected(all []schema.Column, kept []string) (places []int, er
 // unread returns the columns of answers that no column is made from that is written.
 func unread(writes func(column string) bool) (u resolution.Unread) {
 	for _, v := range values.ByName {
-		u.Texts[v.Text] = v.Text > 0 && !writes(v.Name) && !slices.ContainsFunc(v.Makes, writes)
+		u.Texts[v.Text] = v.Text > 0
+	}
+	for _, v := range values.ByName {
+		if writes(v.Name) || slices.ContainsFunc(v.Makes, writes) {
+			u.Texts[v.Text] = false
+		}
 	}
 	u.Emails, u.Phones, u.LastSeen = !writes("emails"), !writes("phones"), !writes("last_seen_at")
 	u.Companies = true

@@ -65,7 +65,6 @@ type phoneFiller struct {
 	texts  texts // phone_raw, phone_region, phone_type
 	valid  *array.BooleanBuilder
 	tables *textTables
-	codes  [2][]int32 // of phone_region and phone_type
 }
 
 func newPhoneFiller(l *Layout) *phoneFiller {
@@ -83,24 +82,35 @@ func (f *phoneFiller) fill(b *Batch, to *blocks) {
 		return
 	}
 	numbers.Pad(n)
-	if numbers.Table == nil {
-		f.describeAll(&numbers.Texts, to)
+	details := &a.Texts[resolution.FieldPhoneDetails]
+	if details.Pad(n); !hasDetails(numbers, details) {
+		f.describeAll(numbers, to)
 		return
 	}
-	table := f.tables.phones(numbers.Table)
-	f.codes[0], f.codes[1] = f.codes[0][:0], f.codes[1][:0]
-	for _, code := range numbers.Codes {
-		f.codes[0], f.codes[1] = append(f.codes[0], table.regions.of[code]), append(f.codes[1], table.kinds.of[code])
-	}
-	to.add(func() arrow.Array { return codedArray(table.regions.kind, f.codes[0], table.regionValues) })
-	to.add(func() arrow.Array { return codedArray(table.kinds.kind, f.codes[1], table.kindValues) })
+	table := f.tables.details(details.Table)
+	to.add(func() arrow.Array { return codedArray(table.regions.kind, details.Codes, table.regions.values) })
+	to.add(func() arrow.Array { return codedArray(table.types.kind, details.Codes, table.types.values) })
 	to.add(func() arrow.Array {
-		for _, code := range numbers.Codes {
+		f.valid.Reserve(n)
+		for _, code := range details.Codes {
 			known := int(code) < len(table.valid)
 			appendKnown(f.valid, known && table.valid[code], known)
 		}
 		return f.valid.NewArray()
 	})
+}
+
+// hasDetails reports whether all numbers have details, by their codes. Those of services have none.
+func hasDetails(numbers, details *resolution.CodedTexts) bool {
+	if details.Table == nil {
+		return false
+	}
+	for i, code := range details.Codes {
+		if int(code) == details.Table.Len() && len(numbers.At(i)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // raw builds phone_raw. It is the column phone as long as the source has all numbers in E.164.
@@ -121,7 +131,7 @@ func (f *phoneFiller) raw(a *resolution.Answers, n int) arrow.Array {
 }
 
 // describeAll builds phone_region, phone_type and phone_valid, in one pass.
-func (f *phoneFiller) describeAll(numbers *resolution.Texts, to *blocks) {
+func (f *phoneFiller) describeAll(numbers *resolution.CodedTexts, to *blocks) {
 	region, kind := &f.texts[1], &f.texts[2]
 	for i := range numbers.Len() {
 		e164 := numbers.At(i)

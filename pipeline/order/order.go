@@ -54,6 +54,8 @@ type Step struct {
 	// Directory is reference data, which is free, and Fingerprint identifies its edition.
 	Directory   resolution.Resolver
 	Fingerprint string
+	// OtherPhoneRules says that reference data have no details of phones by the rules of this program.
+	OtherPhoneRules bool
 	// Entry identifies the entry of a provider; "" for others.
 	Entry string
 	// Fills are the columns that it may have; nil may be all.

@@ -8,6 +8,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // Look-ups of many keys at once. They allocate nothing: texts are in an arena, and
@@ -20,7 +21,15 @@ func (d *Directory) PeopleRows(keys []string, rows []uint32) error {
 }
 
 // StartPeople makes a empty for people of the directory.
-func (d *Directory) StartPeople(a *resolution.Answers) { d.peopleFile().Start(a) }
+func (d *Directory) StartPeople(a *resolution.Answers) {
+	d.peopleFile().Start(a, d != nil && d.manifest.Kinds[People].PhoneRules == phone.Rules)
+}
+
+// HasOtherPhoneRules reports whether phones of people were described by other rules than those of
+// this program, so that the answers have no details of them.
+func (d *Directory) HasOtherPhoneRules() bool {
+	return d.Has(People) && d.manifest.Kinds[People].PhoneRules != phone.Rules
+}
 
 // peopleFile is the file of people, which may have none.
 func (d *Directory) peopleFile() *people.File {

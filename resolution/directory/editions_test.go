@@ -260,17 +260,17 @@ func TestVerifyOfWrongData(t *testing.T) {
 		name, says string
 		change     func(*testing.T, *Directory)
 	}{
-		{"a count of rows", "searches: searches-000002.cols4: the file is damaged: 1 rows, the import counted 7", func(_ *testing.T, d *Directory) {
+		{"a count of rows", "searches: searches-000002.cols5: the file is damaged: 1 rows, the import counted 7", func(_ *testing.T, d *Directory) {
 			e := d.manifest.Kinds[Searches]
 			e.Rows = 7
 			d.manifest.Kinds[Searches] = e
 		}},
-		{"a checksum", "searches: searches-000002.cols4: the file is damaged: its checksum differs", func(_ *testing.T, d *Directory) {
+		{"a checksum", "searches: searches-000002.cols5: the file is damaged: its checksum differs", func(_ *testing.T, d *Directory) {
 			e := d.manifest.Kinds[Searches]
 			e.SHA256 = d.manifest.Retired[0].SHA256
 			d.manifest.Kinds[Searches] = e
 		}},
-		{"retired searches", "retired searches: searches-000001.cols4: the file is damaged: its checksum differs", func(t *testing.T, d *Directory) {
+		{"retired searches", "retired searches: searches-000001.cols5: the file is damaged: its checksum differs", func(t *testing.T, d *Directory) {
 			f, err := os.OpenFile(filepath.Join(dir, d.manifest.Retired[0].File), os.O_WRONLY, 0)
 			if err != nil {
 				t.Fatal(err)

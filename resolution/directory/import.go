@@ -23,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/imports"
 	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/orgtype"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // Import imports the kinds in files and replaces those in dir: all of them or, after an
@@ -147,8 +148,11 @@ func (im *importer) kind(ctx context.Context, k Kind, r *imports.Report) (e entr
 		return err
 	})
 	e.Rows, e.Keys, e.Content, e.UnknownWords = r.Rows, result.Keys, result.Content, result.UnknownWords
-	if k == IPRanges {
+	switch k {
+	case IPRanges:
 		e.OrgTypes = o.OrgTypes
+	case People:
+		e.PhoneRules = phone.Rules
 	}
 	return e, err
 }

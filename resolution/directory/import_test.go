@@ -268,7 +268,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	mustImport(t, dir, Files{Visits: source(t, "v.csv", sampleVisits)})
 	got := strings.Join(files(t, dir), " ")
-	want := "companies-000001.cols4 directory.json ip-ranges-000001.cols4 joins-000001.cols4 notes.txt people-000001.cols4 searches-000001.cols4 visits-000002.cols4"
+	want := "companies-000001.cols5 directory.json ip-ranges-000001.cols5 joins-000001.cols5 notes.txt people-000001.cols5 searches-000001.cols5 visits-000002.cols5"
 	if got != want {
 		t.Errorf("files %s, want %s", got, want)
 	}
@@ -354,7 +354,7 @@ func TestFirstImportKilled(t *testing.T) {
 			t.Error(err)
 		}
 		mustImport(t, killed, Files{Visits: source(t, "v.csv", sampleVisits)})
-		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols4" {
+		if got := strings.Join(files(t, killed), " "); got != "directory.json visits-000001.cols5" {
 			t.Errorf("files %s", got)
 		}
 	}}

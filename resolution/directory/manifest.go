@@ -77,6 +77,8 @@ type entry struct {
 	SHA256   string    `json:"sha256"`   // of File
 	Content  string    `json:"content"`  // sha256 of the normalised rows
 	Imported time.Time `json:"imported"` // UTC
+	// PhoneRules are those that described the phones of people.
+	PhoneRules string `json:"phone_rules,omitempty"`
 	// OrgTypes are the kinds that the import named for words of org_type, and UnknownWords
 	// the words that are no known kind.
 	OrgTypes     map[string]string `json:"org_types,omitempty"`

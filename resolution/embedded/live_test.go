@@ -222,7 +222,7 @@ func TestBrokenReplacement(t *testing.T) {
 	var log bytes.Buffer
 	l := follow(t, dir, slog.New(slog.NewTextHandler(&log, nil)))
 	importInto(t, dir, numbered(t, 2))
-	path, saved := filepath.Join(dir, "people-000002.cols4"), filepath.Join(dir, "saved")
+	path, saved := filepath.Join(dir, "people-000002.cols5"), filepath.Join(dir, "saved")
 	if err := os.Rename(path, saved); err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestSuppressedWithDamagedPeople(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(dir, f.damaged+"-000001.cols4")
+		path := filepath.Join(dir, f.damaged+"-000001.cols5")
 		whole, err := os.ReadFile(path)
 		if err := errors.Join(err, os.Truncate(path, 0)); err != nil {
 			t.Fatal(err)

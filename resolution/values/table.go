@@ -20,9 +20,10 @@ const (
 	// DirectoryFormat is the end of the names of files of reference data. It changes when they get
 	// another field, because older programs cannot read them. Earlier ones wrote databases
 	// (sqlite, mmdb), column files without checksums (columns), those with another index of keys
-	// (cols), those whose phones and kinds of organizations follow older rules (cols2), and companies
-	// as records (cols3). Columns that are made of others follow the rules of the import, too.
-	DirectoryFormat = "cols4"
+	// (cols), those whose phones and kinds of organizations follow older rules (cols2), companies
+	// as records (cols3), and phones without details (cols4). Columns of companies that are made of
+	// others follow the rules of the import, too.
+	DirectoryFormat = "cols5"
 )
 
 // Person is the block of a person.
@@ -54,11 +55,11 @@ var Phones = [...]Value{
 		Text: resolution.FieldPhone, Kind: Phone, Makes: described},
 	{Column: schema.Repeating("phone_raw").Means(meaning{Text: "phone number as answered, or as the reference data has it", Null: "none"}), Text: resolution.FieldPhoneRaw, Kind: Made},
 	{Column: schema.Repeating("phone_region").Means(meaning{Text: "region of the number, 001 for none", Unit: "ISO 3166-1 alpha-2", Null: "there is no phone, or its plan serves several regions", From: "the numbering plans", Form: "region"}),
-		Kind: Made, Group: resolution.GroupPhone, Of: describe(func(d phone.Details) string { return d.Region })},
+		Text: resolution.FieldPhoneDetails, Kind: Made, Of: describe(func(d phone.Details) string { return d.Region })},
 	{Column: schema.Repeating("phone_type").Means(meaning{Text: "what the number is for: mobile, fixed_line and so on", Null: "there is no phone", From: "the numbering plans"}),
-		Kind: Made, Group: resolution.GroupPhone, Of: describe(func(d phone.Details) string { return d.Type })},
+		Text: resolution.FieldPhoneDetails, Kind: Made, Of: describe(func(d phone.Details) string { return d.Type })},
 	{Column: schema.Of("phone_valid", arrow.FixedWidthTypes.Boolean).Means(meaning{Text: "whether the region's plan has given the number out", Null: "there is no phone", From: "the numbering plans"}),
-		Kind: Made, Group: resolution.GroupPhone, Of: describe(func(d phone.Details) string { return strconv.FormatBool(d.Valid) })},
+		Text: resolution.FieldPhoneDetails, Kind: Made, Of: describe(func(d phone.Details) string { return strconv.FormatBool(d.Valid) })},
 }
 
 // Hashes is the block of hashed emails. A run may leave out some types, and has hashed_emails last.

@@ -1,6 +1,14 @@
 package phone
 
-import "github.com/nyaruka/phonenumbers"
+import (
+	"strings"
+
+	"github.com/nyaruka/phonenumbers"
+)
+
+// Rules name the numbering plans that Describe follows. They change when it says something else of
+// a number, so that who keeps Details knows whether they are still right.
+const Rules = "phonenumbers v1.8.1"
 
 // Details is what the numbering plans know about a number.
 type Details struct {
@@ -12,8 +20,17 @@ type Details struct {
 	// premium_rate, shared_cost, voip, personal_number, pager, uan,
 	// voicemail, or unknown.
 	Type string
-	// Valid says that the range of the number is assigned.
+	// Valid says that the range of the number is assigned, which is so if its type is known.
 	Valid bool
+}
+
+// Text is d in one text, as ParseDetails reads it.
+func (d Details) Text() string { return d.Region + " " + d.Type }
+
+// ParseDetails reads a text of Details.Text.
+func ParseDetails(text string) Details {
+	region, kind, _ := strings.Cut(text, " ")
+	return Details{Region: region, Type: kind, Valid: kind != typeNames[phonenumbers.UNKNOWN]}
 }
 
 var typeNames = map[phonenumbers.PhoneNumberType]string{

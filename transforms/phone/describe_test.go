@@ -3,8 +3,10 @@ package phone
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/nyaruka/phonenumbers"
@@ -25,6 +27,17 @@ func TestDescribeExamples(t *testing.T) {
 				t.Errorf("Describe(%s), an example of %s in %s, = %+v", e164, typeNames[kind], region, d)
 			}
 		}
+	}
+}
+
+// TestRules: the rules have the version of the library, whose plans say what a number is.
+func TestRules(t *testing.T) {
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "github.com/nyaruka/" + Rules + "\n"; !strings.Contains(string(mod), want) {
+		t.Errorf("go.mod has another version than %s: change Rules, so that phones of reference data are described anew", Rules)
 	}
 }
 
@@ -49,6 +62,8 @@ func TestDescribeIsTheLibrarys(t *testing.T) {
 		t.Helper()
 		if got, want := Describe(e164), describeSlowly(e164); got != want {
 			t.Fatalf("%s: %+v, the library says %+v", e164, got, want)
+		} else if back := ParseDetails(got.Text()); back != got {
+			t.Fatalf("%s: %+v, and by way of its text %+v", e164, got, back)
 		}
 		if _, _, ok := planOf(e164); ok {
 			fast++

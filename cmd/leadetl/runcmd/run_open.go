@@ -298,7 +298,7 @@ func (o *opening) openEngine(step *order.Step, folder string) error {
 			folder, strings.Join(names, " or "), job.Operation, folder, names[0])
 	}
 	engine := embedded.New(d, options)
-	step.Directory = engine
+	step.Directory, step.OtherPhoneRules = engine, d.HasOtherPhoneRules()
 	if !engine.Pure(job.Operation) {
 		step.Fingerprint = d.Fingerprint()
 	}

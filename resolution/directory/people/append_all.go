@@ -8,8 +8,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Start makes a empty for people of the file.
-func (f *File) Start(a *resolution.Answers) {
+// Start makes a empty for people of the file. Without details, they have none of phones.
+func (f *File) Start(a *resolution.Answers, details bool) {
 	a.Reset()
 	for field, text := range texts {
 		if text > 0 {
@@ -17,6 +17,9 @@ func (f *File) Start(a *resolution.Answers) {
 		}
 	}
 	a.Texts[resolution.FieldPhone].Reset(f.firstPhones().table)
+	if details {
+		a.Texts[resolution.FieldPhoneDetails].Reset(&f.tables[phoneDetails])
+	}
 }
 
 // AppendAll appends the people of rows to the columns of a that are read. A row that is
@@ -25,7 +28,7 @@ func (f *File) Start(a *resolution.Answers) {
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
 // Call it under keyed.Guard.
 func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Fields, limit int) int {
-	first, unread, lines := f.firstPhones(), unreadFields(&a.Unread), uint64(touchedLines)
+	first, unread, lines := f.firstPhones(), unreadFields(a), uint64(touchedLines)
 	if part != Whole {
 		lines = partLines
 	}
@@ -50,7 +53,7 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 		case Emails:
 			appendEmails(&r, a)
 		case Phones:
-			appendPhone(&r, a, &first)
+			f.appendPhone(&r, a, &first, &unread)
 		}
 		if a.Size += hashesBytes * (a.Emails.Texts.Len() - emails); a.Size > limit {
 			return i + 1
@@ -60,11 +63,13 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 }
 
 // unreadFields are the fields that no column is made from that is read.
-func unreadFields(u *resolution.Unread) (is [fields]bool) {
+func unreadFields(a *resolution.Answers) (is [fields]bool) {
+	u := &a.Unread
 	for field, text := range texts {
 		is[field] = text > 0 && u.Texts[text]
 	}
 	is[phoneRaw] = u.Texts[resolution.FieldPhoneRaw]
+	is[phoneDetails] = u.Texts[resolution.FieldPhoneDetails] || a.Texts[resolution.FieldPhoneDetails].Table == nil
 	full := u.Texts[resolution.FieldFullName]
 	is[firstName], is[lastName] = is[firstName] && full, is[lastName] && full
 	hashes := !u.Hashes || u.HashTypes != [3]bool{true, true, true}
@@ -128,15 +133,20 @@ func appendEmails(r *keyed.Fields, a *resolution.Answers) {
 func appendNoPhone(a *resolution.Answers) {
 	a.Texts[resolution.FieldPhone].AddText(nil)
 	a.Texts[resolution.FieldPhoneRaw].AddText(nil)
+	a.Texts[resolution.FieldPhoneDetails].AddText(nil)
 }
 
 // appendPhone appends a person of whom only a phone is wanted.
-func appendPhone(r *keyed.Fields, a *resolution.Answers, first *firstPhones) {
+func (f *File) appendPhone(r *keyed.Fields, a *resolution.Answers, first *firstPhones, unread *[fields]bool) {
 	r.Skip(phones)
 	code, list := r.Next()
 	first.append(&a.Texts[resolution.FieldPhone], code, list)
 	_, raw := r.Next()
 	a.Texts[resolution.FieldPhoneRaw].AddText(raw)
+	if !unread[phoneDetails] {
+		code, text := r.Next()
+		f.appendText(&a.Texts[resolution.FieldPhoneDetails], phoneDetails, code, text)
+	}
 }
 
 // append appends the first number of a list, which is that of a code unless the code is -1.
@@ -187,6 +197,8 @@ func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *first
 			f.appendPhones(a, first, code, text)
 		case phoneRaw:
 			a.Texts[resolution.FieldPhoneRaw].AddText(text)
+		case phoneDetails:
+			f.appendText(&a.Texts[resolution.FieldPhoneDetails], field, code, text)
 		case lastSeen:
 			seen := int64(resolution.NotSeen)
 			if len(text) > 0 {

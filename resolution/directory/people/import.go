@@ -45,7 +45,7 @@ func namesOfTexts() []string {
 
 // repeated are the fields with texts that many people share.
 var repeated = func() []bool {
-	shared := [fields]bool{phones: true, companyDomain: true}
+	shared := [fields]bool{phones: true, phoneDetails: true, companyDomain: true}
 	for place, f := range texts {
 		shared[place] = shared[place] || f > 0
 	}
@@ -102,15 +102,18 @@ func parser(o imports.Options) func(imports.Row, *lines, *imports.Report) bool {
 		imports.EachMember(c[emailColumn], addEmail)
 		imports.EachMember(c[emailsColumn], addEmail)
 		to.phones.reset()
-		raw := "" // of the first
+		raw, details := "", "" // of the first
 		addPhone := func(cell string) {
 			number, err := phone.Parse(cell, o.DefaultRegion)
 			if err != nil {
 				r.Drop(row.Line, "phone: "+err.Error())
 				return
 			}
-			if len(to.phones.ends) == 0 && cell != number.E164 {
-				raw = cell
+			if len(to.phones.ends) == 0 {
+				details = phone.Describe(number.E164).Text()
+				if cell != number.E164 {
+					raw = cell
+				}
 			}
 			to.phones.add([]byte(number.E164))
 		}
@@ -128,7 +131,8 @@ func parser(o imports.Options) func(imports.Row, *lines, *imports.Report) bool {
 			r.Drop(row.Line, "last_seen_at: invalid_time")
 		}
 		line := [fields]string{
-			networkURL: key, emails: to.emails.text(), phones: to.phones.text(), phoneRaw: raw, companyDomain: domain, lastSeen: string(seen),
+			networkURL: key, emails: to.emails.text(), phones: to.phones.text(), phoneRaw: raw, phoneDetails: details,
+			companyDomain: domain, lastSeen: string(seen),
 		}
 		for place, f := range texts {
 			if f > 0 {

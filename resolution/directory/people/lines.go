@@ -15,6 +15,7 @@ import (
 // memory is used again: a value for each cell and each digest would cost more than the rest.
 type lines struct {
 	cells   []byte // as imports.AppendCells appends them, in canonical form
+	details []byte // the cells of phoneDetails. They follow from the others and the rules, so cells, which identify the content, have none
 	count   uint32
 	digests []digestHash
 
@@ -92,7 +93,8 @@ func (l *lines) addForms(key string) {
 
 // add ends a line.
 func (l *lines) add(cells [fields]string) {
-	l.cells = imports.AppendCells(l.cells, cells[:]...)
+	l.details = imports.AppendCells(l.details, cells[phoneDetails])
+	l.cells = imports.AppendCells(imports.AppendCells(l.cells, cells[:phoneDetails]...), cells[phoneDetails+1:]...)
 	l.count++
 }
 
@@ -112,10 +114,14 @@ func (l *lines) hash() {
 func (l *lines) writeTo(w *keyed.Writer, digests *keyed.IndexWriter) error {
 	var cells [fields]string
 	first := uint32(w.Rows())
-	for rest := l.cells; len(rest) > 0; {
+	for rest, details := l.cells, l.details; len(rest) > 0; {
 		for i := range cells {
 			var cell []byte
-			cell, rest = imports.NextCell(rest)
+			if i == phoneDetails {
+				cell, details = imports.NextCell(details)
+			} else {
+				cell, rest = imports.NextCell(rest)
+			}
 			cells[i] = unsafe.String(unsafe.SliceData(cell), len(cell))
 		}
 		if _, err := w.Add(cells[:]...); err != nil {
@@ -128,7 +134,7 @@ func (l *lines) writeTo(w *keyed.Writer, digests *keyed.IndexWriter) error {
 		}
 	}
 	*l = lines{
-		cells: l.cells[:0], digests: l.digests[:0], addresses: l.addresses[:0], ends: l.ends[:0], people: l.people[:0],
+		cells: l.cells[:0], details: l.details[:0], digests: l.digests[:0], addresses: l.addresses[:0], ends: l.ends[:0], people: l.people[:0],
 		md5: l.md5, sha1: l.sha1, sha256: l.sha256, emails: l.emails, phones: l.phones,
 	}
 	return nil

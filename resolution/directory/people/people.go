@@ -26,10 +26,12 @@ const (
 	emails     = 7 // a list with ;
 	phones     = 8 // a list with ;
 	// phoneRaw is the first phone as the source has it, if it is not in E.164 there.
-	phoneRaw      = 9
-	companyDomain = 14
-	lastSeen      = 15 // microseconds as a varint; empty if unknown
-	fields        = 6 + int(resolution.Fields-resolution.FieldFirstName)
+	phoneRaw = 9
+	// phoneDetails are those of the first phone.
+	phoneDetails  = 10
+	companyDomain = 15
+	lastSeen      = 16 // microseconds as a varint; empty if unknown
+	fields        = 7 + int(resolution.Fields-resolution.FieldFirstName)
 )
 
 // texts are the texts of answers that are fields of a record as they are, by their places; 0 for
@@ -37,7 +39,7 @@ const (
 var texts = func() (of [fields]resolution.Field) {
 	place := firstName
 	for f := resolution.FieldFirstName; f < resolution.Fields; f++ {
-		for place >= emails && place <= phoneRaw || place == companyDomain || place == lastSeen {
+		for place >= emails && place <= phoneDetails || place == companyDomain || place == lastSeen {
 			place++
 		}
 		of[place] = f

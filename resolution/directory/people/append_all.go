@@ -16,7 +16,6 @@ func (f *File) Start(a *resolution.Answers, details bool) {
 			a.Texts[text].Reset(&f.tables[field])
 		}
 	}
-	a.Texts[resolution.FieldPhone].Reset(f.firstPhones().table)
 	if details {
 		a.Texts[resolution.FieldPhoneDetails].Reset(&f.tables[phoneDetails])
 	}
@@ -28,7 +27,7 @@ func (f *File) Start(a *resolution.Answers, details bool) {
 // with the hashes of the emails, has more than limit bytes, and returns the number of rows.
 // Call it under keyed.Guard.
 func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Fields, limit int) int {
-	first, unread, lines := f.firstPhones(), unreadFields(a), uint64(touchedLines)
+	unread, lines := unreadFields(a), uint64(touchedLines)
 	if part != Whole {
 		lines = partLines
 	}
@@ -49,11 +48,11 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 		a.Size += r.Len()
 		switch part {
 		case Whole:
-			f.appendPerson(&r, a, &first, &unread)
+			f.appendPerson(&r, a, &unread)
 		case Emails:
 			appendEmails(&r, a)
 		case Phones:
-			f.appendPhone(&r, a, &first, &unread)
+			f.appendPhone(&r, a, &unread)
 		}
 		if a.Size += hashesBytes * (a.Emails.Texts.Len() - emails); a.Size > limit {
 			return i + 1
@@ -137,10 +136,10 @@ func appendNoPhone(a *resolution.Answers) {
 }
 
 // appendPhone appends a person of whom only a phone is wanted.
-func (f *File) appendPhone(r *keyed.Fields, a *resolution.Answers, first *firstPhones, unread *[fields]bool) {
+func (f *File) appendPhone(r *keyed.Fields, a *resolution.Answers, unread *[fields]bool) {
 	r.Skip(phones)
-	code, list := r.Next()
-	first.append(&a.Texts[resolution.FieldPhone], code, list)
+	_, list := r.Next()
+	appendFirst(&a.Texts[resolution.FieldPhone], list)
 	_, raw := r.Next()
 	a.Texts[resolution.FieldPhoneRaw].AddText(raw)
 	if !unread[phoneDetails] {
@@ -149,12 +148,8 @@ func (f *File) appendPhone(r *keyed.Fields, a *resolution.Answers, first *firstP
 	}
 }
 
-// append appends the first number of a list, which is that of a code unless the code is -1.
-func (f *firstPhones) append(to *resolution.CodedTexts, code int32, list []byte) {
-	if code >= 0 {
-		to.AddCode(f.table, f.codes[code])
-		return
-	}
+// appendFirst appends the first number of a list.
+func appendFirst(to *resolution.CodedTexts, list []byte) {
 	number, _, _ := bytes.Cut(list, separator)
 	to.AddText(number)
 }
@@ -181,7 +176,7 @@ func appendKeys(a *resolution.Answers, list []byte) (address []byte) {
 // IsAddress tells an address from a digest.
 func IsAddress(emailKey []byte) bool { return bytes.IndexByte(emailKey, '@') >= 0 }
 
-func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *firstPhones, unread *[fields]bool) {
+func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, unread *[fields]bool) {
 	_, url := r.Next()
 	a.Texts[resolution.FieldNetworkURL].AddText(url)
 	for field := networkURL + 1; field < fields; field++ {
@@ -194,7 +189,7 @@ func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *first
 		case emails:
 			a.Texts[resolution.FieldEmail].AddText(appendKeys(a, text))
 		case phones:
-			f.appendPhones(a, first, code, text)
+			appendPhones(a, text)
 		case phoneRaw:
 			a.Texts[resolution.FieldPhoneRaw].AddText(text)
 		case phoneDetails:
@@ -215,13 +210,10 @@ func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, first *first
 }
 
 // appendPhones appends a list of numbers.
-func (f *File) appendPhones(a *resolution.Answers, first *firstPhones, code int32, list []byte) {
-	first.append(&a.Texts[resolution.FieldPhone], code, list)
+func appendPhones(a *resolution.Answers, list []byte) {
+	appendFirst(&a.Texts[resolution.FieldPhone], list)
 	if a.Unread.Phones {
 		return
-	}
-	if code >= 0 {
-		list = f.tables[phones].At(int(code))
 	}
 	for len(list) > 0 {
 		var number []byte

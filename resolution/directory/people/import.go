@@ -45,7 +45,7 @@ func namesOfTexts() []string {
 
 // repeated are the fields with texts that many people share.
 var repeated = func() []bool {
-	shared := [fields]bool{phones: true, phoneDetails: true, companyDomain: true}
+	shared := [fields]bool{phoneDetails: true, companyDomain: true}
 	for place, f := range texts {
 		shared[place] = shared[place] || f > 0
 	}

@@ -3,14 +3,12 @@
 package people
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/disk"
@@ -71,33 +69,8 @@ type Entry struct {
 // File has the people of an import. It is safe from many goroutines.
 type File struct {
 	*keyed.File
-	digests     keyed.Index
-	tables      [fields]resolution.TextTable // the dictionaries
-	firstPhones func() firstPhones
-}
-
-// firstPhones are the first numbers of the lists in the dictionary of phones.
-type firstPhones struct {
-	table *resolution.TextTable // distinct
-	codes []int32               // by the code of a list
-}
-
-// findFirstPhones reads the dictionary of phones.
-func (f *File) findFirstPhones() (p firstPhones) {
-	lists, known := &f.tables[phones], map[string]int32{}
-	p.table = &resolution.TextTable{}
-	p.table.Reset()
-	for i := range lists.Len() {
-		number, _, _ := bytes.Cut(lists.At(i), separator)
-		code, old := known[string(number)]
-		if !old {
-			code = int32(p.table.Len())
-			known[string(number)] = code
-			p.table.Add(number)
-		}
-		p.codes = append(p.codes, code)
-	}
-	return p
+	digests keyed.Index
+	tables  [fields]resolution.TextTable // the dictionaries
 }
 
 // None is a file without people.
@@ -108,7 +81,6 @@ func newFile(r *keyed.File) *File {
 	for field := range f.tables {
 		f.tables[field].Texts = resolution.Texts(*r.Dictionary(field))
 	}
-	f.firstPhones = sync.OnceValue(f.findFirstPhones)
 	return f
 }
 

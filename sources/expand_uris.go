@@ -145,7 +145,7 @@ func find(ctx context.Context, uri string, store *objects.Store) (names []named,
 	case err != nil:
 		return nil, nil, &FormatError{File: uri, Problem: "is not an S3 address", Advice: "Write s3://bucket/key, with any pattern after the bucket", Err: err}
 	case len(found) == 0:
-		return nil, nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern" + from(store) + "; put it in quotes if the shell changes it"}
+		return nil, nil, &FormatError{File: uri, Problem: "matches no object", Advice: "Check the bucket and the pattern" + from(store) + "; put it in quotes if the shell changes it", Err: errNoFile}
 	}
 	for _, o := range found {
 		names = append(names, named{uri: o.String(), object: o})
@@ -213,7 +213,7 @@ func globFiles(pattern string) ([]string, error) {
 		err = &FormatError{File: unread.Path, Problem: "cannot be searched",
 			Advice: "Make it readable, or choose a pattern that leaves it out", Err: err}
 	case err == nil && len(matches) == 0:
-		err = &FormatError{File: pattern, Problem: "matches no file", Advice: "Check the pattern; put it in quotes if the shell changes it"}
+		err = &FormatError{File: pattern, Problem: "matches no file", Advice: "Check the pattern; put it in quotes if the shell changes it", Err: errNoFile}
 	}
 	return matches, err
 }

@@ -59,7 +59,7 @@ var exitTable = []exitMeaning{
 	{ExitUsage, "wrong usage, configuration, credentials, address or input; a retry does not help", "a person corrects it; never retry"},
 	{ExitRejects, "done, but rows failed, rejects exceed --max-rejects, or the input has no rows; see --fail-on", "a person looks at the dataset; run again, the same command asks a service again for failed rows"},
 	{ExitBudget, "budget or credits exhausted; raise the limit and run the same command to resume", "a person raises the limit, then the same command resumes"},
-	{ExitTryAgain, "service or S3 out of reach, or dataset or state in use; run the same command later", "the scheduler runs the same command again later"},
+	{ExitTryAgain, "service or S3 out of reach, no input yet, dataset or state in use; run the same command later", "the scheduler runs the same command again later"},
 	{ExitInterrupted, "interrupted; run the same command to resume", "the scheduler runs the same command again"},
 }
 

@@ -56,6 +56,7 @@ type runFlags struct {
 	asked
 	lineageFlags
 	notice        observe.Notice
+	arrival       sources.Arrival
 	dropAnswers   string
 	metricsListen string
 	search        searchFlags
@@ -190,7 +191,7 @@ func (f *runFlags) settle(ctx context.Context, args []string) (operation string,
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.checkLineage(), f.notice.Check(ctx), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
+	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.checkLineage(), f.notice.Check(ctx), f.checkArrival(), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
 }
 
 // OneOperation refuses a second argument, which is probably an input.

@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sources"
 )
 
 // The steps of a run that have a command.
@@ -107,6 +108,9 @@ func (f *stepFlags) command(std cli.Streams, short, long, example string, exits 
 			operation, err := f.settle(c.Context(), args)
 			if err == nil {
 				err = cli.UsageError(errors.Join(f.checkSummary(), f.checkStep()))
+			}
+			if f.step != stepSurvey { // which has waited for it
+				f.arrival = sources.Arrival{}
 			}
 			var made *report.Report
 			if err == nil {

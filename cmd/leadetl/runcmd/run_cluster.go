@@ -147,7 +147,14 @@ func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams)
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	s, closeEngine, err := f.submit(ctx, settings, log)
+	store, err := f.s3.Open(ctx, log)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	if err := f.await(ctx, store, log); err != nil {
+		return nil, err
+	}
+	s, closeEngine, err := f.submit(ctx, settings, store, log)
 	if err != nil {
 		return nil, err
 	}
@@ -208,11 +215,7 @@ func (f *runFlags) clusterJob(ctx context.Context, store *objects.Store, setting
 }
 
 // submit stores the settings and submits the run.
-func (f *runFlags) submit(ctx context.Context, settings Settings, log *slog.Logger) (*submitted, func(), error) {
-	store, err := f.s3.Open(ctx, log)
-	if err != nil {
-		return nil, nil, cli.UsageError(err)
-	}
+func (f *runFlags) submit(ctx context.Context, settings Settings, store *objects.Store, log *slog.Logger) (*submitted, func(), error) {
 	job, err := f.clusterJob(ctx, store, settings, log)
 	if err != nil {
 		return nil, nil, err

@@ -46,7 +46,7 @@ func (f *runFlags) open(ctx context.Context, std cli.Streams) (run *job.Run, clo
 	o := &opening{runFlags: f, std: std}
 	defer func() { o.CloseOn(&err) }()
 	for _, step := range []func(context.Context) error{
-		o.readSettings, o.openState, o.openLists, o.openInput, o.takeProgress, o.openOutput, o.openResolvers,
+		o.readSettings, o.awaitInput, o.openState, o.openLists, o.openInput, o.takeProgress, o.openOutput, o.openResolvers,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, nil, err
@@ -78,6 +78,14 @@ func (o *opening) readSettings(ctx context.Context) error {
 		Job: settings, StateName: o.state, Overwrite: o.overwrite, Workers: o.workers, Program: cli.ProgramVersion(), Log: log, Progress: &stats.Progress{},
 	}
 	return nil
+}
+
+// awaitInput waits for the input before anything is opened that another run could use in the meantime.
+func (o *opening) awaitInput(ctx context.Context) error {
+	if o.planning || o.worker {
+		return nil
+	}
+	return o.await(ctx, o.store, o.run.Log)
 }
 
 func (o *opening) openState(ctx context.Context) error {

@@ -74,6 +74,8 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "set", To: &f.set, Use: whole | own | aboutState, Text: "`key=value` that replaces a key of the job file; repeatable; leadetl help settings lists all"},
 			{Name: "operation", To: &f.operation, Use: cli.Key | own, Text: "`operation` of the job, unless it is an argument"},
 			{Name: "in", To: &f.in, Use: everyday | whole, Text: "input `URI`: a path, a folder, a quoted glob, s3://bucket/key, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable"},
+			{Name: "wait-for-input", To: &f.arrival.Within, Use: cli.Key | own, Text: "`time` to wait until each --in has a file; then nothing of them may change for a minute, and without that in time the exit code is 5"},
+			{Name: "wait-for-marker", To: &f.arrival.Marker, Use: cli.Key | own, Text: "`name` of a file that the writer leaves last beside the files of --in, such as _SUCCESS, which is waited for too"},
 			{Name: "delimiter", To: &f.delimiter, Use: ofList, Text: "`character` between CSV fields, or \"tab\" (default: detected)"},
 			{Name: "encoding", To: &f.encoding, Use: cli.Key | ofList, Text: "`encoding` of CSV files: " + strings.Join(sources.Encodings, ", ")},
 			{Name: "skip-lines", To: &f.skipLines, Use: cli.Key | ofList, Text: "`number` of lines of a CSV file before its header"},

@@ -1,8 +1,10 @@
 package runcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -11,7 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/keys"
@@ -185,4 +189,38 @@ func partitionFolder(out string, partitions []sinks.Partition) string {
 		return out
 	}
 	return strings.TrimSuffix(out, "/") + "/" + schema.PartitionPath(partitions)
+}
+
+// checkArrival refuses inputs that cannot be waited for.
+func (f *runFlags) checkArrival() error {
+	a := f.arrival
+	switch {
+	case a.Within < 0:
+		return fmt.Errorf("wait_for_input is %s; it is a time such as 2h", a.Within)
+	case a.Within == 0 && a.Marker != "":
+		return errors.New("wait_for_marker needs wait_for_input")
+	case strings.ContainsAny(a.Marker, `/\`):
+		return errors.New("wait_for_marker is the name of a file without a folder, such as _SUCCESS")
+	case a.Within > 0 && len(f.in) == 0:
+		return errors.New("wait_for_input needs --in")
+	case a.Within > 0 && slices.Contains(f.in, "-"):
+		return errors.New("wait_for_input is for files; standard input is read as it comes")
+	}
+	return nil
+}
+
+// await waits for the input, if it is to be waited for.
+func (f *runFlags) await(ctx context.Context, store *objects.Store, log *slog.Logger) error {
+	if f.arrival.Within == 0 {
+		return nil
+	}
+	f.arrival.Objects, f.arrival.Log = store, log
+	err := f.arrival.Await(ctx, f.in)
+	switch {
+	case ctx.Err() != nil:
+		return wire.ErrInterruptedEarly
+	case errors.Is(err, sources.ErrNotThere):
+		return cli.WithCode(cli.ExitTryAgain, fmt.Errorf("wait_for_input: %w", err))
+	}
+	return wire.UnlessUnavailable(err)
 }

@@ -45,7 +45,13 @@ func (w *writer) duckdb() {
 		files = t.folder("") + "/" + t.PartitionBy + "=*/" + partsPattern
 		all = fmt.Sprintf("* REPLACE (nullif(%s, %s) AS %[1]s)", doubleQuoted(t.PartitionBy), literal(schema.DefaultPartition))
 	}
-	w.line("\nINSERT INTO %s BY NAME\nSELECT %s FROM read_parquet(%s%s);", name, all, literal(files), options)
+	from := fmt.Sprintf("SELECT %s FROM read_parquet(%s%s)", all, literal(files), options)
+	if !t.Replace {
+		w.line("\nINSERT INTO %s BY NAME\n%s;", name, from)
+		return
+	}
+	w.line("\nMERGE INTO %s t USING (\n  %s\n) s ON FALSE", name, from)
+	w.line("WHEN NOT MATCHED BY SOURCE AND %s THEN DELETE\nWHEN NOT MATCHED THEN INSERT BY NAME;", t.replaced(func(n string) string { return "t." + doubleQuoted(n) }, literal))
 }
 
 func (w *writer) snowflake() {
@@ -67,9 +73,15 @@ func (w *writer) snowflake() {
 	w.line("CREATE STAGE IF NOT EXISTS %s\n  URL = %s\n  STORAGE_INTEGRATION = INTEGRATION\n  FILE_FORMAT = leadetl_parquet;\n",
 		snowflakeName(t.name()+"_stage"), literal(t.location("s3://")+"/"))
 	w.line("-- The path ends in part-, so that rejects and manifests are passed by.")
-	from := "@" + snowflakeName(t.name()+"_stage") + "/"
+	from, again := "@"+snowflakeName(t.name()+"_stage")+"/", ""
+	if t.Replace {
+		w.line("-- If a statement fails: ROLLBACK. FORCE also loads files that were loaded before.")
+		w.line("BEGIN TRANSACTION;\nDELETE FROM %s WHERE %s;", name, t.replaced(snowflakeName, literal))
+		again = "\n  FORCE = TRUE"
+		defer w.line("COMMIT;")
+	}
 	if len(t.partitions()) == 0 {
-		w.line("COPY INTO %s\n  FROM %spart-\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;", name, from)
+		w.line("COPY INTO %s\n  FROM %spart-\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE%s;", name, from, again)
 		return
 	}
 	var names, values []string
@@ -91,8 +103,8 @@ func (w *writer) snowflake() {
 	if constant := schema.PartitionPath(t.Partitions); constant != "" {
 		behind = constant + "/" + behind
 	}
-	w.line("COPY INTO %s (\n  %s\n) FROM (SELECT\n  %s\n  FROM %s);", name, strings.Join(names, ",\n  "), strings.Join(values, ",\n  "),
-		literal(from+behind))
+	w.line("COPY INTO %s (\n  %s\n) FROM (SELECT\n  %s\n  FROM %s)%s;", name, strings.Join(names, ",\n  "), strings.Join(values, ",\n  "),
+		literal(from+behind), again)
 }
 
 func (w *writer) bigquery() {
@@ -116,7 +128,11 @@ func (w *writer) bigquery() {
 	}, partitions...)
 	w.line(");\n")
 	w.line("-- enable_list_inference: lists are arrays, not records of records.")
-	w.line("LOAD DATA INTO %s", name)
+	into := "INTO " + name
+	if t.Replace {
+		into = "OVERWRITE " + backslashQuoted("DATASET."+t.name()+"_load")
+	}
+	w.line("LOAD DATA %s", into)
 	prefix, behind := "", ""
 	if len(t.partitions()) > 0 {
 		behind = "\nWITH PARTITION COLUMNS (" + strings.Join(partitions, ", ") + ")"
@@ -127,6 +143,20 @@ func (w *writer) bigquery() {
 		uri = t.folder("gs://") + "/" + t.PartitionBy + "=*.parquet" // only one asterisk is allowed, and it matches slashes
 	}
 	w.line("FROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]%s\n)%s;", backslashed(uri), prefix, behind)
+	if t.Replace {
+		var names []string
+		for _, c := range w.columns {
+			names = append(names, backslashQuoted(c.Name))
+		}
+		for _, p := range t.partitions() {
+			names = append(names, backslashQuoted(p.Name))
+		}
+		all := strings.Join(names, ", ")
+		w.line("\nMERGE INTO %s t USING %s s ON FALSE", name, backslashQuoted("DATASET."+t.name()+"_load"))
+		w.line("WHEN NOT MATCHED BY SOURCE AND %s THEN DELETE\nWHEN NOT MATCHED BY TARGET THEN INSERT (%s)\n  VALUES (%s);", t.replaced(backslashQuoted, backslashed), all, all)
+		w.line("DROP TABLE %s;", backslashQuoted("DATASET."+t.name()+"_load"))
+		return
+	}
 	if len(t.partitions()) == 0 {
 		w.line("\n-- The same on a command line:\n--   bq load --source_format=PARQUET --parquet_enable_list_inference %s %s", "DATASET."+t.name(), shellQuoted(uri))
 	}
@@ -167,8 +197,15 @@ func (w *writer) redshift() {
 		w.list(column)
 		w.line(");")
 	}
+	if t.Replace {
+		w.line("\nBEGIN;\nDELETE FROM %s WHERE %s;", name, t.replaced(lowerQuoted, literal))
+		defer w.line("COMMIT;")
+	}
 	if t.PartitionBy != "" {
 		w.line("\n-- COPY takes no values from paths: what follows is for each folder %s=VALUE, with VALUE filled in,\n-- the temporary table made empty before each. NULL is the value of %s.", t.PartitionBy, schema.DefaultPartition)
+		if t.Replace {
+			w.line("-- The DELETE above is for all of them, and so is COMMIT. TRUNCATE would commit, too: empty the temporary table by DELETE.")
+		}
 	}
 	w.line("\n-- The path ends in part-, so that rejects and manifests are passed by. To load exactly")
 	w.line("-- the files of a dataset: leadetl schema --dataset DATASET --redshift-manifest, and COPY … MANIFEST.")

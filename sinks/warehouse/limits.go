@@ -58,6 +58,7 @@ var limits = map[Dialect]rules{
 		note: "lists of texts are arrays, and lists of pairs jsonb"},
 	Athena: {nameBytes: 255, row: 32 << 20, plainNames: true},
 	Spark:  {},
+	DBT:    {},
 }
 
 // bigQueryPrefixes are prefixes that names of columns must not have.
@@ -144,6 +145,8 @@ func nameProblem(d Dialect, limit rules, name string) string {
 		return "every table there has a column of its own with this name"
 	case d == Redshift && strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "a name has printable characters only"
+	case d == DBT && strings.Contains(name, "{"):
+		return "dbt may take it for an expression"
 	case d == Spark && strings.ContainsAny(name, " ,;{}()\n\t="):
 		return "Spark before 3.3 reads no name with spaces or any of ,;{}()="
 	}

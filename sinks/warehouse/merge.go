@@ -54,7 +54,7 @@ var mergeDialects = map[Dialect]mergeDialect{
 		columns := append(w.columns[:len(w.columns):len(w.columns)], m.added()...)
 		_, values := w.exported(m.files("s3://"), columns)
 		w.line("CREATE TEMP TABLE %s ON COMMIT DROP AS SELECT\n  %s\n  FROM %s;", changes, values, w.loaded())
-		w.line("LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE;", doubleQuoted(m.name())) // others read it, and wait to change it
+		w.line(postgresLock, doubleQuoted(m.name()))
 	}},
 	Athena: {
 		name: lowerQuoted, columns: func(s string) string { return backquoted(strings.ToLower(s)) },

@@ -29,6 +29,10 @@ func (w *writer) postgres() {
 	w.meanings(doubleQuoted)
 	w.line("\nBEGIN;")
 	names, values := w.exported(t.folder("s3://"), columns)
+	if t.Replace {
+		w.line(postgresLock, name)
+		w.line("DELETE FROM %s WHERE %s;", name, t.replaced(doubleQuoted, literal))
+	}
 	w.line("INSERT INTO %s (%s)\nSELECT\n  %s\n  FROM %s;", name, names, values, w.loaded())
 	w.line("COMMIT;")
 }
@@ -40,6 +44,9 @@ func (w *writer) psql() {
 	w.line(`\set ON_ERROR_STOP on`)
 	w.line("SET client_encoding = 'UTF8';")
 }
+
+// postgresLock lets others read a table, and wait to change it.
+const postgresLock = "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE;"
 
 // loaded is the table that rows are copied into.
 func (w *writer) loaded() string { return doubleQuoted(w.table.name() + "_load") }

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 )
 
-// Dialect is a warehouse, or Markdown for people.
+// Dialect is a warehouse, a source of dbt, or Markdown for people.
 type Dialect string
 
 // The dialects.
@@ -26,6 +26,7 @@ const (
 	Postgres  Dialect = "postgres"
 	Athena    Dialect = "athena"
 	Spark     Dialect = "spark"
+	DBT       Dialect = "dbt"
 	Markdown  Dialect = "markdown"
 )
 
@@ -33,7 +34,7 @@ const (
 var Warehouses = []Dialect{DuckDB, Snowflake, BigQuery, Redshift, Postgres, Athena, Spark}
 
 // Dialects are all dialects of Write.
-var Dialects = append(slices.Clone(Warehouses), Markdown)
+var Dialects = append(slices.Clone(Warehouses), DBT, Markdown)
 
 // Parse returns the dialect with a name among some.
 func Parse(name string, among []Dialect) (Dialect, error) {
@@ -64,6 +65,9 @@ type Table struct {
 	// Location is the folder or URI of the dataset, or, with partitions, the folder
 	// that has their folders. "" writes a placeholder.
 	Location string
+	// Replace loads a dataset in place of the rows of the table with the same Partitions, which
+	// without any are all. Otherwise its rows come to those of the table.
+	Replace bool
 }
 
 func (t Table) name() string {
@@ -138,6 +142,8 @@ func Write(d Dialect, t Table) (string, error) {
 		w.athena()
 	case Spark:
 		w.spark()
+	case DBT:
+		w.dbt()
 	case Markdown:
 		w.markdown()
 	default:
@@ -179,6 +185,15 @@ func (w *writer) list(one func(parsed) string, partitions ...string) {
 }
 
 func (w *writer) lines(all []string) { w.line("%s", strings.Join(all, ",\n")) }
+
+// replaced is the condition of rows whose place a dataset takes.
+func (t Table) replaced(name, text func(string) string) string {
+	all := []string{"TRUE"}
+	for i, p := range t.Partitions {
+		all = append(all[:i], name(p.Name)+" = "+text(p.Value))
+	}
+	return strings.Join(all, " AND ")
+}
 
 // meanings writes what the columns mean, behind the table.
 func (w *writer) meanings(name func(string) string) {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ var sample = Table{
 	Columns: []schema.Column{
 		{Name: "id", Type: "STRING", Nullable: true, Meaning: schema.Meaning{Text: "the input's column", Null: "a Parquet input has no value", From: "docs/input.md"}},
 		{Name: "Full Name", Type: "STRING", Nullable: true, Meaning: schema.Meaning{Text: `a "name" | a \name`}},
-		{Name: "order", Type: "STRING", Nullable: true},
+		{Name: "order", Type: "STRING", Nullable: true, Meaning: schema.Meaning{Form: "one of: new old"}},
 		{Name: "we`ird\"", Type: "STRING", Nullable: true},
 		{Name: "source_row", Type: "INT64", Meaning: schema.Meaning{Text: "data row of that file", Unit: "rows, from 1", From: "docs/input.md"}},
 		{Name: "credits", Type: "INT32", Nullable: true},
@@ -41,15 +42,23 @@ func TestWrite(t *testing.T) {
 	parted := partitioned
 	parted.Partitions = []schema.Partition{{Name: "dt", Value: "2026-11-20"}}
 	parted.PartitionBy = "country"
+	replacing := parted
+	replacing.Columns, replacing.Replace = sample.Columns[:5], true
 	for _, d := range Dialects {
-		for name, table := range map[string]Table{"plain": sample, "partitioned": partitioned, "parted": parted} {
+		for name, table := range map[string]Table{"plain": sample, "partitioned": partitioned, "parted": parted, "replacing": replacing} {
+			if table.Replace && !slices.Contains(Warehouses, d) {
+				continue
+			}
 			got, err := Write(d, table)
 			if err != nil {
 				t.Errorf("%s: %v", d, err)
 				continue
 			}
 			extension := ".sql"
-			if d == Markdown {
+			switch d {
+			case DBT:
+				extension = ".yml"
+			case Markdown:
 				extension = ".md"
 			}
 			path := filepath.Join("testdata", string(d)+"_"+name+extension)
@@ -126,6 +135,7 @@ func TestIssues(t *testing.T) {
 		{"no name", DuckDB, column("", "STRING"), 0, "a column needs a name; run it with --normalize-names snake, or --rename '=column_1'", true},
 		{"how to mend it", BigQuery, column("Full Name", "STRING"), 0, "a digit; run it with --normalize-names snake, or --rename 'Full Name=full_name'", true},
 		{"a long name, cut", Redshift, column(long, "STRING"), 0, "127 bytes; run it with --normalize-names snake, or --rename " + long + "=" + long[:127], true},
+		{"an expression", DBT, column("{{ env_var('PATH') }}", "STRING"), 0, "dbt may take it for an expression", true},
 		{"a reserved word", Snowflake, column("order", "STRING"), 0, "", false},
 		{"a column of Redshift", Redshift, column("XMIN", "STRING"), 0, "every table there has a column of its own with this name; run it with --rename XMIN=NEW", true},
 		{"the same elsewhere", BigQuery, column("xmin", "STRING"), 0, "", false},

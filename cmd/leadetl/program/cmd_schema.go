@@ -40,9 +40,12 @@ type schemaFlags struct {
 	location         string
 	redshiftManifest bool
 	changes          bool
+	load             string
 
 	unnamed bool // the names in --in may be data, which errors do not show
 }
+
+var loads = []string{"append", "replace"}
 
 func newSchemaCommand(std cli.Streams) *cobra.Command {
 	f := schemaFlags{job: runcmd.DefaultJobFlags()}
@@ -51,7 +54,8 @@ func newSchemaCommand(std cli.Streams) *cobra.Command {
 		Use:   "schema OPERATION|--dataset DATASET --dialect DIALECT",
 		Short: "Print the table of an operation's dataset, and the statement that loads it",
 		Long: `Print the table that fits a dataset and the statement that loads it, or the
-data dictionary: every column with type, unit, meaning and rule.
+data dictionary: every column with type, unit, meaning and rule. dbt is a source of
+dbt.
 
 Dialects: ` + strings.Join(dialects, ", ") + `.
 
@@ -63,6 +67,7 @@ It connects to nothing. Fill in BUCKET, PREFIX, DATASET and INTEGRATION where it
 prints them.`,
 		Example: `  leadetl schema email_to_hem --select id,email,answers --dialect snowflake
   leadetl schema --dataset out/hems --dialect bigquery --location gs://lake/hems
+  leadetl schema --dataset out/hems/dt=2026-11-28 --dialect postgres --load replace | psql
   leadetl schema --dataset out/hems --redshift-manifest --location s3://lake/hems
   leadetl schema enrichment --dialect markdown`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later"}),
@@ -82,6 +87,7 @@ prints them.`,
 	flags.StringVar(&f.dataset, "dataset", "", "finished `DATASET` whose columns are taken")
 	flags.StringVar(&f.table, "table", "", "`name` of the table (default: the operation)")
 	flags.StringVar(&f.location, "location", "", "`URI` where the warehouse finds the dataset, without the folders of --partition-by")
+	flags.StringVar(&f.load, "load", loads[0], "`how`: append the rows to the table, or replace those with the same constants of --partition-by, all without any")
 	flags.BoolVar(&f.redshiftManifest, "redshift-manifest", false, "print the files of --dataset as COPY … MANIFEST of Redshift takes them; needs --location")
 	flags.BoolVar(&f.changes, "changes", false, "print a table of the latest row of each key, and the MERGE that takes the changes of --dataset over")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI` whose columns are kept, as leadetl run would")
@@ -89,6 +95,7 @@ prints them.`,
 	f.s3.RegisterReading(flags)
 	flags.StringVar(&f.resolver, "resolver", runcmd.EmbeddedResolver, "who answers, `embedded` or the URL of a service: a service's answer to email_to_hem has hashed_emails")
 	cli.Complete(c, "dialect", dialects...)
+	cli.Complete(c, "load", loads...)
 	return c
 }
 
@@ -109,6 +116,12 @@ func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams
 	dialect, err := warehouse.Parse(f.dialect, warehouse.Dialects)
 	if f.dialect == "" {
 		err = fmt.Errorf("no --dialect; it is one of %s", strings.Join(warehouse.Names(warehouse.Dialects), ", "))
+	}
+	switch {
+	case !slices.Contains(loads, f.load):
+		errs = append(errs, fmt.Errorf("--load %s is neither %s", f.load, strings.Join(loads, " nor ")))
+	case f.load != loads[0] && (f.changes || f.redshiftManifest || err == nil && !slices.Contains(warehouse.Warehouses, dialect)):
+		errs = append(errs, errors.New("--load replace needs the --dialect of a warehouse, and neither --changes nor --redshift-manifest"))
 	}
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return cli.UsageError(err)
@@ -167,7 +180,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 	}
 	return warehouse.Table{
 		Name: f.table, Operation: operation, Version: columns.SchemaVersion, Columns: layout.Columns(),
-		Partitions: j.Partitions, PartitionBy: layout.Partition(), Location: f.location,
+		Partitions: j.Partitions, PartitionBy: layout.Partition(), Location: f.location, Replace: f.load == loads[1],
 	}, nil
 }
 
@@ -191,7 +204,7 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 		return err
 	}
 	table := tableOf(m)
-	table.Name, table.Location = f.table, cmp.Or(f.location, f.around(m))
+	table.Name, table.Location, table.Replace = f.table, cmp.Or(f.location, f.around(m)), f.load == loads[1]
 	if f.changes {
 		return printMerge(dialect, table, f.dataset, m, std.Out)
 	}

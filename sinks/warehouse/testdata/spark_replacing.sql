@@ -1,0 +1,16 @@
+-- email_to_hem, schema version 1: a table over the files; there is nothing to load
+CREATE TABLE IF NOT EXISTS `hems` (
+  `id` STRING COMMENT 'the input\'s column; null when a Parquet input has no value',
+  `Full Name` STRING COMMENT 'a "name" | a \\name',
+  `order` STRING COMMENT '',
+  `we``ird"` STRING COMMENT '',
+  `source_row` BIGINT COMMENT 'data row of that file (rows, from 1)',
+  `dt` DATE,
+  `country` STRING
+)
+USING PARQUET
+PARTITIONED BY (`dt`, `country`)
+LOCATION 's3://lake/it\'s';
+
+-- Again whenever a partition has come.
+MSCK REPAIR TABLE `hems`;

@@ -338,6 +338,52 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+// TestReplace loads nights in place of themselves, and a load that fails changes nothing.
+func TestReplace(t *testing.T) {
+	folder, db, replace := t.TempDir(), open(t), ""
+	for i := range 3 {
+		for _, out := range replacedNights(t, folder, i) {
+			replace = leadetl(t, "schema", "--dataset", out, "--dialect", "duckdb", "--load", "replace")
+			for range 2 {
+				execute(t, db, replace)
+			}
+		}
+		if got := query(t, db, "SELECT dt::VARCHAR, count(*), max(id) FROM email_to_hem GROUP BY ALL ORDER BY ALL"); !reflect.DeepEqual(got, replacedRows[i]) {
+			t.Errorf("load %d: %v, want %v", i, got, replacedRows[i])
+		}
+	}
+	execute(t, db, "ALTER TABLE email_to_hem DROP COLUMN id")
+	if _, err := db.Exec(replace[strings.Index(replace, "MERGE"):]); err == nil {
+		t.Error("a column that the table has not is loaded")
+	}
+	if got := query(t, db, "SELECT count(*) FROM email_to_hem"); got[0][0] != "4" {
+		t.Errorf("%s rows after a load that failed, want 4", got[0][0])
+	}
+}
+
+// replacedRows are the nights in a table after each of replacedNights: dt, rows, last id.
+var replacedRows = [][][]string{
+	{{"2026-11-19", "2", "1"}, {"2026-11-20", "3", "2"}},
+	{{"2026-11-19", "2", "1"}, {"2026-11-20", "1", "9"}}, // the night was run again
+	{{"2026-11-19", "3", "7"}, {"2026-11-20", "1", "9"}},
+}
+
+// replacedNights runs two nights, and then each again with another list. It returns the datasets to load.
+func replacedNights(t *testing.T, folder string, i int) (loaded []string) {
+	t.Helper()
+	for _, night := range [][][2]string{{{"19", "0 1"}, {"20", "0 1 2"}}, {{"20", "9"}}, {{"19", "5 6 7"}}}[i] {
+		in := filepath.Join(folder, "in.csv")
+		text := "id,email\n"
+		for _, id := range strings.Fields(night[1]) {
+			text += fmt.Sprintf("%s,p%[1]s@x.example\n", id)
+		}
+		write(t, in, text)
+		leadetl(t, "run", "email_to_hem", "--in", in, "--out", filepath.Join(folder, "hems"), "--partition-by", "dt=2026-11-"+night[0], "--overwrite", "--quiet")
+		loaded = append(loaded, filepath.Join(folder, "hems/dt=2026-11-"+night[0]))
+	}
+	return loaded
+}
+
 // TestPartedRows loads rows that are parted by a column of the input: the column
 // comes back from the paths as it was in the list, as text whatever it looks
 // like.

@@ -243,6 +243,43 @@ func TestPostgres(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a night in place of itself", func(t *testing.T) {
+		folder := t.TempDir()
+		const nights = "SELECT dt, count(*), max(id) FROM replaced GROUP BY dt ORDER BY dt"
+		for i := range 3 {
+			for _, out := range replacedNights(t, folder, i) {
+				replace := schema(t, out, "--table", "replaced", "--load", "replace")
+				p.execute(t, replace)
+				before := p.execute(t, nights)
+				// Others read the rows of before until all are there.
+				done := make(chan error, 1)
+				go func() {
+					_, err := p.psql(t, strings.Replace(replace, "\nCOMMIT;", "\nSELECT pg_sleep(3);\nCOMMIT;", 1))
+					done <- err
+				}()
+				for p.execute(t, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'") == "0" {
+					select {
+					case err := <-done:
+						t.Fatalf("the load did not wait: %v", err)
+					default:
+					}
+				}
+				if got := p.execute(t, nights); got != before {
+					t.Errorf("load %d: others read %q, want %q", i, got, before)
+				}
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+			}
+			var want []string
+			for _, row := range replacedRows[i] {
+				want = append(want, strings.Join(row, "|"))
+			}
+			if got := p.execute(t, nights); got != strings.Join(want, "\n") {
+				t.Errorf("load %d: %s, want %s", i, got, want)
+			}
+		}
+	})
 	t.Run("what fails loads nothing", func(t *testing.T) {
 		for name, c := range map[string]struct{ cell, says string }{
 			"no_text": {"'a' || chr(0)", "missing data for column"},

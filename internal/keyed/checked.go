@@ -46,9 +46,9 @@ func (c *Checked[T]) Slice(i, j uint64) []T {
 // memory of dozens of values at once. With At for each, network_to_phone took 30% longer.
 func (c *Checked[T]) Load(places []uint64, to []T) {
 	var one T
-	checked, offset := c.file.checked, uint64(c.offset)
+	checked, bits, offset := c.file.checked, c.file.bits, uint64(c.offset)
 	for _, i := range places {
-		page := (offset + i*uint64(unsafe.Sizeof(one))) / pageBytes
+		page := (offset + i*uint64(unsafe.Sizeof(one))) >> bits
 		if checked[page/64].Load()>>(page%64)&1 == 0 {
 			c.file.checkPage(int64(page))
 		}
@@ -67,10 +67,10 @@ func touch(c *Checked[uint8], places []uint64, from, to, step uint64) {
 		c.file.expect(c.offset+int64(from), 1, places)
 		c.file.expect(c.offset+int64(to)-1, 1, places)
 	}
-	checked, offset, last := c.file.checked, uint64(c.offset), uint64(len(c.values)-1)
+	checked, bits, offset, last := c.file.checked, c.file.bits, uint64(c.offset), uint64(len(c.values)-1)
 	for _, i := range places {
-		end := (offset + min(i+to-1, last)) / pageBytes
-		for page := (offset + min(i+from, last)) / pageBytes; page <= end; page++ {
+		end := (offset + min(i+to-1, last)) >> bits
+		for page := (offset + min(i+from, last)) >> bits; page <= end; page++ {
 			if checked[page/64].Load()>>(page%64)&1 == 0 {
 				c.file.checkPage(int64(page))
 			}

@@ -19,6 +19,7 @@ type Columns struct {
 	path   string // for messages
 	data   []byte
 	mapped bool
+	bits   PageBits
 	body   int64 // bytes before the checksums
 	table  []section
 	sums   []uint32
@@ -46,7 +47,14 @@ func OpenColumns(in disk.Folder, name string) (*Columns, error) {
 func (f *Columns) contents() (err error) {
 	defer Guard(&err, setPanicOnFault())
 	size := uint64(len(f.data))
-	if size < trailerBytes || string(f.data[size-8:]) != magic {
+	if size >= trailerBytes {
+		for bits, magic := range magics {
+			if string(f.data[size-8:]) == magic {
+				f.bits = bits
+			}
+		}
+	}
+	if f.bits == 0 {
 		return errors.New("it is not a column file")
 	}
 	trailer := f.data[size-trailerBytes:]
@@ -54,7 +62,7 @@ func (f *Columns) contents() (err error) {
 		return errors.New("it was written on a machine with another byte order")
 	}
 	body, offset, length := binary.NativeEndian.Uint64(trailer), binary.NativeEndian.Uint64(trailer[8:]), binary.NativeEndian.Uint64(trailer[16:])
-	pages := body/pageBytes + min(1, body%pageBytes)
+	pages := (body + 1<<f.bits - 1) >> f.bits
 	if body > size || body%sectionAlign != 0 || offset != body+4*pages || offset > size || length > size-offset {
 		return errors.New("its table of contents is out of place")
 	}
@@ -115,18 +123,18 @@ func (f *Columns) Close() error {
 // check verifies the pages of a range of the body that are not verified yet. It
 // panics for a damaged page; Guard turns that into ErrDamaged.
 func (f *Columns) check(from, to int64) {
-	for page := from / pageBytes; page*pageBytes < to; page++ {
-		if f.checked[page/64].Load()>>(page%64)&1 == 0 {
+	for page := from >> f.bits; page<<f.bits < to; page++ {
+		if !f.isChecked(page) {
 			f.checkPage(page)
 		}
 	}
 }
 
 func (f *Columns) checkPage(page int64) {
-	from, to := page*pageBytes, min((page+1)*pageBytes, f.body)
+	from, to := f.page(page)
 	switch {
 	case f.remote != nil:
-		f.remote.need(page, f.body)
+		f.remote.need(page)
 	case f.scattered:
 		f.advise(from, to, unix.MADV_WILLNEED)
 	}
@@ -135,6 +143,12 @@ func (f *Columns) checkPage(page int64) {
 	}
 	f.checked[page/64].Or(1 << (page % 64))
 }
+
+// page returns where a page begins and ends.
+func (f *Columns) page(i int64) (from, to int64) { return i << f.bits, min((i+1)<<f.bits, f.body) }
+
+// isChecked reports whether a page was verified.
+func (f *Columns) isChecked(page int64) bool { return f.checked[page/64].Load()>>(page%64)&1 == 1 }
 
 // sectionsIn returns the names of the sections in a range.
 func (f *Columns) sectionsIn(from, to int64) (names []string) {
@@ -169,7 +183,8 @@ func (f *Columns) Verify() error {
 			return nil
 		}()
 		if _, sum := errors.AsType[damage](err); err != nil && !sum { // the disk cannot read it
-			err = fmt.Errorf("bytes %d to %d of %s: %w", page*pageBytes, min((page+1)*pageBytes, f.body), f.path, err)
+			from, to := f.page(page)
+			err = fmt.Errorf("bytes %d to %d of %s: %w", from, to, f.path, err)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -190,7 +205,7 @@ type Place struct {
 }
 
 // Places lists bytes of all parts of a file, for tests that damage it: start, middle and
-// end of every section, both ends of the table of contents, the checksum of every page, and the
+// end of every section, both ends of the table of contents, the checksums of pages, and the
 // words of the trailer.
 func (f *Columns) Places() (all []Place) {
 	add := func(of string, offset int64) { all = append(all, Place{of, offset}) }
@@ -201,7 +216,7 @@ func (f *Columns) Places() (all []Place) {
 			add("the end of "+e.Name, e.end()-1)
 		}
 	}
-	for page := range f.sums {
+	for page := 0; page < len(f.sums); page += 1 + len(f.sums)/32 {
 		add(fmt.Sprint("the checksum of page ", page), f.body+4*int64(page))
 	}
 	trailer := int64(len(f.data)) - trailerBytes

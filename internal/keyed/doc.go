@@ -17,9 +17,10 @@
 // file takes no memory of the process. Any other file, such as one of a simulated disk, is read
 // as a whole when it is opened.
 //
-// A file has pages of 64 KiB, each with a CRC-32C. Open verifies the table of contents and these
-// checksums, and opens 1 million records in about a millisecond. A page is verified when it is
-// first read, except by Read of a column, whose values are checked by CheckAll alone.
+// A file has pages, each with a CRC-32C: of 4 KiB if it is read where it is mapped, of 64 KiB if it
+// may be kept elsewhere. Open verifies the table of contents and these checksums, and opens 1 million
+// records in about a millisecond. A page is verified when it is first read, except by Read of a
+// column, whose values are checked by CheckAll alone.
 // Verify verifies all pages again, and that every key is found.
 //
 // The one thing to know before using it: a file may be damaged, cut or unreadable while it is

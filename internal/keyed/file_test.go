@@ -27,7 +27,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(to, string(in), []bool{false, true, false})
+	w := NewWriter(to, string(in), []bool{false, true, false}, MappedPages)
 	last := make([]int, keys)
 	key := func(k int) string { return fmt.Sprint("key ", k) }
 	fields := func(k, line int) []string {
@@ -153,7 +153,7 @@ func TestEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewWriter(to, string(in), []bool{false})
+	w := NewWriter(to, string(in), []bool{false}, MappedPages)
 	if keys, err := w.Records(t.Context()); keys != 0 || errors.Join(err, w.Finish(), w.Close(), to.Commit()) != nil {
 		t.Fatal(keys, err)
 	}

@@ -45,7 +45,7 @@ func committed(tb testing.TB, in disk.Folder, name string, repeated []bool, writ
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := keyed.NewWriter(to, tb.TempDir(), repeated)
+	w := keyed.NewWriter(to, tb.TempDir(), repeated, keyed.RemotePages)
 	err = write(func(fields ...string) error { _, err := w.Add(fields...); return err })
 	if err == nil {
 		_, err = w.Records(tb.Context())

@@ -18,7 +18,7 @@ func writtenIndex(t *testing.T, winner Winner, add func(*IndexWriter) error, kee
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, w := NewColumnWriter(file), NewIndexWriter(dir, winner)
+	to, w := NewColumnWriter(file, MappedPages), NewIndexWriter(dir, winner)
 	adding := add(w)
 	n, writing := w.Write(t.Context(), to, "x", keep, lost)
 	if err := errors.Join(adding, writing, to.Finish(), file.Commit(), w.Close()); err != nil {

@@ -26,8 +26,9 @@ type Remote struct {
 }
 
 const (
-	// wholePages is how long a file is at most that is read whole when it is opened.
-	wholePages = 16
+	// wholeBytes is how long a file is at most that is read whole when it is opened, and lastBytes what is read of another
+	// one at first.
+	wholeBytes, lastBytes = 1 << 20, 1 << 16
 	// mostPages is how many pages one request reads at most. It also reads up to fewPages between two that are
 	// needed.
 	mostPages, fewPages = 128, 24
@@ -39,6 +40,7 @@ const (
 type remote struct {
 	Remote
 	local *os.File
+	page  func(i int64) (from, to int64)
 
 	mu    sync.Mutex
 	came  *sync.Cond
@@ -93,8 +95,8 @@ func openRemote(from Remote, scratch string) (f *Columns, err error) {
 // readContents reads what is behind the body, and the body of a short file.
 func (f *Columns) readContents() error {
 	r, size := f.remote, f.remote.Size
-	from := size - min(size, pageBytes)
-	if size <= wholePages*pageBytes {
+	from := size - min(size, lastBytes)
+	if size <= wholeBytes {
 		from = 0
 	}
 	if err := r.copy(from, size); err != nil {
@@ -111,7 +113,7 @@ func (f *Columns) readContents() error {
 	if err := f.contents(); err != nil {
 		return fmt.Errorf("open %s: %w: %w", f.path, ErrDamaged, err)
 	}
-	r.pages = make([]pageState, len(f.sums))
+	r.page, r.pages = f.page, make([]pageState, len(f.sums))
 	if from == 0 {
 		for page := range r.pages {
 			r.pages[page] = here
@@ -134,11 +136,11 @@ func (r *remote) copy(from, to int64) error {
 type unread struct{ error }
 
 // need reads a page, and those that are likely needed next. It panics if the page cannot be read.
-func (r *remote) need(page, body int64) {
+func (r *remote) need(page int64) {
 	if r.isHere(page) {
 		return
 	}
-	if err := r.bring(page, r.endFrom(page), body); err != nil {
+	if err := r.bring(page, r.endFrom(page)); err != nil {
 		panic(unread{err})
 	}
 }
@@ -155,7 +157,7 @@ func (r *remote) endFrom(page int64) int64 {
 }
 
 // bring makes the pages from one on readable, up to another one or to the first that is here.
-func (r *remote) bring(page, end, body int64) error {
+func (r *remote) bring(page, end int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.pages[page] == coming {
@@ -169,7 +171,9 @@ func (r *remote) bring(page, end, body int64) error {
 		r.pages[to] = coming
 	}
 	r.mu.Unlock()
-	err := r.copy(page*pageBytes, min(to*pageBytes, body))
+	from, _ := r.page(page)
+	_, last := r.page(to - 1)
+	err := r.copy(from, last)
 	r.mu.Lock()
 	state := here
 	if err != nil {
@@ -184,7 +188,7 @@ func (r *remote) bring(page, end, body int64) error {
 
 // expect reads pages that are needed next, some requests at a time. Who needs a page that cannot be read asks
 // again.
-func (r *remote) expect(pages []int64, body int64) {
+func (r *remote) expect(pages []int64) {
 	slices.Sort(pages)
 	reading := pool.New().WithMaxGoroutines(requestsAtOnce)
 	for len(pages) > 0 {
@@ -194,15 +198,15 @@ func (r *remote) expect(pages []int64, body int64) {
 		}
 		first, end := pages[0], pages[n-1]+1
 		pages = pages[n:]
-		reading.Go(func() { r.bringAll(first, end, body) })
+		reading.Go(func() { r.bringAll(first, end) })
 	}
 	reading.Wait()
 }
 
 // bringAll makes all pages of a range readable.
-func (r *remote) bringAll(page, end, body int64) {
+func (r *remote) bringAll(page, end int64) {
 	for ; page < end; page++ {
-		if !r.isHere(page) && r.bring(page, end, body) != nil {
+		if !r.isHere(page) && r.bring(page, end) != nil {
 			return
 		}
 	}

@@ -63,8 +63,8 @@ func (f *Columns) expect(offset, width int64, places []uint64) {
 	for _, i := range places {
 		at := min(offset+int64(i)*width, f.body-1)
 		size := systemPage
-		if page := at / pageBytes; f.checked[page/64].Load()>>(page%64)&1 == 0 {
-			size = pageBytes
+		if !f.isChecked(at >> f.bits) {
+			size = max(size, 1<<f.bits)
 		}
 		if from := at &^ (size - 1); from != last {
 			last = from
@@ -78,11 +78,11 @@ func (f *Columns) expectRemote(offset, width int64, places []uint64) {
 	var pages []int64
 	for _, i := range places {
 		at := min(offset+int64(i)*width, f.body-1)
-		if page := at / pageBytes; !f.remote.isHere(page) {
+		if page := at >> f.bits; !f.remote.isHere(page) {
 			pages = append(pages, page)
 		}
 	}
-	f.remote.expect(pages, f.body)
+	f.remote.expect(pages)
 }
 
 // systemPage is the size of a page of memory.

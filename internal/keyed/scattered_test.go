@@ -2,6 +2,7 @@ package keyed
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,12 @@ import (
 // TestScattered: a file that does not fit into memory has the same values, and its damage is
 // found.
 func TestScattered(t *testing.T) {
+	for bits := range magics {
+		t.Run(fmt.Sprint("pages of ", 1<<bits, " bytes"), func(t *testing.T) { testScattered(t, bits) })
+	}
+}
+
+func testScattered(t *testing.T, bits PageBits) {
 	in := disk.Dir(t.TempDir())
 	name := in.Path("x.cols")
 	out, err := os.Create(name)
@@ -25,7 +32,7 @@ func TestScattered(t *testing.T) {
 	for i := range values {
 		values[i] = random.Uint64()
 	}
-	w := NewColumnWriter(out)
+	w := NewColumnWriter(out, bits)
 	Column(w, "numbers", values)
 	Column(w, "bytes", make([]uint8, 200_003)) // they neither begin nor end where a page does
 	if err := errors.Join(w.Finish(), out.Close()); err != nil {
@@ -81,7 +88,7 @@ func TestScattered(t *testing.T) {
 		t.Fatal(err)
 	}
 	data[8*len(values)/2] ^= 1
-	data[8*len(values)+2*pageBytes] ^= 1 // a page of bytes alone
+	data[8*len(values)+2<<bits] ^= 1 // a page of bytes alone
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +102,7 @@ func TestScattered(t *testing.T) {
 	if err := damage(func() { column.Expect(half); column.Load(half, make([]uint64, 1)) }); !errors.Is(err, ErrDamaged) {
 		t.Errorf("Load: %v", err)
 	}
-	if err := damage(func() { touch(&bytes, []uint64{0}, 0, 3*pageBytes, pageBytes) }); !errors.Is(err, ErrDamaged) {
+	if err := damage(func() { touch(&bytes, []uint64{0}, 0, 3<<bits, 1<<bits) }); !errors.Is(err, ErrDamaged) {
 		t.Errorf("Touch: %v", err)
 	}
 	if whole, again := f.CheckAll(), f.Verify(); !errors.Is(whole, ErrDamaged) || !errors.Is(again, ErrDamaged) {

@@ -33,7 +33,7 @@ func TestTable(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		to, w := keyed.NewColumnWriter(f), keyed.NewTableWriter(dir, []string{"a", "b", "c"}, widths)
+		to, w := keyed.NewColumnWriter(f, keyed.MappedPages), keyed.NewTableWriter(dir, []string{"a", "b", "c"}, widths)
 		for i, row := range rows[1:] {
 			if at, err := w.Add(row...); err != nil || at != uint32(i+1) {
 				rt.Fatal(at, err)

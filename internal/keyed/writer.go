@@ -29,9 +29,9 @@ const bufferBytes = 64 << 10
 // NewWriter starts a file at the beginning of to, with temporary files in the folder scratch.
 // repeated has an element for each field: true for a dictionary. The first field is the key,
 // which has none.
-func NewWriter(to io.Writer, scratch string, repeated []bool) *Writer {
+func NewWriter(to io.Writer, scratch string, repeated []bool, bits PageBits) *Writer {
 	w := &Writer{
-		Columns: NewColumnWriter(to), offsets: NewSpool[uint64](scratch), keys: NewIndexWriter(scratch, Last),
+		Columns: NewColumnWriter(to, bits), offsets: NewSpool[uint64](scratch), keys: NewIndexWriter(scratch, Last),
 		dictionaries: make([]*numbering, len(repeated)), ends: []uint64{0},
 	}
 	for i, yes := range repeated {

@@ -436,7 +436,7 @@ func newDataWriter(ctx context.Context, p Place, name string, fields int) (*data
 	if scratch == "" {
 		scratch = os.TempDir()
 	}
-	return &dataWriter{keyed.NewWriter(to, scratch, marks), fileRecord{Name: name}, to}, nil
+	return &dataWriter{keyed.NewWriter(to, scratch, marks, keyed.RemotePages), fileRecord{Name: name}, to}, nil
 }
 
 // addItem adds an answer. Answers come in the order of their hashes.

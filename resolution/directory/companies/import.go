@@ -71,7 +71,7 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, to 
 	}); err != nil {
 		return imports.Result{}, err
 	}
-	w := keyed.NewColumnWriter(to)
+	w := keyed.NewColumnWriter(to, keyed.MappedPages)
 	n, err := keys.Write(ctx, w, "keys", nil, nil)
 	if err := errors.Join(err, table.Write(ctx, w)); err != nil {
 		return imports.Result{}, err

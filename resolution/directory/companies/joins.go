@@ -277,7 +277,7 @@ func (j *Joiner) baseRows() int { return max(1, j.base.Rows()) }
 // Write writes the file.
 func (j *Joiner) Write(ctx context.Context, to imports.File) (err error) {
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the temporary files are mapped
-	w := keyed.NewColumnWriter(to)
+	w := keyed.NewColumnWriter(to, keyed.MappedPages)
 	owners, errOwners := j.owners.Read()
 	people, errPeople := j.people.Read()
 	keyed.Column(w, "owners", owners)

@@ -34,7 +34,7 @@ func TestForgedJoins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := keyed.NewColumnWriter(f)
+		w := keyed.NewColumnWriter(f, keyed.MappedPages)
 		keyed.Column(w, "owners", []uint32{0, c.row})
 		keyed.Column(w, "people", []uint32{})
 		for i, name := range names {

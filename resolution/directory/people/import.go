@@ -57,7 +57,7 @@ var repeated = func() []bool {
 // the first is found by it, and people who have it as it is come before those who have it
 // in the uid2 or google form.
 func Import(ctx context.Context, options imports.Options, r *imports.Report, to imports.File) (_ imports.Result, err error) {
-	w := keyed.NewWriter(to, to.Scratch, repeated)
+	w := keyed.NewWriter(to, to.Scratch, repeated, keyed.MappedPages)
 	digests := keyed.NewIndexWriter(to.Scratch, keyed.First)
 	defer func() { err = errors.Join(err, w.Close(), digests.Close()) }()
 	sum := imports.NewContent()

@@ -99,7 +99,7 @@ func (t *table) write(ctx context.Context) (keys int64, err error) {
 		return 0, err
 	}
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the segments and owners are mapped files
-	w := keyed.NewColumnWriter(t.to)
+	w := keyed.NewColumnWriter(t.to, keyed.MappedPages)
 	if err := errors.Join(s.write(w), t.writeOwners(w)); err != nil {
 		return 0, err
 	}

@@ -120,7 +120,7 @@ func (b *builder) addSearch(s cells) error {
 // write writes the file.
 func (b *builder) write(ctx context.Context) (err error) {
 	defer keyed.Guard(&err, debug.SetPanicOnFault(true)) // the spools are mapped files
-	w := keyed.NewColumnWriter(b.to)
+	w := keyed.NewColumnWriter(b.to, keyed.MappedPages)
 	for _, step := range []func(*keyed.ColumnWriter) error{b.writeRows, b.writeKeywords} {
 		if err := step(w); err != nil {
 			return err

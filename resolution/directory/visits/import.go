@@ -60,7 +60,7 @@ func Import(ctx context.Context, options imports.Options, r *imports.Report, to 
 	}); err != nil {
 		return imports.Result{}, err
 	}
-	w := keyed.NewWriter(to, to.Scratch, make([]bool, fields))
+	w := keyed.NewWriter(to, to.Scratch, make([]bool, fields), keyed.MappedPages)
 	defer func() { err = errors.Join(err, w.Close()) }()
 	texts, err := profiles.Read()
 	if err != nil {

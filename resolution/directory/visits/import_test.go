@@ -22,7 +22,7 @@ func TestUnreadableProfiles(t *testing.T) {
 		{"when they are sorted", 2},
 	} {
 		scratch := t.TempDir()
-		w, lines := keyed.NewWriter(io.Discard, scratch, make([]bool, fields)), newLines(scratch)
+		w, lines := keyed.NewWriter(io.Discard, scratch, make([]bool, fields), keyed.MappedPages), newLines(scratch)
 		for i := range uint64(f.lines) {
 			if err := lines.Add(unsorted{from: i, to: i + 1}); err != nil {
 				t.Fatal(err)

@@ -13,7 +13,10 @@ import (
 
 // reserve is live for the collection that its allocation begins, of a heap with nothing else in it. Go then waits until
 // as much was allocated again. The system provides no memory for it.
-var reserve = make([]byte, 64<<20)
+var reserve = make([]byte, Reserve)
+
+// Reserve is how much is allocated before the first collection where the heap may grow by 100%.
+const Reserve = 64 << 20
 
 var first = newCollection()
 
@@ -38,6 +41,13 @@ func (c *collection) end() {
 		f()
 	}
 	c.then = nil
+}
+
+// Done reports whether garbage was collected.
+func Done() bool {
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	return first.done
 }
 
 // Then calls f after the first collection, or now if that was before. More than one are called in their order.

@@ -198,8 +198,8 @@ func (o *opening) openOutput(ctx context.Context) error {
 // openResolvers opens who is asked, and reserves memory for looking up.
 func (o *opening) openResolvers(ctx context.Context) error {
 	if o.directory != "" {
-		wire.SetGC(wire.LookupGC)
 		o.Add(wire.ReserveHeap(wire.LookupReserve))
+		wire.SetGC(wire.LookupGC)
 	}
 	if !o.isRemote() {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -46,32 +45,31 @@ func SetGC(percent int) {
 	}
 }
 
-// ReserveHeap lets the heap grow as if so many more bytes of it were live, from the first collection until
-// release, unless GOGC is set. The system provides no memory for them.
+// ReserveHeap lets the heap grow as if so many more bytes of it were live, until
+// release, unless GOGC is set. The system provides no memory for them. Call SetGC after it.
 func ReserveHeap(bytes int) (release func() error) {
-	var reserve atomic.Pointer[[][]byte]
-	if os.Getenv("GOGC") == "" {
-		firstgc.Then(func() { reserve.Store(new(newReserve(bytes))) })
-	}
-	return func() error {
-		runtime.KeepAlive(reserve.Load())
-		return nil
-	}
-}
-
-func newReserve(bytes int) (reserve [][]byte) {
 	// Go counts a reserve as memory in use, so a limit must leave room for it.
 	bytes = int(min(int64(bytes), debug.SetMemoryLimit(-1)/8))
-	// Every few pieces would end in a collection: 0.3 s of processor time in all.
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	for range bytes / reservePiece {
-		piece := make([]byte, reservePiece)
-		// Where the heap was used before, make writes zeros, for which the system
-		// provides memory. It may have it back.
-		_ = unix.Madvise(piece, unix.MADV_DONTNEED)
-		reserve = append(reserve, piece)
+	var reserve [][]byte
+	if os.Getenv("GOGC") == "" {
+		// Every few pieces would end in a collection: 0.3 s of processor time in all.
+		percent := debug.SetGCPercent(-1)
+		for range bytes / reservePiece {
+			piece := make([]byte, reservePiece)
+			// Where the heap was used before, make writes zeros, for which the system
+			// provides memory. It may have it back.
+			_ = unix.Madvise(piece, unix.MADV_DONTNEED)
+			reserve = append(reserve, piece)
+		}
+		if !firstgc.Done() {
+			percent = 150 + 100*bytes/firstgc.Reserve // the first collection is after the reserve, and some more
+		}
+		debug.SetGCPercent(percent)
 	}
-	return reserve
+	return func() error {
+		runtime.KeepAlive(reserve)
+		return nil
+	}
 }
 
 // reservePiece is how many bytes of a reserve may take memory for a moment.

@@ -102,6 +102,8 @@ type Remote struct {
 	Beside map[answers.Scope]Price
 	// Expect is told of questions before the first of them is asked; may be nil.
 	Expect func(keys []string)
+	// BeforeFirst is called once, before the first call; may be nil.
+	BeforeFirst func(ctx context.Context)
 	// PassOver answers no question that would wait until the service answers again: the next
 	// resolver of an order is asked.
 	PassOver bool

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/sourcegraph/conc"
 
@@ -18,6 +19,7 @@ type workers struct {
 	slots   chan struct{}
 	next    chan *call // for a goroutine whose last call is settled
 	running conc.WaitGroup
+	begun   sync.Once
 }
 
 // start starts calls, those that have to be sent as soon as there are slots.
@@ -25,6 +27,9 @@ type workers struct {
 func (w *workers) start(ctx context.Context, calls []*call) {
 	b := w.buyer
 	b.outage.expect(b, len(calls))
+	if before := b.remote.BeforeFirst; before != nil && len(calls) > 0 {
+		w.begun.Do(func() { before(ctx) })
+	}
 	if expect := b.remote.Expect; expect != nil && len(calls) > 1 {
 		keys := make([]string, len(calls))
 		for i, c := range calls {

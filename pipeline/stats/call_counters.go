@@ -30,6 +30,7 @@ type CallCounters struct {
 	unknown, refused, quarantined atomic.Int64
 	parked, otherAddress          atomic.Int64
 	overPrice                     atomic.Int64
+	balance                       atomic.Pointer[int64]
 	earlierCalls, earlierCredits  atomic.Int64
 	calls, retries                tallies
 	latency                       latencies
@@ -84,6 +85,8 @@ type CallSnapshot struct {
 	OtherAddress int64 `json:"answered_under_another_address,omitempty"`
 	// OverPrice are answers of this run that cost more than their price.
 	OverPrice int64 `json:"over_price,omitempty"`
+	// Balance is what the provider said was left before the first call; nil if it did not.
+	Balance *int64 `json:"balance,omitempty"`
 
 	// P50, P95 and P99 are quantiles of the time from a request to its answer, within
 	// 2%; 0 without answers.
@@ -183,6 +186,9 @@ func (m *CallCounters) Parked(n int64) { m.parked.Add(n) }
 // Quarantined counts members of answers that were left out.
 func (m *CallCounters) Quarantined(n int64) { m.quarantined.Add(n) }
 
+// Balance notes what is left before the first call.
+func (m *CallCounters) Balance(left int64) { m.balance.Store(&left) }
+
 // OverPrice counts answers that cost more than their price.
 func (m *CallCounters) OverPrice(n int64) { m.overPrice.Add(n) }
 
@@ -217,6 +223,7 @@ func (s *CallSnapshot) addResolvers(of []Resolver) {
 		if s.Resolvers = append(s.Resolvers, ResolverSnapshot{r.Name, c}); len(of) == 1 { // its pace is that of all
 			s.Resolvers = nil
 			s.Waits, s.Rate, s.Reason, s.Until, s.DeadSince, s.AskedToWait = c.Waits, c.Rate, c.Reason, c.Until, c.DeadSince, c.AskedToWait
+			s.Balance = c.Balance
 		}
 		all.add(&r.Counters.latency)
 		for class, n := range c.ByClass {
@@ -243,7 +250,7 @@ func (m *CallCounters) Snapshot() CallSnapshot {
 		Asked: m.asked.Load(), Closed: m.closed.Load(), Matched: m.matched.Load(), Failed: m.failed.Load(), Skipped: m.skipped.Load(), Stored: m.stored.Load(), Duplicates: duplicates,
 		Credits: m.credits.Load(), EarlierCalls: m.earlierCalls.Load(), EarlierCredits: m.earlierCredits.Load(),
 		Unknown: m.unknown.Load(), Parked: m.parked.Load(), Refused: m.refused.Load(), Quarantined: m.quarantined.Load(),
-		OtherAddress: m.otherAddress.Load(), OverPrice: m.overPrice.Load(),
+		OtherAddress: m.otherAddress.Load(), OverPrice: m.overPrice.Load(), Balance: m.balance.Load(),
 		Retries: m.retries.all(), ByClass: m.calls.all(), Waits: map[string]time.Duration{},
 	}
 	for _, n := range s.ByClass {

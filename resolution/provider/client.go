@@ -5,12 +5,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/leadetl/leadetl/internal/jsontree"
 	"github.com/leadetl/leadetl/internal/secret"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
@@ -104,6 +106,42 @@ func (c *Client) Reach(ctx context.Context) (clock time.Time, err error) {
 	response.Body.Close()
 	clock, _ = http.ParseTime(response.Header.Get("Date"))
 	return clock, nil
+}
+
+// Balance asks for what is left, which its entry says is free. The error names the line of the entry, and what the
+// provider answered: its status alone, or which member is missing.
+func (c *Client) Balance(ctx context.Context) (left int64, err error) {
+	b := c.entry.balance
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("the balance of %s (%s): %s", c.entry.Name, c.entry.line(b.line), fmt.Sprintf(format, args...))
+	}
+	m, _ := b.ask.render(func(string) (string, bool) { return "", false })
+	m.headers = slices.Concat(c.entry.headers, m.headers)
+	got, err := c.send(ctx, "", m, false)
+	if failed, is := errors.AsType[*resolution.CallError](err); is {
+		return 0, fmt.Errorf("%w: %w", fail("%s", failed.Reason()), err)
+	}
+	defer got.watch.Done()
+	if got.Status/100 != 2 {
+		err := fail("the provider answers %d to %s %s", got.Status, m.Method, m.Target)
+		if got.Status == http.StatusUnauthorized || got.Status == http.StatusForbidden {
+			err = fmt.Errorf("%w: %w", err, resolution.ErrDenied)
+		}
+		return 0, err
+	}
+	reading(got.body(), func(v jsontree.Value) {
+		n, is := exchange.Number(b.credits.one(v))
+		switch lack := b.credits.lack(v); {
+		case len(v) == 0:
+			err = fail("the answer is not complete JSON")
+		case lack != "":
+			err = fail("credits: %s: %s", b.credits, lack)
+		case !is || n < 0 || n > math.MaxInt64/2:
+			err = fail("credits: %s is no number from 0; some providers say so that the key is wrong", b.credits)
+		}
+		left = int64(n)
+	})
+	return left, err
 }
 
 // BatchSize is how many keys of an operation a request can have.

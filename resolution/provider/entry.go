@@ -57,6 +57,7 @@ type Entry struct {
 	limit    string   // a header with the requests that are left, "" without one
 	requests map[resolution.Identifier]*Request
 	later    *poll
+	balance  *balance // nil if the provider does not say it
 	warnings []string
 	digest   [32]byte
 
@@ -112,6 +113,22 @@ type poll struct {
 	ask    *send   // nil repeats the request
 	rules  []rule  // nil are those of the entry
 	fields *fields // nil are those of the request
+}
+
+// balance is how a provider is asked for what is left of its credits.
+type balance struct {
+	line    int32
+	ask     send
+	credits path
+	counts  string // what it counts, if not the credits of prices
+}
+
+// Balance reports whether the provider says what is left, and what that counts: "" are the credits of prices.
+func (e *Entry) Balance() (counts string, is bool) {
+	if e.balance == nil {
+		return "", false
+	}
+	return e.balance.counts, true
 }
 
 // TrustsOrder reports whether answers to a batch belong to keys by their order alone, which nothing in

@@ -166,6 +166,7 @@ func (r *reader) entry(n *yamltree.Node) *Entry {
 	e.rules = r.rules(m["answers"])
 	e.fields = r.fields(m["fields"], e)
 	r.later(m["later"], e)
+	e.balance = r.balance(m["balance"])
 	r.requests(m["ask"], m["batch"], e)
 	if len(r.problems) == 0 {
 		r.consistent(n, m, e)

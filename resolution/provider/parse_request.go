@@ -257,6 +257,18 @@ func (r *reader) later(n *yamltree.Node, e *Entry) {
 	}
 }
 
+// balance reads how to ask for what is left. Such a request has the key alone.
+func (r *reader) balance(n *yamltree.Node) *balance {
+	m := members(n)
+	credits := r.path(m["credits"])
+	if credits == nil || m["ask"] == nil {
+		return nil
+	}
+	b := &balance{line: n.Line, ask: r.send(m["ask"]), credits: *credits, counts: textOf(m["counts"])}
+	r.checkPlaces(m["ask"], b.ask.places, nil)
+	return b
+}
+
 // consistent checks what several keys of an entry say together.
 func (r *reader) consistent(n *yamltree.Node, m map[string]*yamltree.Node, e *Entry) {
 	all := slices.Clone(e.rules)

@@ -227,6 +227,11 @@ func (f *tryFlags) key(e *provider.Entry, kind resolution.Identifier, cell strin
 func (f *tryFlags) ask(ctx context.Context, step *order.Step, e *provider.Entry, kind resolution.Identifier, all []string, v *tryView) error {
 	request, _ := e.Request(kind)
 	v.begin(kind, all)
+	if counts, is := e.Balance(); is {
+		step.Remote.BeforeFirst = nil // which would ask, too
+		left, err := step.Remote.Service.(*provider.Client).Balance(ctx)
+		v.balance(left, counts, err)
+	}
 	var questions []string
 	for _, key := range all {
 		question, askable := step.Question(key)

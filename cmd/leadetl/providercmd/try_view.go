@@ -1,6 +1,7 @@
 package providercmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,15 @@ func (v *tryView) line(format string, args ...any) {
 func (v *tryView) begin(kind resolution.Identifier, all []string) {
 	v.shown, v.tally = map[string]bool{}, map[outcome.Outcome]int{}
 	v.line("%s, %s: %s of kind %s, %s at most", v.entry.Name, v.entry.Base(), figures.Plural(len(all), "key"), kind, figures.Plural(int64(len(all))*v.entry.Price.Max(), "credit"))
+}
+
+// balance says what is left, or why that is not known.
+func (v *tryView) balance(left int64, counts string, err error) {
+	if err != nil {
+		v.line("balance not known: %s", err)
+		return
+	}
+	v.line("balance: %s %s", figures.Grouped(left), cmp.Or(counts, "credits"))
 }
 
 func (v *tryView) notAskable(key string) {

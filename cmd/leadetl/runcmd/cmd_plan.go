@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -97,9 +98,11 @@ func (f *runFlags) plan(ctx context.Context, operation string, as planned, std c
 		return as.print(std, compared, runview.Orders{Comparison: compared, Want: run.Order.Want})
 	}
 	noCallback := f.lacksCallback(run.Job.Operation)
-	account := f.balance(ctx, plan)
+	account, balances := f.balance(ctx, plan, run.Log)
 	if as.json || !f.log.Quiet {
-		err = as.print(std, plannedJSON{plan, account, noCallback}, runview.Plan{Plan: plan, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Rate: f.remote.rate.String(), Account: account, NoCallback: noCallback})
+		err = as.print(std, plannedJSON{plan, account, balances, noCallback}, runview.Plan{
+			Plan: plan, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Rate: f.remote.rate.String(), Account: account, Balances: balances, NoCallback: noCallback,
+		})
 	}
 	if err != nil {
 		return err
@@ -124,33 +127,72 @@ type plannedJSON struct {
 	// AccountCredits are those of the account of the key; absent if it was not asked, or does
 	// not tell.
 	AccountCredits *int64 `json:"account_credits,omitempty"`
+	// Balances are what providers say is left.
+	Balances []runview.Balance `json:"balances,omitempty"`
 	// NoCallback means that a run would refuse these flags because
 	// --callback-url or --callback-listen is missing.
 	NoCallback bool `json:"no_callback,omitempty"`
 }
 
-// balance asks each service how often it may call, if a plan has calls to it and its key can be read, and
-// returns the credits of the account of a single one. A plan is one without it too.
-func (f *asked) balance(ctx context.Context, plan *pipeline.Plan) *int64 {
+// balance asks each service how often it may call, and each provider for what is left if its entry says how, if a
+// plan has calls to it and its key can be read. It returns the credits of the account of a single service. A plan
+// is one without it too.
+func (f *asked) balance(ctx context.Context, plan *pipeline.Plan, log *slog.Logger) (account *int64, all []runview.Balance) {
 	timed, done := context.WithTimeout(ctx, planPatience)
 	defer done()
-	if s := f.items[0]; len(f.items) == 1 && s.address != "" {
-		return s.forService(f.remote).allow(timed, plan.Operation, plan.Calls)
+	planned := plan.Resolvers
+	if planned == nil && len(f.items) == 1 {
+		planned = []pipeline.PlannedResolver{{Name: f.items[0].name, Calls: plan.Calls}}
 	}
-	for _, r := range plan.Resolvers {
-		if s := f.items[slices.IndexFunc(f.items, func(s *resolverSettings) bool { return s.name == r.Name })]; s.address != "" {
-			s.forService(f.remote).allow(timed, plan.Operation, r.Calls)
+	for _, r := range planned {
+		s := f.items[slices.IndexFunc(f.items, func(s *resolverSettings) bool { return s.name == r.Name })]
+		switch {
+		case r.Calls == nil || r.Calls.Credits == 0 || s.name == EmbeddedResolver:
+		case s.address != "":
+			if told := s.forService(f.remote).allow(timed, plan.Operation, r.Calls); len(f.items) == 1 {
+				account = told
+			}
+		default:
+			left, err := f.balanceOf(timed, s)
+			if left != nil {
+				left.Needs = r.Calls.Credits
+				all = append(all, *left)
+			} else if err != nil {
+				log.Warn("a balance is not known", "why", err)
+			}
 		}
 	}
-	return nil
+	return account, all
+}
+
+// balanceOf asks a provider for what is left; nil if its entry does not say how, or there is no key.
+func (f *asked) balanceOf(ctx context.Context, s *resolverSettings) (*runview.Balance, error) {
+	entries, err := f.order.entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, is := "", false
+	if e := entries[s.name]; e != nil {
+		counts, is = e.Balance()
+	}
+	if !is {
+		return nil, nil
+	}
+	c, err := s.client(ctx, entries[s.name], 1, f.remote)
+	if err != nil { // a plan needs no key, and doctor says what is wrong with it
+		return nil, nil
+	}
+	defer c.Close()
+	left, err := c.Balance(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &runview.Balance{Resolver: s.name, Left: left, Counts: counts}, nil
 }
 
 // allow asks the service for the limit of calls that are planned, and for the credits of the account; nil if it
 // does not tell.
 func (f *remoteFlags) allow(ctx context.Context, op resolution.Operation, calls *pipeline.PlannedCalls) *int64 {
-	if calls == nil || calls.Credits == 0 {
-		return nil
-	}
 	account, err := f.account(ctx)
 	if err != nil || !account.Told {
 		return nil

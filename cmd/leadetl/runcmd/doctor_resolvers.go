@@ -92,11 +92,36 @@ func (d *checkup) checkProvider(ctx context.Context, s *resolverSettings, entrie
 	if err != nil {
 		err = cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s cannot be reached: %w; check base in its entry, or try again later", e.Base(), err))
 	}
-	d.report(s.name, e.Base(), err)
-	if e.NeedsKey() {
+	if counts, asks := e.Balance(); d.report(s.name, e.Base(), err) && asks {
+		d.checkBalance(timed, c, s, counts)
+	} else if e.NeedsKey() {
 		d.skip(what, "given; not checked, because each question may cost something")
 	}
 	return clock
+}
+
+// checkBalance asks a provider for what is left, and so whether it accepts the key.
+func (d *checkup) checkBalance(ctx context.Context, c *provider.Client, s *resolverSettings, counts string) {
+	left, err := c.Balance(ctx)
+	what, credits := "API key of "+s.name, "credits of "+s.name
+	switch most := s.maxCredits.Or(-1); {
+	case errors.Is(err, resolution.ErrDenied):
+		d.failed(what, cli.UsageError(fmt.Errorf("%w; the provider may refuse it: check key_file (or %s)", err, keyVariable(s.name))))
+		return
+	case err != nil:
+		d.skip(credits, err.Error())
+	case counts != "":
+		d.ok(credits, figures.Grouped(left)+" "+counts+", not compared: credits are counted otherwise")
+	case left == 0:
+		d.failed(credits, fmt.Errorf("%w: buy some", purchase.ErrNoCredits))
+	case most > left:
+		d.ok(credits, fmt.Sprintf("%s, less than max_credits %s", figures.Grouped(left), figures.Grouped(most)))
+	default:
+		d.ok(credits, figures.Grouped(left))
+	}
+	if err == nil {
+		d.ok(what, "accepted")
+	}
 }
 
 // checkService asks a service for the balance of the account.

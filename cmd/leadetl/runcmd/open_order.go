@@ -345,7 +345,39 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	}
 	o.Add(func() error { c.Close(); return nil })
 	r.Service = c
+	if counts, is := e.Balance(); is {
+		r.BeforeFirst = func(ctx context.Context) { o.tellBalance(ctx, c, r, counts, e.Price.Max()) }
+	}
 	return o.stored.recall(ctx, r.Scope(o.run.Job.Operation), options, e.BatchSize(kind) > 1, paced)
+}
+
+// tellBalance says before the first call what is left at a provider, beside the budget, and warns if it does not
+// suffice.
+func (o *opening) tellBalance(ctx context.Context, c *provider.Client, r *purchase.Remote, counts string, price int64) {
+	timed, done := context.WithTimeout(ctx, planPatience)
+	defer done()
+	left, err := c.Balance(timed)
+	if err != nil {
+		o.run.Log.Warn("a balance is not known", "why", err)
+		return
+	}
+	r.Counters.Balance(left)
+	budget := r.Budget.MaxCredits
+	if all := o.remote.maxCredits.Or(-1); budget < 0 || all >= 0 && all < budget {
+		budget = all
+	}
+	said := []any{"resolver", r.Name, "left", left}
+	if counts != "" {
+		said = append(said, "counts", counts)
+	}
+	if budget >= 0 {
+		said = append(said, "max_credits", budget)
+	}
+	if counts == "" && left < max(budget, price) {
+		o.run.Log.Warn("the balance is less than the budget, or than one answer costs: the run may stop before it; buy credits", said...)
+		return
+	}
+	o.run.Log.Info("balance before the first call", said...)
 }
 
 // warnOfForms says how many answers of a provider are stored for another form of its request, until

@@ -63,7 +63,7 @@ type runMetrics struct {
 	credits, earlierCredits, unknown, parked, refused, quarantined, inFlight *prometheus.Desc
 	otherAddress, queued, rateLimit, paused                                  *prometheus.Desc
 	// of one resolver
-	rIdentifiers, rMatched, rStored, rCalls, rCredits, rUnknown, rWaiting, rPaused *prometheus.Desc
+	rIdentifiers, rMatched, rStored, rCalls, rCredits, rUnknown, rWaiting, rPaused, rBalance *prometheus.Desc
 }
 
 // NewRunMetrics returns the metrics of a run whose name begins with leadetl_run_.
@@ -112,6 +112,7 @@ func NewRunMetrics(p *stats.Progress) prometheus.Collector {
 	m.rCredits = of("credits_total", "Credits that the answers of this run cost.")
 	m.rUnknown = of("unknown_calls", "Calls that may have been billed and have no answer.")
 	m.rWaiting = of("waiting_seconds_total", "Time in which any call waited.", "reason")
+	m.rBalance = of("balance", "What it said was left before the first call; absent if it does not say it.")
 	m.rPaused = of("paused", "1 for the reason that calls wait now.", "reason")
 	m.all = all
 	return m
@@ -188,6 +189,9 @@ func (m *runMetrics) collectCalls(to measured, c *stats.CallSnapshot) {
 		to.gauge(m.rUnknown, float64(r.Calls.Unknown), r.Name)
 		for reason, waited := range r.Calls.Waits {
 			to.counter(m.rWaiting, waited.Seconds(), r.Name, reason)
+		}
+		if r.Calls.Balance != nil {
+			to.gauge(m.rBalance, float64(*r.Calls.Balance), r.Name)
 		}
 		to.paused(m.rPaused, &r.Calls, r.Name)
 	}

@@ -23,6 +23,8 @@ type Plan struct {
 	// Account are the credits of the service's account; nil if it was not asked, or does not
 	// tell.
 	Account *int64
+	// Balances are what providers say is left.
+	Balances []Balance
 	// NoCallback means that the run needs an address for callbacks, and has
 	// none.
 	NoCallback bool
@@ -55,11 +57,32 @@ func (p Plan) Print(to io.Writer) error {
 			if p.Account != nil {
 				t.Text("account", AccountNote(*p.Account, plan.Calls.Credits))
 			}
+			for _, b := range p.Balances {
+				t.Text("balance", b.Resolver+": "+b.Note())
+			}
 		}
 	}
 	p.addTexts(&t)
 	t.Below = resolversGrid(plan.Resolvers)
 	return t.Print(to)
+}
+
+// Balance is what a provider says is left.
+type Balance struct {
+	Resolver string `json:"resolver"`
+	Left     int64  `json:"left"`
+	// Counts is what is counted, if it is not the credits of prices.
+	Counts string `json:"counts,omitempty"`
+	// Needs are the credits that a plan costs at most.
+	Needs int64 `json:"-"`
+}
+
+// Note compares a balance with the plan.
+func (b Balance) Note() string {
+	if b.Counts != "" {
+		return fmt.Sprintf("%s %s, not compared: credits are counted otherwise", figures.Grouped(b.Left), b.Counts)
+	}
+	return AccountNote(b.Left, b.Needs)
 }
 
 // AccountNote compares the credits of an account with the most that a run costs.

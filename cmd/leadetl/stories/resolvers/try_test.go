@@ -25,6 +25,7 @@ type tried struct {
 	mu     sync.Mutex
 	billed []string
 	hangs  chan struct{} // nil answers at once
+	left   string        // the answer of the account
 }
 
 // quux is in members that no entry names, and in headers.
@@ -60,6 +61,10 @@ func (s *tried) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-RateLimit-Remaining", "7")
 	if r.Header.Get("X-Api-Key") != clitest.RemoteKey {
 		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if r.URL.Path == "/v1/account" {
+		_, _ = w.Write([]byte(s.left)) // whoever asks may be gone
 		return
 	}
 	s.mu.Lock()
@@ -224,5 +229,57 @@ func TestTryKilled(t *testing.T) {
 	}
 	if got := s.asked(); got != "ada@bakery.com" {
 		t.Errorf("asked %s", got)
+	}
+}
+
+// TestBalance: what is left is said by plan, doctor, run and try, beside the budget and before the first call, and a
+// wrong path names the line of the entry. A run without calls does not ask.
+func TestBalance(t *testing.T) {
+	t.Parallel()
+	for _, f := range []struct {
+		name, entry, left        string
+		max                      string
+		plan, doctor, run, tried string
+		doctorCode               int
+	}{
+		{"enough", "credits: data.left", `{"data": {"left": 500}}`, "100", "balance stub: 500 credits, enough", "credits of stub ok 500", "", "balance: 500 credits", cli.ExitDone},
+		{"less than the budget", "credits: data.left", `{"data": {"left": "5.5"}}`, "100", "balance stub: 5 credits, enough", "credits of stub ok 5, less than max_credits 100", "the balance is less than the budget, or than one answer costs: the run may stop before it; buy credits\" resolver=stub left=5 max_credits=100", "balance: 5 credits", cli.ExitDone},
+		{"too few", "credits: data.left", `{"data": {"left": 1}}`, "100", "balance stub: 1 credit, up to 3 too few: the run may stop", "credits of stub ok 1, less than", "resolver=stub left=1", "balance: 1 credits", cli.ExitDone},
+		{"none", "credits: data.left", `{"data": {"left": 0}}`, "100", "balance stub: 0 credits, up to 4 too few", "credits of stub failed", "resolver=stub left=0", "balance: 0 credits", cli.ExitBudget},
+		{"another unit", "credits: data.left, counts: searches", `{"data": {"left": 1}}`, "100", "balance stub: 1 searches, not compared: credits are counted otherwise", "credits of stub ok 1 searches, not compared", "", "balance: 1 searches", cli.ExitDone},
+		{"a wrong path", "credits: data.lft", `{"data": {"left": 9}}`, "100", `the balance of stub (`, "credits of stub -", `credits: data.lft: data has no lft; did you mean \"left\"?`, `balance not known: the balance of stub (`, cli.ExitDone},
+		{"a wrong key", "credits: data.left", `{"data": {"left": -1}}`, "100", "is no number from 0; some providers say so that the key is wrong", "credits of stub -", "is no number from 0", "is no number from 0", cli.ExitDone},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			x := newOrder(t, "email\nada@bakery.com\neva@bakery.com\n")
+			s := newStub(t, httptest.NewServer)
+			s.left = f.left
+			entry := fmt.Sprintf(stubEntry, s.server.URL) + "  balance: {ask: \"GET /v1/account\", " + f.entry + "}\n"
+			x.job, x.resolvers = "operation: email_to_hem\n", []string{"stub: {key_file: ./key, max_credits: " + f.max + "}"}
+			x.write("providers.yaml", entry)
+			says := func(said, want string) {
+				t.Helper()
+				if flat := strings.Join(strings.Fields(said), " "); !strings.Contains(flat, want) {
+					t.Errorf("does not say %s:\n%s", want, said)
+				}
+			}
+			says(x.executes(cli.ExitDone, x.args("plan")...), f.plan)
+			says(x.executes(f.doctorCode, x.args("doctor")...), f.doctor)
+			said := x.run(cli.ExitDone)
+			says(said, f.run)
+			if f.run == "" && strings.Contains(said, "the balance is less") {
+				t.Error(said)
+			}
+			s.left = "{}"
+			if said := x.run(cli.ExitDone, "--overwrite"); strings.Contains(said, "a balance is not known") {
+				t.Errorf("a run of stored answers asks:\n%s", said)
+			}
+			s.left = f.left
+			says(x.executes(cli.ExitDone, "provider", "try", "stub", "--providers", x.path("providers.yaml"), "--in", x.path("in.csv"), "--key-file", x.path("key"), "--state", x.path("state")), f.tried)
+			if got, want := s.asked(), "ada@bakery.com eva@bakery.com"; got != want && got != "eva@bakery.com ada@bakery.com" {
+				t.Errorf("asked %s, want %s", got, want)
+			}
+		})
 	}
 }

@@ -59,6 +59,7 @@ type runFlags struct {
 	arrival       sources.Arrival
 	dropAnswers   string
 	metricsListen string
+	metricsFile   string
 	search        searchFlags
 	suppress      wire.Suppress
 	name          string // of the job
@@ -245,6 +246,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		}
 		defer func() { err = errors.Join(err, closeMetrics()) }()
 	}
+	defer f.writeMetricsFile(run)()
 	told, err := f.beginLineage(run)
 	if err != nil {
 		return nil, cli.UsageError(err)

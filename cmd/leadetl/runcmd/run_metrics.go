@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
@@ -24,8 +27,8 @@ func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (clo
 
 func metricsHandler(progress *stats.Progress) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewRunMetrics(progress), buildInfo(),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	register(registry, progress)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	routes := http.NewServeMux()
 	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
 	routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -33,6 +36,50 @@ func metricsHandler(progress *stats.Progress) http.Handler {
 		fmt.Fprintln(w, "ok")
 	})
 	return routes
+}
+
+// register adds the metrics of a run and of its program.
+func register(to prometheus.Registerer, progress *stats.Progress) {
+	to.MustRegister(NewRunMetrics(progress), buildInfo())
+}
+
+// metricsEvery is the time between two files of metrics, as between two exports of OpenTelemetry.
+const metricsEvery = time.Minute
+
+// textfile ends the names of the files that node_exporter reads.
+const textfile = ".prom"
+
+// checkMetricsFile checks before a run whether metrics_file can be written.
+func (f *runFlags) checkMetricsFile() error {
+	switch info, err := os.Stat(filepath.Dir(f.metricsFile)); {
+	case f.metricsFile == "":
+	case filepath.Ext(f.metricsFile) != textfile:
+		return fmt.Errorf("metrics_file is %s; node_exporter reads files whose names end in %s", f.metricsFile, textfile)
+	case err != nil || !info.IsDir():
+		return fmt.Errorf("metrics_file: there is no folder %s; create it", filepath.Dir(f.metricsFile))
+	}
+	return nil
+}
+
+// writeMetricsFile writes metrics_file every minute and at the end, each time as a whole. Its name is a label, because
+// node_exporter refuses two files with the same series. Metrics of Go and the process are left out: node_exporter
+// has its own.
+func (f *runFlags) writeMetricsFile(run *job.Run) (end func()) {
+	if f.metricsFile == "" {
+		return func() {}
+	}
+	registry := prometheus.NewRegistry()
+	register(prometheus.WrapRegistererWith(prometheus.Labels{"file": filepath.Base(f.metricsFile)}, registry), run.Progress)
+	write := func() {
+		if err := prometheus.WriteToTextfile(f.metricsFile, registry); err != nil {
+			run.Log.Warn("metrics_file cannot be written", "reason", err)
+		}
+	}
+	stop := tellEvery(metricsEvery, write)
+	return func() {
+		stop()
+		write()
+	}
 }
 
 func buildInfo() prometheus.Collector {

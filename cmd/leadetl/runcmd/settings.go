@@ -125,6 +125,7 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "openlineage-url", To: &f.openlineageURL, Use: cli.Key, Text: "`address` of a collector that is told in OpenLineage events what the run reads and writes; its key is read from " + lineageKeyVariable},
 			{Name: "openlineage-namespace", To: &f.openlineageNamespace, Use: cli.Key, Text: "`name` of the namespace of the job in these events"},
 			{Name: "metrics-listen", To: &f.metricsListen, Use: cli.Key, Text: "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464"},
+			{Name: "metrics-file", To: &f.metricsFile, Use: cli.Key, Text: "`file` that ends in .prom, into which these metrics are written every minute and at the end, for the textfile collector of node_exporter"},
 		})...)},
 		{Title: "Notices", Settings: mark(own, f.notice.Settings())},
 	})

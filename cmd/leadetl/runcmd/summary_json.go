@@ -34,8 +34,12 @@ type exitJSON struct {
 	Reason string `json:"reason"` // the error in words; empty for code 0
 }
 
-// checkSummary checks before a run whether its summary can be written.
+// checkSummary checks before a run whether its summary and metrics can be written.
 func (f *runFlags) checkSummary() error {
+	return errors.Join(f.checkSummaryFile(), f.checkMetricsFile())
+}
+
+func (f *runFlags) checkSummaryFile() error {
 	if f.summaryJSON == "" || f.summaryJSON == standardOutput {
 		return nil
 	}
@@ -55,7 +59,7 @@ func (f *runFlags) end(ctx context.Context, made *report.Report, operation strin
 	if made == nil {
 		made = unmade(operation, f.out, started, err)
 	}
-	if f.summaryJSON != "" && f.checkSummary() == nil {
+	if f.summaryJSON != "" && f.checkSummaryFile() == nil {
 		err = errors.Join(err, f.writeSummary(summaryOf(made, err), std.Out))
 	}
 	if log, failed := f.log.Open(std.Err); failed == nil {

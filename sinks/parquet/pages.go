@@ -28,9 +28,7 @@ type page struct {
 	levels []byte // of a nested column
 	valid  []byte // bitmap, kept from the first null or value that differs from those before
 	plain  int    // bytes before compression, once data is what the file has
-	// Of a page that was packed before its row group ended, whose data is in packed of its
-	// column: where, and what it took before.
-	early, size, full int
+	full   int    // what the page took before it was packed, if that was before its row group ended
 }
 
 // held is how many bytes the page takes, or took until it was packed.

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -18,7 +19,6 @@ type textColumn struct {
 	limit    pageLimit
 	pool     *PagePool
 	pages    []*page
-	packed   []byte // the data of pages that are packed early
 }
 
 func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *PagePool) *textColumn {
@@ -111,8 +111,7 @@ func (c *textColumn) packEarly(pack func(m *pageMemory)) {
 	m := c.pool.getPageMemory()
 	pack(m)
 	c.pool.putPageMemory(m)
-	c.pages[len(c.pages)-1] = &page{n: p.n, nulls: p.nulls, plain: p.plain, early: len(c.packed), size: len(p.data), full: held}
-	c.packed = append(c.packed, p.data...)
+	c.pages[len(c.pages)-1] = &page{n: p.n, nulls: p.nulls, plain: p.plain, data: bytes.Clone(p.data), full: held}
 	c.pool.put(p)
 }
 
@@ -128,19 +127,11 @@ func (c *textColumn) flushPages(g *rowGroup, describe func(*metadata.ColumnChunk
 		return err
 	}
 	describe(chunk)
-	for _, p := range c.pages {
-		if p.full > 0 {
-			p.data = c.packed[p.early : p.early+p.size]
-		}
-	}
 	if err := g.writePages(out, c.pool, c.pages, parquet.Encodings.Plain); err != nil {
 		return err
 	}
 	clear(c.pages)
-	c.pages, c.packed = c.pages[:0], c.packed[:0]
-	if c.pool.Growing {
-		c.packed = nil
-	}
+	c.pages = c.pages[:0]
 	return out.Close(false, false)
 }
 

@@ -5,10 +5,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/apache/arrow/go/v17/arrow/memory"
-	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/file"
-
 	"github.com/leadetl/leadetl/internal/codes"
 )
 
@@ -64,15 +60,6 @@ func (d *dictionary) bits() int { return max(1, bits.Len(uint(d.len()-1))) }
 // which compression makes smaller too.
 func (d *dictionary) pays(numbers, plain int) bool {
 	return numbers > 0 && 4*(len(d.data)+numbers*d.bits()/8) <= 3*plain
-}
-
-// writeTo writes the values as a page.
-func (d *dictionary) writeTo(out file.PageWriter, g *rowGroup) error {
-	page := file.NewDictionaryPage(memory.NewBufferBytes(d.data), int32(d.len()), parquet.Encodings.PlainDict)
-	defer page.Release()
-	_, err := out.WriteDictionaryPage(page)
-	g.bytes += int64(len(d.data))
-	return err
 }
 
 // reset forgets the values and keeps the memory.

@@ -95,16 +95,13 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 	e := &Encoder{pool: pages, next: 1, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, c := range t.Columns {
 		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
-		dictionary := func(to *tellWriter) (file.PageWriter, error) {
-			return file.NewPageWriter(to, props.CompressionFor(c.Name), props.CompressionLevelFor(c.Name), nil, 0, 0, props.Allocator(), false, nil, nil)
-		}
 		switch {
 		case c.Arrow.ID() == arrow.STRING && c.Repeats:
-			e.columns = append(e.columns, newRepeatingColumn(text, &e.shared, dictionary))
+			e.columns = append(e.columns, newRepeatingColumn(text, &e.shared))
 		case c.Arrow.ID() == arrow.STRING:
 			e.columns = append(e.columns, text)
 		case numberWidth(c.Arrow) > 0 && c.Repeats:
-			e.columns = append(e.columns, newRepeatingNumbers(newNumberColumn(c, text), &e.shared, dictionary))
+			e.columns = append(e.columns, newRepeatingNumbers(newNumberColumn(c, text), &e.shared))
 		case numberWidth(c.Arrow) > 0:
 			e.columns = append(e.columns, newNumberColumn(c, text))
 		case isPairs(c.Arrow):

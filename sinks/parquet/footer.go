@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
+	"slices"
 	"sort"
 
 	"github.com/apache/arrow/go/v17/parquet/metadata"
@@ -12,7 +13,7 @@ func (e *Encoder) Close() error {
 	if err := e.Flush(); err != nil {
 		return err
 	}
-	for _, c := range e.columns {
+	for _, c := range slices.Backward(e.columns) { // the next file's first column takes memory first: each has its own again
 		if r, ok := c.(*repeatingColumn); ok {
 			r.close()
 		}

@@ -31,8 +31,9 @@ type pairsSecond struct {
 	levels []byte   // of all places of the row group
 	there  []uint32 // the number of each word that is there
 
-	pages []*page // once the row group is encoded
-	pays  bool    // with the dictionary
+	pages  []*page // once the row group is encoded
+	pays   bool    // with the dictionary
+	packed packedDictionary
 }
 
 // isPairs reports whether values of a type are lists of two texts.
@@ -201,22 +202,20 @@ func (c *pairsSecond) encode(m *pageMemory) {
 		c.pages = append(c.pages, p)
 		levels, there = levels[n:], there[values:]
 	}
+	if c.pays {
+		c.packed.pack(&c.words, c.plain.compress)
+	}
 }
 
 func (c *pairsSecond) flush(g *rowGroup) error {
-	_, out, err := g.nextLeaf()
+	chunk, out, err := g.nextLeaf()
 	if err != nil {
 		return err
 	}
-	encoding := parquet.Encodings.Plain
 	if c.pays {
-		encoding = parquet.Encodings.PlainDict
-		if err := c.words.writeTo(out, g); err != nil {
-			return err
-		}
-	}
-	if err := g.writePages(out, c.plain.pool, c.pages, encoding); err != nil {
-		return err
+		err = c.packed.flush(g, chunk, out, c.plain.pool, c.pages)
+	} else if err = g.writePages(out, c.plain.pool, c.pages, parquet.Encodings.Plain); err == nil {
+		err = out.Close(false, false)
 	}
 	clear(c.pages)
 	c.pages = c.pages[:0]
@@ -226,7 +225,7 @@ func (c *pairsSecond) flush(g *rowGroup) error {
 		c.words.reset()
 		c.levels, c.there = c.levels[:0], c.there[:0]
 	}
-	return out.Close(c.pays, false)
+	return err
 }
 
 // pageOf is how many places and values the next page has: whole rows.

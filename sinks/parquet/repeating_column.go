@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/parquet/file"
 )
 
 const (
@@ -75,8 +74,8 @@ func (c *repeatingColumn) held() int {
 	return c.plain.held() + rowBytes*max(c.shared.end, len(c.rows)) + valueBytes*c.values.len() + len(c.values.data)
 }
 
-func newRepeatingColumn(plain *textColumn, shared *sharedRows, newPages func(to *tellWriter) (file.PageWriter, error)) *repeatingColumn {
-	c := &repeatingColumn{plain: plain, packed: packedDictionary{newPages: newPages}, most: dictionaryLimit{dictionaryBytes, triedValues}}
+func newRepeatingColumn(plain *textColumn, shared *sharedRows) *repeatingColumn {
+	c := &repeatingColumn{plain: plain, most: dictionaryLimit{dictionaryBytes, triedValues}}
 	c.rowGroupMemory, _ = plain.pool.columns.take()
 	c.shared.rows, c.shared.numbers = shared, c.sharedNumbers[:0]
 	c.values.width = 0 // the memory may come from another type of column
@@ -86,8 +85,8 @@ func newRepeatingColumn(plain *textColumn, shared *sharedRows, newPages func(to 
 	return c
 }
 
-func newRepeatingNumbers(numbers *numberColumn, shared *sharedRows, newPages func(to *tellWriter) (file.PageWriter, error)) *repeatingColumn {
-	c := newRepeatingColumn(&numbers.textColumn, shared, newPages)
+func newRepeatingNumbers(numbers *numberColumn, shared *sharedRows) *repeatingColumn {
+	c := newRepeatingColumn(&numbers.textColumn, shared)
 	c.numbers, c.values.width = numbers, numbers.width
 	return c
 }
@@ -330,7 +329,7 @@ func (c *repeatingColumn) encode(m *pageMemory) {
 		c.coded = append(c.coded, c.codedPage(m, c.rowsOf(m, at, end)))
 		at = end
 	}
-	c.packed.pack(&c.values)
+	c.packed.pack(&c.values, c.plain.compress)
 }
 
 // plainColumn is the column of the pages without a dictionary.
@@ -354,7 +353,6 @@ func (c *repeatingColumn) flush(g *rowGroup) error {
 		c.numbers.bounds.takeNulls(c.sharedNulls())
 		c.numbers.bounds.publish(chunk, c.numbers.width)
 	}
-	g.bytes += int64(len(c.values.data))
 	if err := c.packed.flush(g, chunk, out, c.plain.pool, c.coded); err != nil {
 		return err
 	}

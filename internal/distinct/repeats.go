@@ -1,6 +1,10 @@
 package distinct
 
-import "sync"
+import (
+	"runtime"
+	"slices"
+	"sync"
+)
 
 // Repeats counts repeated keys by uniform 64-bit hashes. It is exact for up to a
 // million distinct keys, in 16 MiB; beyond that, it gives up. The zero value is
@@ -20,9 +24,27 @@ const maxRepeats = 1 << 20
 func (r *Repeats) Add(hashes []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, h := range hashes {
-		r.add(h)
+	for some := range slices.Chunk(hashes, addedAtOnce) {
+		r.touch(some)
+		for _, h := range some {
+			r.add(h)
+		}
 	}
+}
+
+// addedAtOnce is how many hashes Add looks up at once.
+const addedAtOnce = 256
+
+// touch reads the places of hashes, so that the processor waits for many of them at once.
+func (r *Repeats) touch(hashes []uint64) {
+	if len(r.table) == 0 {
+		return
+	}
+	sum, mask := uint64(0), uint64(len(r.table)-1)
+	for _, h := range hashes {
+		sum += r.table[h&mask]
+	}
+	runtime.KeepAlive(sum)
 }
 
 // IsFirst adds the hash of a key, and reports whether it was not there. After giving up every key is.

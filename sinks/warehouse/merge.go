@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -37,7 +38,7 @@ var mergeDialects = map[Dialect]mergeDialect{
 	}},
 	Snowflake: {name: snowflakeName, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
 		w.line("CREATE OR REPLACE TEMPORARY TABLE %s (", changes)
-		m.changed(w, Snowflake, snowflakeName)
+		m.writeChanged(w, Snowflake, snowflakeName)
 		w.line(");\n-- The stage and the format are those that leadetl schema prints without --changes.")
 		w.line("COPY INTO %s\n  FROM @%s/%s/_changes/part-\n  FILE_FORMAT = leadetl_parquet\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;", changes, snowflakeName(m.name()+"_stage"), m.below())
 	}},
@@ -46,13 +47,12 @@ var mergeDialects = map[Dialect]mergeDialect{
 	}},
 	Redshift: {name: lowerQuoted, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
 		w.line("CREATE TEMP TABLE %s (", changes)
-		m.changed(w, Redshift, lowerQuoted)
+		m.writeChanged(w, Redshift, lowerQuoted)
 		w.line(");\nCOPY %s FROM %s\n  IAM_ROLE default\n  FORMAT AS PARQUET SERIALIZETOJSON;", changes, literal(m.files("s3://")+"part-"))
 	}},
 	Postgres: {name: doubleQuoted, hash: "encode(sha256(convert_to(%s, 'UTF8')), 'hex')", load: func(m Merge, w *writer, changes string) {
 		w.line("BEGIN;")
-		columns := append(w.columns[:len(w.columns):len(w.columns)], m.added()...)
-		_, values := w.exported(m.files("s3://"), columns)
+		_, values := w.exported(m.files("s3://"), m.changed(w))
 		w.line("CREATE TEMP TABLE %s ON COMMIT DROP AS SELECT\n  %s\n  FROM %s;", changes, values, w.loaded())
 		w.line(postgresLock, doubleQuoted(m.name()))
 	}},
@@ -61,7 +61,7 @@ var mergeDialects = map[Dialect]mergeDialect{
 		hash: "lower(to_hex(sha256(to_utf8(%s))))", scheme: "s3://", with: "\nLOCATION 's3://BUCKET/TABLE/'\nTBLPROPERTIES ('table_type' = 'ICEBERG')",
 		load: func(m Merge, w *writer, _ string) {
 			w.line("DROP TABLE IF EXISTS %s;\nCREATE EXTERNAL TABLE %[1]s (", backquoted(strings.ToLower(m.name()+"_changes")))
-			m.changed(w, Athena, func(s string) string { return backquoted(strings.ToLower(s)) })
+			m.writeChanged(w, Athena, func(s string) string { return backquoted(strings.ToLower(s)) })
 			w.line(")\nSTORED AS PARQUET\nLOCATION %s;", literal(m.files("s3://")))
 		},
 	},
@@ -78,10 +78,10 @@ func (m Merge) below() string {
 	return strings.Trim(strings.TrimPrefix(m.folder("s3://"), m.location("s3://")), "/")
 }
 
-// added are the columns of changes behind those of the dataset.
-func (m Merge) added() []parsed {
-	all := make([]parsed, len(m.Changes))
-	for i, c := range m.Changes {
+// changed are the columns of the table of changes, of which the writer has those of the dataset.
+func (m Merge) changed(w *writer) []parsed {
+	all := slices.Clone(w.columns)
+	for _, c := range m.Changes {
 		kind := "STRING"
 		switch {
 		case c == "changed":
@@ -97,18 +97,18 @@ func (m Merge) added() []parsed {
 		if err != nil {
 			panic(err) // the columns of the table were parsed
 		}
-		all[i] = parsed{schema.Column{Name: c}, of}
+		all = append(all, parsed{schema.Column{Name: c}, of})
 	}
 	return all
 }
 
-// changed writes the columns of the table of changes.
-func (m Merge) changed(w *writer, d Dialect, name func(string) string) {
-	var more []string
-	for _, c := range m.added() {
-		more = append(more, name(c.Name)+" "+c.kind.in(d))
+// writeChanged writes the columns of the table of changes.
+func (m Merge) writeChanged(w *writer, d Dialect, name func(string) string) {
+	var lines []string
+	for _, c := range m.changed(w) {
+		lines = append(lines, "  "+name(c.Name)+" "+c.kind.in(d))
 	}
-	w.list(func(c parsed) string { return name(c.Name) + " " + c.kind.in(d) }, more...)
+	w.lines(lines)
 }
 
 // WriteMerge writes the table, what reads the changes of a dataset, and the statement that

@@ -53,9 +53,8 @@ func newSchemaCommand(std cli.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema OPERATION|--dataset DATASET --dialect DIALECT",
 		Short: "Print the table of an operation's dataset, and the statement that loads it",
-		Long: `Print the table that fits a dataset and the statement that loads it, or the
-data dictionary: every column with type, unit, meaning and rule. dbt is a source of
-dbt.
+		Long: `Print the table that fits a dataset and the statement that loads it; a source of
+dbt; or the data dictionary: every column with type, unit, meaning and rule.
 
 Dialects: ` + strings.Join(dialects, ", ") + `.
 

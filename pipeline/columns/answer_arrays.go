@@ -121,10 +121,13 @@ func pairArray(kind *arrow.ListType, l *resolution.TextLists, types arrow.Array)
 	return listArray(kind, l, pairs)
 }
 
-// detailsTable is the columns that details of phones become, by the code of these, and null behind them.
+// detailsTable is the columns that details of phones become, by the code of these, and null behind
+// them. Regions and types are not arrays of arrays that share codes: in an encoder one table of codes
+// is shared, that of companies.
 type detailsTable struct {
-	regions, types textTable
-	valid          []bool
+	regions, types           *valueTable
+	regionValues, typeValues arrow.Array
+	valid                    []bool
 }
 
 func (t *textTables) details(of *resolution.TextTable) *detailsTable {
@@ -133,18 +136,16 @@ func (t *textTables) details(of *resolution.TextTable) *detailsTable {
 	if known, ok := t.described[of]; ok {
 		return known
 	}
-	made, regions, types := &detailsTable{}, newValueTable(arrow.BinaryTypes.String), newValueTable(arrow.BinaryTypes.String)
+	made := &detailsTable{regions: newValueTable(arrow.BinaryTypes.String), types: newValueTable(arrow.BinaryTypes.String)}
 	for code := range of.Len() {
 		d := phone.ParseDetails(string(of.At(code)))
-		regions.addText(d.Region)
-		types.addText(d.Type)
+		made.regions.addText(d.Region)
+		made.types.addText(d.Type)
 		made.valid = append(made.valid, d.Valid)
 	}
-	column := func(of *valueTable) textTable {
-		of.addText("")
-		return textTable{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: of.kind}, of.snapshot()}
-	}
-	made.regions, made.types = column(regions), column(types)
+	made.regions.addText("")
+	made.types.addText("")
+	made.regionValues, made.typeValues = made.regions.values(), made.types.values()
 	if t.described == nil {
 		t.described = map[*resolution.TextTable]*detailsTable{}
 	}

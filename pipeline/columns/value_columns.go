@@ -65,6 +65,7 @@ type phoneFiller struct {
 	texts  texts // phone_raw, phone_region, phone_type
 	valid  *array.BooleanBuilder
 	tables *textTables
+	codes  [2][]int32 // of phone_region and phone_type
 }
 
 func newPhoneFiller(l *Layout) *phoneFiller {
@@ -88,8 +89,12 @@ func (f *phoneFiller) fill(b *Batch, to *blocks) {
 		return
 	}
 	table := f.tables.details(details.Table)
-	to.add(func() arrow.Array { return codedArray(table.regions.kind, details.Codes, table.regions.values) })
-	to.add(func() arrow.Array { return codedArray(table.types.kind, details.Codes, table.types.values) })
+	f.codes[0], f.codes[1] = f.codes[0][:0], f.codes[1][:0]
+	for _, code := range details.Codes {
+		f.codes[0], f.codes[1] = append(f.codes[0], table.regions.of[code]), append(f.codes[1], table.types.of[code])
+	}
+	to.add(func() arrow.Array { return codedArray(table.regions.kind, f.codes[0], table.regionValues) })
+	to.add(func() arrow.Array { return codedArray(table.types.kind, f.codes[1], table.typeValues) })
 	to.add(func() arrow.Array {
 		f.valid.Reserve(n)
 		for _, code := range details.Codes {

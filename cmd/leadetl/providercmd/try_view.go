@@ -76,6 +76,10 @@ func (v *tryView) exchange(x provider.Exchange) {
 	if !slices.ContainsFunc(x.Keys, func(key string) bool { return key != "" }) && len(v.asks) == 1 {
 		x.Keys = v.asks // a poll does not know it
 	}
+	if x.Response.Polled && !slices.ContainsFunc(x.Verdicts, func(d provider.Verdict) bool { return d.Outcome != provider.Later }) {
+		v.line("  not there   %d, asked again later", x.Response.Status)
+		return
+	}
 	v.show(x, "")
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
+	"github.com/leadetl/leadetl/internal/testkit/badservice"
 )
 
 // tried is a provider as its page says: it knows all but those whose names begin with no, answers those that begin
@@ -279,6 +280,45 @@ func TestBalance(t *testing.T) {
 			says(x.executes(cli.ExitDone, "provider", "try", "stub", "--providers", x.path("providers.yaml"), "--in", x.path("in.csv"), "--key-file", x.path("key"), "--state", x.path("state")), f.tried)
 			if got, want := s.asked(), "ada@bakery.com eva@bakery.com"; got != want && got != "eva@bakery.com ada@bakery.com" {
 				t.Errorf("asked %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestTryShapes: batches, answers that come later and verifiers are tried as others, and what is saved of them is
+// read as it says.
+func TestTryShapes(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*badservice.ProviderOptions){
+		"one":      func(*badservice.ProviderOptions) {},
+		"batch":    func(o *badservice.ProviderOptions) { o.Batch = 4 },
+		"by ref":   func(o *badservice.ProviderOptions) { o.Batch, o.By = 4, badservice.ByRef },
+		"by name":  func(o *badservice.ProviderOptions) { o.Batch, o.By = 4, badservice.ByName },
+		"later":    func(o *badservice.ProviderOptions) { o.Polls = 1 },
+		"tasks":    func(o *badservice.ProviderOptions) { o.Polls, o.Batch = 1, 4 },
+		"verifier": func(o *badservice.ProviderOptions) { o.Checks = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := badservice.DefaultProvider("acme")
+			o.Matched = 0.5
+			change(&o)
+			list := profiles(4)
+			if o.Checks {
+				list = "email\na@x.example\nb@x.example\nc@x.example\n"
+			}
+			x := newOrder(t, list)
+			acme := x.starts(o)
+			args := []string{"provider", "try", "acme", "--providers", x.path("providers.yaml"), "--in", x.path("in.csv"), "--key-file", x.path("key"), "--state", x.path("state"), "--network-hosts", "network.example", "--save", x.path("tried")}
+			said := x.executes(cli.ExitDone, args...)
+			checked := x.executes(cli.ExitDone, "provider", "check", x.path("tried/providers.yaml"))
+			saved, err := os.ReadFile(x.path("tried/acme.answers.yaml"))
+			if err != nil || !strings.Contains(checked, "all read as they say") || strings.Contains(string(saved), "person-1") {
+				t.Errorf("%v\n%s\n%s\n%s", err, said, checked, saved)
+			}
+			again := x.executes(cli.ExitDone, args[:len(args)-2]...)
+			if n := len(acme.Ledger()); n != 3 || !strings.Contains(again, "not asked again") {
+				t.Errorf("%d are billed\n%s", n, again)
 			}
 		})
 	}

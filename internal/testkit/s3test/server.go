@@ -93,6 +93,16 @@ func StartVersioned(t testing.TB, buckets ...string) *Server {
 	return s
 }
 
+// At is a server that somebody else has started, with a new bucket. Its objects are not files.
+func At(t testing.TB, url, bucket string) *Server {
+	t.Helper()
+	s := &Server{URL: url}
+	if _, err := s.owner().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func start(t testing.TB, flags, buckets []string) *Server {
 	t.Helper()
 	path := Program(t)

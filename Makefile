@@ -188,7 +188,7 @@ foreign-set:
 SIZES ?= 1000000
 PEOPLE ?= 500000
 
-bench: ## measure speed and memory and write bench/results.md; BENCH=full has larger lists and shows growth, ROWS=500000 is a quick try that writes nothing, SIZES=10000,3000000 are lists of look-ups, PEOPLE=50000000 is a large directory
+bench: ## measure speed and memory and write docs/benchmarks.md; BENCH=full has larger lists and shows growth, ROWS=500000 is a quick try that writes nothing, SIZES=10000,3000000 are lists of look-ups, PEOPLE=50000000 is a large directory
 	cd bench && go run . $(if $(filter full,$(BENCH)),-full) $(if $(ROWS),-rows $(ROWS)) -sizes $(SIZES) -people $(PEOPLE)
 
 KILLS ?= 200

@@ -32,7 +32,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 3, "`times` each comparison is run")
 	flag.StringVar(&b.only, "only", "", "try only this `step`: emails, memory, suppression, lookups, companies, first-data, service, remote, s3, scale")
 	flag.StringVar(&b.before, "before", "", "`program` of an earlier version, whose callbacks are measured too")
-	flag.StringVar(&b.page, "page", "results.md", "`file` the results are written to at full size")
+	flag.StringVar(&b.page, "page", "../docs/benchmarks.md", "`file` the results are written to at full size")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := b.run(ctx)
@@ -146,9 +146,9 @@ lines at the comma and computes the three digests with the standard library on a
 		{"lookups", "Look-ups and imports", fmt.Sprintf(`%s people and %s companies with empty fields, long descriptions and several owners of a domain. At least a third of
 the rows are repeated, by Zipf's law; addresses of profiles have capitals, queries and hosts of countries. leadetl uses the directory that the imports
 made. DuckDB reads the list from CSV, and reference data from CSV too or from tables that it made of them. It brings addresses of profiles into canonical
-form in SQL, leaves out source_row, and writes constants where leadetl parses phone numbers. It writes all other columns, or those that an analyst selects.
-The floor (`+"`bench/floor`"+`) is a loop of the standard library on all cores: it splits lines, finds the key in tables in memory and copies the texts. It checks and
-writes nothing; beside it is the share of its time in ours.`, millions(b.people), millions(b.companies)), b.lookups, false},
+form in SQL, sorts its rows into the order of the list, which is that of ours, leaves out source_row, and writes constants where leadetl parses phone numbers. It writes all other columns, or those that an analyst selects.
+The floor (`+"`bench/floor`"+`) is a loop of the standard library on all cores: it splits lines, finds the key in tables in memory and copies the texts, which
+are side by side there. It checks and writes nothing. Beside its time a row is the share of it in ours.`, millions(b.people), millions(b.companies)), b.lookups, false},
 		{"companies", "Many companies", `The time must not depend on how many companies the directory has.`, b.manyCompanies, true},
 		{"first-data", "The first data", `Companies of a hundred bytes, all addresses equally frequent: what these benchmarks measured at first.`, b.firstData, true},
 		{"service", "The service", `wrk, which makes the load, and the receiver of the callbacks share the cores with the service.`, b.service, false},

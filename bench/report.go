@@ -151,7 +151,7 @@ func (r *report) String() string {
 	return b.String()
 }
 
-// page is bench/results.md.
+// page is docs/benchmarks.md.
 func (r *report) page() string {
 	return fmt.Sprintf(`# Benchmarks
 
@@ -159,14 +159,14 @@ Written by `+"`make bench`"+` on %s in one run on one machine:
 
     %s%s
 
-[larger](larger.md) has larger sizes.
+[larger](../bench/larger.md) has larger sizes.
 
 %s## How it is measured
 
 `+"`bench/`"+` generates the inputs, the same on every machine. Programs run one at a time and in turns. Times with a range are
 medians of several runs, with the fastest and the slowest. Peak memory is the resident set, with the pages of a directory. Files are read
-from the page cache. leadetl syncs every file it publishes; DuckDB leaves that to the system. Both write the same rows, compared by a checksum
-of each column. The ratios of comparisons are of wall time, processor time, and the size of the files with the same columns and codec: above 1 is ours. Beside
+from the page cache. leadetl syncs every file it publishes; DuckDB leaves that to the system. Both write the same rows in the order of the list, compared
+by a checksum of each column. The ratios of comparisons are of wall time, processor time, and the size of the files with the same columns and codec: above 1 is ours. Beside
 them are seconds, processor seconds and peak memory that no file backs.
 `, r.when.Format(time.DateOnly), r.machine, r.peer, r)
 }

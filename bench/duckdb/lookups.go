@@ -142,5 +142,5 @@ func lookupStatement(operation, columns, in, reference, out string) (string, err
 	if columns != "all" {
 		query = "SELECT id, " + l.identifier + ", " + columns + ", outcome, reason FROM (" + query + ")"
 	}
-	return toParquet(query, out), nil
+	return toParquet(query+" ORDER BY id::BIGINT", out), nil // joins leave the rows in another order than the list's
 }

@@ -9,7 +9,8 @@
 //	                                         reference data in a .duckdb or in a folder of CSV files
 //	duckdb rewrite GLOB OUT.parquet          writes the same rows
 //	duckdb csv GLOB OUT.csv                  writes them as CSV
-//	duckdb sum FILE GLOB                     prints the matches in GLOB, and sums of the columns that FILE has
+//	duckdb sum FILE GLOB                     prints the matches in GLOB, whether its rows are in the order of the list, and
+//	                                         sums of the columns that FILE has
 //	duckdb version                           prints DuckDB's version
 package main
 
@@ -101,18 +102,19 @@ func copyStatement(in, out string) string {
 			FROM read_csv(%[1]s, header = true, columns = {'id': 'VARCHAR', 'email': 'VARCHAR'}))`, quote(in)), out)
 }
 
-// printSums prints the number of matches, and for each column of a file a line with the sum
-// of the hashes of its values and ids, whatever the order of rows and files.
+// printSums prints the number of matches, whether the rows are in the order of the list, whose ids count them, and for
+// each column of a file a line with the sum of the hashes of its values and ids.
 func printSums(ctx context.Context, db *sql.DB, file, glob string) error {
 	var columns string
 	if err := db.QueryRowContext(ctx, "SELECT string_agg(column_name, ',') FROM (DESCRIBE FROM read_parquet("+quote(file)+"))").Scan(&columns); err != nil {
 		return err
 	}
-	sums := "count_if(outcome = 'matched')"
+	sums := "count_if(outcome = 'matched'), bool_and(id::BIGINT > before)"
 	for _, name := range strings.Split(columns, ",") {
 		sums += ", '" + name + "=' || sum(hash(id, " + name + "))"
 	}
-	return print(ctx, db, "SELECT concat_ws(chr(10), "+sums+") FROM read_parquet("+quote(glob)+")")
+	return print(ctx, db, "SELECT concat_ws(chr(10), "+sums+") FROM (SELECT *, lag(id::BIGINT, 1, 0) OVER (ORDER BY filename, file_row_number) AS before FROM read_parquet("+
+		quote(glob)+", filename = true, file_row_number = true))")
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -35,8 +35,16 @@ func TestEachLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, workers := range []int{1, 3} {
-			if got, err := eachLine(name, workers, func() func([]byte) { return func([]byte) {} }); err != nil || got != int64(c.lines) {
-				t.Errorf("%s, %d workers: got %d, %v, want %d", c.name, workers, got, err, c.lines)
+			even := func() func([]byte) bool {
+				n := 0
+				return func([]byte) bool { n++; return workers == 1 && n%2 == 0 }
+			}
+			matches := int64(c.lines / 2)
+			if workers > 1 {
+				matches = 0
+			}
+			if got, found, err := eachLine(name, workers, even); err != nil || got != int64(c.lines) || found != matches {
+				t.Errorf("%s, %d workers: got %d and %d matches, %v, want %d and %d", c.name, workers, got, found, err, c.lines, matches)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"encoding/binary"
 	"encoding/csv"
 	"fmt"
+	"hash/maphash"
+	"math/bits"
 	"net/netip"
 	"os"
 	"slices"
@@ -17,31 +19,65 @@ import (
 
 // tables are reference data in memory.
 type tables struct {
-	find func(value []byte) (row, bool)
+	find   func(value []byte) (row, bool)
+	hashes []func(out, email []byte) []byte
 }
 
-// row is what is known of a key: texts, and an email whose digests are wanted.
-type row struct {
-	texts  []string
-	email  string
-	hashes []func([]byte, string) []byte
+// row is what is known of a key: the texts of all columns, and an email whose digests are wanted.
+type row struct{ texts, email []byte }
+
+// index finds the row of a key, behind which it is in one memory: a look-up waits for it twice, and a Go map of texts
+// for every text.
+type index struct {
+	seed  maphash.Seed
+	slots []uint64 // some bits of the hash, and the place in data + 1
+	data  []byte   // lengths of key, email and texts; key, email, texts
 }
 
-// appendTo appends the columns of a row.
-func (r row) appendTo(out []byte) []byte {
-	for _, text := range r.texts {
-		out = append(out, text...)
+const (
+	placeBits  = 40
+	lengthsEnd = 8
+)
+
+func newIndex(keys int) *index {
+	return &index{maphash.MakeSeed(), make([]uint64, 1<<bits.Len(uint(2*keys))), nil}
+}
+
+func (x *index) add(key []byte, r row) {
+	hash := maphash.Bytes(x.seed, key)
+	at := hash % uint64(len(x.slots))
+	for x.slots[at] != 0 {
+		at = (at + 1) % uint64(len(x.slots))
 	}
-	for _, digest := range r.hashes {
-		out = digest(out, r.email)
-	}
-	return out
+	x.slots[at] = hash>>placeBits<<placeBits | uint64(len(x.data)+1)
+	x.data = binary.NativeEndian.AppendUint16(x.data, uint16(len(key)))
+	x.data = binary.NativeEndian.AppendUint16(x.data, uint16(len(r.email)))
+	x.data = binary.NativeEndian.AppendUint32(x.data, uint32(len(r.texts)))
+	x.data = append(append(append(x.data, key...), r.email...), r.texts...)
 }
 
-var digests = map[string]func([]byte, string) []byte{
-	"hem_md5":    func(out []byte, email string) []byte { d := md5.Sum([]byte(email)); return append(out, d[:]...) },
-	"hem_sha1":   func(out []byte, email string) []byte { d := sha1.Sum([]byte(email)); return append(out, d[:]...) },
-	"hem_sha256": func(out []byte, email string) []byte { d := sha256.Sum256([]byte(email)); return append(out, d[:]...) },
+func (x *index) find(key []byte) (row, bool) {
+	hash := maphash.Bytes(x.seed, key)
+	for at := hash % uint64(len(x.slots)); x.slots[at] != 0; at = (at + 1) % uint64(len(x.slots)) {
+		slot := x.slots[at]
+		if slot>>placeBits != hash>>placeBits {
+			continue
+		}
+		entry := x.data[slot&(1<<placeBits-1)-1:]
+		rest := entry[lengthsEnd:]
+		if n := int(binary.NativeEndian.Uint16(entry)); bytes.Equal(rest[:n], key) {
+			rest = rest[n:]
+			n = int(binary.NativeEndian.Uint16(entry[2:]))
+			return row{rest[n:][:binary.NativeEndian.Uint32(entry[4:])], rest[:n]}, true
+		}
+	}
+	return row{}, false
+}
+
+var digests = map[string]func(out, email []byte) []byte{
+	"hem_md5":    func(out, email []byte) []byte { d := md5.Sum(email); return append(out, d[:]...) },
+	"hem_sha1":   func(out, email []byte) []byte { d := sha1.Sum(email); return append(out, d[:]...) },
+	"hem_sha256": func(out, email []byte) []byte { d := sha256.Sum256(email); return append(out, d[:]...) },
 }
 
 // sources say which field of a file a column is made from, if it has another name.
@@ -73,7 +109,7 @@ func readKind(folder, name string) (k kind, err error) {
 func (k kind) of(name string) int { return slices.Index(k.head, name) }
 
 // texts are the columns of a line, without those that the file has not.
-func (k kind) texts(line []string, columns []string, prefix string) (texts []string) {
+func (k kind) texts(line []string, columns []string, prefix string) (texts []byte) {
 	for _, c := range columns {
 		if rest, is := strings.CutPrefix(c, prefix); is {
 			field := rest
@@ -82,7 +118,7 @@ func (k kind) texts(line []string, columns []string, prefix string) (texts []str
 			}
 			if i := k.of(field); i >= 0 {
 				first, _, _ := strings.Cut(line[i], ";")
-				texts = append(texts, first)
+				texts = append(texts, first...)
 			}
 		}
 	}
@@ -91,7 +127,13 @@ func (k kind) texts(line []string, columns []string, prefix string) (texts []str
 
 // newTables reads what an operation needs, with the texts of each row put together.
 func newTables(operation, folder string, columns []string) (*tables, error) {
-	companies := map[string][]string{}
+	t := &tables{}
+	for _, c := range columns {
+		if digest := digests[c]; digest != nil {
+			t.hashes = append(t.hashes, digest)
+		}
+	}
+	companies := map[string][]byte{}
 	if slices.ContainsFunc(columns, func(c string) bool { return strings.HasPrefix(c, "company_") }) {
 		k, err := readKind(folder, "companies")
 		if err != nil {
@@ -101,91 +143,97 @@ func newTables(operation, folder string, columns []string) (*tables, error) {
 			companies[line[0]] = k.texts(line, columns, "company_")
 		}
 	}
+	var of owners
+	if operation == "ip_to_company" || operation == "deanonymization" {
+		var err error
+		if of, err = readOwners(folder, companies); err != nil {
+			return nil, err
+		}
+	}
 	if operation == "ip_to_company" {
-		owners, err := readOwners(folder, companies)
-		return &tables{func(value []byte) (row, bool) {
-			texts, found := owners.of(address(value))
-			return row{texts: texts}, found
-		}}, err
+		t.find = func(value []byte) (row, bool) { return of.find(address(value)) }
+		return t, nil
 	}
 	people, err := readPeople(folder, columns, companies)
 	if err != nil {
 		return nil, err
 	}
 	if operation != "deanonymization" {
-		return &tables{func(value []byte) (row, bool) { r, found := people[string(profile(value))]; return r, found }}, nil
-	}
-	owners, err := readOwners(folder, companies)
-	if err != nil {
-		return nil, err
+		t.find = func(value []byte) (row, bool) { return people.find(profile(value)) }
+		return t, nil
 	}
 	k, err := readKind(folder, "visits")
-	visits := make(map[uint32]row, len(k.rows))
+	visits := newIndex(len(k.rows))
 	for _, line := range k.rows {
-		visits[address([]byte(line[0]))] = people[string(profile([]byte(line[1])))]
+		r, _ := people.find(profile([]byte(line[1])))
+		visits.add(addressKey(address([]byte(line[0]))), r)
 	}
-	return &tables{func(value []byte) (row, bool) {
+	t.find = func(value []byte) (row, bool) {
 		ip := address(value)
-		if r, found := visits[ip]; found {
+		if r, found := visits.find(addressKey(ip)); found {
 			return r, true
 		}
-		texts, found := owners.of(ip)
-		return row{texts: texts}, found
-	}}, err
+		return of.find(ip)
+	}
+	return t, err
 }
 
-func readPeople(folder string, columns []string, companies map[string][]string) (map[string]row, error) {
+func addressKey(ip uint32) []byte { return binary.NativeEndian.AppendUint32(make([]byte, 0, 4), ip) }
+
+func readPeople(folder string, columns []string, companies map[string][]byte) (*index, error) {
 	k, err := readKind(folder, "people")
-	people := make(map[string]row, len(k.rows))
+	people := newIndex(len(k.rows))
 	emails, domain := k.of("emails"), k.of("company_domain")
 	for _, line := range k.rows {
-		r := row{texts: append(k.texts(line, columns, ""), companies[line[domain]]...)}
-		for _, c := range columns {
-			if digest := digests[c]; digest != nil && line[emails] != "" {
-				r.email, _, _ = strings.Cut(line[emails], ";")
-				r.hashes = append(r.hashes, digest)
-			}
-		}
-		people[strings.TrimPrefix(line[0], "linkedin.com/in/")] = r
+		email, _, _ := strings.Cut(line[emails], ";")
+		people.add(profile([]byte(line[0])), row{append(k.texts(line, columns, ""), companies[line[domain]]...), []byte(email)})
 	}
 	return people, err
 }
 
-// owners are ranges of addresses that do not overlap, in order.
-type owners []owner
+// owners are ranges of addresses that do not overlap, in order, and where those of each 65,536 addresses begin.
+type owners struct {
+	ranges []owner
+	begin  [1<<16 + 1]uint32
+}
 
 type owner struct {
 	first, last uint32
-	texts       []string // nil of a provider
+	texts       []byte // nil of a provider
 }
 
-func readOwners(folder string, companies map[string][]string) (o owners, err error) {
+func readOwners(folder string, companies map[string][]byte) (o owners, err error) {
 	k, err := readKind(folder, "ip-ranges")
 	for _, line := range k.rows {
 		p, err := netip.ParsePrefix(line[0])
 		if err != nil {
-			return nil, fmt.Errorf("ip-ranges: %w", err)
+			return o, fmt.Errorf("ip-ranges: %w", err)
 		}
 		first := number(p.Addr())
 		of := owner{first: first, last: first | uint32(uint64(1)<<(32-p.Bits())-1)}
 		if !slices.Contains([]string{"isp", "hosting", "cellular"}, line[2]) {
-			of.texts = append([]string{line[2]}, companies[line[1]]...)
+			of.texts = append([]byte(line[2]), companies[line[1]]...)
 		}
-		o = append(o, of)
+		o.ranges = append(o.ranges, of)
 	}
-	slices.SortFunc(o, func(a, b owner) int { return cmp.Compare(a.first, b.first) })
+	slices.SortFunc(o.ranges, func(a, b owner) int { return cmp.Compare(a.first, b.first) })
+	for high, i := 0, 0; high < len(o.begin); high++ {
+		for i < len(o.ranges) && int(o.ranges[i].last>>16) < high {
+			i++
+		}
+		o.begin[high] = uint32(i)
+	}
 	return o, err
 }
 
-func (o owners) of(ip uint32) ([]string, bool) {
-	i, exact := slices.BinarySearchFunc(o, ip, func(of owner, ip uint32) int { return cmp.Compare(of.first, ip) })
-	if !exact {
-		i--
+func (o *owners) find(ip uint32) (row, bool) {
+	end := min(int(o.begin[ip>>16+1])+1, len(o.ranges))
+	for _, of := range o.ranges[o.begin[ip>>16]:end] {
+		if ip <= of.last {
+			return row{texts: of.texts}, ip >= of.first && of.texts != nil
+		}
 	}
-	if i < 0 || ip > o[i].last || o[i].texts == nil {
-		return nil, false
-	}
-	return o[i].texts, true
+	return row{}, false
 }
 
 func number(a netip.Addr) uint32 { b := a.As4(); return binary.BigEndian.Uint32(b[:]) }
@@ -203,9 +251,13 @@ func address(value []byte) (ip uint32) {
 	return ip<<8 | part
 }
 
-// profile is the name in the address of a profile, in lower case.
+// profile is the name in the address of a profile. It brings the value into lower case.
 func profile(value []byte) []byte {
-	value = bytes.ToLower(value)
+	for i, c := range value {
+		if 'A' <= c && c <= 'Z' {
+			value[i] = c | 0x20
+		}
+	}
 	if i := bytes.Index(value, []byte("/in/")); i >= 0 {
 		value = value[i+len("/in/"):]
 	}

@@ -122,7 +122,9 @@ var heads = map[string]string{
 // owners lists modules that one package alone may import, by the beginning of
 // their paths, so that what they do can be replaced in one place.
 var owners = map[string]string{
-	"go.temporal.io/": "pipeline/cluster",
+	"go.temporal.io/":             "pipeline/cluster",
+	"go.opentelemetry.io/otel":    "cmd/leadetl/observe",
+	"go.opentelemetry.io/contrib": "cmd/leadetl/observe",
 }
 
 // maxFiles is how many files of code a folder may have. What decides where a wall stands

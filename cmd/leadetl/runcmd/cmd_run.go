@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -247,6 +249,8 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		defer func() { err = errors.Join(err, closeMetrics()) }()
 	}
 	defer f.writeMetricsFile(run)()
+	tell := observe.Telemetry(ctx, func() prometheus.Gatherer { return everyMetric(run.Progress) }, run.Log)
+	defer func() { tell(err) }()
 	told, err := f.beginLineage(run)
 	if err != nil {
 		return nil, cli.UsageError(err)

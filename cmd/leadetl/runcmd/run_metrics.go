@@ -26,9 +26,7 @@ func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (clo
 }
 
 func metricsHandler(progress *stats.Progress) http.Handler {
-	registry := prometheus.NewRegistry()
-	register(registry, progress)
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := everyMetric(progress)
 	routes := http.NewServeMux()
 	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
 	routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -36,6 +34,14 @@ func metricsHandler(progress *stats.Progress) http.Handler {
 		fmt.Fprintln(w, "ok")
 	})
 	return routes
+}
+
+// everyMetric has the metrics that /metrics serves.
+func everyMetric(progress *stats.Progress) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	register(registry, progress)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
 }
 
 // register adds the metrics of a run and of its program.

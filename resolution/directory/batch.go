@@ -22,7 +22,7 @@ func (d *Directory) PeopleRows(keys []string, rows []uint32) error {
 
 // StartPeople makes a empty for people of the directory.
 func (d *Directory) StartPeople(a *resolution.Answers) {
-	d.peopleFile().Start(a, d != nil && d.manifest.Kinds[People].PhoneRules == phone.Rules)
+	d.peopleFile().Start(a, d != nil && !d.HasOtherPhoneRules())
 }
 
 // HasOtherPhoneRules reports whether phones of people were described by other rules than those of

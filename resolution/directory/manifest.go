@@ -26,7 +26,7 @@ const manifestName = "directory.json"
 
 // manifestFormat grows when older programs cannot read the files. Manifests of older
 // formats are read, because they name the files to import again.
-const manifestFormat = 5
+const manifestFormat = 6
 
 func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+values.DirectoryFormat) }
 

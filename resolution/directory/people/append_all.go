@@ -8,7 +8,8 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 )
 
-// Start makes a empty for people of the file. Without details, they have none of phones.
+// Start makes a empty for people of the file. details says whether it takes those of phones from the
+// file: by the rules of this program they may be others.
 func (f *File) Start(a *resolution.Answers, details bool) {
 	a.Reset()
 	for field, text := range texts {

@@ -91,8 +91,7 @@ func (w *rowLooker) routes(ctx context.Context, asked []string, to []distinct.Ke
 		return nil, err
 	}
 	for i, a := range asked {
-		key, _ := resolution.CutAddress(a)
-		to = append(to, distinct.Key{Hash: w.hash([]byte(key)), Cost: codes[i]})
+		to = append(to, distinct.Key{Hash: w.hash([]byte(resolution.Distinct(a))), Cost: codes[i]})
 	}
 	return to, nil
 }

@@ -36,6 +36,31 @@ func CutAddress(asked string) (key, address string) {
 	return key, address
 }
 
+// WithPerson returns what WithAddress does together with the values of a person that the row of the key has, as JSON.
+func WithPerson(asked, values string) string {
+	if values == "" {
+		return asked
+	}
+	key, address := CutAddress(asked)
+	return key + "\x00" + address + "\x00" + values
+}
+
+// CutPerson undoes WithPerson.
+func CutPerson(asked string) (rest, values string) {
+	if key, address := CutAddress(asked); strings.Contains(address, "\x00") {
+		address, values, _ = strings.Cut(address, "\x00")
+		return WithAddress(key, address), values
+	}
+	return asked, ""
+}
+
+// Distinct is the text that tells questions of a run apart: the key, with the values of a person.
+func Distinct(asked string) string {
+	rest, values := CutPerson(asked)
+	key, _ := CutAddress(rest)
+	return key + values
+}
+
 // SearchCall asks a service to begin one page of a keyword search, or its
 // count.
 type SearchCall struct {

@@ -120,6 +120,10 @@ const (
 	IP         Identifier = "ip"
 )
 
+// Person is the kind of what a provider is asked about that finds people by name and company: values in canonical
+// form, as JSON. No operation is about it.
+const Person Identifier = "person"
+
 // OperationNames are the names of all operations.
 func OperationNames() (names []string) {
 	for _, f := range Operations {

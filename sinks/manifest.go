@@ -173,6 +173,9 @@ func (m *Manifest) LeavesOut() bool { return m.has("suppression") }
 // Asks reports whether the job had reference data or a service.
 func (m *Manifest) Asks() bool { return m.has("answers") }
 
+// HasPersons reports whether the rows of one key may be about several persons.
+func (m *Manifest) HasPersons() bool { return m.has("from") }
+
 // has reports whether the job has a setting.
 func (m *Manifest) has(setting string) bool {
 	var job map[string]json.RawMessage

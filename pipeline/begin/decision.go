@@ -321,7 +321,9 @@ func (d *Decision) NewSuppressor() *keys.Suppressor {
 
 // NewKeys makes what makes the keys of rows.
 func (d *Decision) NewKeys(suppress *keys.Suppressor) *keys.Maker {
-	return keys.NewMaker(d.Run.Job.Operation, d.Run.Job.Reading(), d.Columns.Kept, d.Columns.Identifier, d.Columns.SuppressedID, suppress)
+	reading := d.Run.Job.Reading()
+	reading.From, reading.Nameless = d.Columns.From, d.Columns.Nameless
+	return keys.NewMaker(d.Run.Job.Operation, reading, d.Columns.Kept, d.Columns.Identifier, d.Columns.SuppressedID, suppress)
 }
 
 // NewSearchReader makes what makes searches of rows.

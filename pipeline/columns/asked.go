@@ -10,8 +10,9 @@ import (
 
 // Asked is an answer of one of several resolvers about the key of a row, or its open call.
 type Asked struct {
-	Row      int // the first with the key
-	Step     int // of the resolver in the order
+	About    string // the values of a person that were asked about, if not the key
+	Row      int    // the first with the key
+	Step     int    // of the resolver in the order
 	Resolver string
 	Outcome  outcome.Outcome
 	Reason   string          // empty on a match

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,10 @@ type Columns struct {
 	Identifier int      // which of them is resolved
 	// Where are the columns of Job.Where, in its order.
 	Where []int
+	// From are the columns of Job.From, by its names. Nameless says that the input has no column with identifiers,
+	// and Identifier is one of these.
+	From     map[string]int
+	Nameless bool
 	// SuppressedID is the column of Job.SuppressedID; -1 without one.
 	SuppressedID int
 	// Fields are those that hold the fields of searches, by field.
@@ -54,7 +59,17 @@ func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err erro
 		return c, &Error{fmt.Errorf("%s has %d columns, and a dataset keeps at most %d; name the columns that you want with --select", files[0].URI, len(kept), maxKept)}
 	}
 	c.Read, c.Kept = slices.Clone(kept), len(kept)
-	c.Identifier = c.place(identifierColumn(j, kept))
+	for _, name := range slices.Sorted(maps.Keys(j.From)) {
+		if c.From == nil {
+			c.From = map[string]int{}
+		}
+		c.From[name] = c.place(j.From[name])
+	}
+	if identifier := identifierColumn(j, kept); c.From == nil || j.IDColumn != "" || slices.ContainsFunc(files, func(f sources.File) bool { return containsFold(f.Columns, identifier) }) {
+		c.Identifier = c.place(identifier)
+	} else {
+		c.Identifier, c.Nameless = slices.Min(slices.Collect(maps.Values(c.From))), true
+	}
 	if j.Operation.IsKeyword() {
 		c.addSearchFields(files)
 	}

@@ -39,6 +39,7 @@ type Identity struct {
 	IncludeProviders  bool                 `json:"include_providers,omitempty"`
 	StrictIdentifiers bool                 `json:"strict_identifiers,omitempty"`
 	Multiple          keys.Multiple        `json:"multiple,omitempty"`
+	From              map[string]string    `json:"from,omitempty"`
 	Partitions        []sinks.Partition    `json:"partitions,omitempty"`
 	PartitionBy       string               `json:"partition_by,omitempty"`
 	Renamed           map[string]string    `json:"renamed,omitempty"` // from the name in the output to that in the input
@@ -66,7 +67,7 @@ func (id Identity) Encode() (settings json.RawMessage, jobID string, err error) 
 // operation are left out.
 func NewIdentity(j Job, c Columns) Identity {
 	id := Identity{
-		Operation: j.Operation, Where: j.Where, SuppressedID: j.SuppressedID, Sample: j.Sample, IDColumn: c.Read[c.Identifier], InputColumns: c.Layout.Kept(), DropIdentifier: j.DropIdentifier, Select: c.Layout.Selected(),
+		Operation: j.Operation, Where: j.Where, From: j.From, SuppressedID: j.SuppressedID, Sample: j.Sample, IDColumn: c.Read[c.Identifier], InputColumns: c.Layout.Kept(), DropIdentifier: j.DropIdentifier, Select: c.Layout.Selected(),
 		RowsPerPart: j.RowsPerPart, Compression: j.Compression, Partitions: j.Partitions, PartitionBy: c.Layout.Partition(), Renamed: c.Layout.Renamed(),
 		SearchDefaults: j.SearchDefaults, SchemaVersion: columns.SchemaVersion, RulesVersion: columns.RulesVersion,
 	}
@@ -98,7 +99,7 @@ func NewIdentity(j Job, c Columns) Identity {
 var settingNames = []struct{ field, name string }{
 	{"operation", "operation"}, {"encoding", "encoding"}, {"skip_lines", "skip_lines"}, {"suppressed_id", "suppressed_id"}, {"where", "--where"}, {"sample", "--sample"}, {"id_column", "--id-column"}, {"select", "--select"}, {"input_columns", "list of input columns, by --select,"}, {"drop_identifier", "--drop-identifier"},
 	{"rows_per_part", "rows_per_part"}, {"compression", "compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"},
-	{"default_region", "default_region"}, {"network_hosts", "network_hosts"}, {"include_providers", "include_providers"}, {"strict_identifiers", "identifier_text strict"}, {"multiple", "--multiple"},
+	{"default_region", "default_region"}, {"network_hosts", "network_hosts"}, {"include_providers", "include_providers"}, {"strict_identifiers", "identifier_text strict"}, {"multiple", "--multiple"}, {"from", "from"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
 	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},
 	{"schema_version", "version of the columns"}, {"rules_version", "version of the rules"},

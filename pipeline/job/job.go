@@ -64,6 +64,8 @@ type Job struct {
 	StrictIdentifiers bool
 	// Multiple says what becomes of a cell with several identifiers; empty rejects it.
 	Multiple keys.Multiple
+	// From are the columns with values of a person, by their names.
+	From map[string]string
 	// IncludeProviders keeps the records of access providers as companies.
 	IncludeProviders bool
 	// Partitions are the columns with one value in all rows that are in the

@@ -128,7 +128,7 @@ func TestListOfOne(t *testing.T) {
 			}
 			k := keyer{f.op, Reading{Profiles: profile.Rules{Hosts: []string{"network.example"}}, Multiple: m}}
 			in := &sources.Batch{Rows: []int64{1, 2}, Columns: []*array.String{column}}
-			b, all := &columns.Batch{}, k.spread(in, 0)
+			b, all := &columns.Batch{}, k.spread(in, in.Columns[0])
 			all.begin(b, in, nil, false, 0)
 			k.keys(b, all)
 			got := string(b.Keys.At(0))

@@ -54,11 +54,12 @@ func (m *Maker) keptOf(in *sources.Batch) []*array.String {
 // Fill sets b to the rows of a batch and their keys. A cell with several identifiers may become
 // several rows. Rows of listed people are suppressed.
 func (m *Maker) Fill(b *columns.Batch, in *sources.Batch) {
-	rows := m.keyer.spread(in, m.identifier)
+	rows := m.keyer.spread(in, m.keyer.identifiers(in, m.identifier))
 	rows.begin(b, in, m.keptOf(in), m.identifier < m.kept, m.identifier)
 	if m.keyer.operation.Identifier() == resolution.NetworkURL {
 		b.Typed = rows.identifiers
 	}
+	b.Persons = m.keyer.persons(in, rows)
 	m.keyer.keys(b, rows)
 	m.suppress.Rows(b, rows.identifiers)
 	m.suppress.Lines(in.Rejects)
@@ -78,6 +79,9 @@ func (k keyer) keys(b *columns.Batch, rows spread) {
 	for i := range b.Len() {
 		cell := values[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]]
 		more, err := k.append(b, cell)
+		if err == profile.ErrEmpty && k.reading.From != nil {
+			more, err = false, k.appendPerson(b, i)
+		}
 		if err != nil {
 			if several, _ := jsonlist.Texts(text(cell)); len(several) > 1 {
 				err = email.ErrMultiple // of whatever kind
@@ -131,6 +135,10 @@ func (k keyer) append(b *columns.Batch, cell []byte) (more bool, err error) {
 // Distinct returns the distinct keys of a batch, and for each row the index of its key: -1 for
 // rows without a key, for suppressed rows, and if asks returns false.
 func Distinct(b *columns.Batch, asks func(i int) bool) (keys []string, question []int) {
+	return distinct(b, asks, func(i int) []byte { return b.Keys.At(i) })
+}
+
+func distinct(b *columns.Batch, asks func(i int) bool, text func(i int) []byte) (keys []string, question []int) {
 	first := make(map[string]int, b.Len())
 	question = make([]int, b.Len())
 	for i, o := range b.Outcomes {
@@ -138,10 +146,10 @@ func Distinct(b *columns.Batch, asks func(i int) bool) (keys []string, question 
 		if o != outcome.Matched || !asks(i) {
 			continue
 		}
-		q, seen := first[string(b.Keys.At(i))]
+		q, seen := first[string(text(i))]
 		if !seen {
 			q = len(keys)
-			key := string(b.Keys.At(i))
+			key := string(text(i))
 			first[key] = q
 			keys = append(keys, key)
 		}
@@ -151,16 +159,22 @@ func Distinct(b *columns.Batch, asks func(i int) bool) (keys []string, question 
 }
 
 // Asked is Distinct for questions to a service: keys may have the address to send
-// (resolution.WithAddress), which is that of their first row.
+// (resolution.WithAddress), which is that of their first row, and values of a person (resolution.WithPerson).
 func Asked(b *columns.Batch) (asked []string, question []int) {
-	asked, question = Distinct(b, func(i int) bool { return Asks(b, i) })
+	asks := func(i int) bool { return Asks(b, i) }
+	if b.Persons == nil {
+		asked, question = Distinct(b, asks)
+	} else {
+		asked, question = distinct(b, asks, func(i int) []byte { return []byte(resolution.WithPerson(string(b.Keys.At(i)), b.Persons[i])) })
+	}
 	if b.Typed == nil {
 		return asked, question
 	}
 	next := 0
 	for i, q := range question {
 		if q == next {
-			asked[q] = resolution.WithAddress(asked[q], profile.AsTyped(b.Typed.Value(i), asked[q]))
+			key, values := resolution.CutPerson(asked[q])
+			asked[q] = resolution.WithPerson(resolution.WithAddress(key, profile.AsTyped(b.Typed.Value(i), key)), values)
 			next++
 		}
 	}

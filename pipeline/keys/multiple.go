@@ -56,8 +56,7 @@ type spread struct {
 
 // spread cuts the cells of a batch that have several identifiers. A list with one value becomes
 // that value, whatever Multiple says.
-func (k keyer) spread(in *sources.Batch, identifier int) spread {
-	cells := in.Columns[identifier]
+func (k keyer) spread(in *sources.Batch, cells *array.String) spread {
 	all := spread{identifiers: cells}
 	if k.reading.Multiple == "" && !mayHaveList(cells) {
 		return all

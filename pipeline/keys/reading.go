@@ -14,6 +14,10 @@ type Reading struct {
 	Strict bool
 	// Multiple says what becomes of a cell with several identifiers.
 	Multiple Multiple
+	// From are the columns with values of a person, by their names. A row without an identifier that has all of
+	// them is asked about by these. Nameless says that no row has an identifier.
+	From     map[string]int
+	Nameless bool
 }
 
 // text is a cell as a string in the same memory.

@@ -16,7 +16,7 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 			return
 		}
 		of := columns.Asked{
-			Row: row, Step: step, Resolver: name, Outcome: a.Outcome, Reason: a.Reason, Receipt: a.Receipt, Request: a.Request,
+			Row: row, Step: step, About: s.about, Resolver: name, Outcome: a.Outcome, Reason: a.Reason, Receipt: a.Receipt, Request: a.Request,
 			Open: a.Open, MaxCredits: a.MaxCredits, PaidHere: a.Run == o.PayerOf(run, o.Steps[step]),
 		}
 		if o.Steps[step].Remote == nil {

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/person"
 )
 
 // batchWalk brings the keys of a batch through the order.
@@ -44,21 +46,35 @@ func (w *batchWalk) free() {
 }
 
 func newBatchWalk(c *Chain, asked []string, suppress Suppress) *batchWalk {
-	w := &batchWalk{chain: c, asked: asked, keys: make([]key, len(asked)), results: slices.Repeat([]result{{stop: -1}}, len(asked)), suppress: suppress}
+	w := &batchWalk{chain: c, asked: make([]string, len(asked)), keys: make([]key, len(asked)), results: slices.Repeat([]result{{stop: -1}}, len(asked)), suppress: suppress}
 	steps := len(c.order.Steps)
 	all, used := make([]stepAnswer, steps*len(asked)), make([]int, steps*len(asked))
 	var verdicts []map[string]stepAnswer
-	if c.order.verifies {
+	if c.order.byValue {
 		verdicts = make([]map[string]stepAnswer, steps*len(asked))
 	}
 	for i := range w.keys {
 		from, to := i*steps, (i+1)*steps
 		w.keys[i].answers, w.keys[i].used = all[from:to:to], used[from:to:to]
+		values := ""
+		if w.asked[i], values = resolution.CutPerson(asked[i]); person.IsKey(w.asked[i]) {
+			values, w.keys[i].isPerson = w.asked[i], true
+		}
+		w.keys[i].from = person.Values(values)
 		if verdicts != nil {
 			w.keys[i].verdicts = verdicts[from:to:to]
 		}
 	}
 	return w
+}
+
+// distinct tells a key of the run from others: two persons may have one identifier.
+func (w *batchWalk) distinct(q int) string {
+	key, _ := resolution.CutAddress(w.asked[q])
+	if from := w.keys[q].from; from != nil && !w.keys[q].isPerson {
+		key += person.Key(from)
+	}
+	return key
 }
 
 // places are those in [from, to).
@@ -112,7 +128,7 @@ func (w *batchWalk) next(q int) (action, result) {
 		if a.kind != ask || on == nil {
 			return a, r
 		}
-		w.keys[q].answers[a.step].wait(on)
+		w.keys[q].wait(a.step, on)
 	}
 }
 
@@ -137,10 +153,16 @@ func (w *batchWalk) passGates(ctx context.Context, from, to int) error {
 		first, on := w.firstWaiting(step, from, to)
 		behind, _ := slices.BinarySearch(came, first)
 		for _, q := range came[behind:] {
-			w.keys[q].answers[step].wait(on)
+			w.keys[q].wait(step, on)
 		}
 		if behind > 0 {
-			if err := w.do(ctx, action{kind: ask, step: step}, came[:behind], nil); err != nil {
+			values := map[int]string{}
+			for _, q := range came[:behind] {
+				if about := w.keys[q].answers[step].about; about != "" {
+					values[q] = about
+				}
+			}
+			if err := w.do(ctx, action{kind: ask, step: step}, came[:behind], values); err != nil {
 				return w.chain.order.Named(w.chain.order.Steps[step], err)
 			}
 		}
@@ -171,8 +193,8 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 	place := map[string]int{} // of questions that keys may share
 	for n, q := range of {
 		question := w.asked[q]
-		value, verifies := values[q]
-		if verifies {
+		value, ofValue := values[q]
+		if ofValue {
 			question = value
 		}
 		if a.kind == look || step.Question != nil {
@@ -189,7 +211,7 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 			who[i] = append(who[i], q)
 			continue
 		}
-		if verifies || step.Question != nil {
+		if ofValue || step.Question != nil || len(c.order.From) > 0 {
 			place[question] = len(questions)
 		}
 		questions, who = append(questions, question), append(who, of[n:n+1:n+1])
@@ -222,13 +244,15 @@ func (w *batchWalk) do(ctx context.Context, a action, of []int, values map[int]s
 // record notes what a step says about a key, or about a value of it.
 func (w *batchWalk) record(step, q int, value string, s stepAnswer) {
 	k := &w.keys[q]
-	s.again = k.answers[step].state == absent
+	before := &k.answers[step]
+	if value != "" {
+		said := k.verdicts[step][value]
+		before = &said
+	}
+	s.again = before.state == absent
 	if s.call > 0 {
 		k.calls++
-		s.call, s.looked = k.calls, k.answers[step].looked
-		if value != "" {
-			s.looked = k.verdicts[step][value].looked
-		}
+		s.call, s.looked = k.calls, before.looked
 	}
 	if w.suppress != nil && s.state == answered && s.row.Matched() {
 		s.listed = w.suppress(s.row)
@@ -255,13 +279,13 @@ func (w *batchWalk) finish(q int, r result) {
 	}
 	key, _ := resolution.CutAddress(w.asked[q])
 	for _, i := range slices.Concat(r.used, r.besides) {
-		count(i, key, &k.answers[i])
+		count(i, cmp.Or(k.answers[i].about, key), &k.answers[i])
 	}
 	for i := range r.checked {
 		count(r.checked[i].step, r.checked[i].value, &r.checked[i].stepAnswer)
 	}
 	if r.stop >= 0 {
-		count(r.stop, key, &k.answers[r.stop])
+		count(r.stop, cmp.Or(k.answers[r.stop].about, key), &k.answers[r.stop])
 	}
 	if k.again || w.chain.order.asksKeys() {
 		return

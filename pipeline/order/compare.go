@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -81,6 +82,9 @@ func (p *Planner) NewCases() *Cases { return &Cases{planner: p, codes: map[strin
 func (o *Order) CheckCompared() error {
 	if len(o.finders()) < 2 {
 		return errors.New("--orders compares orders of several resolvers that cost something; name them under resolvers in the job file")
+	}
+	if name := o.byPerson(); name != "" {
+		return fmt.Errorf("--orders compares answers about the same identifiers, and resolver %s is asked by person", name)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
-	"github.com/leadetl/leadetl/resolution"
 )
 
 // judgedKeys is how many keys decide whether a resolver with a MinMatch is asked about the others.
@@ -151,7 +150,7 @@ func (t *tally) count(w *batchWalk, step, from, to int) *wait {
 			return on
 		}
 		t.assumed = t.assumed || r.stop >= 0 && r.stopped.skip == outcome.ReasonNotStored || k.answers[step].skip == outcome.ReasonNotStored
-		key, _ := resolution.CutAddress(w.asked[q])
+		key := w.distinct(q)
 		if !r.reached(w.chain.order, k, step) || t.keys[key] {
 			continue
 		}

@@ -25,6 +25,7 @@ type identityStep struct {
 	Accept   map[string][]string `json:"accept,omitempty"`
 	MinMatch float64             `json:"min_match,omitempty"`
 	ElseNext bool                `json:"else_next,omitempty"`
+	Person   []string            `json:"person,omitempty"` // what it is asked by, if not by keys
 }
 
 // identityPrefix begins the identities of orders, and no other source of answers.
@@ -39,7 +40,7 @@ func (o *Order) Identity() string {
 	}
 	id := identity{Want: o.Want, AskAll: o.AskAll, PerKey: o.PerKey}
 	for _, s := range o.Steps {
-		id.Resolvers = append(id.Resolvers, identityStep{s.Name, s.Entry, s.Fingerprint, s.For, s.Accept, s.MinMatch, s.ElseNext})
+		id.Resolvers = append(id.Resolvers, identityStep{s.Name, s.Entry, s.Fingerprint, s.For, s.Accept, s.MinMatch, s.ElseNext, s.Person})
 	}
 	text, _ := json.Marshal(id) // texts and finite numbers
 	return identityPrefix + string(text)
@@ -84,6 +85,7 @@ func Differences(before, now string) (words []string, known bool) {
 		differ("for"+of, list(old.For), list(step.For))
 		differ("accept"+of, accepts(old.Accept), accepts(step.Accept))
 		differ("min_match"+of, share(old.MinMatch), share(step.MinMatch))
+		differ("what it is asked by, person,"+of, list(old.Person), list(step.Person))
 		differ("else"+of, next(old.ElseNext), next(step.ElseNext))
 	}
 	return words, true

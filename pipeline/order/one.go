@@ -96,8 +96,7 @@ func (o *Order) count(asked []string, rows int) (again []bool) {
 	}
 	again, first := make([]bool, len(asked)), 0
 	for i, a := range asked {
-		key, _ := resolution.CutAddress(a)
-		if again[i] = !counters.IsFirst(key); !again[i] {
+		if again[i] = !counters.IsFirst(resolution.Distinct(a)); !again[i] {
 			first++
 		}
 	}

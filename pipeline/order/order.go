@@ -36,6 +36,8 @@ type Order struct {
 	// PerKey leaves out a resolver whose highest price, added to what the answers before it have cost, is more;
 	// 0 leaves out none. What is stored is left out too, so a row does not depend on who has bought an answer.
 	PerKey int64
+	// From are the values of a person that rows may have; a row that has them all needs no identifier.
+	From []string
 	// Counters counts the keys of several resolvers, and those of a Remote its questions. Never nil.
 	Counters *stats.CallCounters
 
@@ -43,7 +45,7 @@ type Order struct {
 	all    bits
 	// decisive are the groups whose values decide who is asked next, one bit each.
 	decisive uint
-	verifies bool // a resolver is asked about values that others have found
+	byValue  bool // a resolver is asked about values that others have found
 }
 
 // Step is a resolver of an order.
@@ -80,6 +82,9 @@ type Step struct {
 	// found: email or phone; "" for one that finds values itself.
 	Verifies string
 
+	// Person are the values of a person that it is asked by; none for one that is asked about keys.
+	Person []string
+
 	fors       bits
 	conditions []condition
 }
@@ -111,7 +116,7 @@ func (o *Order) Check(op resolution.Operation) error {
 	if len(o.Want) > maxWanted {
 		fail("want names %d columns; %d are possible", len(o.Want), maxWanted)
 	}
-	o.all, o.wanted, o.decisive, o.verifies = 0, [resolution.Groups]bits{}, 0, false
+	o.all, o.wanted, o.decisive, o.byValue = 0, [resolution.Groups]bits{}, 0, false
 	for i, column := range o.Want {
 		v, known := values.Wanted[column]
 		switch {
@@ -133,7 +138,17 @@ func (o *Order) Check(op resolution.Operation) error {
 		fail("resolvers names %d; %d are possible", len(o.Steps), maxSteps)
 	}
 	names := map[string]bool{}
+	found := append([]string{}, o.From...)
+	errs = append(errs, o.checkFrom(op)...)
 	for _, s := range o.Steps {
+		if missing := s.missing(found); missing != "" {
+			fail("resolver %s is asked by %s, which no resolver before it finds", s.Name, missing)
+		}
+		if found != nil && s.Verifies == "" {
+			if found = append(found, s.Fills...); s.Fills == nil {
+				found = nil
+			}
+		}
 		if names[s.Name] {
 			fail("resolvers names %s twice", s.Name)
 		}
@@ -141,7 +156,11 @@ func (o *Order) Check(op resolution.Operation) error {
 		errs = append(errs, s.check(o, op)...)
 		if v, verifies := values.Wanted[s.Verifies]; verifies {
 			o.decisive |= 1 << v.Group
-			o.verifies = true
+			o.byValue = true
+		}
+		for _, name := range s.Person {
+			o.decisive |= 1 << values.Wanted[name].Group
+			o.byValue = true
 		}
 	}
 	return errors.Join(errs...)
@@ -154,8 +173,8 @@ func (o *Order) checkSearches(op resolution.Operation) error {
 		return fmt.Errorf("%s asks one service; several resolvers are for operations on single records, because the pages of two searches cannot be merged", op)
 	case o.Steps[0].Entry != "":
 		return fmt.Errorf("%s asks one service; provider %s has no searches", op, o.Steps[0].Name)
-	case len(o.Want) > 0 || o.NotesSkipped() || o.Steps[0].For != nil || o.Steps[0].Accept != nil:
-		return fmt.Errorf("%s takes all that its searches find; want, for, accept, min_match, else and max_credits_per_key are for operations on single records", op)
+	case len(o.Want) > 0 || len(o.From) > 0 || o.NotesSkipped() || o.Steps[0].For != nil || o.Steps[0].Accept != nil:
+		return fmt.Errorf("%s takes all that its searches find; want, from, for, accept, min_match, else and max_credits_per_key are for operations on single records", op)
 	}
 	return nil
 }
@@ -243,6 +262,29 @@ func (s *Step) newCondition(column string, accepts []string) (c condition, err e
 	return c, nil
 }
 
+// missing is the first value of a person that a step is asked by and that is not found, "" without one; nil is all.
+func (s *Step) missing(found []string) string {
+	for _, name := range s.Person {
+		if found != nil && !slices.Contains(found, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// checkFrom checks From.
+func (o *Order) checkFrom(op resolution.Operation) (errs []error) {
+	if len(o.From) > 0 && op.Identifier() != resolution.NetworkURL {
+		return []error{fmt.Errorf("from is for operations on profiles; the operation is %s", op)}
+	}
+	for _, name := range o.From {
+		if !slices.ContainsFunc(o.Steps, func(s *Step) bool { return slices.Contains(s.Person, name) }) {
+			errs = append(errs, fmt.Errorf("from names %s, which no resolver is asked by", name))
+		}
+	}
+	return errs
+}
+
 // Hasher returns what hashes the question about a key as it is stored.
 func (s *Step) Hasher(op resolution.Operation) func(key string) answers.Hash {
 	scope := s.Remote.Scope(op)
@@ -302,10 +344,22 @@ func (o *Order) CheckAskAll() error {
 		return nil
 	case len(o.finders()) < 2:
 		return errors.New("--ask-all asks all of several resolvers that cost something; name them under resolvers in the job file")
+	case o.byPerson() != "":
+		return fmt.Errorf("--ask-all asks all about the same identifiers, and resolver %s is asked by person", o.byPerson())
 	case !o.isBounded():
 		return errors.New("--ask-all pays every resolver for every key: set a budget, --max-credits or --max-calls, or one of each resolver")
 	}
 	return nil
+}
+
+// byPerson is the first resolver that is asked by a person, "" without one.
+func (o *Order) byPerson() string {
+	for _, s := range o.Steps {
+		if s.Person != nil {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 // finders are the resolvers that cost something, and find values themselves.

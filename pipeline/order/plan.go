@@ -113,6 +113,9 @@ func (p *Planner) addValues(w *batchWalk) error {
 	added := make([][]distinct.Key, len(p.values))
 	for q := range w.keys {
 		for step, byValue := range w.keys[q].verdicts {
+			if p.values[step] == nil {
+				continue
+			}
 			for value, s := range byValue {
 				if s.looked == nil {
 					continue
@@ -143,13 +146,17 @@ func (p *Planner) routeOf(text string, k *key, r *result) route {
 	asked := false
 	for i, s := range p.chain.order.Steps {
 		answer := &k.answers[i]
+		if asked && s.Person != nil && answer.answer.Reason == outcome.ReasonNotAskable { // a call may find what is missing
+			w.visits[i] = visit{comes: true, asks: true, Question: Question{Price: p.price(i, "")}}
+			continue
+		}
 		passed := answer.state == stopped && (i == r.stop || s.ElseNext)
 		if !slices.Contains(r.used, i) && !slices.Contains(r.besides, i) && !passed && answer.call == 0 || s.Remote != nil && answer.looked == nil {
 			w.visits[i].needless = slices.Contains(r.needless, i) && r.reached(p.chain.order, k, i)
 			continue
 		}
 		v := p.visitOf(i, text, answer)
-		first := answer.call == 1 || p.chain.order.AskAll
+		first := (answer.call == 1 || p.chain.order.AskAll) && answer.about == ""
 		v.sure = v.asks && first && s.question(text) == text || !v.asks && !asked
 		w.visits[i] = v
 		asked = asked || v.asks

@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
+	"github.com/leadetl/leadetl/transforms/person"
 )
 
 // state is what is known of what a resolver says about a key.
@@ -34,6 +35,7 @@ type stepAnswer struct {
 	skip     string           // stopped: why, in a word
 	waits    *wait            // stopped: for another step, whose answer decides whether this one is asked
 	listed   string           // an answer that names a listed person: why its row is suppressed
+	about    string           // the values of a person that are asked about; "" for the key itself
 	looked   *purchase.Looked // at what is stored; nil before
 	call     int              // which of the key's calls it is the answer to, from 1; 0 if it was stored
 }
@@ -41,23 +43,29 @@ type stepAnswer struct {
 // key is a question on its way through the order.
 type key struct {
 	answers  []stepAnswer            // by step
-	verdicts []map[string]stepAnswer // by step that verifies, then value
+	verdicts []map[string]stepAnswer // by step that is asked about values, then value
+	from     map[string]string       // values of a person that are in the row, by their names
+	isPerson bool                    // it is made of these, without an identifier
 	used     []int                   // memory for that of its result
 	calls    int
 	again    bool // an earlier batch has counted it
 }
 
 // wait stops a key at a step, because of what another key waits for.
-func (a *stepAnswer) wait(on *wait) {
+func (k *key) wait(step int, on *wait) {
+	a := &k.answers[step]
 	a.state, a.skip, a.waits = stopped, on.reason, on
 	a.answer = purchase.Result{Outcome: outcome.Skipped, Reason: on.reason}
+	if a.about != "" {
+		k.verdicts[step][a.about] = *a
+	}
 }
 
 // action is what to do next about a key.
 type action struct {
 	kind  actionKind
 	step  int
-	value string // to verify
+	value string // to verify, or of a person
 }
 
 type actionKind uint8
@@ -105,7 +113,7 @@ type walk struct {
 // next is the whole rule of an order, in a run.
 func (o *Order) next(k *key, closed []bool, run string) (action, result) {
 	w := walk{order: o, key: k, closed: closed, run: run}
-	if o.verifies {
+	if o.byValue {
 		w.refused = make([]uint, len(o.Steps))
 	}
 	for {
@@ -127,14 +135,15 @@ func (o *Order) next(k *key, closed []bool, run string) (action, result) {
 func (w *walk) askBesides() action {
 	all := w.order.AskAll && w.suppressed == "" && w.stop < 0
 	for i, s := range w.order.Steps {
-		if s.Remote == nil || s.Verifies != "" || !all && !s.Remote.RetryUnknown || slices.Contains(w.used, i) {
+		k := &w.key.answers[i]
+		if s.Remote == nil || s.Verifies != "" || !all && !s.Remote.RetryUnknown || slices.Contains(w.used, i) || k.about == "" && (s.Person != nil || w.key.isPerson) {
 			continue
 		}
-		switch k := &w.key.answers[i]; {
+		switch {
 		case k.state == unlooked:
-			return action{kind: look, step: i}
+			return action{look, i, k.about}
 		case k.state == absent && (all || k.looked.Retried):
-			return action{kind: ask, step: i}
+			return action{ask, i, k.about}
 		case all && k.state == answered:
 			w.besides = append(w.besides, i)
 		case all:
@@ -210,9 +219,9 @@ func (w *walk) through() (a action, again bool) {
 			w.skipped = append(w.skipped, s.Name+":"+outcome.ReasonPerKey)
 			continue
 		}
-		switch k := &w.key.answers[i]; k.state {
+		switch k := w.at(i); k.state {
 		case unlooked:
-			return action{kind: look, step: i}, false
+			return action{look, i, k.about}, false
 		case answered:
 			w.used = append(w.used, i)
 			w.counted |= 1 << i
@@ -228,11 +237,11 @@ func (w *walk) through() (a action, again bool) {
 			case missing:
 				return a, false
 			case passes && k.state == absent && !k.again: // the later answers may be newer than the look
-				return action{kind: look, step: i}, false
+				return action{look, i, k.about}, false
 			case passes:
 				w.needless = append(w.needless, i)
 			case k.state == absent:
-				return action{kind: ask, step: i}, false
+				return action{ask, i, k.about}, false
 			case s.ElseNext && k.skip == outcome.ReasonNotStored:
 				w.skipped = append(w.skipped, s.Name+":"+k.skip)
 			default:
@@ -242,6 +251,44 @@ func (w *walk) through() (a action, again bool) {
 		}
 	}
 	return action{}, false
+}
+
+// at is what a step says. Who is asked by a person says it about the values of the row, else about those that the
+// answers so far have, and is not asked while one is missing. Nobody else is asked about a row without an identifier.
+func (w *walk) at(i int) *stepAnswer {
+	s, k := w.order.Steps[i], &w.key.answers[i]
+	if s.Person == nil && !w.key.isPerson {
+		return k
+	}
+	about := w.person(s)
+	if about == "" {
+		*k = notAskable
+		return k
+	}
+	*k = w.key.verdicts[i][about]
+	k.about = about
+	return k
+}
+
+// notAskable is what a step says that has no question for a key.
+var notAskable = stepAnswer{state: answered, answer: purchase.Result{Outcome: outcome.NoMatch, Reason: outcome.ReasonNotAskable}}
+
+// person is the question to a step that is asked by a person; "" if a value is missing, and for another step.
+func (w *walk) person(s *Step) string {
+	has := map[string]string{}
+	for _, name := range s.Person {
+		v := values.Wanted[name]
+		if has[name] = w.key.from[name]; has[name] == "" && w.from[v.Group] >= 0 {
+			has[name] = person.Canonical(name, v.Of(w.key.answers[w.from[v.Group]].row))
+		}
+		if has[name] == "" {
+			return ""
+		}
+	}
+	if len(has) == 0 {
+		return ""
+	}
+	return person.Key(has)
 }
 
 // goesOn reports whether the next step is asked without an answer of this one, and notes why. A
@@ -362,9 +409,9 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) || w.isTooDear(s, j) { // reference data is not stored: it never comes before a question
 			continue
 		}
-		switch later := &w.key.answers[j]; {
+		switch later := w.at(j); {
 		case later.state == unlooked:
-			return action{kind: look, step: j}, false, true
+			return action{look, j, later.about}, false, true
 		case later.state == answered && w.order.Steps[i].ElseNext && later.answer.Run == w.order.PayerOf(w.run, s):
 			// This run has bought it, so it has passed over the step, which may answer now.
 		case later.state == answered:
@@ -482,9 +529,8 @@ func (r *result) outcome(o *Order, k *key) (outcome.Outcome, string) {
 		switch a := k.answers[i].answer; {
 		case a.Outcome == outcome.Failed:
 			refusal = i
-		case a.Reason != outcome.ReasonNotAskable:
-			missed = true
-			fallthrough
+		case a.Reason != outcome.ReasonNotAskable && !missed: // it says more than that others have no question
+			missed, reason = true, a.Reason
 		default:
 			reason = cmp.Or(reason, a.Reason)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
+	"github.com/leadetl/leadetl/transforms/person"
 )
 
 // A test of an order is a line for each resolver: its name and settings, what it says, and whether
@@ -113,6 +114,8 @@ func (f fact) play(t *testing.T) (asked, row, said string) {
 				s.Accept = map[string][]string{column: strings.Split(accepts, ",")}
 			case "price":
 				_, _ = fmt.Sscan(value, &s.Remote.Price.Match)
+			case "person":
+				s.Person = strings.Split(value, ",")
 			case "else":
 				s.ElseNext = true
 			case "retry":
@@ -257,6 +260,12 @@ func (s *scripted) answer(words []string, about string) purchase.Result {
 			lead.Phone = value
 		case "emails":
 			lead.Emails = append(lead.Emails, resolution.ContactEmail{Email: value})
+		case "first":
+			lead.FirstName = value
+		case "knows": // a person by values
+			if person.Key(map[string]string{"first_name": value, "company_domain": "x.example"}) != about {
+				a.Outcome, a.Reason = outcome.NoMatch, resolution.NoMatch
+			}
 		case "title":
 			lead.JobTitle = value
 		case "company", "domain":
@@ -336,6 +345,12 @@ func TestOrders(t *testing.T) {
 		{"but not where the next is asked else", "all email", []string{"a: email=1 credits=1", "b else=next: outage", "c: none"}, "a b c", "matched by=a email=1@a credits=1", "a=matched* c=no_match*"},
 		{"nor without calls", "offline all email", []string{"a: email=1 credits=1 stored", "b: email=2"}, "", "matched by=a email=1@a credits=1", "a=matched"},
 		{"who is listed is asked about no more", "all email", []string{"a: email=listed", "b: email=2"}, "a", "suppressed listed", "a=matched*"},
+		{"a person is asked about by what was found", "email", []string{"a: first=ADA domain=https://www.X.example/", "p person=first_name,company_domain: email=1 knows=ada credits=1"}, "a p", "matched by=a email=1@p company_domain=https://www.X.example/@a first_name=ADA@a credits=1", "a=matched* p=matched*"},
+		{"and not while a value is missing", "email", []string{"a: first=ADA", "p person=first_name,company_domain: email=1 knows=ada", "b: domain=x.example email=2"}, "a b", "matched by=a email=2@b company_domain=x.example@b first_name=ADA@a", "a=matched* b=matched*"},
+		{"an answer about a person is stored by the person", "email", []string{"a: first=ada domain=x.example stored", "p person=first_name,company_domain: email=1 knows=ada stored"}, "", "matched by=a email=1@p company_domain=x.example@a first_name=ada@a", "a=matched p=matched"},
+		{"it spares a call to one before it", "email", []string{"a: first=ada domain=x.example stored", "b: email=2", "p person=first_name,company_domain: email=1 knows=ada stored"}, "", "matched by=a email=1@p company_domain=x.example@a first_name=ada@a", "a=matched p=matched"},
+		{"a person's address is verified", "email", []string{"a: first=ada domain=x.example", "p person=first_name,company_domain: email=1 knows=ada", "v verifies=email accept=email_status:valid: none", "b: email=2"}, "a p v b", "matched by=a email=2@b company_domain=x.example@a first_name=ada@a", "a=matched* p=matched* v=no_match* b=matched*"},
+		{"one that was found before a value was refused is another person then", "email", []string{"a for=email: email=1 credits=1", "b for=email: first=ada domain=x.example email=1 credits=1", "v verifies=email accept=email_status:valid: none credits=1", "p person=first_name,company_domain: email=3 knows=ada credits=1"}, "a v b p", "matched by=a email=3@p company_domain=x.example@b first_name=ada@b credits=4", "a=matched* b=matched* v=no_match* p=matched*"},
 		{"or lets the value pass", "email", []string{"a: email=1", "v else=next verifies=email accept=email_status:valid: budget", "b: email=2"}, "a v", "matched by=a email=1@a skipped=v:budget", "a=matched*"},
 	} {
 		f.check(t)

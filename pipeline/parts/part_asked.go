@@ -43,22 +43,29 @@ func (w *askedWriter) fresh(b *columns.Batch) (fresh []columns.Asked) {
 	if w.seen == nil {
 		w.seen = map[uint64]uint64{}
 	}
+	type mark struct{ key, bit uint64 }
+	var marks []mark // of the row
 	for from := 0; from < len(b.Asked); {
 		row := b.Asked[from].Row
 		key := xxh3.Hash(b.Keys.At(row))
-		before := w.seen[key]
-		now := before
+		marks = marks[:0]
 		for ; from < len(b.Asked) && b.Asked[from].Row == row; from++ {
 			a := b.Asked[from]
-			bit := uint64(1) << (2 * a.Step)
+			m := mark{key, uint64(1) << (2 * a.Step)}
 			if a.Open {
-				bit <<= 1
+				m.bit <<= 1
 			}
-			if now |= bit; before&bit == 0 {
+			if a.About != "" {
+				m.key ^= xxh3.HashString(a.About)
+			}
+			if w.seen[m.key]&m.bit == 0 {
 				fresh = append(fresh, a)
 			}
+			marks = append(marks, m)
 		}
-		w.seen[key] = now
+		for _, m := range marks {
+			w.seen[m.key] |= m.bit
+		}
 	}
 	return fresh
 }

@@ -128,8 +128,9 @@ func TestJudgedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.Close)
+		asked, _ := e.Request(resolution.NetworkURL)
 		return buyerFrom(t, resolution.NetworkToPhone, store, c, func(r *Remote) {
-			r.Name, r.Question, r.Judged, r.Read, r.ReadMiss, r.Price = "a", "network_url", true, e.Read, e.ReadMiss, Price{Match: 3, NoMatch: 2}
+			r.Name, r.Question, r.Judged, r.Read, r.ReadMiss, r.Price = "a", "network_url", true, asked.Read, asked.ReadMiss, Price{Match: 3, NoMatch: 2}
 			if change != nil {
 				change(r)
 			}

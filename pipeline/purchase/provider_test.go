@@ -107,7 +107,8 @@ func TestProviderByBatches(t *testing.T) {
 			defer c.Close()
 			_, store := laterOf(t)
 			b := buyerFrom(t, resolution.NetworkToPhone, store, c, func(r *Remote) {
-				r.Name, r.Question, r.Judged, r.Read = entry.Name, "network_url", true, entry.Read
+				asked, _ := entry.Request(resolution.NetworkURL)
+				r.Name, r.Question, r.Judged, r.Read = entry.Name, "network_url", true, asked.Read
 				r.Price, r.Later = Price{Match: 2, NoMatch: 1}, Later{Every: 50 * time.Millisecond, Wait: time.Minute}
 			})
 			for _, again := range []string{"", ", from the store"} {

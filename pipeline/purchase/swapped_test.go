@@ -109,8 +109,9 @@ func askProvider(t *testing.T, entry, url string) (keys []string, got []Result, 
 	}
 	t.Cleanup(c.Close)
 	_, store := laterOf(t)
+	asked, _ := e.Request(resolution.NetworkURL)
 	b := buyerFrom(t, resolution.Enrichment, store, c, func(r *Remote) {
-		r.Name, r.Question, r.Judged, r.Read, r.Price = "a", "network_url", true, e.Read, Price{Match: 1}
+		r.Name, r.Question, r.Judged, r.Read, r.Price = "a", "network_url", true, asked.Read, Price{Match: 1}
 	})
 	for i := range 60 {
 		keys = append(keys, fmt.Sprintf("linkedin.com/in/p-%d", i))

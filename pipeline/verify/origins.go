@@ -44,6 +44,7 @@ type asked struct {
 	keys      map[uint64]askedKey
 	hasKeys   bool // identifiers are not dropped
 	chosen    bool // the rows may not have all columns
+	persons   bool // rows of one key may be about several persons
 	totals    sinks.Totals
 }
 
@@ -52,13 +53,14 @@ type askedKey struct {
 	matched, answered, open, unknown uint32
 	credits                          int64
 	unpriced, seen                   bool
+	several                          bool // a resolver has answered about several persons with it
 }
 
 // maxResolvers is the number of bits.
 const maxResolvers = 32
 
 func (c *checker) originsOf(p *sinks.Part, files []*parquetFile) error {
-	a := &asked{resolvers: map[string]int{}, keys: map[uint64]askedKey{}, chosen: c.result.Manifest.Selected() != nil}
+	a := &asked{resolvers: map[string]int{}, keys: map[uint64]askedKey{}, chosen: c.result.Manifest.Selected() != nil, persons: c.result.Manifest.HasPersons()}
 	for _, f := range files {
 		if f.isPart {
 			continue
@@ -165,6 +167,7 @@ func (a *asked) take(g *groupFacts, suppresses bool) {
 		case open[i]:
 			k.open |= bit
 		default:
+			k.several = k.several || a.persons && k.answered&bit != 0
 			k.answered, k.credits, k.unpriced = k.answered|bit, k.credits+credits[i], k.unpriced || !priced[i]
 		}
 		if matched {
@@ -212,7 +215,8 @@ func (a *asked) check(g *groupFacts) {
 			}
 		}
 		if i < len(priced) && k.answered&k.open == 0 { // else it has answered between two rows
-			if priced[i] && (k.unpriced || credits[i] != k.credits) || !priced[i] && k.answered != 0 && !k.unpriced {
+			some := k.several && credits[i] <= k.credits
+			if priced[i] && !some && (k.unpriced || credits[i] != k.credits) || !priced[i] && k.answered != 0 && !k.unpriced {
 				g.found.report(i, "credits", "it is not the sum of the answers in "+sinks.AskedFolder)
 			}
 		}
@@ -228,7 +232,7 @@ func (a *asked) checkUnknown(g *groupFacts, i int, k askedKey, ended, reason, no
 	if name, unknown := strings.CutPrefix(reason, outcome.ReasonUnknownCall+":"); unknown && ended == outcome.Failed.String() && k.unknown&a.bit(name) == 0 {
 		g.found.report(i, "reason", "the unknown call is not in "+sinks.AskedFolder)
 	}
-	if ended != outcome.NoMatch.String() || k.unknown == 0 || a.chosen {
+	if ended != outcome.NoMatch.String() || k.unknown == 0 || a.chosen || a.persons {
 		return
 	}
 	for name := range a.resolvers {

@@ -57,6 +57,7 @@ var reach = worldtest.Reach{
 		"pipeline/order/order.go Order.Judges":            "is for the beginning of a run",
 		"pipeline/order/order.go Order.NotesSkipped":      "is for the beginning of a run",
 		"pipeline/order/order.go wantable":                "suggests another column to who names a wrong one",
+		"pipeline/order/walk.go walk.person":              "needs a provider that is asked by name and company",
 		"pipeline/purchase/budget.go NewKeysError.Error":  "is for the beginning of a run",
 		"pipeline/purchase/budget.go NewKeysError.Unwrap": "is for the beginning of a run",
 		"pipeline/purchase/codec.go noAnswer":             "needs a version that reads a stored answer otherwise",

@@ -125,7 +125,7 @@ func TestBatch(t *testing.T) {
 					t.Error("the whole answer is kept for each key")
 				}
 				if r.Reply.Found.Matched() {
-					again, err := c.entry.Read(resolution.EmailToHEM, r.Reply.Status, r.Reply.Body, nil)
+					again, err := readOf(c.entry).Read(resolution.EmailToHEM, r.Reply.Status, r.Reply.Body, nil)
 					if err != nil || again.Found.Lead().Email != r.Reply.Found.Lead().Email || !json.Valid(r.Reply.Body) {
 						t.Errorf("%s is read as %v, %v", r.Reply.Body, again.Found.Lead(), err)
 					}
@@ -178,7 +178,7 @@ func TestEveryOrder(t *testing.T) {
 				if v.Outcome != Match {
 					continue
 				}
-				if reply, _ := e.Read(resolution.EmailToHEM, 200, v.Body, nil); reply.Found.Lead().Email != keys[i] && (form != byPosition || reply.Found.Lead().Email != "d@x.example") {
+				if reply, _ := readOf(e).Read(resolution.EmailToHEM, 200, v.Body, nil); reply.Found.Lead().Email != keys[i] && (form != byPosition || reply.Found.Lead().Email != "d@x.example") {
 					t.Errorf("%s, %s: %s gets %s", form, body, keys[i], v.Body)
 				}
 			}
@@ -221,7 +221,7 @@ func FuzzJudge(f *testing.F) {
 				case v.Outcome == Later && !polled && v.Next == nil:
 					t.Errorf("nothing to ask later: %+v of %q", v, body)
 				}
-				if reply, err := e.Read(resolution.EmailToHEM, v.Status, v.Body, nil); v.Outcome == Match && (err != nil || !reply.Found.Matched()) {
+				if reply, err := readOf(e).Read(resolution.EmailToHEM, v.Status, v.Body, nil); v.Outcome == Match && (err != nil || !reply.Found.Matched()) {
 					t.Errorf("%q is read as %+v, %v", v.Body, reply, err)
 				}
 			}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -39,6 +40,8 @@ type Options struct {
 	Asked *exchange.Asked
 	// Observe is told of each exchange, also of those without an answer; nil tells nobody.
 	Observe func(Exchange)
+	// Kind is what is asked about; "" for what the operation says.
+	Kind resolution.Identifier
 	// Base is asked instead of the entry's base, in tests; "" for the entry's.
 	Base string
 }
@@ -145,7 +148,11 @@ func (c *Client) Balance(ctx context.Context) (left int64, err error) {
 }
 
 // BatchSize is how many keys of an operation a request can have.
-func (c *Client) BatchSize(op resolution.Operation) int { return c.entry.BatchSize(c.entry.kindOf(op)) }
+func (c *Client) BatchSize(op resolution.Operation) int { return c.entry.BatchSize(c.kindOf(op)) }
+
+func (c *Client) kindOf(op resolution.Operation) resolution.Identifier {
+	return cmp.Or(c.options.Kind, c.entry.KindOf(op))
+}
 
 // Do asks about one key. The error is a *resolution.CallError, or the context's.
 func (c *Client) Do(ctx context.Context, call resolution.Call) (resolution.Reply, error) {
@@ -161,7 +168,7 @@ func (c *Client) DoBatch(ctx context.Context, calls []resolution.Call) []resolut
 	for i, call := range calls {
 		keys[i] = call.Key
 	}
-	m, r, q, err := c.message(c.entry.kindOf(op), keys)
+	m, r, q, err := c.message(c.kindOf(op), keys)
 	switch {
 	case errors.Is(err, errOneQuestion):
 		return each(len(calls), &resolution.CallError{Operation: op, Class: resolution.Unavailable, Unbilled: true, Detail: err.Error(), Cause: resolution.ErrAskAlone})

@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/company"
+	"github.com/leadetl/leadetl/transforms/person"
 	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
@@ -53,6 +54,13 @@ func documented(r *reader, n *yamltree.Node) (d Documented) {
 		for _, key := range listOf(m[string(kind)]) {
 			d.kind, d.keys = kind, append(d.keys, key.Text)
 		}
+	}
+	for _, values := range listOf(m[string(resolution.Person)]) {
+		of := map[string]string{}
+		for name, value := range members(values) {
+			of[name] = person.Canonical(name, textOf(value))
+		}
+		d.kind, d.keys = resolution.Person, append(d.keys, person.Key(of))
 	}
 	d.request, d.sent, d.next = textOf(m["request"]), string(r.json(m["sent"])), textOf(m["next"])
 	d.answer = Response{Status: int(count(m["status"], 0)), Header: http.Header{}, Body: r.json(m["body"]), Polled: textOf(m["poll"]) == "true"}
@@ -219,7 +227,8 @@ func named(o Outcome) string {
 // operationOf is the operation with most columns about a kind of identifier.
 var operationOf = map[resolution.Identifier]resolution.Operation{
 	resolution.Email: resolution.EmailToHEM, resolution.NetworkURL: resolution.Enrichment, resolution.IP: resolution.IPToCompany,
-	resolution.Phone: resolution.NetworkToPhone,
+	resolution.Phone:  resolution.NetworkToPhone,
+	resolution.Person: resolution.Enrichment,
 }
 
 // OperationOf is the operation whose answers have most columns that a provider may fill about a kind.
@@ -235,7 +244,7 @@ func outputOf(e *Entry, kind resolution.Identifier, v Verdict) map[string][]stri
 		}
 	}
 	var reply resolution.Reply
-	reading(v.Body, func(body jsontree.Value) { reply = e.read(operationOf[kind], v.Status, body, nil) })
+	reading(v.Body, func(body jsontree.Value) { reply = e.read(operationOf[kind], kind, v.Status, body, nil) })
 	for name, v := range values.Wanted {
 		if v.IsMade() || v.IsList() || strings.HasPrefix(name, "hem_") {
 			continue

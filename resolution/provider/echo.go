@@ -92,7 +92,10 @@ func (r *Request) checkNames(all []Verdict, questions []exchange.Question) {
 
 // echoOf is where an answer says its key; nil if the entry does not say it.
 func (r *Request) echoOf() *path {
-	if r.batch != nil {
+	switch {
+	case r.kind == resolution.Person: // an answer is of whoever has the name
+		return nil
+	case r.batch != nil:
 		return r.batch.echo
 	}
 	return r.entry.echo
@@ -152,7 +155,7 @@ func (r *Request) echoed(v jsontree.Value, key string) string {
 // of another element anywhere and not its own.
 func (r *Request) outOfOrder(v *Verdict, q *exchange.Question, place int, places map[string]int) (fault string) {
 	reading(v.Body, func(v jsontree.Value) {
-		if echo := r.batch.echo; echo != nil {
+		if echo := r.echoOf(); echo != nil {
 			text := r.echoed(echo.one(v), q.Key())
 			if said, _ := q.Says(text); text != "" && said != exchange.NamesThis && (q.Key() != "" || isElsewhere(q.NamesOf(text), place, places)) {
 				fault = otherEcho

@@ -92,7 +92,7 @@ func shownVerdicts(r *Request, all []Verdict) string {
 	for _, v := range all {
 		switch v.Outcome {
 		case Match:
-			reply, _ := r.entry.Read(resolution.Enrichment, v.Status, v.Body, nil)
+			reply, _ := r.Read(resolution.Enrichment, v.Status, v.Body, nil)
 			name, _, _ := strings.Cut(reply.Found.Lead().Email, "@")
 			got = append(got, name)
 		case NoMatch:

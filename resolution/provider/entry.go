@@ -219,24 +219,24 @@ func reading(body []byte, use func(jsontree.Value)) {
 
 // Read reads a stored match by the rules of today: it may be a miss now, or fit none of them, which the
 // error says. The data are added to into; nil is for Answers of its own.
-func (e *Entry) Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
-	return e.readStored(op, status, body, Match, into)
+func (r *Request) Read(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	return r.readStored(op, status, body, Match, into)
 }
 
 // ReadMiss is Read of a stored miss, which may be a match now.
-func (e *Entry) ReadMiss(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
-	return e.readStored(op, status, body, NoMatch, into)
+func (r *Request) ReadMiss(op resolution.Operation, status int, body []byte, into *resolution.Answers) (resolution.Reply, error) {
+	return r.readStored(op, status, body, NoMatch, into)
 }
 
-func (e *Entry) readStored(op resolution.Operation, status int, body []byte, was Outcome, into *resolution.Answers) (reply resolution.Reply, err error) {
+func (r *Request) readStored(op resolution.Operation, status int, body []byte, was Outcome, into *resolution.Answers) (reply resolution.Reply, err error) {
 	reading(body, func(v jsontree.Value) {
-		switch e.judgeAgain(e.kindOf(op), received{status, v, len(body) == 0}, was) {
+		switch r.entry.judgeAgain(r.kind, received{status, v, len(body) == 0}, was) {
 		case Match:
-			reply = e.read(op, status, v, into)
+			reply = r.entry.read(op, r.kind, status, v, into)
 		case NoMatch:
 			reply.Reason = resolution.NoMatch
 		default:
-			err = &resolution.CallError{Operation: op, Class: resolution.Protocol, Status: status, Sent: true, Detail: "the stored answer fits no rule of " + e.Name}
+			err = &resolution.CallError{Operation: op, Class: resolution.Protocol, Status: status, Sent: true, Detail: "the stored answer fits no rule of " + r.entry.Name}
 		}
 	})
 	reply.About = resolution.About{Status: status, Body: body, Quarantined: reply.Quarantined}
@@ -280,8 +280,8 @@ func (e *Entry) rulesOf(kind resolution.Identifier) (all [][]rule) {
 	return all
 }
 
-// kindOf is the kind of identifier that an operation asks about, or a verifier.
-func (e *Entry) kindOf(op resolution.Operation) resolution.Identifier {
+// KindOf is the kind that an operation asks about, or a verifier, unless the job chooses another.
+func (e *Entry) KindOf(op resolution.Operation) resolution.Identifier {
 	if e.Check != "" {
 		return e.Check
 	}
@@ -289,11 +289,11 @@ func (e *Entry) kindOf(op resolution.Operation) resolution.Identifier {
 }
 
 // read reads the data of a match. It is always one, even if nothing is in it.
-func (e *Entry) read(op resolution.Operation, status int, body jsontree.Value, into *resolution.Answers) (reply resolution.Reply) {
+func (e *Entry) read(op resolution.Operation, kind resolution.Identifier, status int, body jsontree.Value, into *resolution.Answers) (reply resolution.Reply) {
 	if into == nil {
 		into = resolution.NewAnswers()
 	}
-	of := e.fieldsOf(e.kindOf(op), status, body)
+	of := e.fieldsOf(kind, status, body)
 	reply.Quarantined = of.read(op, body, &e.companies, into)
 	reply.Helpers = of.helpers(e.helpers, body)
 	reply.Found = resolution.AnswerRow{Of: into, I: into.Len() - 1}

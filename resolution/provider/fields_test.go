@@ -38,11 +38,14 @@ const manyValues = `{"d":{"ok":true,"first":"","name":[" Ann "],"mail":"Ann <A@X
 	"phones":["+33 6 39 98 12 34","12"],"hashes":[{"list":[{"h":"0CC175B9C0F1B6A831C399E269772661","k":"MD5"}]},{"list":[{"h":"plain@x.example","k":"md5"}]}],"sha":"zz",
 	"url":"HTTPS://www.LinkedIn.com/in/ann-b/?x=1","seen":"2026-01-02","sure":0.5,"level":"PERSON","org":"business","c":{"name":"X","url":"https://linkedin.com/company/x","year":"1999","industry":null}}}`
 
+// readOf is the first request of an entry.
+func readOf(e *Entry) *Request { return e.requests[e.Kinds()[0]] }
+
 // TestRead: values pass the transforms of all other answers, and addresses are hashed where the
 // operation returns hashes.
 func TestRead(t *testing.T) {
 	e := parsed(t, manyFields)
-	reply, err := e.Read(resolution.Enrichment, 200, []byte(manyValues), nil)
+	reply, err := readOf(e).Read(resolution.Enrichment, 200, []byte(manyValues), nil)
 	if err != nil || reply.Quarantined != 2 || !reply.Found.Matched() {
 		t.Fatalf("%+v, %v", reply, err)
 	}
@@ -63,11 +66,11 @@ func TestRead(t *testing.T) {
 	if got := e.Helpers(resolution.NetworkURL, 200, []byte(manyValues)); len(got) != 1 || got["email_status"] != "true" {
 		t.Errorf("helpers %v", got)
 	}
-	again, _ := e.Read(resolution.IPToCompany, 200, []byte(manyValues), reply.Found.Of)
+	again, _ := readOf(e).Read(resolution.IPToCompany, 200, []byte(manyValues), reply.Found.Of)
 	if again.Found.I != 1 || len(again.Found.Lead().HashedEmails) > 0 || again.Found.Of.OrgTypes[1] != "business" || again.Found.Of.Company(1) != reply.Found.Of.Company(0) {
 		t.Errorf("%+v", again.Found.Lead())
 	}
-	if empty, err := e.Read(resolution.Enrichment, 204, nil, nil); err != nil || !empty.Found.Matched() || !empty.Found.Of.IsLastEmpty() {
+	if empty, err := readOf(e).Read(resolution.Enrichment, 204, nil, nil); err != nil || !empty.Found.Matched() || !empty.Found.Of.IsLastEmpty() {
 		t.Errorf("%+v, %v", empty, err)
 	}
 }
@@ -81,6 +84,6 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		into.Reset()
-		_, _ = all["p"].Read(resolution.Enrichment, 200, body, into)
+		_, _ = readOf(all["p"]).Read(resolution.Enrichment, 200, body, into)
 	}
 }

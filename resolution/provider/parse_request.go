@@ -10,6 +10,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/yamltree"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/person"
 )
 
 // ofTransport are headers that are not for an entry to set.
@@ -100,7 +101,7 @@ func (r *reader) checkPlaces(n *yamltree.Node, places func(yield func(string)), 
 
 // requests reads ask and batch.
 func (r *reader) requests(ask, batch *yamltree.Node, e *Entry) {
-	known := []string{string(resolution.NetworkURL), string(resolution.Email), string(resolution.IP)}
+	known := []string{string(resolution.NetworkURL), string(resolution.Email), string(resolution.IP), string(resolution.Person)}
 	if e.Check != "" {
 		known = []string{string(e.Check)}
 	}
@@ -170,7 +171,7 @@ func (r *reader) ofKind(n *yamltree.Node, m map[string]*yamltree.Node, b *batch,
 		switch of := kindOf(name); {
 		case name == "ref":
 		case of == "":
-			r.fail(m["each"], "{%s} is no placeholder%s", name, suggest(name, slices.Concat(formsOf[resolution.NetworkURL], formsOf[resolution.Email], formsOf[resolution.IP])))
+			r.fail(m["each"], "{%s} is no placeholder%s", name, suggest(name, slices.Concat(formsOf[resolution.NetworkURL], formsOf[resolution.Email], formsOf[resolution.IP], person.Names)))
 		case kind != "" && of != kind, e.Check != "" && of != e.Check:
 			r.fail(m["each"], "{%s} is of another kind of identifier: a batch asks about one", name)
 		default:
@@ -178,7 +179,7 @@ func (r *reader) ofKind(n *yamltree.Node, m map[string]*yamltree.Node, b *batch,
 		}
 	})
 	if kind == "" {
-		r.fail(m["each"], "each does not name its key: write {network_url}, {email} or {ip} in it, in quotes")
+		r.fail(m["each"], "each does not name its key: write {network_url}, {email}, {ip} or values of a person in it, in quotes")
 		return
 	}
 	if b.id != nil {
@@ -348,6 +349,9 @@ func (r *Request) ask() *send {
 func (e *Entry) finish() {
 	for _, request := range e.requests {
 		request.name, request.hash = nameOf(request), hashOf(request)
+		if request.kind == resolution.Person {
+			request.values = formsIn(request)
+		}
 	}
 	e.digest = sum(e.describe())
 	slices.Sort(e.warnings)

@@ -19,7 +19,7 @@ func (c *Client) result(op resolution.Operation, key string, g got, v Verdict, l
 	switch v.Outcome {
 	case Match:
 		var reply resolution.Reply
-		reading(v.Body, func(body jsontree.Value) { reply = c.entry.read(op, v.Status, body, nil) })
+		reading(v.Body, func(body jsontree.Value) { reply = c.entry.read(op, c.kindOf(op), v.Status, body, nil) })
 		about.Quarantined, about.OtherAddress = reply.Quarantined, c.isElsewhere(op, key, reply.Found)
 		reply.About = about
 		return resolution.Result{Reply: reply}
@@ -38,7 +38,7 @@ func (c *Client) isElsewhere(op resolution.Operation, key string, found resoluti
 	if !found.Matched() {
 		return false
 	}
-	q := c.options.Asked.Question(c.entry.kindOf(op), key, "")
+	q := c.options.Asked.Question(c.kindOf(op), key, "")
 	_, other := q.Profile(found.Lead().NetworkURL, false)
 	return other
 }

@@ -43,6 +43,7 @@ type Request struct {
 	batch  *batch // nil without one; else it is used
 	fields *fields
 	name   string
+	values []string
 	hash   string // email_md5 or email_sha256, if it sends nothing else of a key; else ""
 }
 
@@ -95,6 +96,9 @@ func (r *Request) Name() string { return r.name }
 
 // Kind is what is asked about.
 func (r *Request) Kind() resolution.Identifier { return r.kind }
+
+// Values are the placeholders for values of a person in what is sent, polls included.
+func (r *Request) Values() []string { return r.values }
 
 // Question is the key of the question about a key: an address and its hash are one question to who is
 // asked about the hash alone. A key that lacks the form which the provider asks for is not askable.
@@ -230,10 +234,8 @@ func nameOf(r *Request) string {
 	return string(r.kind) + ":" + hex.EncodeToString(digest[:8])
 }
 
-// hashOf is the hash of addresses that a request and its polls send, if they send nothing else of a
-// key; else "".
-func hashOf(r *Request) string {
-	var places []string
+// formsIn are the placeholders for forms of a key that a request and its polls have.
+func formsIn(r *Request) (places []string) {
 	add := func(name string) {
 		if kindOf(name) == r.kind {
 			places = append(places, name)
@@ -248,7 +250,14 @@ func hashOf(r *Request) string {
 	if later := r.entry.later; later != nil && later.ask != nil {
 		later.ask.places(add)
 	}
-	if places = slices.Compact(places); len(places) == 1 && strings.HasPrefix(places[0], "email_") {
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// hashOf is the hash of addresses that a request and its polls send, if they send nothing else of a
+// key; else "".
+func hashOf(r *Request) string {
+	if places := formsIn(r); len(places) == 1 && strings.HasPrefix(places[0], "email_") {
 		return places[0]
 	}
 	return ""

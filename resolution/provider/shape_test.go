@@ -61,7 +61,7 @@ func TestShape(t *testing.T) {
 	if want := `a.yaml:3: "status" is a whole number from 100 to 599
 a.yaml:4: this value is what an answer means; did you mean "match"?
 a.yaml:4: "outcome" has 2 values for 1 keys
-a.yaml:5: "b" is a documented answer: what was asked about (email, network_url, ip or phone), its status, outcome and more`; err == nil || err.Error() != want {
+a.yaml:5: "b" is a documented answer: what was asked about (email, network_url, ip, phone or person), its status, outcome and more`; err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

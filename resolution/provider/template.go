@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/internal/yamltree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/person"
 )
 
 // text is text with placeholders, such as /v1/{email}.
@@ -242,6 +243,7 @@ var formsOf = map[resolution.Identifier][]string{
 	resolution.NetworkURL: {"network_url", "network_url_https", "handle"},
 	resolution.IP:         {"ip"},
 	resolution.Phone:      {"phone"},
+	resolution.Person:     person.Names,
 }
 
 // kindOf is the kind of identifier that a placeholder is a form of, "" if it is none.
@@ -271,7 +273,9 @@ func formOf(key string) place {
 		case "handle":
 			value = handle(key)
 		default:
-			value = emailForm(name, key)
+			if value = emailForm(name, key); person.Is(name) {
+				value = person.Values(key)[name]
+			}
 		}
 		return value, value != ""
 	}

@@ -178,7 +178,7 @@ func (f *asked) balanceOf(ctx context.Context, s *resolverSettings) (*runview.Ba
 	if !is {
 		return nil, nil
 	}
-	c, err := s.client(ctx, entries[s.name], 1, f.remote)
+	c, err := s.client(ctx, entries[s.name], "", 1, f.remote)
 	if err != nil { // a plan needs no key, and doctor says what is wrong with it
 		return nil, nil
 	}

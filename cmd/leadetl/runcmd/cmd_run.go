@@ -225,6 +225,8 @@ func (f *runFlags) job(operation string) (job.Job, error) {
 		errs = append(errs, fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
 	}
 	job, err := f.dataset.Job(operation)
+	from, bad := f.order.columnsFrom()
+	job.From, errs = from, append(errs, bad)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return job, err
 	}

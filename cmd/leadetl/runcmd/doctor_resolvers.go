@@ -80,7 +80,7 @@ func (d *checkup) checkProvider(ctx context.Context, s *resolverSettings, entrie
 		}
 	}
 	of, what := d.flags.remote, "API key of "+s.name
-	c, err := s.client(ctx, e, 1, of)
+	c, err := s.client(ctx, e, "", 1, of)
 	if err != nil {
 		d.failed(what, err)
 		return clock

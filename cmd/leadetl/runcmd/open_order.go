@@ -32,6 +32,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/resolution/provider"
+	"github.com/leadetl/leadetl/transforms/person"
 )
 
 // asked are the flags of who is asked.
@@ -139,6 +140,7 @@ func (o *opening) beginOrder() (err error) {
 	if o.run.Order.Want, err = o.order.wanted(); err != nil {
 		return err
 	}
+	o.run.Order.From = slices.Sorted(maps.Keys(o.run.Job.From))
 	for _, s := range o.items {
 		step := &order.Step{Name: s.name, For: s.wants, Accept: s.accept, Helpers: []string{}, MinMatch: s.minMatch.Fraction(), ElseNext: s.elseNext}
 		if r.askAll {
@@ -195,6 +197,26 @@ func (k *orderKeys) wanted() ([]string, error) {
 		return nil, nil
 	}
 	return k.want.Values("want")
+}
+
+// columnsFrom are the columns with values of a person, by their names.
+func (k *orderKeys) columnsFrom() (map[string]string, error) {
+	if !k.from.IsSet() {
+		return nil, nil
+	}
+	if len(k.from.Members) == 0 {
+		return nil, k.from.Errorf("from has the columns with values of a person, as in {first_name: First, last_name: Last, company_domain: Website}")
+	}
+	all := map[string]string{}
+	var errs []error
+	for _, m := range k.from.Members {
+		if !person.Is(m.Key) {
+			errs = append(errs, m.Value.Errorf("from has %q; it can have %s%s", m.Key, strings.Join(person.Names, ", "), suggest.Name(m.Key, person.Names)))
+		}
+		column, err := m.Value.Value("from of " + m.Key)
+		all[m.Key], errs = column, append(errs, err)
+	}
+	return all, errors.Join(errs...)
 }
 
 // entries are those of the program and of the files of the job.
@@ -297,7 +319,7 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	digest := e.Digest()
 	step.Entry, step.Fills, step.Verifies = hex.EncodeToString(digest[:8]), e.Columns(), verifies[e.Check]
 	step.Helpers = append(step.Helpers, e.HelperNames()...)
-	step.Question = request.Question
+	step.Question, step.Person = request.Question, request.Values()
 	remote := o.remote
 	r := &purchase.Remote{
 		Name: e.Name, Address: e.Base(), Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,
@@ -305,7 +327,7 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: remote.maxDuration},
 		Price:    purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later, Special: e.Price.Rules},
 		Counters: &stats.CallCounters{},
-		Read:     e.Read, ReadMiss: e.ReadMiss,
+		Read:     request.Read, ReadMiss: request.ReadMiss,
 	}
 	if e.Check == "" { // of a person a verifier may be asked about several values
 		r.Expect = func(keys []string) { remote.asked.Expect(kind, keys) }
@@ -339,7 +361,7 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	if remote.offline || o.planning {
 		return nil
 	}
-	c, err := s.client(ctx, e, r.Concurrency, remote)
+	c, err := s.client(ctx, e, kind, r.Concurrency, remote)
 	if err != nil {
 		return err
 	}
@@ -416,9 +438,9 @@ func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread fun
 }
 
 // client makes the client of a provider.
-func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, concurrency int, job remoteFlags) (c *provider.Client, err error) {
+func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, kind resolution.Identifier, concurrency int, job remoteFlags) (c *provider.Client, err error) {
 	o := provider.DefaultOptions()
-	o.Concurrency, o.Timeout, o.Observe = concurrency, cmp.Or(s.timeout, job.timeout), s.observe
+	o.Kind, o.Concurrency, o.Timeout, o.Observe = kind, concurrency, cmp.Or(s.timeout, job.timeout), s.observe
 	if e.Check == "" { // a verifier is asked about values, of which a person may have several
 		o.Asked = job.asked
 	}

@@ -21,12 +21,12 @@ import (
 
 // orderKeys are the keys of a job file that name several resolvers.
 type orderKeys struct {
-	want, providers, resolvers cliflag.Tree
-	texts                      map[string]string // of files of entries, by path, that a client has read for its workers; nil reads them
+	want, from, providers, resolvers cliflag.Tree
+	texts                            map[string]string // of files of entries, by path, that a client has read for its workers; nil reads them
 }
 
 func (k *orderKeys) trees() map[string]*cliflag.Tree {
-	return map[string]*cliflag.Tree{"want": &k.want, "providers": &k.providers, "resolvers": &k.resolvers}
+	return map[string]*cliflag.Tree{"want": &k.want, "from": &k.from, "providers": &k.providers, "resolvers": &k.resolvers}
 }
 
 // resolverSettings are an item of resolvers.
@@ -51,6 +51,7 @@ type resolverSettings struct {
 	minMatch       cliflag.Share
 	elseNext       bool
 	strict         bool
+	ask            string // by what; "" is for what the operation is about, if its entry has that
 
 	// Only flags set these, of a service.
 	stored, headerName, plain404 string // stored is the name in stored answers
@@ -204,6 +205,12 @@ var resolverSettingsByName = []settingOfResolver{
 		word, err := v.Value("else")
 		if s.elseNext = word == "next"; err == nil && !s.elseNext {
 			err = v.Errorf("else is %q; it can be next", word)
+		}
+		return err
+	}},
+	{"ask", func(s *resolverSettings, v cliflag.Tree) (err error) {
+		if s.ask, err = v.Value("ask"); err == nil && s.ask != string(resolution.Person) {
+			err = v.Errorf("ask is %q; it can be person", s.ask)
 		}
 		return err
 	}},
@@ -372,10 +379,15 @@ func (s *resolverSettings) entry(all provider.Entries, op resolution.Operation) 
 	if op.IsKeyword() {
 		return nil, "", s.at.Errorf("%s asks one service; provider %s has no searches", op, s.name)
 	}
-	if kind = op.Identifier(); e.Check != "" {
-		kind = e.Check
+	kind = e.KindOf(op)
+	_, can := e.Request(kind)
+	if _, byPerson := e.Request(resolution.Person); s.ask != "" || byPerson && !can {
+		kind, can = resolution.Person, byPerson
 	}
-	if _, can := e.Request(kind); !can {
+	if !can && s.ask != "" {
+		return nil, "", s.at.Errorf("provider %s cannot be asked by person; it can be asked about %s", s.name, joinKinds(e.Kinds()))
+	}
+	if !can {
 		return nil, "", s.at.Errorf("provider %s cannot be asked about %s, as %s needs; it can be asked about %s", s.name, kind, op, joinKinds(e.Kinds()))
 	}
 	return e, kind, nil

@@ -1,0 +1,56 @@
+package keys
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/memory"
+
+	"github.com/leadetl/leadetl/pipeline/columns"
+	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/profile"
+)
+
+// TestPersons: a row without an identifier is asked about by its values, if it has all, and one with an
+// identifier goes with its values.
+func TestPersons(t *testing.T) {
+	const ada = `{"company_domain":"x.example","first_name":"ada"}`
+	rows := [][3]string{ // profile, first name, domain
+		{"", "Ada", "https://www.X.example/"}, {"", "ADA ", "x.example"}, {"linkedin.com/in/ada", "Ada", "x.example"}, {"linkedin.com/in/ada", "Eve", ""},
+		{"linkedin.com/in/ada", "", ""}, {"null", "Ada", "nowhere"}, {"", "", ""}, {"nobody", "Ada", "x.example"},
+	}
+	for _, nameless := range []bool{false, true} {
+		cells := [3]*array.StringBuilder{}
+		in := &sources.Batch{Rows: make([]int64, len(rows))}
+		for c := range cells {
+			cells[c] = array.NewStringBuilder(memory.DefaultAllocator)
+			for _, row := range rows {
+				cells[c].Append(row[c])
+			}
+			in.Columns = append(in.Columns, cells[c].NewStringArray())
+		}
+		r := Reading{Profiles: profile.DefaultRules(), From: map[string]int{"first_name": 1, "company_domain": 2}, Nameless: nameless}
+		b := &columns.Batch{}
+		NewMaker(resolution.Enrichment, r, 0, 0, -1, nil).Fill(b, in)
+		var got []string
+		for i := range rows {
+			if got = append(got, b.Reasons[i]); b.Outcomes[i] == outcome.Matched {
+				got[i] = string(b.Keys.At(i))
+			}
+		}
+		asked, question := Asked(b)
+		want := []string{ada, ada, "linkedin.com/in/ada", "linkedin.com/in/ada", "linkedin.com/in/ada", "incomplete", "empty", "invalid_url"}
+		wantAsked := []string{ada, "linkedin.com/in/ada\x00\x00" + ada, "linkedin.com/in/ada\x00\x00" + `{"first_name":"eve"}`, "linkedin.com/in/ada"}
+		wantQuestion := []int{0, 0, 1, 2, 3, -1, -1, -1}
+		if nameless {
+			want = []string{ada, ada, ada, "incomplete", "empty", "incomplete", "empty", ada}
+			wantAsked, wantQuestion = []string{ada}, []int{0, 0, 0, -1, -1, -1, -1, 0}
+		}
+		if !slices.Equal(got, want) || !slices.Equal(asked, wantAsked) || !slices.Equal(question, wantQuestion) {
+			t.Errorf("nameless %v: keys %q, asked %q by %v\nwant %q, %q by %v", nameless, got, asked, question, want, wantAsked, wantQuestion)
+		}
+	}
+}

@@ -57,7 +57,7 @@ func newBatchWalk(c *Chain, asked []string, suppress Suppress) *batchWalk {
 		from, to := i*steps, (i+1)*steps
 		w.keys[i].answers, w.keys[i].used = all[from:to:to], used[from:to:to]
 		values := ""
-		if w.asked[i], values = resolution.CutPerson(asked[i]); person.IsKey(w.asked[i]) {
+		if w.asked[i], values = resolution.CutPerson(asked[i]); c.order.From != nil && person.IsKey(w.asked[i]) { // a search is JSON, too
 			values, w.keys[i].isPerson = w.asked[i], true
 		}
 		w.keys[i].from = person.Values(values)

@@ -398,6 +398,16 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 	if l := w.key.answers[i].looked; l != nil && (l.Stale || l.Open != "" && w.key.answers[i].state == absent) {
 		return action{}, false, false
 	}
+	if a, passes, missing = w.isFilled(i, false); !passes {
+		return a, false, missing
+	}
+	return w.isFilled(i, true)
+}
+
+// isFilled reports whether answers of later steps leave nothing missing that a step is for. asRow says that
+// they are all that the row is made of: one that does not count, of reference data or bought by this run, may leave
+// nothing to ask for to one that does.
+func (w *walk) isFilled(i int, asRow bool) (a action, filled, missing bool) {
 	kept := w.result
 	defer func() { w.result = kept }()
 	w.used = slices.Clone(w.used)
@@ -406,13 +416,13 @@ func (w *walk) passesOver(i int) (a action, passes, missing bool) {
 		if w.merge(); !w.lacks(w.order.Steps[i]) {
 			return action{}, true, false
 		}
-		if s.Remote == nil || s.Verifies != "" || !w.isFor(s) || w.isTooDear(s, j) { // reference data is not stored: it never comes before a question
+		if s.Remote == nil && !asRow || s.Verifies != "" || !w.isFor(s) || w.isTooDear(s, j) {
 			continue
 		}
 		switch later := w.at(j); {
 		case later.state == unlooked:
 			return action{look, j, later.about}, false, true
-		case later.state == answered && w.order.Steps[i].ElseNext && later.answer.Run == w.order.PayerOf(w.run, s):
+		case later.state == answered && !asRow && w.order.Steps[i].ElseNext && later.answer.Run == w.order.PayerOf(w.run, s):
 			// This run has bought it, so it has passed over the step, which may answer now.
 		case later.state == answered:
 			w.used = append(w.used, j)

@@ -81,7 +81,7 @@ func TestAwait(t *testing.T) {
 				go func() {
 					for _, d := range c.writes {
 						select {
-						case <-time.After(began.Add(d.after).Sub(time.Now())):
+						case <-time.After(time.Until(began.Add(d.after))):
 							deliver(d)
 						case <-ctx.Done():
 							return

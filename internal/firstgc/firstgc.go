@@ -54,6 +54,7 @@ func Done() bool {
 func Then(f func()) {
 	first.mu.Lock()
 	defer first.mu.Unlock()
+	runtime.KeepAlive(reserve)
 	reserve = nil
 	if first.done {
 		f()

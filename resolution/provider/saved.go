@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/transforms/fiction"
+	"github.com/leadetl/leadetl/transforms/person"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -53,9 +54,16 @@ func (x Exchange) fiction(hosts []string) Exchange {
 	for range 2 { // what is met later may be of the same person
 		made.Keys = nil
 		for _, key := range x.Keys {
-			if x.Request.kind == resolution.Phone {
+			switch x.Request.kind {
+			case resolution.Phone:
 				key = maker.Phone(key)
-			} else {
+			case resolution.Person:
+				of := person.Values(key)
+				for name, value := range of {
+					of[name] = person.Canonical(name, maker.Text(value))
+				}
+				key = person.Key(of)
+			default:
 				key = maker.Text(key)
 			}
 			made.Keys = append(made.Keys, key)
@@ -284,6 +292,19 @@ func appendText(to []byte, text string) []byte {
 
 func quotedText(text string) string { return string(appendText(nil, text)) }
 
+// yamlKey is a key, or the values that are one.
+func (x Exchange) yamlKey(i int) string {
+	of := person.Values(x.Keys[i])
+	if x.Request.kind != resolution.Person || of == nil {
+		return quotedText(x.Keys[i])
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, name+": "+quotedText(of[name]))
+	}
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
 // yaml writes the exchange as a documented answer.
 func (x Exchange) yaml(name string) []byte {
 	var b bytes.Buffer
@@ -296,7 +317,7 @@ func (x Exchange) yaml(name string) []byte {
 	fmt.Fprintf(&b, "%s:\n", quotedText(name))
 	var keys, outcomes, credits, columns []string
 	for i, v := range x.Verdicts {
-		keys = append(keys, quotedText(x.Keys[i]))
+		keys = append(keys, x.yamlKey(i))
 		outcomes = append(outcomes, named(v.Outcome))
 		cost := int64(0)
 		if v.Credits != nil {

@@ -1,6 +1,7 @@
 package providercmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/provider"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/person"
 	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
@@ -76,7 +78,7 @@ not read, it prints the paths alone.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI` with the keys: a path, s3://bucket/key, or - for standard input; CSV, JSON Lines or Parquet; repeatable")
-	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the keys' column (default: what the entry is asked about, or the only column)")
+	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the keys' column (default: what the entry is asked about, or the only column; an entry that is asked by person takes columns such as first_name)")
 	flags.StringVar(&f.trial.KeyFile, "key-file", "", "`file` with the key of the provider (default: the environment variable LEADETL_KEY_NAME)")
 	flags.StringArrayVar(&f.trial.Providers, "providers", nil, "`file` of entries of your own, which win; repeatable")
 	flags.IntVar(&f.maxCalls, "max-calls", 3, "`number` of keys to ask about at most")
@@ -142,11 +144,11 @@ func (f *tryFlags) keys(ctx context.Context, e *provider.Entry, std cli.Streams)
 		return "", nil, err
 	}
 	defer list.Close()
-	kind, column, err := f.column(e, list)
+	kind, columns, err := f.columns(e, list)
 	if err != nil {
 		return "", nil, cli.UsageError(err)
 	}
-	r, err := list.Reader([]string{column})
+	r, err := list.Reader(columns)
 	if err != nil {
 		return "", nil, err
 	}
@@ -159,41 +161,73 @@ func (f *tryFlags) keys(ctx context.Context, e *provider.Entry, std cli.Streams)
 		if err != nil {
 			return "", nil, err
 		}
-		for i := range batch.Columns[0].Len() {
+		for i := range batch.Len() {
 			of, key := f.key(e, kind, batch.Columns[0].Value(i))
+			if kind == resolution.Person {
+				key = f.person(e, columns, batch, i)
+			}
 			if key != "" && !slices.Contains(all, key) && len(all) < f.maxCalls {
 				kind, all = of, append(all, key)
 			}
 		}
 	}
 	if len(all) == 0 {
-		return "", nil, cli.UsageError(fmt.Errorf("column %s of the list has no %s, which %s is asked about", column, kinds(e), e.Name))
+		return "", nil, cli.UsageError(fmt.Errorf("column %s of the list has no %s, which %s is asked about", strings.Join(columns, ", "), kinds(e), e.Name))
 	}
 	return kind, all, nil
 }
 
-// column finds the column of the keys. Its kind is "" if the keys say it.
-func (f *tryFlags) column(e *provider.Entry, list *sources.List) (kind resolution.Identifier, column string, err error) {
-	columns := list.Files()[0].Columns
-	if column = f.idColumn; column == "" {
-		for _, kind := range e.Kinds() {
-			if i := slices.IndexFunc(columns, func(c string) bool { return strings.EqualFold(c, string(kind)) }); i >= 0 && column == "" {
-				column = columns[i]
+// columns finds the column of the keys, or those of the values of a person. The kind is "" if the keys say it.
+func (f *tryFlags) columns(e *provider.Entry, list *sources.List) (kind resolution.Identifier, columns []string, err error) {
+	all := list.Files()[0].Columns
+	named := func(name string) (column string) {
+		if i := slices.IndexFunc(all, func(c string) bool { return strings.EqualFold(c, name) }); i >= 0 {
+			column = all[i]
+		}
+		return column
+	}
+	column := f.idColumn
+	for _, kind := range e.Kinds() {
+		column = cmp.Or(column, named(string(kind)))
+	}
+	request, byPerson := e.Request(resolution.Person)
+	if byPerson && column == "" {
+		for _, name := range request.Values() {
+			if value := named(name); value != "" {
+				columns = append(columns, value)
 			}
 		}
+		switch missing := len(columns) < len(request.Values()); {
+		case !missing:
+			return resolution.Person, columns, nil
+		case len(e.Kinds()) == 1:
+			return "", nil, fmt.Errorf("%s is asked by %s, and the list has no columns with these names; rename its own", e.Name, strings.Join(request.Values(), ", "))
+		}
 	}
-	if column == "" && len(columns) == 1 {
-		column = columns[0]
+	if column == "" && len(all) == 1 {
+		column = all[0]
 	}
 	if column == "" {
-		return "", "", fmt.Errorf("the list has no column %s, which %s is asked about; name the column of the keys with --id-column", kinds(e), e.Name)
+		return "", nil, fmt.Errorf("the list has no column %s, which %s is asked about; name the column of the keys with --id-column", kinds(e), e.Name)
 	}
 	for _, known := range e.Kinds() {
 		if strings.EqualFold(column, string(known)) || len(e.Kinds()) == 1 {
-			return known, column, nil
+			return known, []string{column}, nil
 		}
 	}
-	return "", column, nil
+	return "", []string{column}, nil
+}
+
+// person is the key of the values of a row; "" if one is missing.
+func (f *tryFlags) person(e *provider.Entry, columns []string, batch *sources.Batch, row int) string {
+	request, _ := e.Request(resolution.Person)
+	of := map[string]string{}
+	for n, name := range request.Values() {
+		if of[name] = person.Canonical(name, batch.Columns[n].Value(row)); of[name] == "" {
+			return ""
+		}
+	}
+	return person.Key(of)
 }
 
 func kinds(e *provider.Entry) string {
@@ -209,7 +243,7 @@ func kinds(e *provider.Entry) string {
 func (f *tryFlags) key(e *provider.Entry, kind resolution.Identifier, cell string) (of resolution.Identifier, key string) {
 	for _, of := range e.Kinds() {
 		switch {
-		case kind != "" && of != kind:
+		case kind != "" && of != kind, of == resolution.Person:
 		case of == resolution.Phone:
 			if n, err := phone.Parse(cell, "US"); err == nil {
 				return of, n.E164

@@ -152,6 +152,37 @@ func TestTry(t *testing.T) {
 	}
 }
 
+// TestTryPerson: an entry that is asked by person takes the columns of these names, and a run that takes the
+// same values asks nothing.
+func TestTryPerson(t *testing.T) {
+	t.Parallel()
+	x := newOrder(t, "First_Name,last_name,company_domain\nAda, KVIST,https://www.bakery.com/\nada,Kvist,bakery.com\nEva,,bakery.com\nNobody,X,bakery.com\n")
+	s := newStub(t, httptest.NewServer)
+	args := x.try(s, "--save", x.path("tried"))
+	entry, err := os.ReadFile(x.path("stub.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.write("providers.yaml", strings.Replace(string(entry), `email: "GET /v1/people?email={email}"`, `person: "GET /v1/people?email={first_name}.{last_name}@{company_domain}"`, 1))
+	x.write("stub.yaml", strings.Replace(string(entry), `email: "GET /v1/people?email={email}"`, `person: "GET /v1/people?email={first_name}.{last_name}@{company_domain}"`, 1))
+	if said := x.executes(cli.ExitDone, args...); !strings.Contains(said, "2 keys of kind person") || !strings.Contains(said, "1 matched, 1 no_match; paid now: 3 credits") {
+		t.Error(said)
+	}
+	if said := x.executes(cli.ExitDone, "provider", "check", x.path("tried/stub.yaml")); !strings.Contains(said, "documented answers: 2, all read as they say") {
+		t.Error(said)
+	}
+	x.job = "operation: enrichment\nwant: [email]\nfrom: {first_name: First_Name, last_name: last_name, company_domain: company_domain}\nmax_rejects: 50%\n"
+	x.resolvers = []string{"stub"}
+	x.run(cli.ExitDone)
+	if asked := s.asked(); asked != "ada.kvist@bakery.com nobody.x@bakery.com" {
+		t.Errorf("asked %s", asked)
+	}
+	x.write("in.csv", "name\nAda\n")
+	if said := x.executes(cli.ExitUsage, args...); !strings.Contains(said, "stub is asked by company_domain, first_name, last_name, and the list has no columns with these names; rename its own") {
+		t.Error(said)
+	}
+}
+
 // TestTryStops: what is wrong is said before a call, a wrong key stops, a budget holds, and an answer that fits no
 // rule says which rule lacks what.
 func TestTryStops(t *testing.T) {

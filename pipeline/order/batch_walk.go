@@ -19,6 +19,7 @@ import (
 // batchWalk brings the keys of a batch through the order.
 type batchWalk struct {
 	chain    *Chain
+	given    []string // keys as they tell rows apart: with the values of a person
 	asked    []string // keys, with the addresses to send
 	keys     []key
 	results  []result
@@ -46,7 +47,7 @@ func (w *batchWalk) free() {
 }
 
 func newBatchWalk(c *Chain, asked []string, suppress Suppress) *batchWalk {
-	w := &batchWalk{chain: c, asked: make([]string, len(asked)), keys: make([]key, len(asked)), results: slices.Repeat([]result{{stop: -1}}, len(asked)), suppress: suppress}
+	w := &batchWalk{chain: c, given: asked, asked: asked, keys: make([]key, len(asked)), results: slices.Repeat([]result{{stop: -1}}, len(asked)), suppress: suppress}
 	steps := len(c.order.Steps)
 	all, used := make([]stepAnswer, steps*len(asked)), make([]int, steps*len(asked))
 	var verdicts []map[string]stepAnswer
@@ -56,25 +57,26 @@ func newBatchWalk(c *Chain, asked []string, suppress Suppress) *batchWalk {
 	for i := range w.keys {
 		from, to := i*steps, (i+1)*steps
 		w.keys[i].answers, w.keys[i].used = all[from:to:to], used[from:to:to]
-		values := ""
-		if w.asked[i], values = resolution.CutPerson(asked[i]); c.order.From != nil && person.IsKey(w.asked[i]) { // a search is JSON, too
-			values, w.keys[i].isPerson = w.asked[i], true
-		}
-		w.keys[i].from = person.Values(values)
 		if verdicts != nil {
 			w.keys[i].verdicts = verdicts[from:to:to]
 		}
 	}
+	if len(c.order.From) > 0 {
+		w.cutPersons()
+	}
 	return w
 }
 
-// distinct tells a key of the run from others: two persons may have one identifier.
-func (w *batchWalk) distinct(q int) string {
-	key, _ := resolution.CutAddress(w.asked[q])
-	if from := w.keys[q].from; from != nil && !w.keys[q].isPerson {
-		key += person.Key(from)
+// cutPersons cuts the values of persons off the keys. They are the key of a row without an identifier.
+func (w *batchWalk) cutPersons() {
+	w.asked = make([]string, len(w.given))
+	for i, given := range w.given {
+		values := ""
+		if w.asked[i], values = resolution.CutPerson(given); person.IsKey(w.asked[i]) {
+			values, w.keys[i].isPerson = w.asked[i], true
+		}
+		w.keys[i].from = person.Values(values)
 	}
-	return key
 }
 
 // places are those in [from, to).

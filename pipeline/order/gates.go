@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/leadetl/leadetl/pipeline/outcome"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // judgedKeys is how many keys decide whether a resolver with a MinMatch is asked about the others.
@@ -150,7 +151,7 @@ func (t *tally) count(w *batchWalk, step, from, to int) *wait {
 			return on
 		}
 		t.assumed = t.assumed || r.stop >= 0 && r.stopped.skip == outcome.ReasonNotStored || k.answers[step].skip == outcome.ReasonNotStored
-		key := w.distinct(q)
+		key := resolution.Distinct(w.given[q])
 		if !r.reached(w.chain.order, k, step) || t.keys[key] {
 			continue
 		}

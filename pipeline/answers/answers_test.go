@@ -806,7 +806,7 @@ func TestOpen(t *testing.T) {
 // small is a folder whose files have so much space each, those of answers and calls none if it is full.
 type small struct {
 	disk.Folder
-	space int64
+	space atomic.Int64 // read by the move of a log, which may still run
 	full  atomic.Bool
 }
 
@@ -827,7 +827,7 @@ type inSmall struct {
 }
 
 func (o *inSmall) WriteAt(p []byte, at int64) (int, error) {
-	fit := min(int64(len(p)), max(o.in.space-at, 0))
+	fit := min(int64(len(p)), max(o.in.space.Load()-at, 0))
 	n, err := o.File.WriteAt(p[:fit], at)
 	if n < len(p) {
 		err = errors.Join(err, syscall.ENOSPC)
@@ -840,7 +840,8 @@ func (o *inSmall) WriteAt(p []byte, at int64) (int, error) {
 // have no space, and where the log has none.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
-	small := &small{Folder: disk.Dir(dir), space: 1_100_000}
+	small := &small{Folder: disk.Dir(dir)}
+	small.space.Store(1_100_000)
 	s, err := Open(t.Context(), On(small), Options{LogBytes: 100})
 	must(t, err)
 	must(t, s.Put(t.Context(), person("before"), Answer{Run: "night", Outcome: Matched, Received: noon}))
@@ -862,7 +863,7 @@ func TestFull(t *testing.T) {
 		}
 	}
 	refused()
-	small.space = 10_000_000
+	small.space.Store(10_000_000)
 	must(t, s.Put(t.Context(), person("large"), big))
 	must(t, s.flush())
 	small.full.Store(true)

@@ -331,7 +331,8 @@ func TestTakeNewer(t *testing.T) {
 
 // TestFlushThatFails: a call that cannot be written into a file stays in the log.
 func TestFlushThatFails(t *testing.T) {
-	full := &small{Folder: disk.Dir(t.TempDir()), space: 1 << 20}
+	full := &small{Folder: disk.Dir(t.TempDir())}
+	full.space.Store(1 << 20)
 	s, err := Open(t.Context(), On(full), Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })

@@ -55,8 +55,8 @@ func (w *askedWriter) fresh(b *columns.Batch) (fresh []columns.Asked) {
 			if a.Open {
 				m.bit <<= 1
 			}
-			if a.About != "" {
-				m.key ^= xxh3.HashString(a.About)
+			if a.About != "" { // it may be the key itself
+				m.key = xxh3.HashStringSeed(a.About, key)
 			}
 			if w.seen[m.key]&m.bit == 0 {
 				fresh = append(fresh, a)

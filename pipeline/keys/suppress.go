@@ -107,9 +107,7 @@ func (s *Suppressor) Lines(rejects []sources.Reject) {
 		return
 	}
 	for _, r := range rejects {
-		for _, cell := range strings.FieldsFunc(string(r.Raw), func(c rune) bool { return strings.ContainsRune(",;\t|\"\r\n", c) }) {
-			s.finder.Names(cell)
-		}
+		s.finder.NamesInLine(string(r.Raw))
 	}
 }
 

@@ -145,14 +145,17 @@ func (f *Finder) squeezed(text string) (listed bool) {
 
 // Names reports whether any text is a listed identifier. Its form decides on its kind,
 // as in Builder.Add.
-func (f *Finder) Names(text string) bool {
+func (f *Finder) Names(text string) (named bool) {
 	if e, ok := parseDigest(text); ok {
 		return f.has(e)
 	}
-	return strings.Contains(text, "@") && f.Lists(Email, text) ||
-		strings.Contains(text, "/") && f.Lists(NetworkURL, text) ||
-		f.Lists(IP, text) ||
-		countDigits(text) >= minDigits && f.Lists(Phone, text)
+	if strings.Contains(text, "@") {
+		named = f.Lists(Email, text)
+	}
+	if strings.Contains(text, "/") {
+		named = f.Lists(NetworkURL, text) || named
+	}
+	return named || f.Lists(IP, text) || countDigits(text) >= minDigits && f.Lists(Phone, text)
 }
 
 // ProfileKey is Lists for the key of a profile. It also looks for the key without its query.

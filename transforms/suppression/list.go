@@ -3,6 +3,7 @@ package suppression
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,6 +39,8 @@ type Builder struct {
 	given   [algorithms]bool
 	domains bool // some entries are domains
 	entries int64
+	lines   *Lines // nil without AddLine
+	line    uint32 // of the cell that is added
 }
 
 // NewBuilder returns a Builder without entries.
@@ -71,24 +74,32 @@ func (b *Builder) Add(cell string) error {
 	if !utf8.ValidString(cell) {
 		return ErrUnreadable
 	}
+	var err error
+	for _, value := range cellValues(cell) {
+		if failed := b.addOne(value); failed != nil && err != ErrUnreadable {
+			err = failed
+		}
+	}
+	return err
+}
+
+// cellValues are the digests and identifiers in a cell of a list.
+func cellValues(cell string) []string {
 	text := strings.TrimFunc(spreadsheet.Value(cell), isSurrounding)
+	if _, ok := parseDigest(text); ok { // one in base64 may have a /
+		return []string{text}
+	}
 	kind := IP
 	if isPage(text) {
 		kind = NetworkURL
 	} else if strings.Contains(text, "@") {
 		kind = Email
 	}
-	values := []string{text}
-	if _, ok := parseDigest(text); !ok { // one in base64 may have a /
-		values = Values(kind, text)
+	values := slices.Clone(Values(kind, text))
+	for i, value := range values {
+		values[i] = strings.TrimFunc(spreadsheet.Value(value), isSurrounding)
 	}
-	var err error
-	for _, value := range values {
-		if failed := b.addOne(strings.TrimFunc(spreadsheet.Value(value), isSurrounding)); failed != nil && err != ErrUnreadable {
-			err = failed
-		}
-	}
-	return err
+	return values
 }
 
 // Values are the identifiers in a cell, as they are written there: the cell itself unless it has
@@ -191,7 +202,12 @@ func (b *Builder) addIdentifier(text string) error {
 	return nil
 }
 
-func (b *Builder) add(e entry) { b.digests[e.algorithm].Add(e.digest) }
+func (b *Builder) add(e entry) {
+	b.digests[e.algorithm].Add(e.digest)
+	if b.lines != nil {
+		b.lines.of[e.algorithm] = append(b.lines.of[e.algorithm], lineOf{e.digest, b.line})
+	}
+}
 
 func countDigits(text string) (n int) {
 	for i := range len(text) {

@@ -191,7 +191,7 @@ func (f *forgetFlags) choose(ctx context.Context, std cli.Streams, e *eraser, co
 		}
 		e.bad, e.places = int(lists.Bad), lists.Places
 		who := lists.Set.Finder()
-		c.Answer = func(i *answers.Item) bool { return who.Names(i.Key) || namesIn(i.Body, who) }
+		c.Answer = func(i *answers.Item) bool { return who.Names(i.Key) || who.NamesInBody(i.Body) }
 		c.Call = func(call *answers.OpenCall) bool { return namesCall(call, who) }
 	case len(f.in) > 0:
 		c.Hashes, err = f.chooseInput(ctx, std, e, contents)

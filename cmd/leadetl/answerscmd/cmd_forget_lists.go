@@ -1,13 +1,7 @@
 package answerscmd
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
-	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -28,27 +22,5 @@ func (f *forgetFlags) readLists(ctx context.Context) (wire.SuppressionLists, err
 // that cannot be unpacked is found, too: whom it names is unknown.
 func namesCall(call *answers.OpenCall, who *suppression.Finder) bool {
 	body, err := call.Body.Plain()
-	return who.Names(call.Key) || err != nil || namesIn(body, who)
-}
-
-// namesIn reports whether any text in a body names a listed person.
-func namesIn(body []byte, who *suppression.Finder) bool { return anyText(body, who.Names) }
-
-// anyText reports whether a string in a JSON body is one. Of a body that is not JSON, or is cut
-// off, each word may be one.
-func anyText(body []byte, is func(text string) bool) bool {
-	tokens := json.NewDecoder(bytes.NewReader(body))
-	for {
-		token, err := tokens.Token()
-		switch {
-		case err == io.EOF:
-			return false
-		case err != nil:
-			words := strings.FieldsFunc(string(body), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'<>()[]{},;=\\", r) })
-			return slices.ContainsFunc(words, is)
-		}
-		if text, ok := token.(string); ok && is(text) {
-			return true
-		}
-	}
+	return who.Names(call.Key) || err != nil || who.NamesInBody(body)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/phone"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // subjects are the questions about identifiers of a kind, among those of a state.
@@ -75,7 +76,7 @@ func isVerifier(of answers.Scope) bool {
 
 // addFound adds the questions to verifiers about the values in a body.
 func (s *subjects) addFound(all []answers.Hash, body []byte) []answers.Hash {
-	anyText(body, func(text string) bool {
+	for text := range suppression.Texts(body) {
 		for _, scope := range s.scopes {
 			if !isVerifier(scope) {
 				continue
@@ -84,8 +85,7 @@ func (s *subjects) addFound(all []answers.Hash, body []byte) []answers.Hash {
 				all = append(all, answers.Question{Scope: scope, Key: key}.Hash())
 			}
 		}
-		return false
-	})
+	}
 	return all
 }
 

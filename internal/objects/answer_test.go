@@ -25,7 +25,7 @@ func fake(t *testing.T, texts map[string]string) (*s3test.Fake, *objects.Store) 
 	t.Helper()
 	s3test.Setenv(t)
 	f := s3test.NewFake(t, texts)
-	return f, objects.New(t.Context(), objects.Options{Endpoint: f.URL, PathStyle: true, GiveUpAfter: time.Second})
+	return f, objects.New(t.Context(), objects.Options{Endpoint: f.URL, PathStyle: true, GiveUpAfter: 20 * time.Second})
 }
 
 // read reads an object in the three ways, and returns the bytes of the first and

@@ -28,7 +28,8 @@ type Exchange struct {
 	Failure error
 	Took    time.Duration
 
-	stored []rule // that judge it, of an answer that is stored: there is no more of it than the body about a key
+	stored    []rule // that judge it, of an answer that is stored: there is no more of it than the body about a key
+	isRebuilt bool   // that body is put into an answer to a batch
 }
 
 // Stored is the exchange about a key whose answer is stored, as it is read now. It has no headers, and of a batch
@@ -45,6 +46,9 @@ func (r *Request) Stored(key string, status int, body []byte, was Outcome, credi
 		}
 	})
 	x.Response.Polled = r.entry.later != nil && len(r.entry.later.rules) > 0 && &x.stored[0] == &r.entry.later.rules[0]
+	if len(body) == 0 && r.batch != nil { // its key was in a list
+		v.Outcome = was
+	}
 	x.Verdicts = []Verdict{v}
 	return x
 }
@@ -223,6 +227,12 @@ func (p path) lack(body jsontree.Value) string {
 		at, name, s := p[:i].one(body), "the answer", p[i]
 		if i > 0 {
 			name = p[:i].String()
+		}
+		if list := s.list().one(at); s.where != "" && list.Kind() == '[' {
+			if len(list) == 1 {
+				return "it is empty"
+			}
+			return fmt.Sprintf("no element of %s has %s %s", slices.Concat(p[:i], s.list()), s.where, strconv.Quote(s.is))
 		}
 		switch at.Kind() {
 		case '{':

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -247,7 +248,7 @@ func (r *reader) fields(n *yamltree.Node, e *Entry) (f fields) {
 		v := values.ByName[name]
 		switch {
 		case !slices.Contains(known, name):
-			r.fail(field, "%s is no key of %s%s", quoted(name), titled(n), suggest(name, known))
+			r.fail(field, "%s is no key of %s%s", quoted(name), titled(n), cmp.Or(suggest(name, known), "; list it under helper if it serves accept alone"))
 		case v != nil && v.IsList():
 			m := members(field)
 			if field.Kind != yamltree.Map {

@@ -144,6 +144,7 @@ func TestRefused(t *testing.T) {
 		{"no_match: 404", "later: 404", ":8: a rule says later, and nothing says how to ask later"},
 		{"email: data.email", "mail: data.email", `:10: "mail" is no key of "fields"; did you mean "email"?`},
 		{"email: data.email", "phone_type: data.email", `:10: "phone_type" is no key of "fields"`},
+		{"email: data.email", "score: data.email", `:10: "score" is no key of "fields"; list it under helper if it serves accept alone`},
 		{"email: data.email", "email: data..email", ":10: \"data..email\" is no path"},
 		{"  answers:", "  check: email\n  answers:", ":10: email is a column: a verifier has helpers alone"},
 		{"  answers:", "  helper: [email]\n  answers:", ":6: email is a column; helpers have other names"},

@@ -241,6 +241,14 @@ func (s step) of(v jsontree.Value) jsontree.Value {
 	return nil
 }
 
+// list leads to what a filter picks from.
+func (s step) list() path {
+	if s.name == "" {
+		return nil
+	}
+	return path{{name: s.name, index: s.index}}
+}
+
 // first is the first element of a list that fits the filter.
 func (s step) first(v jsontree.Value) jsontree.Value {
 	if v.Kind() != '[' {

@@ -68,3 +68,30 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// TestLack: where a path leads to nothing, and what may have been meant.
+func TestLack(t *testing.T) {
+	for _, f := range []struct{ path, body, want string }{
+		{"a.b", `{"a": {"b": 1}}`, ""},
+		{"a.nme", `{"a": {"name": 1}}`, `a has no nme; did you mean "name"?`},
+		{"a.b", `{"a": {"x": 1}}`, "a has no b; it has x"},
+		{"a.b", `{"a": null}`, "a is null"},
+		{"a.b", `{"a": 1}`, "a is a single value, without members"},
+		{"a.b", `{"a": [{"b": 1}]}`, "a is a list: name an element, as in a.0.b"},
+		{"a.1", `{"a": [1]}`, "the list a has no element 1"},
+		{"a.b[kind=x].c", `{"a": {"b": []}}`, "it is empty"},
+		{"a.b[kind=x].c", `{"a": {"b": [{"kind": "y"}]}}`, `no element of a.b has kind "x"`},
+		{"a.b[kind=x].c", `{"a": {"b": [{"kind": "x"}]}}`, `a.b[kind="x"] has no c; it has kind`},
+		{"a.b[kind=x].c", `{"a": {"c": 1}}`, "a has no b; it has c"},
+	} {
+		p, err := parsePath(f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reading([]byte(f.body), func(v jsontree.Value) {
+			if got := p.lack(v); got != f.want {
+				t.Errorf("%s of %s: %s, want %s", f.path, f.body, got, f.want)
+			}
+		})
+	}
+}

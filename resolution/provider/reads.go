@@ -70,11 +70,7 @@ func (r *reads) path(p path, from jsontree.Value, as use) {
 		if s.where == "" {
 			continue
 		}
-		list := path{{name: s.name, index: s.index}}
-		if s.name == "" {
-			list = nil
-		}
-		slices.Concat(p[:i], list).in(from, func(v jsontree.Value) bool {
+		slices.Concat(p[:i], s.list()).in(from, func(v jsontree.Value) bool {
 			for item := range jsontree.List(v).All() {
 				c := condition{is: equals, value: s.is}
 				if is := item.Get(s.where); len(is) > 0 {
@@ -187,7 +183,7 @@ func useOf(v *values.Value) use {
 // reads are the values of the answer that the entry reads. v is its body.
 func (x Exchange) reads(v jsontree.Value) *reads {
 	r, e, b := &reads{root: v, all: map[int]*read{}}, x.Request.entry, x.Request.batch
-	if x.stored != nil {
+	if x.stored != nil && !x.isRebuilt {
 		r.rules(x.stored, v, "")
 		r.cost(e, v, "")
 		x.found(r, v, "")
@@ -263,7 +259,7 @@ func (x Exchange) Unread() (all []string) {
 		r := x.reads(v)
 		var walk func(v jsontree.Value, at string)
 		walk = func(v jsontree.Value, at string) {
-			if !r.any(v) {
+			if !r.any(v) && (at != "" || v.Kind() != '{') {
 				all = append(all, strings.TrimPrefix(at, ".")+map[bool]string{true: ".…"}[(v.Kind() == '{' || v.Kind() == '[') && len(v) > 1])
 				return
 			}

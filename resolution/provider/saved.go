@@ -25,7 +25,9 @@ import (
 // does not say, such as a price. The error says why it cannot be told without its values.
 func (x Exchange) Anonymous(name string, hosts []string) (text []byte, differences []string, err error) {
 	if x.stored != nil && x.Request.batch != nil {
-		return nil, nil, errors.New("of a batch the element of the key alone is stored, so there is nothing to save; ask about other keys")
+		if x.Response, x.isRebuilt = x.Request.batch.around(x.Keys[0], x.Verdicts[0]); !x.isRebuilt {
+			return nil, nil, errors.New("what is stored of an answer to a batch does not say where it was in it; ask about other keys")
+		}
 	}
 	known := exchange.NewAsked(profile.DefaultRules().Hosts)
 	var all []Verdict
@@ -33,7 +35,8 @@ func (x Exchange) Anonymous(name string, hosts []string) (text []byte, differenc
 		made := x.fiction(hosts)
 		all = made.Request.Judge(known, made.Response, made.Keys...)
 		if same := slices.EqualFunc(all, x.Verdicts, func(a, b Verdict) bool {
-			return a.Outcome == b.Outcome && a.Rule == b.Rule && (a.Credits == nil) == (b.Credits == nil) && (a.Credits == nil || *a.Credits == *b.Credits)
+			priced := (a.Credits == nil) == (b.Credits == nil) && (a.Credits == nil || *a.Credits == *b.Credits)
+			return a.Outcome == b.Outcome && a.Rule == b.Rule && (priced || x.stored != nil) // what was booked may be by another price, or by a header
 		}); !same {
 			continue
 		}
@@ -45,6 +48,40 @@ func (x Exchange) Anonymous(name string, hosts []string) (text []byte, differenc
 		}
 	}
 	return nil, nil, errors.New("the answer means something else without its values, so it is not saved")
+}
+
+// around is an answer to a batch of one key, of which the verdict has the element. It is false if a path does not
+// say where that was.
+func (b *batch) around(key string, v Verdict) (a Response, is bool) {
+	known := exchange.NewAsked(nil)
+	at, body, isMember := &b.answers, v.Body, b.id != nil && b.id.back == nil
+	if len(body) == 0 { // it was in a list of ids
+		if at, isMember = b.noMatch, false; at == nil {
+			return a, false
+		}
+		body = appendQuoted(nil, b.ids(known, []string{key})[0])
+	} else if b.as != "" {
+		reading(body, func(v jsontree.Value) { body = rawJSON(v.Get(b.as)) })
+	}
+	member := func(name string) {
+		body = slices.Concat([]byte("{"), appendQuoted(nil, name), []byte(": "), body, []byte("}"))
+	}
+	if isMember {
+		member(b.ids(known, []string{key})[0])
+	} else {
+		body = slices.Concat([]byte("["), body, []byte("]"))
+	}
+	for _, s := range slices.Backward(*at) {
+		if s.each || s.where != "" || s.index >= 0 {
+			return a, false
+		}
+		member(s.name)
+	}
+	a = Response{Status: v.Status, Body: body}
+	if b.status != nil {
+		a.Status = http.StatusOK
+	}
+	return a, true
 }
 
 // fiction is the exchange with made-up values.
@@ -75,6 +112,12 @@ func (x Exchange) fiction(hosts []string) Exchange {
 			new := b.ids(known, made.Keys)
 			for i, id := range b.ids(known, x.Keys) {
 				w.ids[id] = new[i]
+			}
+			if x.isRebuilt { // its id may be a number in the batch that it came with
+				reading(x.Response.Body, func(v jsontree.Value) {
+					all, _ := b.elements(received{x.Response.Status, v, false})
+					w.ids[b.idOf(known, all[0])] = new[0]
+				})
 			}
 		}
 		made.Response.Body = x.body(w)

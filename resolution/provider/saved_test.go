@@ -74,6 +74,7 @@ func TestAnonymous(t *testing.T) {
 				continue
 			}
 			n++
+			stored(t, x.Request, d.keys, x.Verdicts)
 			lower := strings.ToLower(string(text))
 			for _, word := range append([]string{"qxz", "quux", "halden", "northwind", "4155552671"}, d.keys...) {
 				if regexp.MustCompile(regexp.QuoteMeta(strings.ToLower(word)) + `\b`).MatchString(lower) {
@@ -84,6 +85,46 @@ func TestAnonymous(t *testing.T) {
 	}
 	if n < 120 {
 		t.Errorf("%d answers", n)
+	}
+}
+
+// stored checks that what is stored of an answer can be saved, too.
+func stored(t *testing.T, r *Request, keys []string, all []Verdict) (n int) {
+	t.Helper()
+	for i, v := range all {
+		if v.Outcome != Match && v.Outcome != NoMatch {
+			continue
+		}
+		n++
+		text, differences, err := r.Stored(keys[i], v.Status, v.Body, v.Outcome, v.Credits).Anonymous("it", profile.DefaultRules().Hosts)
+		if err != nil || len(differences) > 0 || strings.Contains(string(text), keys[i]) || strings.Contains(string(text), canary) {
+			t.Errorf("%s of %s: %v, %v\n%s", v.Body, r.Name(), err, differences, text)
+		}
+	}
+	return n
+}
+
+// TestAnonymousOfBatch: of a batch the element of a key is stored, and is saved as an answer about this key alone.
+func TestAnonymousOfBatch(t *testing.T) {
+	keys := []string{"ann@northwind.com", "bob@northwind.com"}
+	for batch, body := range map[string]string{
+		byPosition: `{"out": [{"email": null}, {"email": "bob@northwind.com", "s": 1}]}`,
+		byRef:      `{"out": [{"r": "2", "email": "bob@northwind.com"}, {"r": 1, "email": ""}]}`,
+		byName:     `{"out": {"bob@northwind.com": {"email": "bob@northwind.com"}, "ann@northwind.com": {"email": null}}}`,
+		byLists:    `{"matched": [{"r": 2, "email": "bob@northwind.com"}], "not_matched": ["1"]}`,
+		byEmails:   `{"matched": [{"me": "bob@northwind.com", "email": "bob@northwind.com"}], "not_matched": ["ann@northwind.com"]}`,
+		byStatus:   `{"out": [{"s": 404}, {"s": 200, "email": "bob@northwind.com"}]}`,
+		asPerson:   `{"out": [null, {"email": "bob@northwind.com"}]}`,
+	} {
+		r, _ := parsed(t, batchOf(batch)).Request("email")
+		all := r.Judge(exchange.NewAsked(nil), Response{Status: 200, Body: []byte(body)}, keys...)
+		if n := stored(t, r, keys, all); n != 2 {
+			t.Errorf("%s: %d answers are stored, %v", batch, n, all)
+		}
+	}
+	r, _ := parsed(t, batchOf(strings.Replace(byPosition, "out", "out.0.all", 1))).Request("email")
+	if _, _, err := r.Stored(keys[0], 200, []byte(`{"email": "a@b.example"}`), Match, nil).Anonymous("it", nil); err == nil {
+		t.Error("it is saved without its place")
 	}
 }
 

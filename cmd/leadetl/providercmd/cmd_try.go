@@ -18,6 +18,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
@@ -35,6 +36,7 @@ type tryFlags struct {
 	trial    runcmd.Trial
 	in       []string
 	idColumn string
+	from     map[string]string // columns by values of a person
 	maxCalls int
 	save     string
 }
@@ -62,6 +64,7 @@ at it before you give it to others.
 What is printed is the data of people, as by leadetl head. Of what the entry does
 not read, it prints the paths alone.`,
 		Example: `  leadetl provider try hunter --in people.csv --key-file hunter.key
+  leadetl provider try icypeas --in people.csv --from company_domain=Website --key-file i.key
   leadetl provider try acme --providers acme.yaml --in - --key-file acme.key --save tried`,
 		Annotations: cli.ExitCodes(map[int]string{
 			cli.ExitRejects:  "a call is unknown: its answer fits no rule, or is lost",
@@ -78,7 +81,8 @@ not read, it prints the paths alone.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI` with the keys: a path, s3://bucket/key, or - for standard input; CSV, JSON Lines or Parquet; repeatable")
-	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the keys' column (default: what the entry is asked about, or the only column; an entry that is asked by person takes columns such as first_name)")
+	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the keys' column (default: what the entry is asked about, or the only column)")
+	flags.StringToStringVar(&f.from, "from", nil, "`columns` with the values of a person, such as first_name=Given,company_domain=Website (default: those with the names of the values)")
 	flags.StringVar(&f.trial.KeyFile, "key-file", "", "`file` with the key of the provider (default: the environment variable LEADETL_KEY_NAME)")
 	flags.StringArrayVar(&f.trial.Providers, "providers", nil, "`file` of entries of your own, which win; repeatable")
 	flags.IntVar(&f.maxCalls, "max-calls", 3, "`number` of keys to ask about at most")
@@ -190,19 +194,13 @@ func (f *tryFlags) columns(e *provider.Entry, list *sources.List) (kind resoluti
 	for _, kind := range e.Kinds() {
 		column = cmp.Or(column, named(string(kind)))
 	}
-	request, byPerson := e.Request(resolution.Person)
-	if byPerson && column == "" {
-		for _, name := range request.Values() {
-			if value := named(name); value != "" {
-				columns = append(columns, value)
-			}
+	if request, byPerson := e.Request(resolution.Person); byPerson && (column == "" || len(f.from) > 0) {
+		columns, err = f.personColumns(e, request.Values(), named)
+		if err == nil || len(f.from) > 0 || len(e.Kinds()) == 1 {
+			return resolution.Person, columns, err
 		}
-		switch missing := len(columns) < len(request.Values()); {
-		case !missing:
-			return resolution.Person, columns, nil
-		case len(e.Kinds()) == 1:
-			return "", nil, fmt.Errorf("%s is asked by %s, and the list has no columns with these names; rename its own", e.Name, strings.Join(request.Values(), ", "))
-		}
+	} else if len(f.from) > 0 {
+		return "", nil, fmt.Errorf("--from is for entries that are asked by person; %s is asked about %s", e.Name, kinds(e))
 	}
 	if column == "" && len(all) == 1 {
 		column = all[0]
@@ -216,6 +214,26 @@ func (f *tryFlags) columns(e *provider.Entry, list *sources.List) (kind resoluti
 		}
 	}
 	return "", []string{column}, nil
+}
+
+// personColumns finds the columns of the values of a person.
+func (f *tryFlags) personColumns(e *provider.Entry, values []string, named func(string) string) (columns []string, err error) {
+	for name := range f.from {
+		if !slices.Contains(values, name) {
+			return nil, fmt.Errorf("--from has %s%s", name, suggest.OneOf(name, values))
+		}
+	}
+	var lacks []string
+	for _, name := range values {
+		wanted := cmp.Or(f.from[name], name)
+		if columns = append(columns, named(wanted)); columns[len(columns)-1] == "" {
+			lacks = append(lacks, wanted)
+		}
+	}
+	if len(lacks) > 0 {
+		return nil, fmt.Errorf("%s is asked by %s; the list has no column %s; say which it has: --from %s=COLUMN", e.Name, strings.Join(values, ", "), strings.Join(lacks, ", "), strings.Join(values, "=COLUMN,"))
+	}
+	return columns, nil
 }
 
 // person is the key of the values of a row; "" if one is missing.

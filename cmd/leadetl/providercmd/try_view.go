@@ -1,6 +1,7 @@
 package providercmd
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -218,10 +219,13 @@ func newSaved(folder string, e *provider.Entry, from string) (*saved, error) {
 			return nil, fmt.Errorf("--save: %w", err)
 		}
 	}
-	if _, err := os.Stat(s.entry); os.IsNotExist(err) {
+	switch before, err := os.ReadFile(s.entry); {
+	case os.IsNotExist(err):
 		if err := atomicfile.Write(s.entry, content); err != nil {
 			return nil, fmt.Errorf("--save: %w", err)
 		}
+	case err == nil && !bytes.Equal(before, content):
+		return nil, fmt.Errorf("--save: %s, by which the answers are checked, is not as %s: remove it, or save beside that", s.entry, cmp.Or(from, "leadetl provider show "+e.Name))
 	}
 	text, err := os.ReadFile(s.file)
 	if os.IsNotExist(err) {

@@ -177,8 +177,25 @@ func TestTryPerson(t *testing.T) {
 	if asked := s.asked(); asked != "ada.kvist@bakery.com nobody.x@bakery.com" {
 		t.Errorf("asked %s", asked)
 	}
-	x.write("in.csv", "name\nAda\n")
-	if said := x.executes(cli.ExitUsage, args...); !strings.Contains(said, "stub is asked by company_domain, first_name, last_name, and the list has no columns with these names; rename its own") {
+	x.write("in.csv", "Given,Last_Name,Website\nADA,kvist,bakery.com\n")
+	if said := x.executes(cli.ExitUsage, args...); !strings.Contains(said, "stub is asked by company_domain, first_name, last_name; the list has no column company_domain, first_name; say which it has: --from company_domain=COLUMN,first_name=COLUMN,last_name=COLUMN") {
+		t.Error(said)
+	}
+	if said := x.executes(cli.ExitDone, append(args, "--from", "first_name=Given,company_domain=Website")...); !strings.Contains(said, "not asked again") {
+		t.Error(said)
+	}
+	if said := x.executes(cli.ExitUsage, append(args, "--from", "first_nme=Given")...); !strings.Contains(said, `--from has first_nme; did you mean "first_name"?`) {
+		t.Error(said)
+	}
+	if said := x.executes(cli.ExitUsage, append(args, "--from", "first_name=Name,company_domain=Website")...); !strings.Contains(said, "no column Name;") {
+		t.Error(said)
+	}
+	x.write("stub.yaml", string(entry))
+	if said := x.executes(cli.ExitUsage, append(args, "--from", "first_name=Given")...); !strings.Contains(said, "--from is for entries that are asked by person; stub is asked about email") {
+		t.Error(said)
+	}
+	x.write("in.csv", "email\nada.kvist@bakery.com\n")
+	if said := x.executes(cli.ExitUsage, args...); !strings.Contains(said, "--save: "+x.path("tried/stub.yaml")+", by which the answers are checked, is not as "+x.path("stub.yaml")+": remove it, or save beside that") {
 		t.Error(said)
 	}
 }
@@ -342,15 +359,20 @@ func TestTryShapes(t *testing.T) {
 			acme := x.starts(o)
 			args := []string{"provider", "try", "acme", "--providers", x.path("providers.yaml"), "--in", x.path("in.csv"), "--key-file", x.path("key"), "--state", x.path("state"), "--network-hosts", "network.example", "--save", x.path("tried")}
 			said := x.executes(cli.ExitDone, args...)
-			checked := x.executes(cli.ExitDone, "provider", "check", x.path("tried/providers.yaml"))
-			saved, err := os.ReadFile(x.path("tried/acme.answers.yaml"))
-			if err != nil || !strings.Contains(checked, "all read as they say") || strings.Contains(string(saved), "person-1") {
-				t.Errorf("%v\n%s\n%s\n%s", err, said, checked, saved)
+			saves := func(folder, said string) {
+				t.Helper()
+				checked := x.executes(cli.ExitDone, "provider", "check", x.path(folder+"/providers.yaml"))
+				saved, err := os.ReadFile(x.path(folder + "/acme.answers.yaml"))
+				if err != nil || !strings.Contains(checked, "all read as they say") || strings.Contains(string(saved), "person-1") {
+					t.Errorf("%v\n%s\n%s\n%s", err, said, checked, saved)
+				}
 			}
-			again := x.executes(cli.ExitDone, args[:len(args)-2]...)
+			saves("tried", said)
+			again := x.executes(cli.ExitDone, append(args[:len(args)-1], x.path("again"))...)
 			if n := len(acme.Ledger()); n != 3 || !strings.Contains(again, "not asked again") {
 				t.Errorf("%d are billed\n%s", n, again)
 			}
+			saves("again", again)
 		})
 	}
 }

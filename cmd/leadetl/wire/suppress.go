@@ -53,9 +53,9 @@ type SuppressionLists struct {
 
 // listReader reads lists.
 type listReader struct {
-	flags   *Suppress
-	builder *suppression.Builder
-	lists   SuppressionLists
+	flags *Suppress
+	add   func(Cell) error
+	lists SuppressionLists
 	// headless are the files whose first line is an entry and not a header.
 	headless map[string]bool
 }
@@ -89,10 +89,29 @@ func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log 
 	return l.Set, nil
 }
 
+// Cell is a cell of a list.
+type Cell struct {
+	Text string
+	File string
+	Line int64 // as that of sources.Batch
+}
+
+// NewBuilder returns a builder of what lists have, by the rules of a run.
+func NewBuilder(region string, hosts []string) *suppression.Builder {
+	return suppression.NewBuilder(suppression.Rules{Region: region, Profiles: profile.Rules{Hosts: hosts}})
+}
+
 // Read reads the lists, and counts the invalid entries.
 func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (SuppressionLists, error) {
-	rules := suppression.Rules{Region: region, Profiles: profile.Rules{Hosts: hosts}}
-	l := &listReader{flags: f, builder: suppression.NewBuilder(rules), headless: map[string]bool{}}
+	builder := NewBuilder(region, hosts)
+	lists, err := f.Each(ctx, func(c Cell) error { return builder.Add(c.Text) })
+	lists.Set = builder.Set()
+	return lists, err
+}
+
+// Each gives add all cells with entries, whose errors are those of Builder.Add, and counts the invalid ones.
+func (f *Suppress) Each(ctx context.Context, add func(Cell) error) (SuppressionLists, error) {
+	l := &listReader{flags: f, add: add, headless: map[string]bool{}}
 	for _, uri := range f.Lists {
 		before := l.lists.Entries
 		if err := l.readAll(ctx, uri); err != nil {
@@ -105,7 +124,6 @@ func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (Sup
 			l.lists.Empty = append(l.lists.Empty, uri)
 		}
 	}
-	l.lists.Set = l.builder.Set()
 	return l.lists, nil
 }
 
@@ -182,7 +200,7 @@ func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 		for _, column := range batch.Columns {
 			for i := range column.Len() {
 				if !column.IsNull(i) {
-					l.add(column.Value(i), batch.Source, batch.Rows[i])
+					l.cell(Cell{column.Value(i), batch.Source, batch.Line(i)}, batch.Rows[i])
 				}
 			}
 		}
@@ -203,7 +221,7 @@ func (l *listReader) header(file sources.File) {
 		return
 	}
 	l.headless[file.URI] = true
-	switch l.builder.Add(name) {
+	switch l.add(Cell{name, file.URI, 1}) {
 	case nil:
 		l.lists.Entries++
 	case suppression.ErrEmpty:
@@ -212,16 +230,16 @@ func (l *listReader) header(file sources.File) {
 	}
 }
 
-func (l *listReader) add(cell, source string, row int64) {
-	switch err := l.builder.Add(cell); err {
+func (l *listReader) cell(cell Cell, row int64) {
+	switch err := l.add(cell); err {
 	case nil:
 		l.lists.Entries++
 	case suppression.ErrEmpty:
 	default:
-		if l.headless[source] {
+		if l.headless[cell.File] {
 			row++
 		}
-		l.unreadable(fmt.Sprintf("%s: row %d: %v", source, row, err))
+		l.unreadable(fmt.Sprintf("%s: row %d: %v", cell.File, row, err))
 	}
 }
 

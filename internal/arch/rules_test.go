@@ -48,6 +48,9 @@ var siblings = map[[2]string]string{
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
 
+	{"transforms/platform", "transforms/email"}: "a platform hashes addresses by a profile",
+	{"transforms/platform", "transforms/phone"}: "a platform hashes numbers in a form",
+
 	{"transforms/fiction", "transforms/email"}: "what is made up is a value of each kind",
 	{"transforms/fiction", "transforms/phone"}: "what is made up is a value of each kind",
 
@@ -84,7 +87,7 @@ var siblings = map[[2]string]string{
 // before it.
 var rooms = []string{
 	"pipeline/outcome", "pipeline/pace", "pipeline/stats", "pipeline/columns", "pipeline/answers", "pipeline/answertable", "pipeline/objectstate",
-	"pipeline/journal", "pipeline/cut", "pipeline/keys", "pipeline/changes", "pipeline/report", "pipeline/purchase", "pipeline/order", "pipeline/job",
+	"pipeline/journal", "pipeline/cut", "pipeline/keys", "pipeline/changes", "pipeline/audience", "pipeline/report", "pipeline/purchase", "pipeline/order", "pipeline/job",
 	"pipeline/rows", "pipeline/begin", "pipeline/parts", "pipeline/finish", "pipeline/steps",
 
 	"resolution/service/callback", "resolution/service/account", "resolution/service/admission", "resolution/service/answering",
@@ -109,6 +112,7 @@ var leaves = map[string]string{
 	"pipeline/stats":                "what a run has done so far",
 	"pipeline/report":               "what a run and its calls are reported as",
 
+	"sinks/lines":  "how values are written as text",
 	"sinks/schema": "what a column of a dataset is",
 	"sinks/typed":  "how the values of a dataset are read",
 }

@@ -32,7 +32,7 @@ func NewCSV(columns []string) *Encoder {
 		if i > 0 {
 			e.Header = append(e.Header, ',')
 		}
-		e.Header = appendCell(e.Header, []byte(name))
+		e.Header = AppendCell(e.Header, []byte(name))
 	}
 	e.Header = append(e.Header, '\n')
 	return e
@@ -106,10 +106,10 @@ func (e *Encoder) Append(to []byte, arrays []arrow.Array, rows int) []byte {
 			case c.plain && c.offsets[row] < c.offsets[row+1]:
 				to = append(to, c.data[c.offsets[row]:c.offsets[row+1]]...)
 			case c.isText:
-				to = appendCell(to, c.data[c.offsets[row]:c.offsets[row+1]])
+				to = AppendCell(to, c.data[c.offsets[row]:c.offsets[row+1]])
 			default:
 				room = appendJoined(room[:0], c.Array, row)
-				to = appendCell(to, room)
+				to = AppendCell(to, room)
 			}
 		}
 		if e.names != nil {
@@ -123,8 +123,8 @@ func (e *Encoder) Append(to []byte, arrays []arrow.Array, rows int) []byte {
 // special are the bytes that a cell is quoted for.
 var special = []byte("\",\n\r")
 
-// appendCell appends a cell that is not null.
-func appendCell(to, cell []byte) []byte {
+// AppendCell appends a cell of CSV that is not null, in quotes if it needs them.
+func AppendCell(to, cell []byte) []byte {
 	quoted := len(cell) == 0
 	for _, c := range cell {
 		if c == '"' || c == ',' || c == '\n' || c == '\r' {

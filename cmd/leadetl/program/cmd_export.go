@@ -17,8 +17,10 @@ import (
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/suggest"
+	"github.com/leadetl/leadetl/pipeline/audience"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
 )
 
 // exportFlags are the flags of export.
@@ -30,6 +32,7 @@ type exportFlags struct {
 	overwrite   bool
 	quiet       bool
 	s3          wire.S3
+	audienceFlags
 }
 
 func newExportCommand(std cli.Streams) *cobra.Command {
@@ -47,13 +50,17 @@ are joined by semicolons; where that would say something else, a JSON list is in
 the cell. Lists of structs are always JSON.
 
 A file appears when it is complete. After a kill the same command begins anew.
+--for PLATFORM writes the file that the upload page of an ad platform takes: people
+once each, hashed by its rules, of the list's own keys. leadetl talks to no platform.
+
 DATASET may also be the _changes, _rejects, _suppressed or _asked of a dataset, or
 what leadetl changes has written. Of a folder with several nights, name one.
 
 What is written is the data of the dataset, and so personal data.`,
 		Example: `  leadetl export out/leads --out leads.csv
   leadetl export out/leads/dt=2026-11-28 --out - --format jsonl --where outcome=matched
-  leadetl export s3://leads/hems/ --out s3://crm/hems/ --format csv.gz --select id,hem_sha256`,
+  leadetl export s3://leads/hems/ --out s3://crm/hems/ --format csv.gz --select id,hem_sha256
+  leadetl export out/leads --for meta --out meta.csv --from phone=Mobile --country US`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later", cli.ExitInterrupted: "interrupted; run the same command again"}),
 		Args:        oneDataset,
 		RunE:        func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], std) },
@@ -67,6 +74,7 @@ What is written is the data of the dataset, and so personal data.`,
 	flags.Int64Var(&f.rowsPerFile, "rows-per-file", 0, "`rows` of a file in a folder at most (default 1,000,000)")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the file, or the export in the folder")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	f.register(flags)
 	f.s3.Register(flags)
 	return c
 }
@@ -76,6 +84,10 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 		return cli.UsageError(err)
 	}
 	where, err := job.ParseConditions(f.where)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	people, err := f.settings()
 	if err != nil {
 		return cli.UsageError(err)
 	}
@@ -97,7 +109,7 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
 	}
-	scan, err := m.NewScan(f.selected, conditions(where))
+	scan, of, err := f.contentOf(m, people, conditions(where), dataset)
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}
@@ -116,16 +128,35 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	progress.Of(counting).Expect(m.Totals.Rows)
 	wire.SetGC(wire.VerifyGC)
 	wire.SetHeap(wire.VerifyHeap)
-	rows, err := to.write(counting, opened, m, scan)
+	rows, err := to.write(counting, opened, m, scan, of)
 	if err != nil {
 		return err
 	}
 	stop()
-	if f.quiet || f.out == "-" {
+	switch list, isList := of.(*list); {
+	case f.quiet:
+		return nil
+	case isList && f.out == "-":
+		return list.summary(std.Err, "standard output")
+	case isList:
+		return list.summary(std.Out, f.out)
+	case f.out == "-":
 		return nil
 	}
 	_, err = fmt.Fprintf(std.Out, "%s exported to %s\n", figures.Plural(rows, "row"), f.out)
 	return err
+}
+
+// contentOf is what is read of a dataset, and what is written of it.
+func (f *exportFlags) contentOf(m *sinks.Manifest, people audience.Settings, where [][2]string, dataset string) (*sinks.Scan, content, error) {
+	if people.Platform != nil {
+		return newList(m, people, where, dataset, f.rowsPerFile)
+	}
+	scan, err := m.NewScan(f.selected, where)
+	if err != nil {
+		return nil, nil, err
+	}
+	return scan, newTable(schema.Names(scan.Columns), f.format), nil
 }
 
 func conditions(where []job.Condition) (all [][2]string) {
@@ -187,8 +218,8 @@ func (f *exportFlags) check() error {
 	case f.format == "":
 		f.format = formats[0]
 	}
-	if f.rowsPerFile == 0 {
+	if f.rowsPerFile == 0 && f.platform == "" {
 		f.rowsPerFile = 1_000_000
 	}
-	return nil
+	return f.checkAudience()
 }

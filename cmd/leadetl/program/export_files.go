@@ -31,7 +31,6 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/lines"
 	"github.com/leadetl/leadetl/sinks/place"
-	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/sinks/typed"
 )
 
@@ -47,7 +46,10 @@ type exportTarget struct {
 
 // target opens what an export writes to, and refuses one that has something already. It changes nothing.
 func (f *exportFlags) target(ctx context.Context, std cli.Streams, log *slog.Logger) (*exportTarget, error) {
-	t := &exportTarget{format: f.format, perFile: f.rowsPerFile}
+	t := &exportTarget{format: f.format}
+	if f.platform == "" {
+		t.perFile = f.rowsPerFile
+	}
 	if f.out == "-" {
 		t.pipe = std.Out
 		return t, nil
@@ -172,32 +174,62 @@ type exporting struct {
 // exportedRows are read and written at a time. Their text stays in the caches of a processor.
 const exportedRows = 2048
 
+// content is what an export writes of rows.
+type content interface {
+	// header is what each file begins with.
+	header() []byte
+	// encode makes text of rows, which it releases, in any goroutine. What it returns writes that, in the order
+	// of the rows.
+	encode(rows []arrow.Array, n int) func(*exporting)
+}
+
+// table is the rows as they are.
+type table struct {
+	*lines.Encoder
+	used sync.Pool
+}
+
+func newTable(columns []string, format string) *table {
+	encoder := lines.NewCSV(columns)
+	if strings.HasPrefix(format, "jsonl") {
+		encoder = lines.NewJSON(columns)
+	}
+	return &table{Encoder: encoder, used: sync.Pool{New: func() any { return new([]byte) }}}
+}
+
+func (t *table) header() []byte { return t.Header }
+
+func (t *table) encode(rows []arrow.Array, n int) func(*exporting) {
+	text := t.used.Get().(*[]byte)
+	*text = t.Append((*text)[:0], rows, n)
+	typed.Release(rows)
+	return func(e *exporting) {
+		e.write(*text)
+		t.used.Put(text)
+	}
+}
+
 // write writes the rows of a scan, and returns how many. Rows become text in several goroutines, and
-// are written in their order.
-func (t *exportTarget) write(ctx context.Context, dataset *sinks.Reader, m *sinks.Manifest, s *sinks.Scan) (rows int64, err error) {
+// are written in their order. A file has perFile rows at most; 0 leaves it to the content to begin files.
+func (t *exportTarget) write(ctx context.Context, dataset *sinks.Reader, m *sinks.Manifest, s *sinks.Scan, of content) (rows int64, err error) {
 	for _, name := range t.remove {
 		if err := t.store.Remove(ctx, name); err != nil {
 			return 0, err
 		}
 	}
-	encoder := lines.NewCSV(schema.Names(s.Columns))
-	if strings.HasPrefix(t.format, "jsonl") {
-		encoder = lines.NewJSON(schema.Names(s.Columns))
-	}
-	e := &exporting{exportTarget: t, ctx: ctx, header: encoder.Header}
+	e := &exporting{exportTarget: t, ctx: ctx, header: of.header()}
 	if e.next(); e.err != nil { // also of no rows
 		return 0, e.end(nil)
 	}
-	used := sync.Pool{New: func() any { return new([]byte) }}
 	work := stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0) + 1)
 	encode := func(arrays []arrow.Array, n int, begins bool) {
 		work.Go(func() stream.Callback {
-			text := used.Get().(*[]byte)
-			*text = encoder.Append((*text)[:0], arrays, n)
-			typed.Release(arrays)
+			write := of.encode(arrays, n)
 			return func() {
-				e.write(*text, begins)
-				used.Put(text)
+				if begins {
+					e.begin()
+				}
+				write(e)
 			}
 		})
 	}
@@ -206,11 +238,12 @@ func (t *exportTarget) write(ctx context.Context, dataset *sinks.Reader, m *sink
 		rows += int64(n)
 		defer typed.Release(arrays)
 		for from := 0; from < n; {
-			begins, to := t.several() && inFile == t.perFile, n
+			cuts := t.several() && t.perFile > 0
+			begins, to := cuts && inFile == t.perFile, n
 			if begins {
 				inFile = 0
 			}
-			if t.several() {
+			if cuts {
 				to = int(min(int64(n), int64(from)+t.perFile-inFile))
 			}
 			encode(slice(arrays, from, to), to-from, begins)
@@ -232,15 +265,26 @@ func slice(arrays []arrow.Array, from, to int) []arrow.Array {
 	return some
 }
 
-// write writes lines, and begins a new file before if they are its first.
-func (e *exporting) write(text []byte, begins bool) {
-	if begins && e.err == nil {
+// begin ends the open file, and begins the next one.
+func (e *exporting) begin() {
+	if e.err == nil {
 		e.finish()
 		e.next()
 	}
+	e.fail(nil)
+}
+
+// write writes lines.
+func (e *exporting) write(text []byte) {
 	if e.err == nil {
 		_, e.err = e.open.packed.Write(text)
 	}
+	e.fail(nil)
+}
+
+// fail ends the export if there is an error, or was one before.
+func (e *exporting) fail(err error) {
+	e.err = errors.Join(e.err, err)
 	e.failed.Store(e.err != nil)
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -71,7 +70,9 @@ type Cases struct {
 type alike struct {
 	answers  []stepAnswer
 	verdicts []map[string]stepAnswer
-	credits  []int64 // of the answers, by step
+	credits  []int64           // of the answers, by step
+	from     map[string]string // as those of a key
+	isPerson bool
 	keys     int64
 }
 
@@ -82,9 +83,6 @@ func (p *Planner) NewCases() *Cases { return &Cases{planner: p, codes: map[strin
 func (o *Order) CheckCompared() error {
 	if len(o.finders()) < 2 {
 		return errors.New("--orders compares orders of several resolvers that cost something; name them under resolvers in the job file")
-	}
-	if name := o.byPerson(); name != "" {
-		return fmt.Errorf("--orders compares answers about the same identifiers, and resolver %s is asked by person", name)
 	}
 	return nil
 }
@@ -108,8 +106,11 @@ func (a *stepAnswer) isStored() bool { return a.state == answered && a.call == 0
 // code is the number of a key's case.
 func (c *Cases) code(k *key) int32 {
 	steps := c.planner.chain.order.Steps
-	kept := alike{verdicts: k.verdicts}
-	var text []byte
+	kept := alike{verdicts: k.verdicts, from: k.from, isPerson: k.isPerson}
+	text := []byte{0}
+	if k.isPerson {
+		text[0] = 1
+	}
 	add := func(a *stepAnswer, credits int64) {
 		flags := uint64(0)
 		for n, is := range []bool{a.isStored(), a.accepted, a.answer.Outcome == outcome.Matched} {
@@ -127,6 +128,16 @@ func (c *Cases) code(k *key) int32 {
 		add(&a, kept.credits[i])
 	}
 	for i, s := range steps {
+		for _, name := range s.Person {
+			if k.from[name] != "" {
+				continue
+			}
+			for n := range steps { // what it is asked depends on what they have found
+				if a := &k.answers[n]; a.isStored() && a.row.Of != nil {
+					text = append(append(text, byte(n)), values.Wanted[name].Of(a.row)...)
+				}
+			}
+		}
 		if s.Verifies == "" {
 			continue
 		}
@@ -313,6 +324,7 @@ func (c *comparer) play(steps []int, before []played) (after []played) {
 			return c.cases.planner.chain.order.Steps[i].Verifies == "" && !p.of.answers[i].isStored()
 		})
 		if known && !p.complete {
+			k.from, k.isPerson = p.of.from, p.of.isPerson
 			for at, i := range steps {
 				k.answers[at] = p.of.answers[i]
 				if p.of.verdicts != nil {

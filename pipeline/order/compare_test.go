@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/person"
 )
 
 // compared compares the orders of resolvers by lines of what they have said about so many keys.
@@ -24,6 +25,8 @@ func compared(t *testing.T, want, resolvers string, lines ...string) *Comparison
 			s.Remote = nil
 		case strings.HasPrefix(name, "v"):
 			s.Verifies, s.Accept = "email", map[string][]string{"email_status": {"valid"}}
+		case strings.HasPrefix(name, "p"):
+			s.Person = []string{"first_name"}
 		}
 		o.Steps = append(o.Steps, s)
 	}
@@ -39,6 +42,10 @@ func compared(t *testing.T, want, resolvers string, lines ...string) *Comparison
 			t.Fatal(err)
 		}
 		k := key{answers: make([]stepAnswer, len(o.Steps)), verdicts: make([]map[string]stepAnswer, len(o.Steps))}
+		if name, more, is := strings.Cut(says, " asks "); is {
+			k.from, says = map[string]string{"first_name": name}, more
+			k.isPerson = name == "nobody" // else there is an identifier, too
+		}
 		for i, words := range strings.Split(says, " | ") {
 			c.tell(&k, i, strings.Fields(words))
 		}
@@ -55,6 +62,15 @@ func compared(t *testing.T, want, resolvers string, lines ...string) *Comparison
 func (c *Cases) tell(k *key, step int, words []string) {
 	s, o := c.planner.chain.order.Steps[step], c.planner.chain.order
 	by := &scripted{order: o, step: s}
+	if s.Person != nil && len(words) > 0 { // ABOUT WORDS
+		a := by.answer(words[1:], "")
+		told := s.classify(o, a, a.Found)
+		told.looked = &purchase.Looked{Decision: purchase.UseStored, Stored: true}
+		about := person.Key(map[string]string{"first_name": words[0]})
+		k.verdicts[step] = map[string]stepAnswer{about: told}
+		told.about, k.answers[step] = about, told
+		return
+	}
 	if s.Verifies == "" && len(words) > 0 {
 		a := by.answer(words, "")
 		k.answers[step] = s.classify(o, a, a.Found)
@@ -96,6 +112,14 @@ func TestCompare(t *testing.T) {
 		{"a value without a verdict is no figure", "email", "a b v", []string{
 			"200: email=1 credits=1 | none | 1:valid=1,credits=1", "50: email=1 credits=1 | email=2 credits=1 | 1:valid=1,credits=1",
 		}, "a v 250/250 500", "a b v 250/250 500", "250 250 0 0"},
+		{"persons", "email", "a p p2", []string{
+			"200: ada asks email=1 credits=5 | ada email=2 credits=1 | ada none",
+			"200: eva asks none | eva none | eva email=1 credits=2",
+			"200: nobody asks email=9 | nobody none | nobody email=3 credits=2",
+		}, "p 200/600 200, p2 400/600 800, p p2 600/600 1000", "a p p2 600/600 1800", "600 600 0 0"},
+		{"persons that others have found", "email", "a b p", []string{
+			"200: first=ada | first=ada | ada email=1 credits=1", "200: first=ada | first=eva | ada email=1 credits=1",
+		}, "a p 400/400 400", "a b p 400/400 400", "400 400 0 0"},
 		{"fewer than 200 keys", "email", "a b", []string{"199: email=1 credits=1 | none", "300: none credits=1 |"}, "a 199/499 499", "", "499 199 300 3"},
 		{"nothing is stored", "email", "a b", []string{"1000:  | "}, "", "", "1000 0 0 4"},
 		{"greedily", "email", "a b c d e f g", []string{

@@ -66,6 +66,7 @@ func Differences(before, now string) (words []string, known bool) {
 		}
 	}
 	list := func(all []string) string { return strings.Join(all, ", ") }
+	differ("--ask-all", word(was.AskAll, "set"), word(is.AskAll, "set"))
 	differ("want", list(was.Want), list(is.Want))
 	differ("max_credits_per_key", limited(was.PerKey), limited(is.PerKey))
 	differ("the order of resolvers", list(was.names()), list(is.names()))
@@ -86,7 +87,7 @@ func Differences(before, now string) (words []string, known bool) {
 		differ("accept"+of, accepts(old.Accept), accepts(step.Accept))
 		differ("min_match"+of, share(old.MinMatch), share(step.MinMatch))
 		differ("what it is asked by, person,"+of, list(old.Person), list(step.Person))
-		differ("else"+of, next(old.ElseNext), next(step.ElseNext))
+		differ("else"+of, word(old.ElseNext, "next"), word(step.ElseNext, "next"))
 	}
 	return words, true
 }
@@ -132,9 +133,9 @@ func share(of float64) string {
 	return fmt.Sprintf("%g%%", 100*of)
 }
 
-func next(is bool) string {
+func word(is bool, says string) string {
 	if is {
-		return "next"
+		return says
 	}
 	return ""
 }

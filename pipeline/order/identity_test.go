@@ -31,6 +31,7 @@ func TestDifferences(t *testing.T) {
 		{func(o *order.Order) { o.Budget.MaxCalls = 7 }, nil},
 		{func(o *order.Order) { o.Want = []string{"email"} }, []string{"want was email, phone and is email"}},
 		{func(o *order.Order) { o.Want = nil }, []string{"want was email, phone and is not set"}},
+		{func(o *order.Order) { o.AskAll = true }, []string{"--ask-all was not set and is set"}},
 		{func(o *order.Order) { o.PerKey = 12 }, []string{"max_credits_per_key was not set and is 12"}},
 		{func(o *order.Order) { slices.Reverse(o.Steps) }, []string{"the order of resolvers was embedded, acme, leads and is leads, acme, embedded"}},
 		{func(o *order.Order) { o.Steps[1].Entry = "3" }, []string{"the entry of provider acme changed, by a provider file or a new version of the program"}},

@@ -344,22 +344,10 @@ func (o *Order) CheckAskAll() error {
 		return nil
 	case len(o.finders()) < 2:
 		return errors.New("--ask-all asks all of several resolvers that cost something; name them under resolvers in the job file")
-	case o.byPerson() != "":
-		return fmt.Errorf("--ask-all asks all about the same identifiers, and resolver %s is asked by person", o.byPerson())
 	case !o.isBounded():
 		return errors.New("--ask-all pays every resolver for every key: set a budget, --max-credits or --max-calls, or one of each resolver")
 	}
 	return nil
-}
-
-// byPerson is the first resolver that is asked by a person, "" without one.
-func (o *Order) byPerson() string {
-	for _, s := range o.Steps {
-		if s.Person != nil {
-			return s.Name
-		}
-	}
-	return ""
 }
 
 // finders are the resolvers that cost something, and find values themselves.

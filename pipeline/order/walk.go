@@ -135,8 +135,13 @@ func (o *Order) next(k *key, closed []bool, run string) (action, result) {
 func (w *walk) askBesides() action {
 	all := w.order.AskAll && w.suppressed == "" && w.stop < 0
 	for i, s := range w.order.Steps {
+		if s.Remote == nil || s.Verifies != "" || !all && !s.Remote.RetryUnknown || slices.Contains(w.used, i) {
+			continue
+		}
 		k := &w.key.answers[i]
-		if s.Remote == nil || s.Verifies != "" || !all && !s.Remote.RetryUnknown || slices.Contains(w.used, i) || k.about == "" && (s.Person != nil || w.key.isPerson) {
+		if all {
+			k = w.at(i)
+		} else if k.about == "" && (s.Person != nil || w.key.isPerson) {
 			continue
 		}
 		switch {

@@ -302,7 +302,7 @@ func (f *runFlags) close(result *finish.Result, err error, summary runview.Summa
 			return err
 		}
 	}
-	if f.drop != nil && !f.drop.present() {
+	if f.drop != nil && !f.drop.written {
 		return cli.UsageError(fmt.Errorf("the dataset is complete, but %s lacks responses that only a new run can write; use --overwrite to make both again", f.dropAnswers))
 	}
 	t := result.Totals

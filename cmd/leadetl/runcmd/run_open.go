@@ -111,16 +111,17 @@ func (o *opening) openState(ctx context.Context) error {
 // openLists opens suppression lists, then reference data, whose answers these are compared with.
 func (o *opening) openLists(ctx context.Context) error {
 	o.suppress.Reading.Objects = o.store
-	var err error
+	lists, err := o.suppress.OpenAll(ctx, o.run.Job.DefaultRegion, o.run.Job.NetworkHosts, o.run.Log)
+	if err != nil {
+		return err
+	}
+	o.run.Suppression = lists.Set
 	if o.dropAnswers != "" {
-		if o.drop, err = openDropAnswers(ctx, o.dropAnswers, &o.suppress, o.run.Log); err != nil {
+		if o.drop, err = openDropAnswers(ctx, o.dropAnswers, o.store, o.suppress.Lists, lists.Drop, o.run.Log); err != nil {
 			return wire.UnlessUnavailable(err)
 		}
-		o.run.SuppressedReported = o.drop.present()
+		o.run.SuppressedReported = o.drop.written
 		o.run.ReportSuppressed = func(found suppression.Found) error { return o.drop.write(ctx, found) }
-	}
-	if o.run.Suppression, err = o.suppress.Open(ctx, o.run.Job.DefaultRegion, o.run.Job.NetworkHosts, o.run.Log); err != nil {
-		return err
 	}
 	return cli.UsageError(o.beginOrder())
 }

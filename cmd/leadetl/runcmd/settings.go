@@ -104,7 +104,7 @@ func (f *runFlags) table() []cli.Group {
 		{Title: "Searches", Settings: f.search.settings()},
 		{Title: "Suppression", Settings: append(f.suppress.Settings("to leave out of the dataset"),
 			cli.Setting{Name: "suppressed-id", To: &d.suppressedID, Use: cli.Key, Needs: "suppress", Text: "`column` with an id of your own: write it for each suppressed row, with the reason, to _suppressed in --out"},
-			cli.Setting{Name: "drop-answers", To: &f.dropAnswers, Needs: "suppress", Text: "`folder` for the responses to California DROP lists in --suppress: one file, with its name, for the newest list of each kind"},
+			cli.Setting{Name: "drop-answers", To: &f.dropAnswers, Needs: "suppress", Text: "`folder`, also on S3, for the responses to California DROP lists in --suppress: one file, with its name, for the newest list of each kind"},
 		)},
 		{Title: "Changes", Settings: []cli.Setting{
 			{Name: "changes-from", To: &f.changes.from, Use: everyday, Text: "write the rows that differ from an earlier `dataset` to _changes: its folder or URI, or previous, the last finished one of this operation and --out in --state"},

@@ -49,6 +49,14 @@ type SuppressionLists struct {
 	Empty   []string // the lists without entries, as named in --suppress
 	// Withdrawn are DROP's lists of withdrawn requests among others; they are left out.
 	Withdrawn []string
+	// Drop are DROP's other lists, each alone, to be read again.
+	Drop []DropList
+}
+
+// DropList is a list of California's Delete Request and Opt-out Platform (DROP).
+type DropList struct {
+	*sources.List
+	IsEmpty bool // it has a header alone
 }
 
 // listReader reads lists.
@@ -56,37 +64,52 @@ type listReader struct {
 	flags *Suppress
 	add   func(Cell) error
 	lists SuppressionLists
-	// headless are the files whose first line is an entry and not a header.
-	headless map[string]bool
+	files map[string]*listFile // by URI
 }
 
-// Open reads the lists; nil without lists. It fails if too many entries are
-// invalid, because these people would not be suppressed.
+// listFile is what is known of a file of a list.
+type listFile struct {
+	headless     bool // its first line is an entry and not a header
+	entries, bad int64
+}
+
+// Open reads the lists; nil without lists.
 func (f *Suppress) Open(ctx context.Context, region string, hosts []string, log *slog.Logger) (*suppression.Set, error) {
+	l, err := f.OpenAll(ctx, region, hosts, log)
+	return l.Set, err
+}
+
+// OpenAll reads the lists, and tells of what is in none. It fails if too many entries are
+// invalid, because these people would not be suppressed.
+func (f *Suppress) OpenAll(ctx context.Context, region string, hosts []string, log *slog.Logger) (l SuppressionLists, err error) {
 	if len(f.Lists) == 0 {
-		return nil, nil
+		return l, nil
 	}
-	l, err := f.Read(ctx, region, hosts)
-	if err != nil {
-		return nil, err
+	if l, err = f.Read(ctx, region, hosts); err != nil {
+		return l, err
 	}
 	if l.Bad > 0 {
 		for _, place := range l.Places {
 			log.Warn("suppression list entry cannot be read", "at", place)
 		}
 		if f.maxBad.Exceeded(l.Bad, l.Entries) {
-			return nil, cli.UsageError(fmt.Errorf("%s of %s suppression list entries cannot be read, more than suppress_max_bad %s; the people they stand for would not be suppressed; correct them, or allow some; an entry for all addresses of a domain is @acme.example", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
+			return l, cli.UsageError(fmt.Errorf("%s of %s suppression list entries cannot be read, more than suppress_max_bad %s; the people they stand for would not be suppressed; correct them, or allow some; an entry for all addresses of a domain is @acme.example", figures.Grouped(l.Bad), figures.Grouped(l.Entries), f.maxBad.String()))
 		}
 		log.Warn("some suppression list entries cannot be read; the people they stand for are not suppressed", "entries", l.Bad)
 	}
+	l.Tell(log)
+	log.Debug("suppression lists read", "entries", l.Entries, "digests", l.Set.Len())
+	return l, nil
+}
+
+// Tell logs the lists that are left out, and those without entries.
+func (l *SuppressionLists) Tell(log *slog.Logger) {
 	for _, uri := range l.Withdrawn {
 		log.Warn("DROP's list of withdrawn requests is left out; its people stay suppressed until their IDs are removed from the other lists", "list", uri)
 	}
 	for _, uri := range l.Empty {
 		log.Warn("suppression list has no entries", "list", uri)
 	}
-	log.Debug("suppression lists read", "entries", l.Entries, "digests", l.Set.Len())
-	return l.Set, nil
 }
 
 // Cell is a cell of a list.
@@ -111,7 +134,7 @@ func (f *Suppress) Read(ctx context.Context, region string, hosts []string) (Sup
 
 // Each gives add all cells with entries, whose errors are those of Builder.Add, and counts the invalid ones.
 func (f *Suppress) Each(ctx context.Context, add func(Cell) error) (SuppressionLists, error) {
-	l := &listReader{flags: f, add: add, headless: map[string]bool{}}
+	l := &listReader{flags: f, add: add, files: map[string]*listFile{}}
 	for _, uri := range f.Lists {
 		before := l.lists.Entries
 		if err := l.readAll(ctx, uri); err != nil {
@@ -127,8 +150,8 @@ func (f *Suppress) Each(ctx context.Context, add func(Cell) error) (SuppressionL
 	return l.lists, nil
 }
 
-// OpenLists opens the lists that a URI of --suppress names, also those in archives.
-func (f *Suppress) OpenLists(ctx context.Context, uri string) (*sources.List, error) {
+// openLists opens the lists that a URI of --suppress names, also those in archives.
+func (f *Suppress) openLists(ctx context.Context, uri string) (*sources.List, error) {
 	reading := f.Reading
 	reading.AllowEmpty, reading.Archives = true, true // an empty list has no entries
 	reading.Wanted = listNames
@@ -143,7 +166,7 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 	if uri == "-" {
 		return errors.New("standard input is not supported; save it to a file and name the file")
 	}
-	list, err := l.flags.OpenLists(ctx, uri)
+	list, err := l.flags.openLists(ctx, uri)
 	if err != nil {
 		return err
 	}
@@ -166,8 +189,37 @@ func (l *listReader) readAll(ctx context.Context, uri string) error {
 		if err := l.read(ctx, list); err != nil {
 			return err
 		}
+		if err := l.judge(list); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// judge refuses a text without a header of which no line is an entry: a note among lists. It keeps the lists of DROP.
+func (l *listReader) judge(list *sources.List) error {
+	for _, list := range list.ByFile() {
+		file, of := list.Files()[0], l.file(list.Files()[0].URI)
+		if of.headless && of.bad > 0 && of.bad == of.entries {
+			return fmt.Errorf("%s is no suppression list: none of its lines is an entry, and the first is no known column name; correct it, or move it away", file.URI)
+		}
+		if isDrop(file) && !list.ReadOnce() {
+			l.lists.Drop = append(l.lists.Drop, DropList{list, of.entries == 0})
+			continue
+		}
+		list.Close()
+	}
+	return nil
+}
+
+// file is what is known of a file.
+func (l *listReader) file(uri string) *listFile {
+	of := l.files[uri]
+	if of == nil {
+		of = &listFile{}
+		l.files[uri] = of
+	}
+	return of
 }
 
 // read reads lists with the same columns.
@@ -197,15 +249,16 @@ func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 		if err != nil {
 			return err
 		}
+		of := l.file(batch.Source)
 		for _, column := range batch.Columns {
 			for i := range column.Len() {
 				if !column.IsNull(i) {
-					l.cell(Cell{column.Value(i), batch.Source, batch.Line(i)}, batch.Rows[i])
+					l.cell(of, Cell{column.Value(i), batch.Source, batch.Line(i)}, batch.Rows[i])
 				}
 			}
 		}
 		for _, r := range batch.Rejects {
-			l.unreadable(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
+			l.unreadable(of, fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
 		}
 		batch.Release()
 	}
@@ -220,31 +273,38 @@ func (l *listReader) header(file sources.File) {
 	if slices.Contains(listNames, strings.ToLower(name)) {
 		return
 	}
-	l.headless[file.URI] = true
+	of := l.file(file.URI)
+	of.headless = true
 	switch l.add(Cell{name, file.URI, 1}) {
 	case nil:
-		l.lists.Entries++
+		l.readable(of)
 	case suppression.ErrEmpty:
 	default:
-		l.unreadable(file.URI + ": its first line is neither an entry nor a known column name (name the column with suppress_column)")
+		l.unreadable(of, file.URI+": its first line is neither an entry nor a known column name (name the column with suppress_column)")
 	}
 }
 
-func (l *listReader) cell(cell Cell, row int64) {
+func (l *listReader) cell(of *listFile, cell Cell, row int64) {
 	switch err := l.add(cell); err {
 	case nil:
-		l.lists.Entries++
+		l.readable(of)
 	case suppression.ErrEmpty:
 	default:
-		if l.headless[cell.File] {
+		if of.headless {
 			row++
 		}
-		l.unreadable(fmt.Sprintf("%s: row %d: %v", cell.File, row, err))
+		l.unreadable(of, fmt.Sprintf("%s: row %d: %v", cell.File, row, err))
 	}
 }
 
-func (l *listReader) unreadable(place string) {
+func (l *listReader) readable(of *listFile) {
 	l.lists.Entries++
+	of.entries++
+}
+
+func (l *listReader) unreadable(of *listFile, place string) {
+	l.readable(of)
+	of.bad++
 	if l.lists.Bad++; len(l.lists.Places) < ShownPlaces {
 		l.lists.Places = append(l.lists.Places, strings.Clone(place))
 	}
@@ -253,6 +313,11 @@ func (l *listReader) unreadable(place string) {
 // isWithdrawn reports whether a file is DROP's list of withdrawn requests.
 func isWithdrawn(file sources.File) bool {
 	return slices.ContainsFunc(file.Columns, func(c string) bool { return strings.EqualFold(c, "ListType") })
+}
+
+// isDrop reports whether a file is a list of DROP that is to be answered.
+func isDrop(file sources.File) bool {
+	return len(file.Columns) == 2 && strings.EqualFold(file.Columns[0], "ID") && strings.EqualFold(file.Columns[1], "Hash")
 }
 
 // choose returns the columns of a list that hold entries.

@@ -366,7 +366,7 @@ func (c *Cases) names(steps []int) (names []string) {
 // rank brings the orders into theirs.
 func (r *Comparison) rank() {
 	slices.SortStableFunc(r.Orders, func(a, b Compared) int {
-		return cmp.Or(cmp.Compare(a.Price(), b.Price()), cmp.Compare(b.share(), a.share()), cmp.Compare(len(a.Resolvers), len(b.Resolvers)))
+		return cmp.Or(cmp.Compare(a.Price(), b.Price()), cmp.Compare(b.share(), a.share()), cmp.Compare(len(a.Resolvers), len(b.Resolvers)), cmp.Compare(b.Keys, a.Keys), slices.Compare(a.Resolvers, b.Resolvers))
 	})
 	most := 0.0
 	for i := range r.Orders {

@@ -6,11 +6,11 @@ import "strings"
 // which is most of a list: http(s) or no scheme, a host, /in/ and a slug of ASCII letters,
 // digits, - and _. What follows the slug may be anything without white space and separators of
 // lists on the network, and a fragment elsewhere. The key is a part of s; its first bytes, as
-// many as capitals says, have to be brought into lower case. ok is false for any other address,
+// many as lowered says, have to be brought into lower case. ok is false for any other address,
 // right or wrong: Parse reads those.
 //
 // It was 60% of the time of network_to_phone to bring such addresses through Parse.
-func (r Rules) plainPerson(s string) (key string, capitals int, ok bool) {
+func (r Rules) plainPerson(s string) (key string, lowered int, ok bool) {
 	s = withoutScheme(s)
 	slash := strings.IndexByte(s, '/')
 	if slash < 0 || !beginsWith(s[slash:], "/in/") {
@@ -26,12 +26,8 @@ func (r Rules) plainPerson(s string) (key string, capitals int, ok bool) {
 		return "", 0, false
 	}
 	from := slash - len(host)
-	lowered := end
-	if isMember(s[named:end]) {
+	if lowered = end; isMember(s[named:end]) {
 		lowered = named
-	}
-	if !hasCapitals(s[from:lowered]) {
-		lowered = from
 	}
 	return s[from:end], lowered - from, true
 }
@@ -89,17 +85,27 @@ func beginsWith(s, text string) bool {
 	if len(s) < len(text) {
 		return false
 	}
+	if s[:len(text)] == text {
+		return true
+	}
 	for i := range len(text) {
-		c := s[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != text[i] {
+		if lowerOf[s[i]] != text[i] {
 			return false
 		}
 	}
 	return true
 }
+
+// lowerOf is each byte in lower case. Capitals come at random: a table needs no branch.
+var lowerOf = func() (of [256]byte) {
+	for c := range of {
+		of[c] = byte(c)
+		if 'A' <= c && c <= 'Z' {
+			of[c] += 'a' - 'A'
+		}
+	}
+	return of
+}()
 
 func hasCapitals(s string) bool {
 	for i := range len(s) {
@@ -124,6 +130,10 @@ func namesOne(slug string) bool {
 	case len(slug) > longest && last != '-' && last != '_':
 		return true
 	}
+	// Those with a hyphen begin with n, u or y, or have no letters.
+	if strings.IndexByte(slug, '-') > 0 && strings.IndexByte("nNuUyY_", slug[0]) < 0 {
+		return true
+	}
 	word := slug
 	if hasCapitals(slug) {
 		word = string(appendLower(make([]byte, 0, longest), slug))
@@ -136,9 +146,7 @@ func appendLower(to []byte, s string) []byte {
 	n := len(to)
 	to = append(to, s...)
 	for i, c := range to[n:] {
-		if 'A' <= c && c <= 'Z' {
-			to[n+i] = c + 'a' - 'A'
-		}
+		to[n+i] = lowerOf[c]
 	}
 	return to
 }

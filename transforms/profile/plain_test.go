@@ -13,7 +13,7 @@ func TestPlainPersonIsParsed(t *testing.T) {
 	paths := []string{"/in/", "/IN/", "//in//", "/m/in/", "/in/in/", "/company/", "/pub/", "/"}
 	slugs := []string{
 		"jane-doe", "Jane-Doe", "jane_doe-1", "ACoAAABc", "ACwAAaB", "acoaaB", "ACxAAABc", "n", "N", "m", "MWlite", "comm", "in", "Pub", "null", "NULL",
-		"Undefined-Undefined", "-", "_-", "me", "https", "HTTP", "www", "a.b", "jané", "J%61ne", "o'neil", "",
+		"Undefined-Undefined", "n-a", "Your-Name", "Null-Doe", "-", "_-", "-a", "a-", "me", "https", "HTTP", "www", "a.b", "jané", "J%61ne", "o'neil", "",
 	}
 	rests := []string{
 		"", "/", "//", "/en", "/a", "//A", "/in/x", "/in/x/in/y", "/details/experience/", "/%zz%FF", "/x.example", "?", "?trk=x", "/?b=1&A=2", "#about", "/#/ada", "#id=1",

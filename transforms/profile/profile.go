@@ -109,24 +109,24 @@ func (r Rules) parse(s string) (URL, error) {
 // the path decides (/company/…); any other page there counts as that of a person.
 // The key may be a part of s.
 func (r Rules) ParsePerson(s string) (key string, err error) {
-	key, capitals, ok := r.plainPerson(s)
+	key, lowered, ok := r.plainPerson(s)
 	if !ok {
 		return r.parsePerson(s)
 	}
-	if capitals > 0 {
-		key = strings.ToLower(key[:capitals]) + key[capitals:]
+	if hasCapitals(key[:lowered]) {
+		key = strings.ToLower(key[:lowered]) + key[lowered:]
 	}
 	return key, nil
 }
 
 // AppendPerson appends what ParsePerson returns.
 func (r Rules) AppendPerson(to []byte, s string) ([]byte, error) {
-	key, capitals, ok := r.plainPerson(s)
+	key, lowered, ok := r.plainPerson(s)
 	if !ok {
 		key, err := r.parsePerson(s)
 		return append(to, key...), err
 	}
-	return append(appendLower(to, key[:capitals]), key[capitals:]...), nil
+	return append(appendLower(to, key[:lowered]), key[lowered:]...), nil
 }
 
 // WithoutQuery returns the host and path of a key. other says that the key has a query.

@@ -241,6 +241,15 @@ func (a *Answers) Bytes(i int) int {
 	return size
 }
 
+// AllBytes is the sum of Bytes of all answers.
+func (a *Answers) AllBytes() int {
+	size := a.Emails.allBytes() + a.Phones.allBytes() + a.Hashes.allBytes() + a.Keywords.Texts.Bytes()
+	for f := range a.Texts {
+		size += a.Texts[f].bytes()
+	}
+	return size
+}
+
 // Phone is a kind of identifier that an answer may have, but that no operation takes.
 const Phone Identifier = "phone"
 

@@ -42,6 +42,14 @@ func (t *Texts) Pad(n int) {
 	}
 }
 
+// Bytes is the length of all texts.
+func (t *Texts) Bytes() int {
+	if len(t.Offsets) == 0 {
+		return 0
+	}
+	return int(t.Offsets[len(t.Offsets)-1] - t.Offsets[0])
+}
+
 // Slice returns the texts in [from, to), in the same memory.
 func (t *Texts) Slice(from, to int) Texts { return Texts{t.Data, t.Offsets[from : to+1]} }
 
@@ -126,6 +134,20 @@ func (c *CodedTexts) At(i int) []byte {
 		return c.Table.At(int(c.Codes[i]))
 	}
 	return nil
+}
+
+// bytes is the length of all texts.
+func (c *CodedTexts) bytes() int {
+	if c.Table == nil {
+		return c.Texts.Bytes()
+	}
+	size, ends := 0, c.Table.Offsets
+	for _, code := range c.Codes {
+		if i := int(code); i+1 < len(ends) {
+			size += int(ends[i+1] - ends[i])
+		}
+	}
+	return size
 }
 
 // Pad adds empty texts until there are n.
@@ -248,3 +270,5 @@ func (l *TypedTexts) bytes(i int) int {
 	}
 	return size
 }
+
+func (l *TypedTexts) allBytes() int { return l.Texts.Bytes() + l.Types.bytes() }

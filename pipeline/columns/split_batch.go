@@ -19,7 +19,7 @@ const RecordBytes = 16 << 20
 // than limit bytes of the columns; it is at least one row long. Companies are codes,
 // and do not count.
 func (b *Batch) Cut(from, limit int) int {
-	if b.Answers == nil {
+	if b.Answers == nil || from == 0 && b.allBytes() <= limit {
 		return b.Len()
 	}
 	size := 0
@@ -42,6 +42,21 @@ func (b *Batch) textBytes(i int) int {
 	}
 	if i < b.Answers.Len() && b.Answers.Matched[i] {
 		size += b.Answers.Bytes(i) + hemBytes + phoneBytes
+	}
+	return size
+}
+
+// allBytes is at least the sum of textBytes. It takes few steps for columns that are not codes.
+func (b *Batch) allBytes() int {
+	size := b.Answers.AllBytes() + b.Len()*(hemBytes+phoneBytes) + b.Keys.Bytes()
+	for _, reason := range b.Reasons {
+		size += len(reason)
+	}
+	for _, kept := range b.Kept {
+		size += len(kept.ValueBytes())
+	}
+	for i := range b.Receipts {
+		size += len(b.Receipts[i].ResolutionID)
 	}
 	return size
 }

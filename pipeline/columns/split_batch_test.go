@@ -41,6 +41,15 @@ func wideBatch(n int) *Batch {
 	return b
 }
 
+func sumOfBytes(b *Batch) (sum int) {
+	for i := range b.Len() {
+		if b.Answers != nil {
+			sum += b.textBytes(i)
+		}
+	}
+	return sum
+}
+
 // A batch built in pieces has the rows of the batch built at once.
 func TestRecordsOfACutBatch(t *testing.T) {
 	const n = 20
@@ -61,6 +70,9 @@ func TestRecordsOfACutBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := lines(layout.NewBuilder().Record(b))
+		if sum := sumOfBytes(b); b.Answers != nil && (b.allBytes() < sum || b.allBytes() > sum+n*(hemBytes+phoneBytes)) {
+			t.Errorf("%s: %d bytes, the rows have %d", c.op, b.allBytes(), sum)
+		}
 		for _, limit := range []int{0, 500, 1000, 1 << 20} {
 			var pieces []string
 			count := 0

@@ -319,6 +319,7 @@ func InputRows(b *columns.Batch) (n int64) {
 // Count counts the rows of a batch by outcome and reason.
 func Count(b *columns.Batch) sinks.Totals {
 	t := sinks.Totals{Rows: int64(b.Len())}
+	from, same := 0, int64(0) // the last row without a match, and how many in a row were like it
 	for i, o := range b.Outcomes {
 		if i < len(b.Emails) && b.Emails[i].IsUnusual() && o != outcome.Suppressed {
 			t.Unusual++
@@ -338,7 +339,15 @@ func Count(b *columns.Batch) sinks.Totals {
 		case outcome.Skipped:
 			t.Skipped++
 		}
-		t.CountReason(o.String(), b.Reasons[i], 1)
+		if same > 0 && (o != b.Outcomes[from] || b.Reasons[i] != b.Reasons[from]) {
+			t.CountReason(b.Outcomes[from].String(), b.Reasons[from], same)
+			same = 0
+		}
+		from = i
+		same++
+	}
+	if same > 0 {
+		t.CountReason(b.Outcomes[from].String(), b.Reasons[from], same)
 	}
 	for _, o := range b.Origins {
 		countOrigin(o, len(b.Asked) > 0, &t)

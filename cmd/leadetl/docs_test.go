@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/service/answering"
+	"github.com/leadetl/leadetl/transforms/platform"
 )
 
 // TestPageOfOperations: each operation has a section and its default price on the page of
@@ -216,5 +217,55 @@ func TestPageOfReasons(t *testing.T) {
 				t.Errorf("docs/reference/reasons.md does not name %s of %s", m[1], file)
 			}
 		}
+	}
+}
+
+// TestPageOfPlatforms keeps docs/reference/platforms.md what the table of platforms says, and the table on
+// docs/audiences.md, too.
+func TestPageOfPlatforms(t *testing.T) {
+	var page, whose strings.Builder
+	for i := range platform.All {
+		p := &platform.All[i]
+		fmt.Fprintf(&page, "## %s\n\n%s.", p.Name, p.Title)
+		for _, r := range p.Reservations {
+			fmt.Fprintf(&page, "\n\n**Reservation**: %s.", r)
+		}
+		page.WriteString("\n\n| column | has | |\n|---|---|---|\n")
+		for _, c := range p.Columns {
+			has, hashed := string(c.Field), ""
+			switch {
+			case c.Always != "":
+				has = c.Always
+			case has != "":
+				has = "`" + has + "`"
+			}
+			if c.Hashed {
+				hashed = "SHA-256"
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", c.Header, has, hashed)
+		}
+		page.WriteString("\n| | rule | page | date |\n|---|---|---|---|\n")
+		rule := func(of string, r platform.Rule) {
+			fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", of, r.Text, r.Source, r.When())
+		}
+		for _, m := range p.Mails {
+			rule("email", m.Rule)
+		}
+		for _, n := range p.Numbers {
+			rule("phone", n.Rule)
+		}
+		for _, r := range p.Rules {
+			rule("", r)
+		}
+		if p.Whose.Text != "" {
+			rule("whose data", p.Whose)
+			fmt.Fprintf(&whose, "| `%s` | %s | %s, %s |\n", p.Name, p.Whose.Text, p.Whose.Source, p.Whose.When())
+		}
+		page.WriteString("\n")
+	}
+	requireTable(t, "docs/reference/platforms.md", strings.TrimSuffix(page.String(), "\n"))
+	text, err := os.ReadFile(clitest.ModuleRoot + "/docs/audiences.md")
+	if err != nil || !strings.Contains(string(text), "|---|---|---|\n"+whose.String()) {
+		t.Errorf("docs/audiences.md does not have (%v)\n%s", err, whose.String())
 	}
 }

@@ -108,9 +108,7 @@ type Platform struct {
 	MaxRows, MaxBytes int64 // of a file; 0 for any
 	Least             int64 // people
 	LeastOf           string
-	// Own says that the platform takes only what people gave to the advertiser.
-	Own   bool
-	Whose Rule
+	Whose             Rule // whose data it takes; empty if no page was read
 	// Reservations are what is not known for sure, and is said beside each file.
 	Reservations []string
 	// Rules are the other rules that the row follows.

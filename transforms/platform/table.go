@@ -48,7 +48,6 @@ var All = []Platform{{
 	Digests:  []email.Profile{email.Google},
 	Together: []Field{FirstName, LastName, Country, ZipCode}, ByAddress: true,
 	MaxBytes: 5 * giga, Least: 100, LeastOf: "members",
-	Own:   true,
 	Whose: Rule{"only what the advertiser collected from people directly", "support.google.com/adspolicy/answer/6299717", ""},
 	Rules: []Rule{
 		{"comma CSV in UTF-8; Email, Phone and Zip may occur several times", "support.google.com/google-ads/answer/7659867, 7475964, 7476159; template g.co/wudy8r", ""},
@@ -97,7 +96,7 @@ var All = []Platform{{
 		{Header: "Phone_SHA256", Field: Phone, Hashed: true},
 	},
 	Mails: []Mail{
-		plain(tiktokFile, "2025-09"),
+		byProfile(email.Plain, Rule{"lower case, spaces removed", tiktokFile, "2025-09"}),
 		{Rule: Rule{"the same without `+tag` before the @", tiktokFile, "2025-08"}, Profile: -1, append: withoutTag},
 	},
 	Numbers: []Number{
@@ -106,7 +105,6 @@ var All = []Platform{{
 	},
 	Digests:  []email.Profile{email.Plain},
 	MaxBytes: giga - 1, Least: 1000, LeastOf: "entries",
-	Whose: Rule{"", "", ""},
 	Reservations: []string{
 		"TikTok's page wants phones with a plus, and its example has the digest of one without: each phone is written in both forms",
 		"TikTok's pages disagree about addresses with a +tag: these are written with and without it",
@@ -179,7 +177,6 @@ var All = []Platform{{
 	},
 	Mails: []Mail{plain("connectors of other companies", "")},
 	Least: 300, LeastOf: "matched people",
-	Own:          true,
 	Whose:        Rule{"no user data of third parties; yet the page goes on to suggest uploading an export of another provider", "help.ads.microsoft.com 56921", ""},
 	Reservations: []string{"how Microsoft wants addresses written before they are hashed (lower case, no white space around them) was read in connectors of others only"},
 	Rules: []Rule{

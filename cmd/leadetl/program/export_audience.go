@@ -214,7 +214,7 @@ func (l *list) most() string {
 func (l *list) summary(to io.Writer, out string) error {
 	t := runview.Table{Title: fmt.Sprintf("%s for %s", out, l.of.Title)}
 	c := l.counts
-	t.CountIfAny("unverified", c.Unverified, "digests left out: nobody knows that they are by the rule of "+l.of.Name+"; --digests-by names theirs, --allow-unverified writes them")
+	t.CountIfAny("unverified", c.Unverified, "digests left out: whether they are by the rule of "+l.of.Name+" is not known; --digests-by names their rule, --allow-unverified writes them")
 	t.CountIfAny("unverified", c.Doubtful, "written by a digest that may not be by the rule of "+l.of.Name)
 	t.Count("rows", c.Rows, "of the dataset")
 	t.Count("people", l.people, "written, each once")
@@ -232,8 +232,8 @@ func (l *list) summary(to io.Writer, out string) error {
 	if l.files > 1 {
 		t.Text("WARN", fmt.Sprintf("split into %d files, by the limits of %s or --rows-per-file; where each upload makes an audience, one file is not the whole", l.files, l.of.Name))
 	}
-	if l.people < l.of.Least {
-		t.Text("WARN", fmt.Sprintf("%s takes no fewer than %s %s", l.of.Name, figures.Grouped(l.of.Least), l.of.LeastOf))
+	if l.rows < l.of.Least { // the last file has the fewest
+		t.Text("WARN", fmt.Sprintf("%s asks for at least %s %s a list", l.of.Name, figures.Grouped(l.of.Least), l.of.LeastOf))
 	}
 	return t.Print(to)
 }

@@ -12,7 +12,14 @@ import (
 func (w *writer) dbt() {
 	t := w.table
 	w.line("# %s, schema version %d: a source of dbt 1.10.5 or later", t.Operation, t.Version)
-	w.line("version: 2\n\nsources:\n  - name: leadetl\n    tables:\n      - name: %s", yamlText(t.name()))
+	w.line("version: 2\n\nsources:\n  - name: leadetl")
+	parts := strings.Split(t.name(), ".")
+	for i, key := range []string{"schema", "database"} {
+		if at := len(parts) - 2 - i; at >= 0 {
+			w.line("    %s: %s", key, yamlText(parts[at]))
+		}
+	}
+	w.line("    tables:\n      - name: %s", yamlText(t.temporary("")))
 	w.line("        description: %s\n        columns:", yamlText(t.Operation+" of leadetl"))
 	for _, c := range w.columns {
 		w.dbtColumn(c, c.about())

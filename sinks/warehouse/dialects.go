@@ -22,7 +22,7 @@ func partitionType(d Dialect, p partition) string {
 
 func (w *writer) duckdb() {
 	t := w.table
-	name := doubleQuoted(t.name())
+	name := qualified(t.name(), doubleQuoted)
 	w.head("the table, what its columns mean, and the rows")
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions []string
@@ -56,7 +56,7 @@ func (w *writer) duckdb() {
 
 func (w *writer) snowflake() {
 	t := w.table
-	name := snowflakeName(t.name())
+	name := qualified(t.name(), snowflakeName)
 	w.head("the table, its format and stage, and the rows")
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
 	var partitions []string
@@ -67,13 +67,9 @@ func (w *writer) snowflake() {
 		return snowflakeName(c.Name) + " " + c.kind.in(Snowflake) + c.required() + " COMMENT " + literal(c.about())
 	}, partitions...)
 	w.line(");\n")
-	w.line("-- Logical types: instants are instants and days are days, not numbers. The vectorized scanner: lists are arrays.")
-	w.line("CREATE FILE FORMAT IF NOT EXISTS leadetl_parquet TYPE = PARQUET USE_LOGICAL_TYPE = TRUE USE_VECTORIZED_SCANNER = TRUE;\n")
-	w.line("-- Fill in the integration that may read there.")
-	w.line("CREATE STAGE IF NOT EXISTS %s\n  URL = %s\n  STORAGE_INTEGRATION = INTEGRATION\n  FILE_FORMAT = leadetl_parquet;\n",
-		snowflakeName(t.name()+"_stage"), literal(t.location("s3://")+"/"))
+	stage := w.stage()
 	w.line("-- The path ends in part-, so that rejects and manifests are passed by.")
-	from, again := "@"+snowflakeName(t.name()+"_stage")+"/", ""
+	from, again := stage+"/", ""
 	if t.Replace {
 		w.line("-- If a statement fails: ROLLBACK. FORCE also loads files that were loaded before.")
 		w.line("BEGIN TRANSACTION;\nDELETE FROM %s WHERE %s;", name, t.replaced(snowflakeName, literal))
@@ -107,9 +103,19 @@ func (w *writer) snowflake() {
 		literal(from+behind), again)
 }
 
+// stage makes the stage that Snowflake loads from, and returns its name in a load.
+func (w *writer) stage() string {
+	name := qualified(w.table.name()+"_stage", snowflakeName)
+	w.line("-- Logical types: instants are instants and days are days, not numbers. The vectorized scanner: lists are arrays.")
+	w.line("CREATE FILE FORMAT IF NOT EXISTS leadetl_parquet TYPE = PARQUET USE_LOGICAL_TYPE = TRUE USE_VECTORIZED_SCANNER = TRUE;\n")
+	w.line("-- Fill in the integration that may read there.")
+	w.line("CREATE STAGE IF NOT EXISTS %s\n  URL = %s\n  STORAGE_INTEGRATION = INTEGRATION\n  FILE_FORMAT = leadetl_parquet;\n", name, literal(w.table.location("s3://")+"/"))
+	return "@" + name
+}
+
 func (w *writer) bigquery() {
 	t := w.table
-	name := backslashQuoted("DATASET." + t.name())
+	name := inDataset(t.name())
 	w.head("the table, and the rows")
 	if t.Location != "" && !strings.HasPrefix(t.Location, "gs://") { // Source: BigQuery documentation, "LOAD DATA statement"
 		from := t.Folder()
@@ -130,7 +136,7 @@ func (w *writer) bigquery() {
 	w.line("-- enable_list_inference: lists are arrays, not records of records.")
 	into := "INTO " + name
 	if t.Replace {
-		into = "OVERWRITE " + backslashQuoted("DATASET."+t.name()+"_load")
+		into = "OVERWRITE " + inDataset(t.name()+"_load")
 	}
 	w.line("LOAD DATA %s", into)
 	prefix, behind := "", ""
@@ -152,19 +158,19 @@ func (w *writer) bigquery() {
 			names = append(names, backslashQuoted(p.Name))
 		}
 		all := strings.Join(names, ", ")
-		w.line("\nMERGE INTO %s t USING %s s ON FALSE", name, backslashQuoted("DATASET."+t.name()+"_load"))
+		w.line("\nMERGE INTO %s t USING %s s ON FALSE", name, inDataset(t.name()+"_load"))
 		w.line("WHEN NOT MATCHED BY SOURCE AND %s THEN DELETE\nWHEN NOT MATCHED BY TARGET THEN INSERT (%s)\n  VALUES (%s);", t.replaced(backslashQuoted, backslashed), all, all)
-		w.line("DROP TABLE %s;", backslashQuoted("DATASET."+t.name()+"_load"))
+		w.line("DROP TABLE %s;", inDataset(t.name()+"_load"))
 		return
 	}
 	if len(t.partitions()) == 0 {
-		w.line("\n-- The same on a command line:\n--   bq load --source_format=PARQUET --parquet_enable_list_inference %s %s", "DATASET."+t.name(), shellQuoted(uri))
+		w.line("\n-- The same on a command line:\n--   bq load --source_format=PARQUET --parquet_enable_list_inference %s %s", strings.Trim(name, "`"), shellQuoted(uri))
 	}
 }
 
 func (w *writer) redshift() {
 	t := w.table
-	name := doubleQuoted(t.name())
+	name := qualified(t.name(), doubleQuoted)
 	column := func(c parsed) string {
 		return lowerQuoted(c.Name) + " " + c.kind.in(Redshift) + c.required()
 	}
@@ -191,7 +197,7 @@ func (w *writer) redshift() {
 	}
 	into := name
 	if len(partitions) > 0 {
-		into = doubleQuoted(t.name() + "_load")
+		into = doubleQuoted(t.temporary("_load"))
 		w.line("\n-- The files are without the columns that are in their path.")
 		w.line("CREATE TEMP TABLE %s (", into)
 		w.list(column)
@@ -218,7 +224,7 @@ func (w *writer) redshift() {
 func (w *writer) athena() {
 	t := w.table
 	w.head("an external table over the files; there is nothing to load")
-	w.line("CREATE EXTERNAL TABLE IF NOT EXISTS %s (", backquoted(strings.ToLower(t.name())))
+	w.line("CREATE EXTERNAL TABLE IF NOT EXISTS %s (", qualified(strings.ToLower(t.name()), backquoted))
 	w.list(func(c parsed) string {
 		return backquoted(strings.ToLower(c.Name)) + " " + c.kind.in(Athena) + " COMMENT " + literal(c.about())
 	})
@@ -233,7 +239,7 @@ func (w *writer) athena() {
 	w.line("STORED AS PARQUET")
 	w.Builder.WriteString("LOCATION " + literal(t.location("s3://")+"/"))
 	if t.PartitionBy != "" {
-		w.line(";\n\n-- Again whenever a partition has come.\nMSCK REPAIR TABLE %s;", backquoted(strings.ToLower(t.name())))
+		w.line(";\n\n-- Again whenever a partition has come.\nMSCK REPAIR TABLE %s;", qualified(strings.ToLower(t.name()), backquoted))
 		return
 	}
 	if len(t.partitions()) > 0 {
@@ -270,7 +276,7 @@ func (t Table) projection() []string {
 func (w *writer) spark() {
 	t := w.table
 	w.head("a table over the files; there is nothing to load")
-	w.line("CREATE TABLE IF NOT EXISTS %s (", backquoted(t.name()))
+	w.line("CREATE TABLE IF NOT EXISTS %s (", qualified(t.name(), backquoted))
 	var partitions, names []string
 	for _, p := range t.partitions() {
 		partitions = append(partitions, backquoted(p.Name)+" "+partitionType(Spark, p))
@@ -285,7 +291,7 @@ func (w *writer) spark() {
 	}
 	w.line("LOCATION %s;", backslashed(t.location("s3a://")))
 	if len(names) > 0 {
-		w.line("\n-- Again whenever a partition has come.\nMSCK REPAIR TABLE %s;", backquoted(t.name()))
+		w.line("\n-- Again whenever a partition has come.\nMSCK REPAIR TABLE %s;", qualified(t.name(), backquoted))
 	}
 }
 

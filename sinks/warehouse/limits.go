@@ -89,6 +89,14 @@ func Issues(d Dialect, t Table, longest []int64) ([]Issue, error) {
 	if limit.columns > 0 && len(t.Columns)+len(t.partitions()) > limit.columns {
 		fails("", "a table has at most %d columns, and the dataset %d", limit.columns, len(t.Columns)+len(t.partitions()))
 	}
+	parts := strings.Split(t.Name, ".")
+	if len(parts) > 3 || t.Name != "" && slices.Contains(parts, "") {
+		fails("", "the name of a table is NAME, SCHEMA.NAME or DATABASE.SCHEMA.NAME")
+	}
+	// A warehouse that cuts a longer name takes two tables for one.
+	if most := limit.nameBytes - len(changesSuffix); limit.nameBytes > 0 && slices.ContainsFunc(parts, func(part string) bool { return len(part) > most }) {
+		fails("", "the name of a table has at most %d bytes, for what comes behind it in the statements", most)
+	}
 	lists := false
 	seen := map[string]string{}
 	checkName := func(name, advice string) {

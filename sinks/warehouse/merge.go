@@ -20,12 +20,15 @@ type Merge struct {
 	Since   string   // job id of the earlier dataset; empty without one
 }
 
+// changesSuffix ends the name of the table of changes. No suffix is longer.
+const changesSuffix = "_changes"
+
 // mergeDialect is how a warehouse writes a merge.
 type mergeDialect struct {
 	name    func(string) string // in queries
-	table   func(string) string // of the whole table; nil is name
 	columns func(string) string // in CREATE TABLE; nil is name
 	hash    string              // hex SHA-256 of a text
+	kept    bool                // the table of changes is none of the session
 	load    func(m Merge, w *writer, changes string)
 	with    string // behind the columns of the table
 	scheme  string
@@ -36,13 +39,14 @@ var mergeDialects = map[Dialect]mergeDialect{
 	DuckDB: {name: doubleQuoted, hash: "sha256(%s)", load: func(m Merge, w *writer, changes string) {
 		w.line("CREATE OR REPLACE TEMP TABLE %s AS SELECT * FROM read_parquet(%s);", changes, literal(m.files("")+partsPattern))
 	}},
-	Snowflake: {name: snowflakeName, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
+	Snowflake: {name: snowflakeName, kept: true, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
 		w.line("CREATE OR REPLACE TEMPORARY TABLE %s (", changes)
 		m.writeChanged(w, Snowflake, snowflakeName)
-		w.line(");\n-- The stage and the format are those that leadetl schema prints without --changes.")
-		w.line("COPY INTO %s\n  FROM @%s/%s/_changes/part-\n  FILE_FORMAT = leadetl_parquet\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;", changes, snowflakeName(m.name()+"_stage"), m.below())
+		w.line(");\n")
+		stage := w.stage()
+		w.line("COPY INTO %s\n  FROM %s/%s/_changes/part-\n  FILE_FORMAT = leadetl_parquet\n  MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE;", changes, stage, m.below())
 	}},
-	BigQuery: {name: backslashQuoted, table: func(t string) string { return backslashQuoted("DATASET." + t) }, hash: "TO_HEX(SHA256(%s))", scheme: "gs://", load: func(m Merge, w *writer, changes string) {
+	BigQuery: {name: backslashQuoted, kept: true, hash: "TO_HEX(SHA256(%s))", scheme: "gs://", load: func(m Merge, w *writer, changes string) {
 		w.line("LOAD DATA OVERWRITE %s\nFROM FILES (\n  format = 'PARQUET',\n  enable_list_inference = true,\n  uris = [%s]\n);", changes, backslashed(m.files("gs://")+partsPattern))
 	}},
 	Redshift: {name: lowerQuoted, hash: "SHA2(%s, 256)", scheme: "s3://", load: func(m Merge, w *writer, changes string) {
@@ -54,13 +58,13 @@ var mergeDialects = map[Dialect]mergeDialect{
 		w.line("BEGIN;")
 		_, values := w.exported(m.files("s3://"), m.changed(w))
 		w.line("CREATE TEMP TABLE %s ON COMMIT DROP AS SELECT\n  %s\n  FROM %s;", changes, values, w.loaded())
-		w.line(postgresLock, doubleQuoted(m.name()))
+		w.line(postgresLock, qualified(m.name(), doubleQuoted))
 	}},
 	Athena: {
-		name: lowerQuoted, columns: func(s string) string { return backquoted(strings.ToLower(s)) },
+		name: lowerQuoted, kept: true, columns: func(s string) string { return backquoted(strings.ToLower(s)) },
 		hash: "lower(to_hex(sha256(to_utf8(%s))))", scheme: "s3://", with: "\nLOCATION 's3://BUCKET/TABLE/'\nTBLPROPERTIES ('table_type' = 'ICEBERG')",
 		load: func(m Merge, w *writer, _ string) {
-			w.line("DROP TABLE IF EXISTS %s;\nCREATE EXTERNAL TABLE %[1]s (", backquoted(strings.ToLower(m.name()+"_changes")))
+			w.line("DROP TABLE IF EXISTS %s;\nCREATE EXTERNAL TABLE %[1]s (", qualified(strings.ToLower(m.name()+changesSuffix), backquoted))
 			m.writeChanged(w, Athena, func(s string) string { return backquoted(strings.ToLower(s)) })
 			w.line(")\nSTORED AS PARQUET\nLOCATION %s;", literal(m.files("s3://")))
 		},
@@ -126,14 +130,20 @@ func WriteMerge(d Dialect, m Merge) (string, error) {
 		}
 		w.columns = append(w.columns, parsed{c, kind})
 	}
-	table, columns := of.table, of.columns
-	if table == nil {
-		table = of.name
-	}
+	columns := of.columns
 	if columns == nil {
 		columns = of.name
 	}
-	into, changes := table(m.name()), table(m.name()+"_changes")
+	table := func(name string) string {
+		if d == BigQuery {
+			return inDataset(name)
+		}
+		return qualified(name, of.name)
+	}
+	into, changes := table(m.name()), of.name(m.temporary(changesSuffix))
+	if of.kept {
+		changes = table(m.name() + changesSuffix)
+	}
 	w.head("the latest rows of each key, and what changed")
 	if d == Postgres {
 		w.psql()
@@ -141,7 +151,7 @@ func WriteMerge(d Dialect, m Merge) (string, error) {
 	w.line("-- Every night in its order, the first one too. Rows without %s are not in the table.", m.Columns[m.By].Name)
 	create := into
 	if d == Athena {
-		create = columns(m.name())
+		create = qualified(m.name(), columns)
 	}
 	w.line("CREATE TABLE IF NOT EXISTS %s (", create)
 	w.list(func(c parsed) string { return columns(c.Name) + " " + c.kind.in(d) }, columns("row_hash")+" "+kind{plain: "STRING"}.in(d))
@@ -205,7 +215,7 @@ func (m Merge) merge(w *writer, of mergeDialect, into, changes string) {
 }
 
 func (m Merge) redshift(w *writer, of mergeDialect, into, changes string) {
-	by, found := of.name(m.Columns[m.By].Name), doubleQuoted(m.name()+"_found")
+	by, found := of.name(m.Columns[m.By].Name), doubleQuoted(m.temporary("_found"))
 	w.line("CREATE TEMP TABLE %s AS\n  %s;", found, m.source(of, into, changes))
 	w.line("DELETE FROM %s USING %s s\n  WHERE %[1]s.%[3]s = s.found_by AND %[1]s.row_hash = s.was_row_hash AND s.change = 'removed';", into, found, by)
 	w.line("DELETE FROM %s WHERE change = 'removed';", found)

@@ -15,7 +15,7 @@ func TestMerge(t *testing.T) {
 	of := func(name, kind string) schema.Column { return schema.Column{Name: name, Type: kind, Nullable: true} }
 	m := Merge{
 		Table: Table{
-			Name: "leads", Operation: "enrichment", Version: 1, Partitions: []schema.Partition{{Name: "dt", Value: "2026-11-21"}},
+			Name: "crm.leads", Operation: "enrichment", Version: 1, Partitions: []schema.Partition{{Name: "dt", Value: "2026-11-21"}},
 			Columns: []schema.Column{of("id", "STRING"), of("key", "STRING"), of("outcome", "STRING"), of("seen_at", timestamp), of("phones", "LIST<STRUCT<phone STRING, type STRING>>")},
 		},
 		Changes: []string{"change", "changed", "was_phones", "since", "key_hash", "row_hash", "was_row_hash"},

@@ -5,6 +5,28 @@ import (
 	"strings"
 )
 
+// qualified quotes a name of a table, before which may be those of its schema and database.
+func qualified(name string, quote func(string) string) string {
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		parts[i] = quote(part)
+	}
+	return strings.Join(parts, ".")
+}
+
+// temporary is the name of a temporary table, which is in no schema.
+func (t Table) temporary(suffix string) string {
+	return t.name()[strings.LastIndex(t.name(), ".")+1:] + suffix
+}
+
+// inDataset quotes a table of BigQuery, whose name has that of its dataset.
+func inDataset(name string) string {
+	if !strings.Contains(name, ".") {
+		name = "DATASET." + name
+	}
+	return backslashQuoted(name)
+}
+
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // snowflakeName quotes a name only if necessary, because a quoted name must be quoted in

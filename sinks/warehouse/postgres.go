@@ -10,7 +10,7 @@ import (
 // postgres writes a script of psql, whose \copy runs leadetl export and loads its rows.
 func (w *writer) postgres() {
 	t := w.table
-	name := doubleQuoted(t.name())
+	name := qualified(t.name(), doubleQuoted)
 	w.head("the table, what its columns mean, and the rows")
 	w.psql()
 	w.line("CREATE TABLE IF NOT EXISTS %s (", name)
@@ -49,7 +49,7 @@ func (w *writer) psql() {
 const postgresLock = "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE;"
 
 // loaded is the table that rows are copied into.
-func (w *writer) loaded() string { return doubleQuoted(w.table.name() + "_load") }
+func (w *writer) loaded() string { return doubleQuoted(w.table.temporary("_load")) }
 
 // exported copies the rows of a dataset into the table loaded, and returns its columns, and their values
 // for a table. A list of texts is one text in CSV.

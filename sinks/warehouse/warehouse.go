@@ -54,7 +54,7 @@ func Names(dialects []Dialect) (names []string) {
 
 // Table is a table for a dataset.
 type Table struct {
-	Name       string // "" means that of the operation
+	Name       string // may begin with a schema: crm.leads; "" means that of the operation
 	Operation  string
 	Version    int // of the schema
 	Columns    []schema.Column
@@ -198,7 +198,7 @@ func (t Table) replaced(name, text func(string) string) string {
 // meanings writes what the columns mean, behind the table.
 func (w *writer) meanings(name func(string) string) {
 	for _, c := range w.columns {
-		w.line("COMMENT ON COLUMN %s.%s IS %s;", doubleQuoted(w.table.name()), name(c.Name), literal(c.about()))
+		w.line("COMMENT ON COLUMN %s.%s IS %s;", qualified(w.table.name(), doubleQuoted), name(c.Name), literal(c.about()))
 	}
 }
 

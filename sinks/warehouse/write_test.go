@@ -40,6 +40,7 @@ func TestWrite(t *testing.T) {
 	partitioned.Name, partitioned.Location = "hems", "s3://lake/it's/"
 	partitioned.Partitions = []schema.Partition{{Name: "dt", Value: "2026-11-20"}, {Name: "run", Value: "a/b c"}}
 	parted := partitioned
+	parted.Name = "lake.crm.hems"
 	parted.Partitions = []schema.Partition{{Name: "dt", Value: "2026-11-20"}}
 	parted.PartitionBy = "country"
 	replacing := parted
@@ -195,6 +196,15 @@ func TestIssuesOfTables(t *testing.T) {
 		}
 		if err != nil || got != c.want {
 			t.Errorf("%s by %s: %s, %v", c.d, c.by, got, err)
+		}
+	}
+	for name, want := range map[string]string{
+		strings.Repeat("a", 55): "", strings.Repeat("a", 56): "the name of a table has at most 55 bytes, for what comes behind it in the statements",
+		"lake.crm." + strings.Repeat("a", 55): "", "crm..hems": "the name of a table is NAME, SCHEMA.NAME or DATABASE.SCHEMA.NAME", "a.b.c.d": "the name of a table is NAME, SCHEMA.NAME or DATABASE.SCHEMA.NAME",
+	} {
+		issues, err := Issues(Postgres, Table{Name: name}, nil)
+		if err != nil || want == "" && len(issues) > 0 || want != "" && (len(issues) != 1 || issues[0].String() != want || !issues[0].Fails) {
+			t.Errorf("a table %s: %v, %v; want %q", name, issues, err, want)
 		}
 	}
 	if _, err := Issues(Markdown, sample, nil); err == nil {

@@ -62,7 +62,7 @@ The columns are those of an operation under the flags of leadetl run that decide
 on them, or, with --dataset, those of a finished dataset. Columns of the input are
 known by --select, --in or --dataset.
 
-It connects to nothing. Fill in BUCKET, PREFIX, DATASET and INTEGRATION where it
+It connects to no warehouse. Fill in BUCKET, PREFIX, DATASET and INTEGRATION where it
 prints them.`,
 		Example: `  leadetl schema email_to_hem --select id,email,answers --dialect snowflake
   leadetl schema --dataset out/hems --dialect bigquery --location gs://lake/hems
@@ -84,7 +84,7 @@ prints them.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.dialect, "dialect", "", "`name`: "+strings.Join(dialects, ", "))
 	flags.StringVar(&f.dataset, "dataset", "", "finished `DATASET` whose columns are taken")
-	flags.StringVar(&f.table, "table", "", "`name` of the table (default: the operation)")
+	flags.StringVar(&f.table, "table", "", "`name` of the table, such as leads or crm.leads (default: the operation, with --changes and _latest)")
 	flags.StringVar(&f.location, "location", "", "`URI` where the warehouse finds the dataset, without the folders of --partition-by")
 	flags.StringVar(&f.load, "load", loads[0], "`how`: append the rows to the table, or replace those with the same constants of --partition-by, all without any")
 	flags.BoolVar(&f.redshiftManifest, "redshift-manifest", false, "print the files of --dataset as COPY … MANIFEST of Redshift takes them; needs --location")
@@ -205,7 +205,7 @@ func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, 
 	table := tableOf(m)
 	table.Name, table.Location, table.Replace = f.table, cmp.Or(f.location, f.around(m)), f.load == loads[1]
 	if f.changes {
-		return printMerge(dialect, table, f.dataset, m, std.Out)
+		return f.printMerge(dialect, table, m, std.Out)
 	}
 	if f.redshiftManifest {
 		table.Location = f.location
@@ -241,31 +241,37 @@ func tableOf(m *sinks.Manifest) warehouse.Table {
 	}
 }
 
+// check refuses a table that the warehouse would not take.
+func (f *schemaFlags) check(dialect warehouse.Dialect, t warehouse.Table) error {
+	if dialect == warehouse.Markdown {
+		return nil
+	}
+	issues, err := warehouse.Issues(dialect, t, nil)
+	if err != nil {
+		return err
+	}
+	var refused []error
+	for _, issue := range issues {
+		if f.unnamed && issue.Column != "" {
+			issue.Column = "(its name may be data)"
+		}
+		if issue.Fails {
+			refused = append(refused, fmt.Errorf("%s: %s", dialect, invisible.Escape(issue.String())))
+		}
+	}
+	switch advice := adviceOf(issues); {
+	case advice == "":
+	case f.unnamed:
+		refused = append(refused, errors.New("run it with --normalize-names snake, or --rename OLD=NEW"))
+	default:
+		refused = append(refused, errors.New(invisible.Escape(advice)))
+	}
+	return cli.UsageError(errors.Join(refused...))
+}
+
 func (f *schemaFlags) print(dialect warehouse.Dialect, t warehouse.Table, to io.Writer) error {
-	if dialect != warehouse.Markdown {
-		issues, err := warehouse.Issues(dialect, t, nil)
-		if err != nil {
-			return err
-		}
-		var refused []error
-		for _, issue := range issues {
-			if f.unnamed && issue.Column != "" {
-				issue.Column = "(its name may be data)"
-			}
-			if issue.Fails {
-				refused = append(refused, fmt.Errorf("%s: %s", dialect, invisible.Escape(issue.String())))
-			}
-		}
-		switch advice := adviceOf(issues); {
-		case advice == "":
-		case f.unnamed:
-			refused = append(refused, errors.New("run it with --normalize-names snake, or --rename OLD=NEW"))
-		default:
-			refused = append(refused, errors.New(invisible.Escape(advice)))
-		}
-		if len(refused) > 0 {
-			return cli.UsageError(errors.Join(refused...))
-		}
+	if err := f.check(dialect, t); err != nil {
+		return err
 	}
 	text, err := warehouse.Write(dialect, t)
 	if err != nil {
@@ -286,10 +292,10 @@ func adviceOf(issues []warehouse.Issue) string {
 }
 
 // printMerge prints the statements that take the changes of a dataset over.
-func printMerge(dialect warehouse.Dialect, t warehouse.Table, dataset string, m *sinks.Manifest, to io.Writer) error {
+func (f *schemaFlags) printMerge(dialect warehouse.Dialect, t warehouse.Table, m *sinks.Manifest, to io.Writer) error {
 	made := m.Changes
 	if made == nil {
-		return cli.UsageError(fmt.Errorf("%s has no changes; run it with --changes-from", dataset))
+		return cli.UsageError(fmt.Errorf("%s has no changes; run it with --changes-from", f.dataset))
 	}
 	shape, err := changes.ShapeOf(m)
 	if err != nil {
@@ -298,6 +304,10 @@ func printMerge(dialect warehouse.Dialect, t warehouse.Table, dataset string, m 
 	with := changes.Settings{By: made.By, Compare: made.Compare, Was: made.Was}
 	all := shape.Columns(with)
 	n := shape.Width()
+	t.Name = cmp.Or(t.Name, t.Operation+"_latest") // a table of nights has no row_hash
+	if err := f.check(dialect, warehouse.Table{Name: t.Name, Columns: all}); err != nil {
+		return err
+	}
 	merge := warehouse.Merge{Table: t, By: shape.Key(with), Since: made.Since, Answers: make([]bool, n)}
 	merge.Columns = all[:n]
 	for i := range n {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -276,6 +277,9 @@ func (e *exporting) begin() {
 
 // write writes lines.
 func (e *exporting) write(text []byte) {
+	if e.err == nil && bytes.IndexByte(text, 0) >= 0 { // JSON has it escaped
+		e.err = cli.UsageError(errors.New("a text has a NUL byte, which readers of CSV take for its end; use --format jsonl, or leave its column out with --select"))
+	}
 	if e.err == nil {
 		_, e.err = e.open.packed.Write(text)
 	}

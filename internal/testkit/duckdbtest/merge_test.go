@@ -52,7 +52,7 @@ func TestMerge(t *testing.T) {
 		if counts[0][0] != night.want {
 			t.Errorf("night %d: %s, want %s", i, counts[0][0], night.want)
 		}
-		merge := leadetl(t, "schema", "--dataset", out, "--changes", "--dialect", "duckdb")
+		merge := leadetl(t, "schema", "--dataset", out, "--changes", "--dialect", "duckdb", "--table", "main.email_to_hem")
 		for range 2 { // a second time changes nothing
 			execute(t, db, merge)
 			want := query(t, db, fmt.Sprintf("SELECT id, name, key, outcome, hem_sha256 FROM read_parquet('%s/part-*.parquet') WHERE key IS NOT NULL ORDER BY ALL", out))

@@ -220,7 +220,7 @@ func TestPostgres(t *testing.T) {
 		writeCSV(t, in, rows)
 		for _, night := range []string{"2026-11-19", "2026-11-20"} {
 			leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--partition-by", "dt="+night+",land")
-			p.execute(t, schema(t, filepath.Join(out, "dt="+night), "--table", "nights"))
+			p.execute(t, schema(t, filepath.Join(out, "dt="+night), "--table", "public.nights"))
 			var want []string
 			for i, row := range rows[1:] {
 				if row[2] != "" {
@@ -234,12 +234,13 @@ func TestPostgres(t *testing.T) {
 	})
 	t.Run("changes", func(t *testing.T) {
 		folder := t.TempDir()
+		p.execute(t, "CREATE SCHEMA crm")
 		for i := range mergeNights {
 			out := runNight(t, folder, i)
 			for range 2 { // a second time changes nothing
-				p.execute(t, schema(t, out, "--changes", "--table", "merged"))
+				p.execute(t, schema(t, out, "--changes", "--table", "crm.merged"))
 				want := duckdbRows(t, "SELECT id, name, key, outcome, hem_sha256 FROM '"+out+"/part-*.parquet' WHERE key IS NOT NULL")
-				requireRows(t, p.rows(t, "SELECT id, name, key, outcome, hem_sha256 FROM merged"), want)
+				requireRows(t, p.rows(t, "SELECT id, name, key, outcome, hem_sha256 FROM crm.merged"), want)
 			}
 		}
 	})
@@ -282,14 +283,14 @@ func TestPostgres(t *testing.T) {
 	})
 	t.Run("what fails loads nothing", func(t *testing.T) {
 		for name, c := range map[string]struct{ cell, says string }{
-			"no_text": {"'a' || chr(0)", "missing data for column"},
+			"no_text": {"'a' || chr(0)", "a text has a NUL byte"},
 			"the_end": {"E'a\\n\\\\.\\nb'", "unterminated CSV quoted field"}, // before psql 18
 			"damaged": {"'damage'", "exit code 2"},
 		} {
 			dir := t.TempDir()
 			in, out := filepath.Join(dir, "in.parquet"), filepath.Join(dir, "out")
 			execute(t, open(t), fmt.Sprintf("COPY (SELECT i::VARCHAR AS id, i || '@x.example' AS email, CASE i WHEN 1 THEN %s END AS note FROM range(2) r(i)) TO '%s' (FORMAT parquet)", c.cell, in))
-			leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--set", "rows_per_part=1")
+			leadetl(t, "run", "email_to_hem", "--in", in, "--out", out, "--quiet", "--set", "rows_per_part=1", "--select", "outcome,reason,id,note")
 			if name == "damaged" {
 				part := filepath.Join(out, "part-00001.parquet")
 				data, err := os.ReadFile(part)

@@ -1,5 +1,5 @@
 -- email_to_hem, schema version 1: an external table over the files; there is nothing to load
-CREATE EXTERNAL TABLE IF NOT EXISTS `hems` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`crm`.`hems` (
   `id` string COMMENT 'the input''s column; null when a Parquet input has no value',
   `full name` string COMMENT 'a "name" | a \name',
   `order` string COMMENT '',
@@ -18,4 +18,4 @@ STORED AS PARQUET
 LOCATION 's3://lake/it''s/';
 
 -- Again whenever a partition has come.
-MSCK REPAIR TABLE `hems`;
+MSCK REPAIR TABLE `lake`.`crm`.`hems`;

@@ -2,7 +2,7 @@
 -- BigQuery loads from Cloud Storage: copy the dataset there first, and fill in its bucket below.
 --   gcloud storage rsync --recursive 's3://lake/it'\''s/dt=2026-11-20' gs://BUCKET/PREFIX/dt=2026-11-20
 
-CREATE TABLE IF NOT EXISTS `DATASET.hems` (
+CREATE TABLE IF NOT EXISTS `lake.crm.hems` (
   `id` STRING OPTIONS (description = 'the input\'s column; null when a Parquet input has no value'),
   `Full Name` STRING OPTIONS (description = 'a "name" | a \\name'),
   `order` STRING OPTIONS (description = ''),
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS `DATASET.hems` (
 );
 
 -- enable_list_inference: lists are arrays, not records of records.
-LOAD DATA INTO `DATASET.hems`
+LOAD DATA INTO `lake.crm.hems`
 FROM FILES (
   format = 'PARQUET',
   enable_list_inference = true,

@@ -2,7 +2,7 @@
 -- BigQuery loads from Cloud Storage: copy the dataset there first, and fill in its bucket below.
 --   gcloud storage rsync --recursive 's3://lake/it'\''s/dt=2026-11-20' gs://BUCKET/PREFIX/dt=2026-11-20
 
-CREATE TABLE IF NOT EXISTS `DATASET.hems` (
+CREATE TABLE IF NOT EXISTS `lake.crm.hems` (
   `id` STRING OPTIONS (description = 'the input\'s column; null when a Parquet input has no value'),
   `Full Name` STRING OPTIONS (description = 'a "name" | a \\name'),
   `order` STRING OPTIONS (description = ''),
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS `DATASET.hems` (
 );
 
 -- enable_list_inference: lists are arrays, not records of records.
-LOAD DATA OVERWRITE `DATASET.hems_load`
+LOAD DATA OVERWRITE `lake.crm.hems_load`
 FROM FILES (
   format = 'PARQUET',
   enable_list_inference = true,
@@ -22,8 +22,8 @@ FROM FILES (
 )
 WITH PARTITION COLUMNS (`dt` DATE, `country` STRING);
 
-MERGE INTO `DATASET.hems` t USING `DATASET.hems_load` s ON FALSE
+MERGE INTO `lake.crm.hems` t USING `lake.crm.hems_load` s ON FALSE
 WHEN NOT MATCHED BY SOURCE AND `dt` = '2026-11-20' THEN DELETE
 WHEN NOT MATCHED BY TARGET THEN INSERT (`id`, `Full Name`, `order`, `we\`ird"`, `source_row`, `dt`, `country`)
   VALUES (`id`, `Full Name`, `order`, `we\`ird"`, `source_row`, `dt`, `country`);
-DROP TABLE `DATASET.hems_load`;
+DROP TABLE `lake.crm.hems_load`;

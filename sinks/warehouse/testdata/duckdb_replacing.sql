@@ -1,5 +1,5 @@
 -- email_to_hem, schema version 1: the table, what its columns mean, and the rows
-CREATE TABLE IF NOT EXISTS "hems" (
+CREATE TABLE IF NOT EXISTS "lake"."crm"."hems" (
   "id" VARCHAR,
   "Full Name" VARCHAR,
   "order" VARCHAR,
@@ -9,13 +9,13 @@ CREATE TABLE IF NOT EXISTS "hems" (
   "country" VARCHAR
 );
 
-COMMENT ON COLUMN "hems"."id" IS 'the input''s column; null when a Parquet input has no value';
-COMMENT ON COLUMN "hems"."Full Name" IS 'a "name" | a \name';
-COMMENT ON COLUMN "hems"."order" IS '';
-COMMENT ON COLUMN "hems"."we`ird""" IS '';
-COMMENT ON COLUMN "hems"."source_row" IS 'data row of that file (rows, from 1)';
+COMMENT ON COLUMN "lake"."crm"."hems"."id" IS 'the input''s column; null when a Parquet input has no value';
+COMMENT ON COLUMN "lake"."crm"."hems"."Full Name" IS 'a "name" | a \name';
+COMMENT ON COLUMN "lake"."crm"."hems"."order" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."we`ird""" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."source_row" IS 'data row of that file (rows, from 1)';
 
-MERGE INTO "hems" t USING (
+MERGE INTO "lake"."crm"."hems" t USING (
   SELECT * REPLACE (nullif("country", '__HIVE_DEFAULT_PARTITION__') AS "country") FROM read_parquet('s3://lake/it''s/dt=2026-11-20/country=*/part-*.parquet', hive_partitioning = true, hive_types = {'dt': DATE, 'country': VARCHAR})
 ) s ON FALSE
 WHEN NOT MATCHED BY SOURCE AND t."dt" = '2026-11-20' THEN DELETE

@@ -1,6 +1,6 @@
 -- enrichment, schema version 1: the latest rows of each key, and what changed
 -- Every night in its order, the first one too. Rows without key are not in the table.
-CREATE TABLE IF NOT EXISTS `leads` (
+CREATE TABLE IF NOT EXISTS `crm`.`leads` (
   `id` string,
   `key` string,
   `outcome` string,
@@ -11,8 +11,8 @@ CREATE TABLE IF NOT EXISTS `leads` (
 LOCATION 's3://BUCKET/TABLE/'
 TBLPROPERTIES ('table_type' = 'ICEBERG');
 
-DROP TABLE IF EXISTS `leads_changes`;
-CREATE EXTERNAL TABLE `leads_changes` (
+DROP TABLE IF EXISTS `crm`.`leads_changes`;
+CREATE EXTERNAL TABLE `crm`.`leads_changes` (
   `id` string,
   `key` string,
   `outcome` string,
@@ -30,9 +30,9 @@ STORED AS PARQUET
 LOCATION 's3://BUCKET/PREFIX/dt=2026-11-21/_changes/';
 
 -- A row that failed keeps the answer it had.
-MERGE INTO "leads" t USING (
+MERGE INTO "crm"."leads" t USING (
   SELECT c.*, COALESCE(c."key", h."key") AS found_by
-  FROM "leads_changes" c LEFT JOIN "leads" h ON c.key_hash = lower(to_hex(sha256(to_utf8(CONCAT('0a1b:', h."key"))))) AND c.was_row_hash = h.row_hash
+  FROM "crm"."leads_changes" c LEFT JOIN "crm"."leads" h ON c.key_hash = lower(to_hex(sha256(to_utf8(CONCAT('0a1b:', h."key"))))) AND c.was_row_hash = h.row_hash
   WHERE COALESCE(c."key", h."key") IS NOT NULL AND c."change" <> 'without_key'
 ) s
 ON t."key" = s.found_by AND t.row_hash IN (s.was_row_hash, s.row_hash)

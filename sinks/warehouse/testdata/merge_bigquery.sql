@@ -1,6 +1,6 @@
 -- enrichment, schema version 1: the latest rows of each key, and what changed
 -- Every night in its order, the first one too. Rows without key are not in the table.
-CREATE TABLE IF NOT EXISTS `DATASET.leads` (
+CREATE TABLE IF NOT EXISTS `crm.leads` (
   `id` STRING,
   `key` STRING,
   `outcome` STRING,
@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS `DATASET.leads` (
   `row_hash` STRING
 );
 
-LOAD DATA OVERWRITE `DATASET.leads_changes`
+LOAD DATA OVERWRITE `crm.leads_changes`
 FROM FILES (
   format = 'PARQUET',
   enable_list_inference = true,
@@ -17,9 +17,9 @@ FROM FILES (
 );
 
 -- A row that failed keeps the answer it had.
-MERGE INTO `DATASET.leads` t USING (
+MERGE INTO `crm.leads` t USING (
   SELECT c.*, COALESCE(c.`key`, h.`key`) AS found_by
-  FROM `DATASET.leads_changes` c LEFT JOIN `DATASET.leads` h ON c.key_hash = TO_HEX(SHA256(CONCAT('0a1b:', h.`key`))) AND c.was_row_hash = h.row_hash
+  FROM `crm.leads_changes` c LEFT JOIN `crm.leads` h ON c.key_hash = TO_HEX(SHA256(CONCAT('0a1b:', h.`key`))) AND c.was_row_hash = h.row_hash
   WHERE COALESCE(c.`key`, h.`key`) IS NOT NULL AND c.`change` <> 'without_key'
 ) s
 ON t.`key` = s.found_by AND t.row_hash IN (s.was_row_hash, s.row_hash)

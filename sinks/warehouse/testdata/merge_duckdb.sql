@@ -1,6 +1,6 @@
 -- enrichment, schema version 1: the latest rows of each key, and what changed
 -- Every night in its order, the first one too. Rows without key are not in the table.
-CREATE TABLE IF NOT EXISTS "leads" (
+CREATE TABLE IF NOT EXISTS "crm"."leads" (
   "id" VARCHAR,
   "key" VARCHAR,
   "outcome" VARCHAR,
@@ -12,9 +12,9 @@ CREATE TABLE IF NOT EXISTS "leads" (
 CREATE OR REPLACE TEMP TABLE "leads_changes" AS SELECT * FROM read_parquet('BUCKET/PREFIX/dt=2026-11-21/_changes/part-*.parquet');
 
 -- A row that failed keeps the answer it had.
-MERGE INTO "leads" t USING (
+MERGE INTO "crm"."leads" t USING (
   SELECT c.*, COALESCE(c."key", h."key") AS found_by
-  FROM "leads_changes" c LEFT JOIN "leads" h ON c.key_hash = sha256(CONCAT('0a1b:', h."key")) AND c.was_row_hash = h.row_hash
+  FROM "leads_changes" c LEFT JOIN "crm"."leads" h ON c.key_hash = sha256(CONCAT('0a1b:', h."key")) AND c.was_row_hash = h.row_hash
   WHERE COALESCE(c."key", h."key") IS NOT NULL AND c."change" <> 'without_key'
 ) s
 ON t."key" = s.found_by AND t.row_hash IN (s.was_row_hash, s.row_hash)

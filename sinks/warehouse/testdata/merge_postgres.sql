@@ -3,7 +3,7 @@
 \set ON_ERROR_STOP on
 SET client_encoding = 'UTF8';
 -- Every night in its order, the first one too. Rows without key are not in the table.
-CREATE TABLE IF NOT EXISTS "leads" (
+CREATE TABLE IF NOT EXISTS "crm"."leads" (
   "id" text,
   "key" text,
   "outcome" text,
@@ -42,12 +42,12 @@ CREATE TEMP TABLE "leads_changes" ON COMMIT DROP AS SELECT
   "row_hash",
   "was_row_hash"
   FROM "leads_load";
-LOCK TABLE "leads" IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE "crm"."leads" IN SHARE ROW EXCLUSIVE MODE;
 
 -- A row that failed keeps the answer it had.
-MERGE INTO "leads" t USING (
+MERGE INTO "crm"."leads" t USING (
   SELECT c.*, COALESCE(c."key", h."key") AS found_by
-  FROM "leads_changes" c LEFT JOIN "leads" h ON c.key_hash = encode(sha256(convert_to(CONCAT('0a1b:', h."key"), 'UTF8')), 'hex') AND c.was_row_hash = h.row_hash
+  FROM "leads_changes" c LEFT JOIN "crm"."leads" h ON c.key_hash = encode(sha256(convert_to(CONCAT('0a1b:', h."key"), 'UTF8')), 'hex') AND c.was_row_hash = h.row_hash
   WHERE COALESCE(c."key", h."key") IS NOT NULL AND c."change" <> 'without_key'
 ) s
 ON t."key" = s.found_by AND t.row_hash IN (s.was_row_hash, s.row_hash)

@@ -2,7 +2,7 @@
 -- For psql of PostgreSQL 15 or later, as a script: if a command fails, nothing is loaded.
 \set ON_ERROR_STOP on
 SET client_encoding = 'UTF8';
-CREATE TABLE IF NOT EXISTS "hems" (
+CREATE TABLE IF NOT EXISTS "lake"."crm"."hems" (
   "id" text,
   "Full Name" text,
   "order" text,
@@ -19,18 +19,18 @@ CREATE TABLE IF NOT EXISTS "hems" (
   "country" text
 );
 
-COMMENT ON COLUMN "hems"."id" IS 'the input''s column; null when a Parquet input has no value';
-COMMENT ON COLUMN "hems"."Full Name" IS 'a "name" | a \name';
-COMMENT ON COLUMN "hems"."order" IS '';
-COMMENT ON COLUMN "hems"."we`ird""" IS '';
-COMMENT ON COLUMN "hems"."source_row" IS 'data row of that file (rows, from 1)';
-COMMENT ON COLUMN "hems"."credits" IS '';
-COMMENT ON COLUMN "hems"."resolved_at" IS '';
-COMMENT ON COLUMN "hems"."searched_on" IS '';
-COMMENT ON COLUMN "hems"."confidence" IS '';
-COMMENT ON COLUMN "hems"."phone_valid" IS '';
-COMMENT ON COLUMN "hems"."matched_keywords" IS '';
-COMMENT ON COLUMN "hems"."hashed_emails" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."id" IS 'the input''s column; null when a Parquet input has no value';
+COMMENT ON COLUMN "lake"."crm"."hems"."Full Name" IS 'a "name" | a \name';
+COMMENT ON COLUMN "lake"."crm"."hems"."order" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."we`ird""" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."source_row" IS 'data row of that file (rows, from 1)';
+COMMENT ON COLUMN "lake"."crm"."hems"."credits" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."resolved_at" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."searched_on" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."confidence" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."phone_valid" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."matched_keywords" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."hashed_emails" IS '';
 
 BEGIN;
 CREATE TEMP TABLE "hems_load" (
@@ -50,7 +50,7 @@ CREATE TEMP TABLE "hems_load" (
   "country" text
 ) ON COMMIT DROP;
 \copy "hems_load" FROM PROGRAM 'leadetl export ''s3://lake/it''\''''s/dt=2026-11-20'' --out -' WITH (FORMAT csv, HEADER match)
-INSERT INTO "hems" ("id", "Full Name", "order", "we`ird""", "source_row", "credits", "resolved_at", "searched_on", "confidence", "phone_valid", "matched_keywords", "hashed_emails", "dt", "country")
+INSERT INTO "lake"."crm"."hems" ("id", "Full Name", "order", "we`ird""", "source_row", "credits", "resolved_at", "searched_on", "confidence", "phone_valid", "matched_keywords", "hashed_emails", "dt", "country")
 SELECT
   "id",
   "Full Name",

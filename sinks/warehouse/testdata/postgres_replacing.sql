@@ -2,7 +2,7 @@
 -- For psql of PostgreSQL 15 or later, as a script: if a command fails, nothing is loaded.
 \set ON_ERROR_STOP on
 SET client_encoding = 'UTF8';
-CREATE TABLE IF NOT EXISTS "hems" (
+CREATE TABLE IF NOT EXISTS "lake"."crm"."hems" (
   "id" text,
   "Full Name" text,
   "order" text,
@@ -12,11 +12,11 @@ CREATE TABLE IF NOT EXISTS "hems" (
   "country" text
 );
 
-COMMENT ON COLUMN "hems"."id" IS 'the input''s column; null when a Parquet input has no value';
-COMMENT ON COLUMN "hems"."Full Name" IS 'a "name" | a \name';
-COMMENT ON COLUMN "hems"."order" IS '';
-COMMENT ON COLUMN "hems"."we`ird""" IS '';
-COMMENT ON COLUMN "hems"."source_row" IS 'data row of that file (rows, from 1)';
+COMMENT ON COLUMN "lake"."crm"."hems"."id" IS 'the input''s column; null when a Parquet input has no value';
+COMMENT ON COLUMN "lake"."crm"."hems"."Full Name" IS 'a "name" | a \name';
+COMMENT ON COLUMN "lake"."crm"."hems"."order" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."we`ird""" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."source_row" IS 'data row of that file (rows, from 1)';
 
 BEGIN;
 CREATE TEMP TABLE "hems_load" (
@@ -29,9 +29,9 @@ CREATE TEMP TABLE "hems_load" (
   "country" text
 ) ON COMMIT DROP;
 \copy "hems_load" FROM PROGRAM 'leadetl export ''s3://lake/it''\''''s/dt=2026-11-20'' --out -' WITH (FORMAT csv, HEADER match)
-LOCK TABLE "hems" IN SHARE ROW EXCLUSIVE MODE;
-DELETE FROM "hems" WHERE "dt" = '2026-11-20';
-INSERT INTO "hems" ("id", "Full Name", "order", "we`ird""", "source_row", "dt", "country")
+LOCK TABLE "lake"."crm"."hems" IN SHARE ROW EXCLUSIVE MODE;
+DELETE FROM "lake"."crm"."hems" WHERE "dt" = '2026-11-20';
+INSERT INTO "lake"."crm"."hems" ("id", "Full Name", "order", "we`ird""", "source_row", "dt", "country")
 SELECT
   "id",
   "Full Name",

@@ -1,6 +1,6 @@
 -- email_to_hem, schema version 1: the table, what its columns mean, and the rows
 -- COPY takes columns by their place: they are in the order of the files. Times are UTC.
-CREATE TABLE IF NOT EXISTS "hems" (
+CREATE TABLE IF NOT EXISTS "lake"."crm"."hems" (
   "id" VARCHAR(65535),
   "full name" VARCHAR(65535),
   "order" VARCHAR(65535),
@@ -10,11 +10,11 @@ CREATE TABLE IF NOT EXISTS "hems" (
   "country" VARCHAR(65535)
 );
 
-COMMENT ON COLUMN "hems"."id" IS 'the input''s column; null when a Parquet input has no value';
-COMMENT ON COLUMN "hems"."full name" IS 'a "name" | a \name';
-COMMENT ON COLUMN "hems"."order" IS '';
-COMMENT ON COLUMN "hems"."we`ird""" IS '';
-COMMENT ON COLUMN "hems"."source_row" IS 'data row of that file (rows, from 1)';
+COMMENT ON COLUMN "lake"."crm"."hems"."id" IS 'the input''s column; null when a Parquet input has no value';
+COMMENT ON COLUMN "lake"."crm"."hems"."full name" IS 'a "name" | a \name';
+COMMENT ON COLUMN "lake"."crm"."hems"."order" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."we`ird""" IS '';
+COMMENT ON COLUMN "lake"."crm"."hems"."source_row" IS 'data row of that file (rows, from 1)';
 
 -- The files are without the columns that are in their path.
 CREATE TEMP TABLE "hems_load" (
@@ -26,7 +26,7 @@ CREATE TEMP TABLE "hems_load" (
 );
 
 BEGIN;
-DELETE FROM "hems" WHERE "dt" = '2026-11-20';
+DELETE FROM "lake"."crm"."hems" WHERE "dt" = '2026-11-20';
 
 -- COPY takes no values from paths: what follows is for each folder country=VALUE, with VALUE filled in,
 -- the temporary table made empty before each. NULL is the value of __HIVE_DEFAULT_PARTITION__.
@@ -37,5 +37,5 @@ DELETE FROM "hems" WHERE "dt" = '2026-11-20';
 COPY "hems_load" FROM 's3://lake/it''s/dt=2026-11-20/country=VALUE/part-'
   IAM_ROLE default
   FORMAT AS PARQUET;
-INSERT INTO "hems" SELECT *, '2026-11-20'::DATE, 'VALUE'::VARCHAR(65535) FROM "hems_load";
+INSERT INTO "lake"."crm"."hems" SELECT *, '2026-11-20'::DATE, 'VALUE'::VARCHAR(65535) FROM "hems_load";
 COMMIT;

@@ -1,5 +1,5 @@
 -- email_to_hem, schema version 1: a table over the files; there is nothing to load
-CREATE TABLE IF NOT EXISTS `hems` (
+CREATE TABLE IF NOT EXISTS `lake`.`crm`.`hems` (
   `id` STRING COMMENT 'the input\'s column; null when a Parquet input has no value',
   `Full Name` STRING COMMENT 'a "name" | a \\name',
   `order` STRING COMMENT '',
@@ -13,4 +13,4 @@ PARTITIONED BY (`dt`, `country`)
 LOCATION 's3://lake/it\'s';
 
 -- Again whenever a partition has come.
-MSCK REPAIR TABLE `hems`;
+MSCK REPAIR TABLE `lake`.`crm`.`hems`;

@@ -80,6 +80,15 @@ func (a Arrival) Await(ctx context.Context, uris []string) error {
 	}
 }
 
+// There returns ErrNotThere with what is missing now, without waiting.
+func (a Arrival) There(ctx context.Context, uris []string) error {
+	_, lacks, err := a.look(ctx, uris)
+	if err == nil && lacks != "" {
+		err = fmt.Errorf("%w: %s", ErrNotThere, lacks)
+	}
+	return err
+}
+
 // look lists the files of all URIs with their markers, or says what they lack.
 func (a Arrival) look(ctx context.Context, uris []string) (files map[string]state, lacks string, err error) {
 	files = map[string]state{}

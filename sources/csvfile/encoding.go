@@ -2,6 +2,7 @@ package csvfile
 
 import (
 	"bytes"
+	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -36,6 +37,9 @@ func (s Sample) checkEncoding() error {
 	case western:
 		return refuse("is Latin-1 or Windows-1252 text, not UTF-8", "iconv -f WINDOWS-1252 -t UTF-8")
 	case unknownEncoding:
+		if named := path.Ext(strings.ToLower(s.Name)); s.Packing == "" && (named == ".gz" || named == ".zst") {
+			return &rows.FormatError{File: s.Name, Problem: "is neither compressed, as its name says, nor UTF-8 text", Advice: "Send it again: it is damaged or encrypted"}
+		}
 		return &rows.FormatError{File: s.Name, Problem: "is not UTF-8 text", Advice: "Save it as UTF-8, or convert it with iconv from the encoding it was written in"}
 	}
 	// A carriage return at the very end may be a line end cut in half.

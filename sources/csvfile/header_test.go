@@ -93,6 +93,14 @@ func TestConversionAdvice(t *testing.T) {
 
 const notUTF8 = "a.csv is not UTF-8 text. Save it as UTF-8, or convert it with iconv from the encoding it was written in"
 
+func TestDamagedGzip(t *testing.T) {
+	for name, want := range map[string]string{"a.csv": notUTF8, "A.csv.GZ": "A.csv.GZ is neither compressed, as its name says, nor UTF-8 text. Send it again: it is damaged or encrypted"} {
+		if _, err := Inspect(Sample{Name: name, Bytes: []byte("a\x81\x8d\x8f\xff\n\x00\x01\x02")}, 0); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
 // The end of the sample may cut a character; that makes it no Latin-1.
 func TestSampleMayCutACharacter(t *testing.T) {
 	for _, cut := range []string{"a,b\n1,\xc3", "a,b\n1,\xf0\x9f\x98"} {

@@ -138,6 +138,9 @@ func TestCronRecipe(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "nightly.sh"), []byte(readPage(t, "deploy/nightly.sh")), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.WriteFile(filepath.Join(folder, "env"), []byte("# of the job\nLEADETL_OUT='s3://leads/hems/'\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		var commands []string
 		for _, line := range lines {
 			commands = append(commands, strings.NewReplacer(`\%`, "%", "/srv/lists", folder).Replace(line[1]))
@@ -148,7 +151,7 @@ func TestCronRecipe(t *testing.T) {
 		if night != before {
 			t.Skip("midnight passed")
 		}
-		want := "run --job nightly.yaml --out hems --partition-by dt=" + night + " --state state --quiet"
+		want := "run --job nightly.yaml --out s3://leads/hems/ --partition-by dt=" + night + " --state state --quiet"
 		if code != end || !slices.Equal(calls, []string{want}) {
 			t.Errorf("exit code %d, calls %q, want %d and %q", code, calls, end, want)
 		}
@@ -166,7 +169,7 @@ func TestCronRecipe(t *testing.T) {
 				if code, calls = call(t, folder, commands[1], ExitDone, env); code != ExitDone || calls[0] != "" {
 					t.Errorf("after exit code %d a night is tried again: exit code %d, calls %q", end, code, calls)
 				}
-				text := []string{"", "anew", "anew\n"}[end%3]
+				text := []string{"\n", "anew", "anew\n"}[end%3]
 				if more = strings.TrimSpace(text); more != "" {
 					more = " --overwrite"
 				}

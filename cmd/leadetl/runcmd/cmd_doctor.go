@@ -34,6 +34,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/sources"
 )
 
 // NewDoctorCommand returns the command doctor.
@@ -145,6 +146,7 @@ func (d *checkup) report(what, note string, err error) bool {
 func (d *checkup) examine(ctx context.Context, args []string) {
 	f := d.flags
 	operation, err := f.settle(ctx, args)
+	err = errors.Join(err, cli.UsageError(f.checkSummary()))
 	for _, name := range []string{"s3-give-up-after", "timeout"} {
 		if !f.all.Changed(name) {
 			err = errors.Join(err, f.all.Set(name, patience))
@@ -280,6 +282,13 @@ func (d *checkup) checkInput(ctx context.Context, j job.Job, known bool, store *
 	}
 	if len(uris) == 0 {
 		return
+	}
+	if arrival := d.flags.arrival; arrival.Within > 0 {
+		arrival.Objects = store
+		if err := arrival.There(ctx, uris); errors.Is(err, sources.ErrNotThere) {
+			d.skip("input", err.Error()+"; a run waits for it")
+			return
+		}
 	}
 	options, err := d.flags.reading(store)
 	if err != nil {

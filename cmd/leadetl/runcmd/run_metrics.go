@@ -1,6 +1,7 @@
 package runcmd
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -57,12 +58,19 @@ const textfile = ".prom"
 
 // checkMetricsFile checks before a run whether metrics_file can be written.
 func (f *runFlags) checkMetricsFile() error {
-	switch info, err := os.Stat(filepath.Dir(f.metricsFile)); {
+	folder := filepath.Dir(f.metricsFile)
+	switch info, err := os.Stat(folder); {
 	case f.metricsFile == "":
 	case filepath.Ext(f.metricsFile) != textfile:
 		return fmt.Errorf("metrics_file is %s; node_exporter reads files whose names end in %s", f.metricsFile, textfile)
 	case err != nil || !info.IsDir():
-		return fmt.Errorf("metrics_file: there is no folder %s; create it", filepath.Dir(f.metricsFile))
+		return fmt.Errorf("metrics_file: there is no folder %s; create it", folder)
+	default:
+		probe, err := os.CreateTemp(folder, ".leadetl-*")
+		if err != nil {
+			return fmt.Errorf("metrics_file: %s may not be written to; change its permissions", folder)
+		}
+		return errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	return nil
 }

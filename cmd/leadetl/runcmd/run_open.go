@@ -82,7 +82,7 @@ func (o *opening) readSettings(ctx context.Context) error {
 
 // awaitInput waits for the input before anything is opened that another run could use in the meantime.
 func (o *opening) awaitInput(ctx context.Context) error {
-	if o.planning || o.worker {
+	if o.worker {
 		return nil
 	}
 	return o.await(ctx, o.store, o.run.Log)

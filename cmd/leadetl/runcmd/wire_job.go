@@ -209,13 +209,17 @@ func (f *runFlags) checkArrival() error {
 	return nil
 }
 
-// await waits for the input, if it is to be waited for.
+// await waits for the input, if it is to be waited for. A plan does not wait.
 func (f *runFlags) await(ctx context.Context, store *objects.Store, log *slog.Logger) error {
 	if f.arrival.Within == 0 {
 		return nil
 	}
 	f.arrival.Objects, f.arrival.Log = store, log
-	err := f.arrival.Await(ctx, f.in)
+	await := f.arrival.Await
+	if f.planning {
+		await = f.arrival.There
+	}
+	err := await(ctx, f.in)
 	switch {
 	case ctx.Err() != nil:
 		return wire.ErrInterruptedEarly

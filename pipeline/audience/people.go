@@ -116,15 +116,12 @@ func (r *row) person(counts *Counts) (Person, bool) {
 	p.Doubtful = len(p.IDs) > 0 && !slices.ContainsFunc([]platform.Field{platform.Email, platform.Phone}, func(f platform.Field) bool {
 		return len(keys[f].digests) > 0 && !keys[f].unverified
 	})
-	values, open := r.values(country, &p.Found)
+	values, open := r.values(country)
 	if open {
 		counts.Open++
 	}
-	for _, f := range r.settings.Platform.Together {
-		if r.sources[f] != nil && values[f] == "" {
-			values = nil
-			break
-		}
+	for f := range values {
+		p.Found = p.Found || len(r.sources[f]) > 0 && r.sources[f][0].found
 	}
 	if r.settings.Platform.ByAddress && values[platform.ZipCode] != "" {
 		p.IDs = append(p.IDs, idOf(strings.Join([]string{values[platform.FirstName], values[platform.LastName], values[platform.ZipCode], country}, "\n")))
@@ -284,7 +281,7 @@ func (r *row) number(s source, country string) (k key) {
 }
 
 // values are the values of the fields that are no keys, as they are written.
-func (r *row) values(country string, found *bool) (values map[platform.Field]string, open bool) {
+func (r *row) values(country string) (values map[platform.Field]string, open bool) {
 	values = map[platform.Field]string{}
 	for _, c := range r.columns {
 		if c.Write == nil || c.Field == "" || country == "" && c.Field.NeedsCountry() {
@@ -299,16 +296,30 @@ func (r *row) values(country string, found *bool) (values map[platform.Field]str
 			if _, is := digestIn(text); is {
 				continue // nobody knows by what rule
 			}
-			*found = *found || s.found
 		}
 		value, isOpen := c.Write(text, country)
 		open = open || isOpen
-		if value != "" && c.Hashed {
-			value = hash([]byte(value))
+		switch {
+		case value == "":
+		case c.Hashed:
+			values[c.Field] = hash([]byte(value))
+		default:
+			values[c.Field] = value
 		}
-		values[c.Field] = value
+	}
+	for _, f := range r.settings.Platform.Together {
+		if values[f] == "" {
+			return without(values, r.settings.Platform.Together), open
+		}
 	}
 	return values, open
+}
+
+func without(values map[platform.Field]string, fields []platform.Field) map[platform.Field]string {
+	for _, f := range fields {
+		delete(values, f)
+	}
+	return values
 }
 
 // line is the line of a person.

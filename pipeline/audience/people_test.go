@@ -76,6 +76,9 @@ func (d data) people(t testing.TB, s audience.Settings) (lines []string, counts 
 	for _, p := range people {
 		if seen.Add(p) {
 			lines = append(lines, strings.TrimSuffix(string(p.Line), "\n"))
+			if p.Found {
+				counts.Found++
+			}
 		}
 	}
 	return lines, counts
@@ -187,6 +190,63 @@ func TestNoDigestIsHashed(t *testing.T) {
 		}
 		if again > 0 || passed < n/5/2 {
 			t.Errorf("%s: of %d digests %d are hashed again, %d are written", p.Name, n, again, passed)
+		}
+	}
+}
+
+// What was found goes in only if it is asked for, behind what came with the list; names and address are of one
+// of both.
+func TestFound(t *testing.T) {
+	sha256Hex, md5Hex := sha("ada@mail.example"), "b58996c504c5638798eb6b511e6f49af"
+	leads := func(operation string, asks bool, row ...string) data {
+		return data{operation: operation, asks: asks, id: "id", input: []string{"id", "first"}, own: []string{"key", "hem_sha256", "email", "phone", "first_name", "last_name", "zip_code"}, rows: [][]string{row}}
+	}
+	for _, c := range []struct {
+		name  string
+		data  data
+		from  map[platform.Field]string
+		found bool
+		want  string
+		n     int64 // people with something that was found
+	}{
+		{"an address", leads("enrichment", true, "x", "", "x", "", "ada@mail.example", "", "", "", ""), nil, true, sha256Hex + ",,,,79adb2a2fce5c6ba215fe5f27f532d4e7edbac4b6a5e09e1ef3a08084a904621,", 1},
+		{"a digest", leads("enrichment", true, "x", "", "x", sha256Hex, "", "+16505551212", "", "", ""), nil, true,
+			sha256Hex + "," + sha("16505551212") + ",,,79adb2a2fce5c6ba215fe5f27f532d4e7edbac4b6a5e09e1ef3a08084a904621,", 1},
+		{"names of both", leads("enrichment", true, "x", "Eve", "x", sha256Hex, "", "", "Ada", "Example", "94035"), map[platform.Field]string{platform.FirstName: "first"}, true,
+			sha256Hex + ",," + sha("eve") + ",79adb2a2fce5c6ba215fe5f27f532d4e7edbac4b6a5e09e1ef3a08084a904621", 1},
+		{"the list's address first", leads("email_to_hem", true, "eve@mail.example", "", "eve@mail.example", sha256Hex, "", "", "", "", ""), nil, true, sha256Hex + ",,,,79adb2a2fce5c6ba215fe5f27f532d4e7edbac4b6a5e09e1ef3a08084a904621,", 0},
+		{"an MD5 in the list, and its address was known", leads("email_to_hem", true, md5Hex, "", md5Hex, sha256Hex, "", "", "", "", ""), nil, true, sha256Hex + ",,,,79adb2a2fce5c6ba215fe5f27f532d4e7edbac4b6a5e09e1ef3a08084a904621,", 1},
+		{"an MD5 in the list", leads("email_to_hem", true, md5Hex, "", md5Hex, sha256Hex, "", "", "", "", ""), nil, false, "", 0},
+		{"a digest of the list is not found", leads("email_to_hem", true, sha256Hex, "", sha256Hex, sha256Hex, "", "", "", "", ""), nil, true, "", 0},
+	} {
+		s := audience.Settings{Platform: platform.ByName("meta"), Country: "US", Found: c.found, From: c.from}
+		maker, err := audience.New(c.data.manifest(t), s)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		lines, found := c.data.people(t, s)
+		if got := strings.Join(lines, "\n"); got != c.want || found.Found != c.n {
+			t.Errorf("%s: %q with %d found, want %q with %d; columns %q", c.name, got, found.Found, c.want, c.n, maker.Header())
+		}
+	}
+}
+
+// A person is written once, whatever else the rows say.
+func TestOnce(t *testing.T) {
+	for _, c := range []struct {
+		platform string
+		rows     [][]string
+		want     int
+	}{
+		{"meta", [][]string{{"a@x.example", ""}, {"A@x.example", "+16505551212"}, {"a+b@x.example", ""}}, 2},
+		{"google", [][]string{{"a.b@gmail.com", ""}, {"ab+c@gmail.com", ""}, {"ab@googlemail.com", ""}}, 2},
+		{"tiktok", [][]string{{"a@x.example", ""}, {"a+b@x.example", ""}, {"a@x.example", ""}}, 2},
+		{"meta", [][]string{{"", "+16505551212"}, {"", "(650) 555-1212"}, {"a@x.example", "+16505551212"}, {"", "6505551212"}}, 2},
+	} {
+		d := data{operation: "email_to_hem", id: "email", input: []string{"email", "phone"}, rows: c.rows}
+		lines, _ := d.people(t, audience.Settings{Platform: platform.ByName(c.platform), Country: "US", From: map[platform.Field]string{platform.Phone: "phone"}})
+		if len(lines) != c.want {
+			t.Errorf("%s: %q are %d people, want %d", c.platform, c.rows, len(lines), c.want)
 		}
 	}
 }

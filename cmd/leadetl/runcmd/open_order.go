@@ -320,6 +320,9 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	step.Entry, step.Fills, step.Verifies = hex.EncodeToString(digest[:8]), e.Columns(), verifies[e.Check]
 	step.Helpers = append(step.Helpers, e.HelperNames()...)
 	step.Question, step.Person = request.Question, request.Values()
+	if kind == resolution.Email && e.Check == "" && o.run.Job.Operation.Identifier() != kind {
+		step.Person = []string{order.FoundEmail}
+	}
 	remote := o.remote
 	r := &purchase.Remote{
 		Name: e.Name, Address: e.Base(), Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,

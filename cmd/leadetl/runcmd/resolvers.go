@@ -209,8 +209,8 @@ var resolverSettingsByName = []settingOfResolver{
 		return err
 	}},
 	{"ask", func(s *resolverSettings, v cliflag.Tree) (err error) {
-		if s.ask, err = v.Value("ask"); err == nil && s.ask != string(resolution.Person) {
-			err = v.Errorf("ask is %q; it can be person", s.ask)
+		if s.ask, err = v.Value("ask"); err == nil && !slices.Contains([]string{string(resolution.Person), string(resolution.Email)}, s.ask) {
+			err = v.Errorf("ask is %q; it can be person or email", s.ask)
 		}
 		return err
 	}},
@@ -380,12 +380,18 @@ func (s *resolverSettings) entry(all provider.Entries, op resolution.Operation) 
 		return nil, "", s.at.Errorf("%s asks one service; provider %s has no searches", op, s.name)
 	}
 	kind = e.KindOf(op)
-	_, can := e.Request(kind)
-	if _, byPerson := e.Request(resolution.Person); s.ask != "" || byPerson && !can {
-		kind, can = resolution.Person, byPerson
+	if e.Check != "" && s.ask != "" {
+		return nil, "", s.at.Errorf("ask is for resolvers that find values; provider %s verifies them", s.name)
 	}
-	if !can && s.ask != "" {
-		return nil, "", s.at.Errorf("provider %s cannot be asked by person; it can be asked about %s", s.name, joinKinds(e.Kinds()))
+	_, can := e.Request(kind)
+	for _, other := range []resolution.Identifier{resolution.Person, resolution.Email} { // by which others are asked for what they have found
+		_, is := e.Request(other)
+		switch {
+		case s.ask == string(other) && !is:
+			return nil, "", s.at.Errorf("provider %s cannot be asked by %s; it can be asked about %s", s.name, other, joinKinds(e.Kinds()))
+		case s.ask == string(other), is && !can && s.ask == "" && e.Check == "":
+			return e, other, nil
+		}
 	}
 	if !can {
 		return nil, "", s.at.Errorf("provider %s cannot be asked about %s, as %s needs; it can be asked about %s", s.name, kind, op, joinKinds(e.Kinds()))

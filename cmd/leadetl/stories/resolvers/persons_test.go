@@ -112,6 +112,62 @@ func TestPersons(t *testing.T) {
 	}
 }
 
+// TestFoundEmail: a provider that knows emails alone is asked about the email that a finder has found, once for all
+// spellings, and not about one that is listed.
+func TestFoundEmail(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var asked []string
+	who := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch q := r.URL.Query(); {
+		case q.Get("first") == "nobody":
+			fmt.Fprint(w, `{"data":{"email":null}}`)
+		case q.Get("first") != "":
+			fmt.Fprintf(w, `{"data":{"email":"%s@%s"}}`, strings.ToUpper(q.Get("first")), q.Get("domain"))
+		default:
+			mu.Lock()
+			asked = append(asked, q.Get("email"))
+			mu.Unlock()
+			fmt.Fprint(w, `{"phone": "+1 415 555 2671"}`)
+		}
+	}))
+	t.Cleanup(who.Close)
+	x := newOrder(t, "First,Last,Website\nAda,Example,bakery.example\nADA,Example,bakery.example\nAda,Other,bakery.example\nEve,Listed,bakery.example\nNobody,X,bakery.example\n")
+	x.job += "from: {first_name: First, last_name: Last, company_domain: Website}\n"
+	x.write("listed.csv", "eve@bakery.example\n")
+	x.write("providers.yaml", fmt.Sprintf(finderEntry, who.URL)+fmt.Sprintf(`contacts:
+  base: "%s"
+  key: none
+  ask: {email: "GET /who?email={email}"}
+  answers: [{match: 200 phone}]
+  fields: {phone: phone}
+`, who.URL))
+	x.resolvers = []string{"contacts", "finder"}
+	if said := x.run(cli.ExitUsage); !strings.Contains(said, "resolver contacts is asked by email, which no resolver before it finds") {
+		t.Error(said)
+	}
+	x.resolvers = []string{"finder", "checker: {ask: email}"}
+	if said := x.run(cli.ExitUsage); !strings.Contains(said, "ask is for resolvers that find values; provider checker verifies them") {
+		t.Error(said)
+	}
+	x.resolvers = []string{"finder", "contacts"}
+	x.run(cli.ExitDone, "--suppress", x.path("listed.csv"))
+	if len(asked) != 1 || asked[0] != "ada@bakery.example" {
+		t.Errorf("asked about %q", asked)
+	}
+	clitest.Run(t, "verify", x.path("out"))
+	d := clitest.ReadDataset(t, x.path("out"))
+	if n := d.Count(t, "phone_answered_by", "contacts"); n != 3 || d.Count(t, "outcome", "suppressed") != 1 || d.Count(t, "outcome", "no_match") != 1 {
+		t.Errorf("%d phones of\n%s", n, d.Rows)
+	}
+	x.job, x.resolvers = "operation: email_to_hem\n", []string{"contacts"} // it is one question
+	x.write("in.csv", "email\nAda@Bakery.example\n")
+	x.run(cli.ExitDone, "--out", x.path("hems"))
+	if len(asked) != 1 {
+		t.Errorf("asked again about %q", asked)
+	}
+}
+
 // TestWrongPersons: what is wrong with values of a person is said before any call.
 func TestWrongPersons(t *testing.T) {
 	t.Parallel()
@@ -120,8 +176,9 @@ func TestWrongPersons(t *testing.T) {
 		{"{first_name: First, last_name: Last, company_domain: Sit}", "finder", "enrichment", `has no column "Sit"`},
 		{"{first_name: First, last_name: Last}", "finder", "enrichment", "resolver finder is asked by company_domain, which no resolver before it finds"},
 		{"{first_name: First, last_name: Last, company_domain: Site, company_name: Site}", "finder", "enrichment", "from names company_name, which no resolver is asked by"},
-		{"{first_name: First, last_name: Last, company_domain: Site}", "finder: {ask: persons}", "enrichment", `ask is "persons"; it can be person`},
-		{"{first_name: First, last_name: Last, company_domain: Site}", "checker: {ask: person, accept: {email_status: [valid]}}", "enrichment", "provider checker cannot be asked by person; it can be asked about email"},
+		{"{first_name: First, last_name: Last, company_domain: Site}", "finder: {ask: persons}", "enrichment", `ask is "persons"; it can be person or email`},
+		{"{first_name: First, last_name: Last, company_domain: Site}", "checker: {ask: person, accept: {email_status: [valid]}}", "enrichment", "ask is for resolvers that find values; provider checker verifies them"},
+		{"{first_name: First, last_name: Last, company_domain: Site}", "finder: {ask: email}", "enrichment", "provider finder cannot be asked by email; it can be asked about person"},
 		{"First", "finder", "enrichment", "from has the columns with values of a person"},
 		{"{first_name: First, last_name: Last, company_domain: Site}", "finder", "ip_to_company", "from is for operations on profiles; the operation is ip_to_company"},
 	} {

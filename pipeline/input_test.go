@@ -20,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // What comes of the input's columns: the kept ones of the first row, by name.
@@ -125,6 +126,7 @@ func TestJobProblems(t *testing.T) {
 		"no HEM type is given":   func(j *job.Job) { j.HEMTypes = nil },
 		`HEM type "sha512"`:      func(j *job.Job) { j.HEMTypes = []string{"md5", "sha512"} },
 		"HEM profiles":           func(j *job.Job) { j.Operation, j.HEMProfiles = resolution.Enrichment, []email.Profile{email.UID2} },
+		"phone_profiles are":     func(j *job.Job) { j.PhoneProfiles = []phone.Form{phone.E164} },
 		`default region "us"`:    func(j *job.Job) { j.DefaultRegion = "us" },
 		"no network host":        func(j *job.Job) { j.NetworkHosts = nil },
 	} {

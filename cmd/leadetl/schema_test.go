@@ -14,6 +14,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/clitest"
 	"github.com/leadetl/leadetl/cmd/leadetl/program"
+	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks/warehouse"
 )
@@ -77,6 +78,9 @@ func TestSchemaColumns(t *testing.T) {
 		}
 		if op == resolution.EmailToHEM {
 			args = append(args, "--hem-profiles", "plain,uid2,google")
+		}
+		if columns.HasPhone(op) {
+			args = append(args, "--phone-profiles", "e164,digits")
 		}
 		table := slices.Collect(strings.Lines(clitest.RunRaw(t, args...)))
 		for _, line := range table[2:] {

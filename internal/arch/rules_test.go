@@ -50,6 +50,8 @@ var siblings = map[[2]string]string{
 
 	{"transforms/platform", "transforms/email"}: "a platform hashes addresses by a profile",
 	{"transforms/platform", "transforms/phone"}: "a platform hashes numbers in a form",
+	{"transforms/hashed", "transforms/email"}:   "the table has the profiles of every kind",
+	{"transforms/hashed", "transforms/phone"}:   "the table has the profiles of every kind",
 
 	{"transforms/fiction", "transforms/email"}: "what is made up is a value of each kind",
 	{"transforms/fiction", "transforms/phone"}: "what is made up is a value of each kind",

@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/hashed"
 	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/platform"
 )
@@ -254,22 +255,20 @@ func (d *dataset) identifier() source {
 			s.cell = d.place(name, true)
 		}
 	}
-	for profile, name := range digestColumns {
+	for _, p := range hashed.Of(hashed.Email) {
+		profile := p.Email
 		if profile == email.Google && d.manifest.RulesVersion < googleRules {
 			profile = email.GoogleUntil202608
 		}
 		if profile == email.Plain && s.cell < 0 && s.key < 0 && d.manifest.Asks() && !d.settings.Found {
 			continue // it may be a digest that was found for another one
 		}
-		if at := d.place(name, false); at >= 0 {
+		if at := d.place(p.Column, false); at >= 0 {
 			s.digests[profile] = at
 		}
 	}
 	return s
 }
-
-// digestColumns are the columns of datasets with SHA-256 digests of the identifier.
-var digestColumns = map[email.Profile]string{email.Plain: "hem_sha256", email.Google: "hem_google_sha256", email.UID2: "hem_uid2_sha256_base64"}
 
 // googleRules is the version of the rules since which Google's digests are by its rule of 2026-08.
 const googleRules = 4
@@ -287,7 +286,7 @@ func (d *dataset) found() {
 		}
 	}
 	// The interface of services says that they hash addresses in lower case, and reference data is hashed so.
-	s := source{cell: d.place(digestColumns[email.Plain], false), key: -1, found: true, mails: []email.Profile{email.Plain}}
+	s := source{cell: d.place("hem_sha256", false), key: -1, found: true, mails: []email.Profile{email.Plain}}
 	if d.isEmail {
 		own := d.identifier()
 		s.unlike = &own

@@ -99,7 +99,7 @@ func Comparable(before *sinks.Manifest, after Shape) error {
 		return err
 	}
 	var differences []string
-	same := "--select, --hem-types and --hem-profiles"
+	same := "--select, --hem-types, --hem-profiles and phone_profiles"
 	for _, c := range []struct {
 		word       string
 		some, less Shape

@@ -3,6 +3,7 @@ package columns
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/hashed"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // block is columns that stand together, and what fills them if there are any.
@@ -21,7 +24,7 @@ type block struct {
 // blocksOf are the columns of each operation, after those of fixedColumns.
 var blocksOf = map[resolution.Operation][]block{
 	resolution.EmailToHEM: {
-		hemBlock, profileBlock,
+		hemBlock, profileBlock(hashed.Email),
 		valuesBlock([]values.Value{networkURL("profile address of the person with this email, without scheme")}),
 		{func(s Settings) []schema.Column {
 			if !s.Remote {
@@ -32,7 +35,7 @@ var blocksOf = map[resolution.Operation][]block{
 	},
 	resolution.NetworkToHEM: {hemBlock, hashBlock,
 		valuesBlock([]values.Value{networkURL("the profile's address in canonical form, without scheme")})},
-	resolution.NetworkToPhone: {phoneBlock},
+	resolution.NetworkToPhone: {phoneBlock, profileBlock(hashed.Phone)},
 	resolution.IPToCompany: {
 		{func(Settings) []schema.Column {
 			return []schema.Column{
@@ -50,13 +53,12 @@ var blocksOf = map[resolution.Operation][]block{
 }
 
 var (
-	leadBlocks   = []block{valuesBlock(values.Person[:]), phoneBlock, hemBlock, hashBlock, companyBlock}
+	leadBlocks   = []block{valuesBlock(values.Person[:]), phoneBlock, profileBlock(hashed.Phone), hemBlock, hashBlock, companyBlock}
 	phoneBlock   = block{columnsOf(values.Phones[:]), func(l *Layout) filler { return newPhoneFiller(l) }}
 	companyBlock = block{columnsOf(values.Company[:]), func(l *Layout) filler { return &companyFiller{tables: &l.companies} }}
 	hashBlock    = block{func(Settings) []schema.Column { return []schema.Column{hashList} }, func(*Layout) filler { return hashedEmailsFiller{} }}
 
-	hemBlock     = block{hemColumns, func(l *Layout) filler { return newHEMFiller(l.settings) }}
-	profileBlock = block{profileColumns, func(l *Layout) filler { return newProfileFiller(l.settings) }}
+	hemBlock = block{hemColumns, func(l *Layout) filler { return newHEMFiller(l.settings) }}
 
 	hashList = values.ByName["hashed_emails"].Column
 )
@@ -102,26 +104,37 @@ func hemColumns(s Settings) (columns []schema.Column) {
 	return columns
 }
 
-// profiles are the profiles with columns beside plain, in column order, with these columns.
-var (
-	profiles      = []email.Profile{email.UID2, email.Google}
-	profileColumn = map[email.Profile]schema.Column{
-		email.UID2: schema.Random(schema.Text("hem_uid2_sha256_base64")).Means(meaning{Text: "SHA-256 of the address in profile uid2", Unit: "44 base64 characters",
-			Null: noForm, From: "unifiedid.com, normalization", Form: "sha256 in base64"}),
-		email.Google: schema.Random(schema.Text("hem_google_sha256")).Means(meaning{Text: "SHA-256 of the address in profile google, by its rule of 2026-08", Unit: "64 hex digits, lower case",
-			Null: noForm, From: "Google Data Manager, formatters", Form: "sha256 in hex"}),
-	}
-)
-
-const noForm = "the address has no such form, or only its hash is known"
-
-func profileColumns(s Settings) (columns []schema.Column) {
-	for _, p := range profiles {
-		if slices.Contains(s.HEMProfiles, p) {
-			columns = append(columns, profileColumn[p])
+// profileBlock is the columns of the profiles of a kind that are asked for.
+func profileBlock(kind hashed.Kind) block {
+	return block{func(s Settings) (columns []schema.Column) {
+		for _, p := range s.profiles(kind) {
+			columns = append(columns, profileColumn(p))
 		}
+		return columns
+	}, func(l *Layout) filler { return &profileFiller{profiles: l.settings.profiles(kind)} }}
+}
+
+// profiles are those of a kind that are asked for, in column order.
+func (s Settings) profiles(kind hashed.Kind) []hashed.Profile {
+	return slices.DeleteFunc(hashed.Of(kind), func(p hashed.Profile) bool {
+		return kind == hashed.Email && !slices.Contains(s.HEMProfiles, p.Email) || kind == hashed.Phone && !slices.Contains(s.PhoneProfiles, p.Phone)
+	})
+}
+
+// HasPhone reports whether the answers of an operation have a phone, and so may have its hashes.
+func HasPhone(op resolution.Operation) bool {
+	return slices.ContainsFunc(blockColumns(everything(op)), func(c schema.Column) bool { return c.Name == "phone" })
+}
+
+func profileColumn(p hashed.Profile) schema.Column {
+	m := meaning{Text: "SHA-256 of the address in profile " + p.Name + ", for " + p.Users, Unit: "64 hex digits, lower case", Null: "the address has no such form, or only its hash is known", From: p.Source, Form: "sha256 in hex"}
+	if p.Kind == hashed.Phone {
+		m.Text, m.Null = strings.Replace(m.Text, "the address", "phone", 1), "there is no phone"
 	}
-	return columns
+	if p.Base64() {
+		m.Unit, m.Form = "44 base64 characters", "sha256 in base64"
+	}
+	return schema.Random(schema.Text(p.Column)).Means(m)
 }
 
 func findColumns(Settings) []schema.Column {
@@ -222,7 +235,7 @@ func meaningOf(column string, all []schema.Column) meaning {
 
 // everything are the settings with all columns of an operation.
 func everything(op resolution.Operation) Settings {
-	return Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: profiles, Remote: true}
+	return Settings{Operation: op, HEMTypes: HEMTypes, HEMProfiles: []email.Profile{email.UID2, email.Google}, PhoneProfiles: []phone.Form{phone.E164, phone.Digits}, Remote: true}
 }
 
 type meaning = schema.Meaning

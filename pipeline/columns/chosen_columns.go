@@ -13,6 +13,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/sinks/schema"
+	"github.com/leadetl/leadetl/transforms/hashed"
 )
 
 // inAll are the columns of all datasets: without them, a row without data says nothing.
@@ -110,6 +111,9 @@ func unread(writes func(column string) bool) (u resolution.Unread) {
 			u.Texts[v.Text] = false
 		}
 	}
+	for _, p := range hashed.Of(hashed.Phone) {
+		u.Texts[resolution.FieldPhone] = u.Texts[resolution.FieldPhone] && !writes(p.Column)
+	}
 	u.Emails, u.Phones, u.LastSeen = !writes("emails"), !writes("phones"), !writes("last_seen_at")
 	u.Companies = true
 	for i, v := range values.Company {
@@ -170,6 +174,8 @@ func (s Settings) notThere(name string, own []string) error {
 		return errors.New("--select has an empty name between its commas")
 	case other && strings.HasPrefix(strings.ToLower(name), "hem_"):
 		return fmt.Errorf("--select names %q, which --hem-types and --hem-profiles leave out", name)
+	case other && slices.ContainsFunc(hashed.Of(hashed.Phone), func(p hashed.Profile) bool { return strings.EqualFold(p.Column, name) }):
+		return fmt.Errorf("--select names %q, which only phone_profiles gives", name)
 	case strings.EqualFold(name, "source_part"):
 		return fmt.Errorf("--select names %q, which only --multiple each gives", name)
 	case other:

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"slices"
+	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/hashed"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // digest is one of the digests of profile plain.
@@ -148,24 +151,13 @@ func stretch(s *resolution.Texts, n, width int) {
 	s.Offsets = s.Offsets[:n+1]
 }
 
-// profileFiller builds the hashes of the profiles beside plain. They follow from the
-// address alone.
+// profileFiller builds the hashes of profiles. Those of emails follow from the address alone.
 type profileFiller struct {
-	profiles []email.Profile
+	profiles []hashed.Profile
 	forms    resolution.Texts
 	sums     []byte
 	column   resolution.Texts
 	missing  []bool
-}
-
-func newProfileFiller(s Settings) *profileFiller {
-	f := &profileFiller{}
-	for _, p := range profiles {
-		if slices.Contains(s.HEMProfiles, p) {
-			f.profiles = append(f.profiles, p)
-		}
-	}
-	return f
 }
 
 func (f *profileFiller) fill(b *Batch, to *blocks) {
@@ -175,14 +167,19 @@ func (f *profileFiller) fill(b *Batch, to *blocks) {
 }
 
 // hashes is the column of a profile.
-func (f *profileFiller) hashes(b *Batch, p email.Profile) arrow.Array {
+func (f *profileFiller) hashes(b *Batch, p hashed.Profile) arrow.Array {
 	n := b.Len()
 	f.forms.Reset()
 	f.missing = resize(f.missing, n)
 	for i := range n {
 		ok := false
-		if !b.keyless(i) {
-			f.forms.Data, ok = b.Emails[i].AppendForm(f.forms.Data, p)
+		switch {
+		case p.Kind == hashed.Phone:
+			number := b.Answers.Texts[resolution.FieldPhone].At(i)
+			form := phone.Number{E164: unsafe.String(unsafe.SliceData(number), len(number))}.Form(p.Phone)
+			f.forms.Data, ok = append(f.forms.Data, form...), form != ""
+		case !b.keyless(i):
+			f.forms.Data, ok = b.Emails[i].AppendForm(f.forms.Data, p.Email)
 		}
 		f.missing[i] = !ok
 		f.forms.End()
@@ -201,10 +198,9 @@ func (f *profileFiller) hashes(b *Batch, p email.Profile) arrow.Array {
 	return column
 }
 
-// appendProfileHash writes a SHA-256 digest as the platforms of a profile need it:
-// base64 for UID2, hex for the others.
-func appendProfileHash(to []byte, p email.Profile, sum []byte) []byte {
-	if p == email.UID2 {
+// appendProfileHash writes a SHA-256 digest as the platforms of a profile need it.
+func appendProfileHash(to []byte, p hashed.Profile, sum []byte) []byte {
+	if p.Base64() {
 		return base64.StdEncoding.AppendEncode(to, sum)
 	}
 	return hex.AppendEncode(to, sum)

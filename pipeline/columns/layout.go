@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 const (
@@ -62,6 +63,8 @@ type Settings struct {
 	HEMTypes []string
 	// HEMProfiles are the profiles written beside plain; email_to_hem only.
 	HEMProfiles []email.Profile
+	// PhoneProfiles are the forms of the first number whose hashes are written.
+	PhoneProfiles []phone.Form
 	// DefaultRegion is the region (ISO 3166, "US") of national phone numbers.
 	DefaultRegion string
 	// Partitions names the columns that are in the dataset's path.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // shown is the name of a column in the table of operations in docs/reference/columns.md, or that of
@@ -41,7 +42,7 @@ func TestPageOfColumns(t *testing.T) {
 		}
 	}
 	for _, op := range append(slices.Clone(resolution.SingleRecord), resolution.KeywordToLead, resolution.KeywordToLeadCount) {
-		l, err := columns.NewLayout(columns.Settings{Operation: op, HEMProfiles: everyProfile, Remote: true, Parts: !op.IsKeyword()})
+		l, err := columns.NewLayout(columns.Settings{Operation: op, HEMProfiles: everyProfile, PhoneProfiles: []phone.Form{phone.E164, phone.Digits}, Remote: true, Parts: !op.IsKeyword()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // TestIdentifiersStayPlain: identifiers, digests and input columns have no dictionary, even
@@ -26,13 +27,14 @@ func TestIdentifiersStayPlain(t *testing.T) {
 		"emails.list.element.email": false, "phones.list.element.phone": false, "hashed_emails.list.element.email": false,
 		"matched_keywords.list.element": false,
 		"hem_md5":                       false, "hem_sha1": false, "hem_sha256": false, "hem_uid2_sha256_base64": false, "hem_google_sha256": false,
+		"phone_e164_sha256": false, "phone_digits_sha256": false,
 	}
 	repeats := []string{"source", "outcome", "answered_by", "city", "phone", "company_domain"} // where a layout has them
 	for _, op := range append(slices.Clone(resolution.SingleRecord), resolution.KeywordToLead, resolution.KeywordToLeadCount) {
 		for _, settings := range []columns.Settings{
 			{},
 			{Remote: true},
-			{HEMProfiles: everyProfile, Remote: true},
+			{HEMProfiles: everyProfile, PhoneProfiles: []phone.Form{phone.E164, phone.Digits}, Remote: true},
 			{HEMTypes: []string{"sha256"}},
 			{DropIdentifier: true, Identifier: "email"},
 		} {

@@ -136,7 +136,7 @@ func (j Job) Layout(input []string, from Source) (*columns.Layout, error) {
 func (j Job) settings(from Source) columns.Settings {
 	return columns.Settings{
 		Operation: j.Operation, DropIdentifier: j.DropIdentifier, Parts: j.Multiple == keys.Each, Snake: j.SnakeNames, Renames: j.Renames, Select: j.Select,
-		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, DefaultRegion: j.DefaultRegion,
+		HEMTypes: j.HEMTypes, HEMProfiles: j.HEMProfiles, PhoneProfiles: j.PhoneProfiles, DefaultRegion: j.DefaultRegion,
 		Want: from.Want, NotesSkipped: from.NotesSkipped, Remote: from.Remote, Named: from.Named, Resolver: from.Resolver, Suppress: from.Suppress,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/hashed"
 )
 
 // Identity is what two runs share exactly when they make the same dataset of
@@ -34,6 +35,7 @@ type Identity struct {
 	RowsPerPart       int                  `json:"rows_per_part"`
 	Compression       sinks.Compression    `json:"compression"`
 	HEMs              []string             `json:"hems,omitempty"` // column names
+	PhoneHashes       []string             `json:"phone_hashes,omitempty"`
 	DefaultRegion     string               `json:"default_region,omitempty"`
 	NetworkHosts      []string             `json:"network_hosts,omitempty"`
 	IncludeProviders  bool                 `json:"include_providers,omitempty"`
@@ -77,6 +79,9 @@ func NewIdentity(j Job, c Columns) Identity {
 			id.HEMs = append(id.HEMs, own.Name)
 		case strings.HasPrefix(own.Name, "phone"):
 			id.DefaultRegion = j.DefaultRegion
+			if slices.ContainsFunc(hashed.Of(hashed.Phone), func(p hashed.Profile) bool { return p.Column == own.Name }) {
+				id.PhoneHashes = append(id.PhoneHashes, own.Name)
+			}
 		}
 	}
 	switch j.Operation.Identifier() {
@@ -98,7 +103,7 @@ func NewIdentity(j Job, c Columns) Identity {
 // in which differences are told. Inputs are compared one by one.
 var settingNames = []struct{ field, name string }{
 	{"operation", "operation"}, {"encoding", "encoding"}, {"skip_lines", "skip_lines"}, {"suppressed_id", "suppressed_id"}, {"where", "--where"}, {"sample", "--sample"}, {"id_column", "--id-column"}, {"select", "--select"}, {"input_columns", "list of input columns, by --select,"}, {"drop_identifier", "--drop-identifier"},
-	{"rows_per_part", "rows_per_part"}, {"compression", "compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"},
+	{"rows_per_part", "rows_per_part"}, {"compression", "compression"}, {"hems", "list of HEM columns, by --hem-types and --hem-profiles,"}, {"phone_hashes", "list of hashed phones, by phone_profiles,"},
 	{"default_region", "default_region"}, {"network_hosts", "network_hosts"}, {"include_providers", "include_providers"}, {"strict_identifiers", "identifier_text strict"}, {"multiple", "--multiple"}, {"from", "from"},
 	{"partitions", "--partition-by"}, {"partition_by", "--partition-by"}, {"renamed", "--rename"}, {"search_defaults", "search flags"}, {"as_of", "--as-of"},
 	{"answers", "source of answers"}, {"suppression", "suppression lists"}, {"drop_answers", "--drop-answers"},
@@ -119,7 +124,7 @@ func Differences(before, now json.RawMessage) string {
 	var all []string
 	for _, s := range settingNames {
 		switch old, changed := was[s.field], is[s.field]; {
-		case bytes.Equal(old, changed), (s.field == "hems" || s.field == "input_columns") && !bytes.Equal(was["select"], is["select"]): // they follow from it
+		case bytes.Equal(old, changed), slices.Contains([]string{"hems", "phone_hashes", "input_columns"}, s.field) && !bytes.Equal(was["select"], is["select"]): // they follow from it
 		case s.field == "answers" && orderDifferences(old, changed) != "":
 			all = append(all, orderDifferences(old, changed))
 		case slices.Contains(withoutValues, s.field), s.field == "answers" && !isService(old) && !isService(changed):

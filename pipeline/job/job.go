@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -55,6 +56,8 @@ type Job struct {
 	// written beside it (email_to_hem only).
 	HEMTypes    []string
 	HEMProfiles []email.Profile
+	// PhoneProfiles are the forms of the first number whose hashes are written.
+	PhoneProfiles []phone.Form
 	// DefaultRegion is the region (ISO 3166 alpha-2) of phone numbers that
 	// come without a country code.
 	DefaultRegion string
@@ -145,6 +148,9 @@ func (j Job) Validate() error {
 	}
 	if len(j.HEMProfiles) > 0 && j.Operation.Identifier() != resolution.Email {
 		errs = append(errs, fmt.Errorf("HEM profiles are for email_to_hem only; the operation is %s", j.Operation))
+	}
+	if len(j.PhoneProfiles) > 0 && !columns.HasPhone(j.Operation) {
+		errs = append(errs, fmt.Errorf("phone_profiles are for operations with a phone; the operation is %s", j.Operation))
 	}
 	if len(j.SearchDefaults) > 0 && !j.Operation.IsKeyword() {
 		errs = append(errs, fmt.Errorf("defaults of searches are for keyword operations only; the operation is %s", j.Operation))

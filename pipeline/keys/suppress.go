@@ -1,6 +1,8 @@
 package keys
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -9,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/hashed"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
@@ -59,10 +62,19 @@ func KindOfColumn(name string) (kind suppression.Kind, known bool) {
 }
 
 // identifierColumns are the names, in lower case, of input columns with identifiers.
-var identifierColumns = map[string]suppression.Kind{
-	"email": suppression.Email, "phone": suppression.Phone, "network_url": suppression.NetworkURL, "ip": suppression.IP,
-	"hem": suppression.Email, "hem_md5": suppression.Email, "hem_sha1": suppression.Email, "hem_sha256": suppression.Email,
-}
+var identifierColumns = func() map[string]suppression.Kind {
+	all := map[string]suppression.Kind{
+		"email": suppression.Email, "phone": suppression.Phone, "network_url": suppression.NetworkURL, "ip": suppression.IP,
+		"hem": suppression.Email, "hem_md5": suppression.Email, "hem_sha1": suppression.Email,
+	}
+	for _, p := range slices.Concat(hashed.Of(hashed.Email), hashed.Of(hashed.Phone)) {
+		all[p.Column] = suppression.Kind(p.Kind)
+	}
+	return all
+}()
+
+// IdentifierColumns are these names, in order.
+func IdentifierColumns() []string { return slices.Sorted(maps.Keys(identifierColumns)) }
 
 // Rows suppresses the rows of a batch by their own identifiers, also by those that are rejected as
 // they are written: whoever is listed may be meant.

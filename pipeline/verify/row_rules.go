@@ -2,6 +2,8 @@ package verify
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +11,8 @@ import (
 	"github.com/apache/arrow/go/v17/parquet"
 
 	"github.com/leadetl/leadetl/internal/hashlanes"
+	"github.com/leadetl/leadetl/transforms/hashed"
+	"github.com/leadetl/leadetl/transforms/phone"
 )
 
 // checkColumn checks a leaf column by its own rules, while its values are in memory.
@@ -25,6 +29,11 @@ func (g *groupFacts) checkColumn(column string, l *leaf, rules Rules) {
 	for _, d := range digestColumns {
 		if rules.HashesKey && d.name == column {
 			g.checkHashes(d, l.rowTexts())
+		}
+	}
+	for _, p := range hashed.Of(hashed.Phone) {
+		if p.Column == column && g.leaves["phone"] != nil {
+			g.checkPhoneHashes(p, l.rowTexts())
 		}
 	}
 }
@@ -242,6 +251,21 @@ func (g *groupFacts) checkPhones() {
 		}
 		if valid != nil && i < len(valid.Definition) && (valid.Definition[i] > 0) != (phone != nil) {
 			g.found.report(i, "phone_valid", "exactly the rows with a phone have a value")
+		}
+	}
+}
+
+// checkPhoneHashes makes the digests of all phones in a profile again, and compares them.
+func (g *groupFacts) checkPhoneHashes(p hashed.Profile, values []parquet.ByteArray) {
+	phones := g.texts("phone")
+	for i := range min(len(phones), len(values)) {
+		number := phone.Number{E164: string(phones[i])}
+		sum := sha256.Sum256([]byte(number.Form(p.Phone)))
+		switch {
+		case phones[i] == nil && values[i] != nil:
+			g.found.report(i, p.Column, "a row without a phone has a hash of one")
+		case phones[i] != nil && string(values[i]) != hex.EncodeToString(sum[:]):
+			g.found.report(i, p.Column, "not the hash of the phone")
 		}
 	}
 }

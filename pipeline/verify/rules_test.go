@@ -52,6 +52,8 @@ var (
 		column("hem_sha256", text, true, "sha256 in hex"),
 		column("hem_uid2_sha256_base64", text, true, "sha256 in base64"),
 		column("phone", text, true, "E.164"),
+		column("phone_e164_sha256", text, true, "sha256 in hex"),
+		column("phone_digits_sha256", text, true, "sha256 in hex"),
 		column("phone_raw", text, true, ""),
 		column("phone_region", text, true, "region"),
 		column("phone_valid", arrow.FixedWidthTypes.Boolean, true, ""),
@@ -68,11 +70,12 @@ func hexOf(sum []byte) string { return hex.EncodeToString(sum) }
 func row(i int) map[string]any {
 	key := fmt.Sprintf("person.%d@x.example", i)
 	m, s1, s256 := md5.Sum([]byte(key)), sha1.Sum([]byte(key)), sha256.Sum256([]byte(key))
+	e164, digits := sha256.Sum256([]byte("+14155550123")), sha256.Sum256([]byte("14155550123"))
 	return map[string]any{
 		"id": fmt.Sprintf("%03d", i), "source": "a.csv", "source_row": int64(i), "key": key, "outcome": "matched",
 		"answered_by": "embedded", "credits": int32(0), "hem_md5": hexOf(m[:]), "hem_sha1": hexOf(s1[:]), "hem_sha256": hexOf(s256[:]),
 		"hem_uid2_sha256_base64": base64.StdEncoding.EncodeToString(s256[:]),
-		"phone":                  "+14155550123", "phone_raw": "(415) 555-0123", "phone_region": "US", "phone_valid": true,
+		"phone":                  "+14155550123", "phone_e164_sha256": hexOf(e164[:]), "phone_digits_sha256": hexOf(digits[:]), "phone_raw": "(415) 555-0123", "phone_region": "US", "phone_valid": true,
 		"company_revenue_min": int64(1), "company_revenue_max": int64(1), "confidence": 1.0,
 		"words": []string{"a", "b"},
 	}
@@ -240,10 +243,14 @@ func TestRules(t *testing.T) {
 		{"a key that is a hash, and none", change{"key": strings.Repeat("a", 40), "hem_md5": nil, "hem_sha1": nil, "hem_sha256": nil}, "column hem_sha1, row 2: the hash is missing; the key is one of this kind"},
 		{"a hash without a key", with(rejected, change{"hem_md5": strings.Repeat("0", 32)}), "column hem_md5, row 2: a row without a key has a hash"},
 		{"hex where base64 should be", change{"hem_uid2_sha256_base64": strings.Repeat("a", 64)}, "column hem_uid2_sha256_base64, row 2: it is not sha256 in base64"},
+		{"another's hashed phone", change{"phone_e164_sha256": strings.Repeat("0", 64)}, "column phone_e164_sha256, row 2: not the hash of the phone"},
+		{"the hash of another form", change{"phone_digits_sha256": row(2)["phone_e164_sha256"]}, "column phone_digits_sha256, row 2: not the hash of the phone"},
+		{"no hash of a phone", change{"phone_digits_sha256": nil}, "column phone_digits_sha256, row 2: not the hash of the phone"},
+		{"a hash of no phone", change{"phone": nil, "phone_valid": nil, "phone_digits_sha256": nil}, "column phone_e164_sha256, row 2: a row without a phone has a hash of one"},
 		{"a phone as dialled", change{"phone": "0415 555 0123"}, "column phone, row 2: it is not E.164"},
 		{"a phone out of nothing", change{"phone_raw": nil}, "column phone, row 2: phone_raw is missing"},
 		{"a phone without a verdict", change{"phone_valid": nil}, "column phone_valid, row 2: exactly the rows with a phone have a value"},
-		{"a judgement of no phone", change{"phone": nil}, "column phone_valid, row 2: exactly the rows with a phone have a value"},
+		{"a judgement of no phone", change{"phone": nil, "phone_e164_sha256": nil, "phone_digits_sha256": nil}, "column phone_valid, row 2: exactly the rows with a phone have a value"},
 		{"a region in words", change{"phone_region": "usa"}, "column phone_region, row 2: it is not region"},
 		{"a range upside down", change{"company_revenue_min": int64(2)}, "column company_revenue_min, row 2: it is larger than company_revenue_max"},
 		{"half a range", change{"company_revenue_max": nil}, ""},

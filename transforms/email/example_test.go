@@ -12,16 +12,16 @@ func Example() {
 		fmt.Println(err) // one of the package's reasons
 		return
 	}
-	fmt.Printf("key    %s\n", a.AppendKey(nil))
+	fmt.Printf("key %s\n", a.AppendKey(nil))
 	for _, p := range []email.Profile{email.Plain, email.UID2, email.Google} {
 		if form, ok := a.AppendForm(nil, p); ok {
 			sums := email.Sum(form)
-			fmt.Printf("%-6v %s %x…\n", p, form, sums.SHA256[:4])
+			fmt.Printf("%d %s %x…\n", p, form, sums.SHA256[:4])
 		}
 	}
 	// Output:
-	// key    jane.doe+news@gmail.com
-	// plain  jane.doe+news@gmail.com f41439c9…
-	// uid2   janedoe@gmail.com d6117306…
-	// google janedoe@gmail.com d6117306…
+	// key jane.doe+news@gmail.com
+	// 0 jane.doe+news@gmail.com f41439c9…
+	// 1 janedoe@gmail.com d6117306…
+	// 2 janedoe@gmail.com d6117306…
 }

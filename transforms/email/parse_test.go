@@ -324,19 +324,6 @@ func allCells() []string {
 	return cells
 }
 
-func TestParseProfile(t *testing.T) {
-	for _, p := range []Profile{Plain, UID2, Google} {
-		if got, err := ParseProfile(p.String()); got != p || err != nil {
-			t.Errorf("ParseProfile(%q) = %v, %v", p, got, err)
-		}
-	}
-	for _, name := range []string{"UID2", GoogleUntil202608.String()} {
-		if p, err := ParseProfile(name); err == nil {
-			t.Errorf("ParseProfile(%s) = %v, want an error", name, p)
-		}
-	}
-}
-
 // Every cell of up to seven of these characters: the fast path takes exactly
 // the unquoted ASCII addresses without root dot that RFC 5321 allows, and takes them
 // as the general path does.

@@ -1,13 +1,14 @@
 package phone
 
-// Form is how a number is written before it is hashed. Platforms differ.
+// Form is how a number is written before it is hashed. The table of transforms/hashed says who
+// does it so.
 type Form uint8
 
 // The forms.
 const (
-	E164   Form = iota // + and digits (Source: unifiedid.com, normalization)
-	Digits             // digits alone (Source: Meta, customer information parameters)
-	Last10             // the last ten digits (Source: California DROP, technical specifications)
+	E164   Form = iota // + and digits
+	Digits             // digits alone
+	Last10             // the last ten digits
 )
 
 // Form returns n in a form. It does not allocate.

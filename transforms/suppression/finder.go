@@ -68,6 +68,12 @@ func (f *Finder) has(e entry) bool {
 	return true
 }
 
+// hasOfRow looks up a row's digest, which may be of a phone number.
+func (f *Finder) hasOfRow(e entry) bool {
+	listed := f.has(e)
+	return f.has(e.ofRow()) || listed
+}
+
 // hasDomain looks up the domain of an address that is not a digest.
 func (f *Finder) hasDomain(a email.Address) bool {
 	return f.set.domains && a.Kind() == email.Plaintext && f.has(domainOf(a))
@@ -108,7 +114,7 @@ func (f *Finder) listsOne(kind Kind, text string) (listed bool) {
 		}
 	case Phone:
 		if e, ok := parseDigest(text); ok {
-			return f.has(e)
+			return f.hasOfRow(e)
 		}
 		for _, form := range f.set.rules.phoneForms(text) {
 			if f.hasAny([]byte(form)) {
@@ -147,7 +153,7 @@ func (f *Finder) squeezed(text string) (listed bool) {
 // as in Builder.Add.
 func (f *Finder) Names(text string) (named bool) {
 	if e, ok := parseDigest(text); ok {
-		return f.has(e)
+		return f.hasOfRow(e)
 	}
 	if strings.Contains(text, "@") {
 		named = f.Lists(Email, text)

@@ -195,11 +195,17 @@ func (b *Builder) addIdentifier(text string) error {
 	if err != nil {
 		return ErrUnreadable
 	}
-	b.add(algSHA256.sum([]byte(n.E164)))
+	b.addPhone(n)
 	if written := asWritten(text); strings.HasPrefix(text, "+") && written != n {
-		b.add(algSHA256.sum([]byte(written.E164)))
+		b.addPhone(written)
 	}
 	return nil
+}
+
+// addPhone adds a number, and its digits for rows that have their digest instead.
+func (b *Builder) addPhone(n phone.Number) {
+	b.add(algSHA256.sum([]byte(n.E164)))
+	b.add(algSHA256.sum([]byte(n.Form(phone.Digits))).ofRow())
 }
 
 func (b *Builder) add(e entry) {

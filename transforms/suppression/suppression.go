@@ -60,6 +60,13 @@ type entry struct {
 	digest    uint64 // its first bits
 }
 
+// ofRow is the entry of a digest that only a row's digest is compared with: all digits of a listed
+// number may be the last ten of another one.
+func (e entry) ofRow() entry {
+	e.digest ^= 1 << 63
+	return e
+}
+
 // Set has the entries of lists. It is read only, and safe from any number of
 // goroutines.
 type Set struct {
@@ -77,8 +84,8 @@ type Set struct {
 // counts twice.
 func (s *Set) Entries() int64 { return s.entries }
 
-// Len is the number of digests: one for a digest, a phone number, a profile or an IP
-// address, and three or more for an email address.
+// Len is the number of digests: one for a digest, a profile or an IP
+// address, two for a phone number, and three or more for an email address.
 func (s *Set) Len() (n int) {
 	for _, d := range s.digests {
 		n += d.Len()

@@ -142,6 +142,14 @@ func TestPlainIdentifiers(t *testing.T) {
 		{"(415) 555-9317", Phone, "+14155559317", true},
 		{"+1 415 555 9317", Phone, "415-555-9317", true},
 		{"+84 90 123 4567", Phone, "+14901234567", false},
+		{"(415) 555-9317", Phone, sum("+14155559317"), true},
+		{"+1 415 555 9317", Phone, strings.ToUpper(sum("14155559317")), true},
+		{"+1 415 555 9317", Phone, sum("4155559317"), false}, // no dataset has these
+		{sum("14155559317"), Phone, sum("14155559317"), true},
+		{sum("14155559317"), Phone, sum("+14155559317"), false},
+		{"+52 1 55 1234 5678", Phone, sum("5215512345678"), true},
+		{"+52 1 55 1234 5678", Phone, sum("525512345678"), true},
+		{"+47 55 12 34 56", Phone, "+1 475 512 3456", false}, // their last ten digits are all of those
 		{sum("4155559317"), Phone, "+1 415 555 9317", true},
 		{sum("14155559317"), Phone, "+1 415 555 9317", true},
 		{md("+14155559317"), Phone, "+1 415 555 9317", true},

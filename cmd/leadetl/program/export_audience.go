@@ -20,8 +20,7 @@ import (
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/lines"
 	"github.com/leadetl/leadetl/sinks/typed"
-	"github.com/leadetl/leadetl/transforms/email"
-	"github.com/leadetl/leadetl/transforms/phone"
+	"github.com/leadetl/leadetl/transforms/hashed"
 	"github.com/leadetl/leadetl/transforms/platform"
 )
 
@@ -42,9 +41,6 @@ func (f *audienceFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.withFound, "with-found", false, "also write what resolvers and reference data found")
 	flags.BoolVar(&f.allowUnverified, "allow-unverified", false, "also write digests that may not be by the platform's rule")
 }
-
-// forms are the rules by which phones are hashed, by their names.
-var forms = map[string]phone.Form{"e164": phone.E164, "digits": phone.Digits}
 
 // settings are those of an audience; the platform is nil without --for.
 func (f *audienceFlags) settings() (s audience.Settings, err error) {
@@ -69,15 +65,12 @@ func (f *audienceFlags) settings() (s audience.Settings, err error) {
 		s.Keys = append(s.Keys, field)
 	}
 	for _, name := range f.madeBy {
-		form, ofPhone := forms[name]
-		profile, err := email.ParseProfile(name)
-		switch {
-		case ofPhone:
-			s.Numbers = append(s.Numbers, form)
-		case err != nil:
-			return s, fmt.Errorf("--digests-by %s is none of plain, google, uid2, e164, digits", name)
-		default:
-			s.Mails = append(s.Mails, profile)
+		if p, err := hashed.Parse(hashed.Phone, name); err == nil {
+			s.Numbers = append(s.Numbers, p.Phone)
+		} else if p, err := hashed.Parse(hashed.Email, name); err == nil {
+			s.Mails = append(s.Mails, p.Email)
+		} else {
+			return s, fmt.Errorf("--digests-by %s is none of %s, %s", name, strings.Join(hashed.Names(hashed.Email), ", "), strings.Join(hashed.Names(hashed.Phone), ", "))
 		}
 	}
 	s.From, err = audience.ParseFrom(f.from)

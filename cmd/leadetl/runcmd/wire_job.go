@@ -24,6 +24,7 @@ import (
 	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/hashed"
 )
 
 // JobFlags are the flags that decide what a dataset contains.
@@ -43,6 +44,7 @@ type JobFlags struct {
 	rowsPerPart      int
 	compression      string
 	hemProfiles      []string
+	phoneProfiles    []string
 	hemTypes         []string
 	defaultRegion    string
 	networkHosts     []string
@@ -85,7 +87,8 @@ func (f *JobFlags) ColumnSettings() []cli.Setting {
 		{Name: "drop-identifier", To: &f.dropIdentifier, Text: "leave the identifier out of every file: its column, key, and the raw lines of rejects"},
 		{Name: "partition-by", To: &f.partitionBy, Use: cli.Everyday, Text: "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last"},
 		{Name: "multiple", To: &f.multiple, Text: "`choice` among several identifiers of a cell: reject, first, last, each (a row for each, with source_part), or first-public for IP addresses", Words: multiples},
-		{Name: "hem-profiles", To: &f.hemProfiles, Text: "hash `profiles` of email_to_hem: plain (always included), uid2, google", Words: []string{"plain", "uid2", "google"}},
+		{Name: "hem-profiles", To: &f.hemProfiles, Text: "hash `profiles` of email_to_hem: plain (always included), uid2, google", Words: hashed.Names(hashed.Email)},
+		{Name: "phone-profiles", To: &f.phoneProfiles, Use: cli.Key, Text: "hash `profiles` of phone to write: " + strings.Join(hashed.Names(hashed.Phone), ", "), Words: hashed.Names(hashed.Phone)},
 		{Name: "hem-types", To: &f.hemTypes, Text: "hash `types` of profile plain", Words: columns.HEMTypes},
 	}
 }
@@ -139,11 +142,15 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	job.Partitions, job.PartitionBy, err = parsePartitions(f.partitionBy)
 	errs = append(errs, err)
 	for _, name := range f.hemProfiles {
-		p, err := email.ParseProfile(name)
-		if err != nil {
-			errs = append(errs, err)
-		} else if p != email.Plain && !slices.Contains(job.HEMProfiles, p) {
-			job.HEMProfiles = append(job.HEMProfiles, p)
+		p, err := hashed.Parse(hashed.Email, name)
+		if errs = append(errs, err); err == nil && p.Email != email.Plain && !slices.Contains(job.HEMProfiles, p.Email) {
+			job.HEMProfiles = append(job.HEMProfiles, p.Email)
+		}
+	}
+	for _, name := range f.phoneProfiles {
+		p, err := hashed.Parse(hashed.Phone, name)
+		if errs = append(errs, err); err == nil && !slices.Contains(job.PhoneProfiles, p.Phone) {
+			job.PhoneProfiles = append(job.PhoneProfiles, p.Phone)
 		}
 	}
 	job.RowsPerPart, job.Compression, job.HEMTypes = f.rowsPerPart, sinks.Compression(f.compression), f.hemTypes

@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/profile"
@@ -38,7 +39,7 @@ func (f *Suppress) Settings(whom string) []cli.Setting {
 }
 
 // listNames are the columns that hold entries by default, in lower case.
-var listNames = []string{"email", "phone", "network_url", "ip", "hash", "hem", "md5", "sha1", "sha256", "hem_md5", "hem_sha1", "hem_sha256"}
+var listNames = append(keys.IdentifierColumns(), "hash", "md5", "sha1", "sha256")
 
 // SuppressionLists is the content of lists.
 type SuppressionLists struct {

@@ -266,7 +266,7 @@ func TestOtherNights(t *testing.T) {
 	}
 	next := func() []string { return x.args("run", "--partition-by", "dt=2026-11-11", "--changes-from", "previous") }
 	x.job = strings.Replace(x.job, "[email, phone]", "[email, job_title]", 1)
-	refuses("only the earlier one has phone_answered_by; only the new one has job_title_answered_by; give both runs the same --select, --hem-types and --hem-profiles, and of resolvers the same want, else and min_match", next()...)
+	refuses("only the earlier one has phone_answered_by; only the new one has job_title_answered_by; give both runs the same --select, --hem-types, --hem-profiles and phone_profiles, and of resolvers the same want, else and min_match", next()...)
 	x.job = strings.Replace(x.job, "job_title", "phone", 1)
 	x.set("bulk", "else: next")
 	refuses("only the new one has resolvers_skipped; give both runs", next()...)

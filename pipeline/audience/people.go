@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"unicode"
 	"unsafe"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -352,12 +353,26 @@ func digestIn(text string) (digest string, is bool) {
 	case err == email.ErrEmpty:
 		_, is = email.ParseDigest(bytes.TrimSpace(bytesOf(text)))
 		return "", is
-	case err != nil || a.Kind() == email.Plaintext:
+	case err != nil:
+		return "", looksHashed(text)
+	case a.Kind() == email.Plaintext:
 		return "", false
 	case a.Kind() != email.SHA256:
 		return "", true
 	}
 	return string(a.AppendKey(nil)), true
+}
+
+// looksHashed reports whether a text is likely to be a digest of another algorithm or spelling: a word of the
+// length of an MD5 in base64 or more, with something that no name so long and no number has.
+func looksHashed(text string) bool {
+	for word := range strings.FieldsSeq(text) {
+		mixed := strings.ContainsFunc(word[1:], unicode.IsUpper) && strings.ContainsFunc(word, unicode.IsLower)
+		if len(word) >= 22 && (mixed || strings.ContainsFunc(word, unicode.IsLetter) && strings.ContainsAny(word, "0123456789+/=_")) {
+			return true
+		}
+	}
+	return false
 }
 
 // sha256Of is a SHA-256 of the dataset in lower-case hex; "" for another text.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -141,6 +142,24 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+func digitsOf(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		return c
+	}, text)
+}
+
+func lettersOf(text string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, text)
+}
+
 // A digest in any spelling, in any column, is written as it is or not at all, and never hashed.
 func TestNoDigestIsHashed(t *testing.T) {
 	const n = 10_000
@@ -153,11 +172,12 @@ func TestNoDigestIsHashed(t *testing.T) {
 		spellings := []string{
 			hexes, strings.ToUpper(hexes), " " + hexes + "\u00a0", "\ufeff" + hexes, "'" + hexes, `="` + hexes + `"`, hexes[:32] + strings.ToUpper(hexes[32:]),
 			base64.StdEncoding.EncodeToString(sum[:]), base64.URLEncoding.EncodeToString(sum[:]), base64.RawStdEncoding.EncodeToString(sum[:]),
-			base64.RawURLEncoding.EncodeToString(sum[:]), hex.EncodeToString(sum1[:]), strings.ToUpper(hex.EncodeToString(sum5[:])),
+			base64.RawURLEncoding.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum1[:]), base64.StdEncoding.EncodeToString(sum5[:]),
+			base64.RawStdEncoding.EncodeToString(sum5[:]), hexes + hexes, "0x" + hexes, "sha256:" + hexes, hex.EncodeToString(sum1[:]), strings.ToUpper(hex.EncodeToString(sum5[:])),
 		}
 		spelling := spellings[i%len(spellings)]
 		digests[hexes] = true
-		for _, form := range []string{spelling, strings.ToLower(spelling), strings.TrimSpace(spelling), hexes, strings.ToUpper(hexes), strings.Trim(hexes, "abcdef")} {
+		for _, form := range []string{spelling, strings.ToLower(spelling), strings.TrimSpace(spelling), hexes, strings.ToUpper(hexes), digitsOf(spelling), "+" + digitsOf(spelling), lettersOf(spelling)} {
 			hashed[sha(form)] = true
 		}
 		row := []string{fmt.Sprintf("known%d@mail.example", i), "", "Ada", "Example", "94035", ""}
@@ -188,7 +208,7 @@ func TestNoDigestIsHashed(t *testing.T) {
 				}
 			}
 		}
-		if again > 0 || passed < n/5/2 {
+		if again > 0 || passed < n/5/3 {
 			t.Errorf("%s: of %d digests %d are hashed again, %d are written", p.Name, n, again, passed)
 		}
 	}

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -243,16 +241,11 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeRun()) }()
-	if f.metricsListen != "" {
-		closeMetrics, failed := listenMetrics(f.metricsListen, run.Progress, run.Log)
-		if failed != nil {
-			return nil, failed
-		}
-		defer func() { err = errors.Join(err, closeMetrics()) }()
+	end, err := f.tellMetrics(ctx, run.Progress, run.Log)
+	if err != nil {
+		return nil, err
 	}
-	defer f.writeMetricsFile(run)()
-	tell := observe.Telemetry(ctx, func() prometheus.Gatherer { return everyMetric(run.Progress) }, run.Log)
-	defer func() { tell(err) }()
+	defer func() { err = end(err) }()
 	told, err := f.beginLineage(run)
 	if err != nil {
 		return nil, cli.UsageError(err)

@@ -89,8 +89,11 @@ func (f *runFlags) checkCluster(op resolution.Operation) error {
 	if f.remote.callbacks.listen != "" {
 		fail("--callback-listen is for one process; leave out --on, or name a receiver with --callback-url")
 	}
-	if f.cluster.detach && f.notice.IsGiven() {
-		fail("notify is told by the process that waits for the end; leave out --detach")
+	if f.cluster.detach && (f.notice.IsGiven() || f.metricsListen != "" || f.metricsFile != "") {
+		fail("notify, metrics_file and metrics_listen are of the process that waits for the end; leave out --detach")
+	}
+	if f.openlineageURL != "" {
+		fail("openlineage_url is told by a run in one process; leave it or --on out")
 	}
 	if f.cluster.lostAfter < minLostAfter {
 		fail("lost_after is %s; it must be at least %s", f.cluster.lostAfter, minLostAfter)
@@ -134,7 +137,7 @@ func ClusterFolder(state, id string) (objects.Location, error) {
 }
 
 // runOn has workers do the run.
-func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams) (*report.Report, error) {
+func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams) (made *report.Report, err error) {
 	log, err := f.log.Open(std.Err)
 	if err != nil {
 		return nil, cli.UsageError(err)
@@ -154,7 +157,16 @@ func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams)
 	if err := f.await(ctx, store, log); err != nil {
 		return nil, err
 	}
-	s, closeEngine, err := f.submit(ctx, settings, store, log)
+	progress := &stats.Progress{}
+	if f.isRemote() {
+		progress.Calls = &stats.CallCounters{}
+	}
+	end, err := f.tellMetrics(ctx, progress, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = end(err) }()
+	s, closeEngine, err := f.submit(ctx, settings, store, progress, log)
 	if err != nil {
 		return nil, err
 	}
@@ -164,14 +176,10 @@ func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams)
 		return nil, err
 	}
 	started := time.Now()
-	if f.isRemote() {
-		s.progress.Calls = &stats.CallCounters{}
-	}
 	stop := f.display(log, std).Run(ctx, s.progress, f.remote.timeout)
 	err = s.watch(ctx)
 	stop()
 	result, files := &finish.Result{Counts: report.Counts{Parts: report.Parts{Made: int(s.progress.Snapshot().Parts)}}}, []sources.File(nil)
-	var made *report.Report
 	if err == nil {
 		result, made, files, err = s.result(ctx, f.out)
 	}
@@ -215,7 +223,7 @@ func (f *runFlags) clusterJob(ctx context.Context, store *objects.Store, setting
 }
 
 // submit stores the settings and submits the run.
-func (f *runFlags) submit(ctx context.Context, settings Settings, store *objects.Store, log *slog.Logger) (*submitted, func(), error) {
+func (f *runFlags) submit(ctx context.Context, settings Settings, store *objects.Store, progress *stats.Progress, log *slog.Logger) (*submitted, func(), error) {
 	job, err := f.clusterJob(ctx, store, settings, log)
 	if err != nil {
 		return nil, nil, err
@@ -242,7 +250,7 @@ func (f *runFlags) submit(ctx context.Context, settings Settings, store *objects
 		engine.Close()
 		return nil, nil, wire.UnlessUnavailable(fmt.Errorf("--state: %w", err))
 	}
-	s := &submitted{folder: folder, settings: job.SettingsObject(), store: store, progress: &stats.Progress{}, log: log}
+	s := &submitted{folder: folder, settings: job.SettingsObject(), store: store, progress: progress, log: log}
 	if s.run, err = cluster.Submit(ctx, engine, job); err != nil {
 		engine.Close()
 		if errors.Is(err, cluster.ErrOtherRun) { // otherwise it may have been submitted all the same

@@ -1,6 +1,7 @@
 package runcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/observe"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
 
@@ -24,6 +25,23 @@ import (
 // input. It logs the address.
 func listenMetrics(addr string, progress *stats.Progress, log *slog.Logger) (close func() error, err error) {
 	return wire.ServeMetrics("metrics_listen", addr, metricsHandler(progress), log)
+}
+
+// tellMetrics tells the metrics of a run to all who want them, until end is called with its error.
+func (f *runFlags) tellMetrics(ctx context.Context, progress *stats.Progress, log *slog.Logger) (end func(error) error, err error) {
+	closeListener := func() error { return nil }
+	if f.metricsListen != "" {
+		if closeListener, err = listenMetrics(f.metricsListen, progress, log); err != nil {
+			return nil, err
+		}
+	}
+	endFile := f.writeMetricsFile(progress, log)
+	tell := observe.Telemetry(ctx, func() prometheus.Gatherer { return everyMetric(progress) }, log)
+	return func(err error) error {
+		tell(err)
+		endFile()
+		return errors.Join(err, closeListener())
+	}, nil
 }
 
 func metricsHandler(progress *stats.Progress) http.Handler {
@@ -78,15 +96,15 @@ func (f *runFlags) checkMetricsFile() error {
 // writeMetricsFile writes metrics_file every minute and at the end, each time as a whole. Its name is a label, because
 // node_exporter refuses two files with the same series. Metrics of Go and the process are left out: node_exporter
 // has its own.
-func (f *runFlags) writeMetricsFile(run *job.Run) (end func()) {
+func (f *runFlags) writeMetricsFile(progress *stats.Progress, log *slog.Logger) (end func()) {
 	if f.metricsFile == "" {
 		return func() {}
 	}
 	registry := prometheus.NewRegistry()
-	register(prometheus.WrapRegistererWith(prometheus.Labels{"file": filepath.Base(f.metricsFile)}, registry), run.Progress)
+	register(prometheus.WrapRegistererWith(prometheus.Labels{"file": filepath.Base(f.metricsFile)}, registry), progress)
 	write := func() {
 		if err := prometheus.WriteToTextfile(f.metricsFile, registry); err != nil {
-			run.Log.Warn("metrics_file cannot be written", "reason", err)
+			log.Warn("metrics_file cannot be written", "reason", err)
 		}
 	}
 	stop := tellEvery(metricsEvery, write)

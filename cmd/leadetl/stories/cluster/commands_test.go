@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -82,8 +83,12 @@ func TestClusterCommands(t *testing.T) {
 	if billed := len(service.BilledKeys()); billed >= rows {
 		t.Errorf("%d keys are billed, in spite of the budget", billed)
 	}
-	last := on()
+	last := on("--set", "metrics_file="+c.Path("run.prom"))
 	ends("the last", last, cli.ExitDone, "matched")
+	metrics, err := os.ReadFile(c.Path("run.prom"))
+	if err != nil || !strings.Contains(string(metrics), `leadetl_run_rows_total{file="run.prom",outcome="matched"} 600`) {
+		t.Errorf("metrics %s, %v", metrics, err)
+	}
 	for key, times := range service.BilledKeys() {
 		if times != 1 {
 			t.Errorf("a key is billed %d times: %v", times, clitest.CallsOf(service, key))

@@ -149,7 +149,7 @@ func checkEntry(e *provider.Entry, file string, std cli.Streams) (wrong int, err
 	}
 	content, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		_, err = fmt.Fprintf(std.Out, "%s: no documented answers; write some into %s\n", e.Name, file)
+		_, err = fmt.Fprintf(std.Out, "%s: no documented answers; write some into %s, or let leadetl provider try --save do it\n", e.Name, file)
 		return 0, err
 	}
 	if err != nil {

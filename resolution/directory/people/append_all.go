@@ -29,11 +29,16 @@ func (f *File) Start(a *resolution.Answers, details bool) {
 // Call it under keyed.Guard.
 func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, part Fields, limit int) int {
 	unread, lines := unreadFields(a), uint64(touchedLines)
-	if part != Whole {
+	last := fields - 1 // that is read of a whole person
+	for last >= 0 && unread[last] {
+		last--
+	}
+	if part != Whole || last <= phones {
 		lines = partLines
 	}
+	reads := part != Whole || last >= 0 // else only the companies of people are read
 	for i, row := range rows {
-		if i%touched == 0 {
+		if reads && i%touched == 0 {
 			f.Touch(rows[i:min(i+touched, len(rows))], 2, lines)
 		}
 		if row == keyed.None {
@@ -44,12 +49,15 @@ func (f *File) AppendAll(rows []uint32, urls []string, a *resolution.Answers, pa
 			appendNobody(a, url, part)
 			continue
 		}
+		if !reads {
+			continue
+		}
 		r := f.Fields(row)
 		emails := a.Emails.Texts.Len()
 		a.Size += r.Len()
 		switch part {
 		case Whole:
-			f.appendPerson(&r, a, &unread)
+			f.appendPerson(&r, a, &unread, last)
 		case Emails:
 			appendEmails(&r, a)
 		case Phones:
@@ -68,6 +76,7 @@ func unreadFields(a *resolution.Answers) (is [fields]bool) {
 	for field, text := range texts {
 		is[field] = text > 0 && u.Texts[text]
 	}
+	is[networkURL] = u.Texts[resolution.FieldNetworkURL]
 	is[phoneRaw] = u.Texts[resolution.FieldPhoneRaw]
 	is[phoneDetails] = u.Texts[resolution.FieldPhoneDetails] || a.Texts[resolution.FieldPhoneDetails].Table == nil
 	full := u.Texts[resolution.FieldFullName]
@@ -177,16 +186,16 @@ func appendKeys(a *resolution.Answers, list []byte) (address []byte) {
 // IsAddress tells an address from a digest.
 func IsAddress(emailKey []byte) bool { return bytes.IndexByte(emailKey, '@') >= 0 }
 
-func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, unread *[fields]bool) {
-	_, url := r.Next()
-	a.Texts[resolution.FieldNetworkURL].AddText(url)
-	for field := networkURL + 1; field < fields; field++ {
+func (f *File) appendPerson(r *keyed.Fields, a *resolution.Answers, unread *[fields]bool, last int) {
+	for field := networkURL; field <= last; field++ {
 		if unread[field] {
 			r.Skip(1)
 			continue
 		}
 		code, text := r.Next()
 		switch field {
+		case networkURL:
+			a.Texts[resolution.FieldNetworkURL].AddText(text)
 		case emails:
 			a.Texts[resolution.FieldEmail].AddText(appendKeys(a, text))
 		case phones:

@@ -290,6 +290,10 @@ func TestWriter(t *testing.T) {
 // come in records.
 func TestAnyRecords(t *testing.T) {
 	words := Table{Columns: []Column{schema.New("words", arrow.ListOfNonNullable(arrow.BinaryTypes.String), true), schema.New("yes", arrow.FixedWidthTypes.Boolean, true)}, Compression: Snappy}
+	wide := Table{Compression: Snappy}
+	for i := range 1280 {
+		wide.Columns = append(wide.Columns, schema.Text(fmt.Sprint("column", i)))
+	}
 	for _, c := range []struct {
 		name  string
 		table Table
@@ -297,6 +301,7 @@ func TestAnyRecords(t *testing.T) {
 		rows  int
 		want  []int64
 	}{
+		{"many columns", wide, strings.Repeat("x", 996), 40, []int64{34, 6}}, // 1.28 MB a row
 		{"many rows", textTable, "a", 2*parquet.RowGroupRows + 7, []int64{parquet.RowGroupRows, parquet.RowGroupRows, 7}},
 		{"large rows", textTable, strings.Repeat("x", 1<<20), 170, []int64{160, 10}},
 		{"lists", words, strings.Repeat("x", 200), parquet.RowGroupRows + 7, []int64{parquet.RowGroupRows, 7}},

@@ -120,6 +120,7 @@ func (r *Reader) batch(ctx context.Context, maxRows int) (*Batch, error) {
 			}
 		}
 		in := r.inputs[r.next-1]
+		maxRows = min(maxRows, max(batchCells/max(r.stored, 1), leastBatchRows))
 		b := rows.NewBuilder(r.stored, maxRows)
 		if err := r.current.Fill(ctx, b, maxRows); err != nil {
 			if ctx.Err() != nil {

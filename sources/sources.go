@@ -31,6 +31,12 @@ var Encodings = csvfile.Encodings
 // DefaultBatchRows is the default of Options.BatchRows.
 const DefaultBatchRows = 8192
 
+// A batch of many columns has fewer rows: where each value ends takes memory, also if it is empty.
+const (
+	batchCells     = 1 << 18
+	leastBatchRows = 1 << 10
+)
+
 // Options say how inputs are read. The zero value is the default.
 type Options struct {
 	// Delimiter separates CSV fields; 0 detects one of , ; tab | per file.

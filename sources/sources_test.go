@@ -383,6 +383,35 @@ func TestPosition(t *testing.T) {
 	}
 }
 
+// A batch of many columns has fewer rows.
+func TestBatchRows(t *testing.T) {
+	const rows = 3 * leastBatchRows
+	for _, c := range []struct{ columns, want int }{
+		{1, rows}, {batchCells / rows, rows}, {200, batchCells / 200}, {1000, leastBatchRows},
+	} {
+		var names []string
+		for i := range c.columns {
+			names = append(names, fmt.Sprint("column", i))
+		}
+		line := strings.Repeat(",", c.columns-1)
+		folder(t, map[string]string{"a.csv": strings.Join(names, ",") + "\n" + strings.Repeat("x"+line+"\n", rows)})
+		l, err := Open(t.Context(), []string{"a.csv"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Reader(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := r.Next(t.Context(), 0)
+		if err != nil || b.Len() != c.want {
+			t.Errorf("%d columns: %d rows, %v; want %d", c.columns, b.Len(), err, c.want)
+		}
+		r.Close()
+		l.Close()
+	}
+}
+
 func TestNextAfterTheEnd(t *testing.T) {
 	folder(t, map[string]string{"a.csv": "id\n1\n2\n"})
 	l, err := Open(t.Context(), []string{"a.csv"}, Options{})

@@ -46,6 +46,7 @@ type Encoder struct {
 	held    int64 // the sum of sizes
 	next    int64 // rows at which they are counted again
 	groups  int16
+	most    int64 // held by a row group
 }
 
 // The bytes of the open row group are counted after its first row, and then as often as so
@@ -92,9 +93,9 @@ func NewEncoder(out io.Writer, t Table, pages *PagePool) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	e := &Encoder{pool: pages, next: 1, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
+	e := &Encoder{pool: pages, most: int64(t.rowGroupBytes()), next: 1, out: &tellWriter{w: out}, props: props, schema: s, meta: metadata.NewFileMetadataBuilder(s, props, keyValues)}
 	for _, c := range t.Columns {
-		text := newTextColumn(c.Nullable, t.compressorFor(c), pages)
+		text := newTextColumn(c.Nullable, t.compressorFor(c), t.pageBytes(), pages)
 		switch {
 		case c.Arrow.ID() == arrow.STRING && c.Repeats:
 			e.columns = append(e.columns, newRepeatingColumn(text, &e.shared))
@@ -197,7 +198,7 @@ func (e *Encoder) count() error {
 }
 
 // IsFull reports whether the open row group has to end.
-func (e *Encoder) IsFull() bool { return e.rows == RowGroupRows || e.held >= RowGroupBytes }
+func (e *Encoder) IsFull() bool { return e.rows == RowGroupRows || e.held >= e.most }
 
 // Held is how many bytes the open row group takes: plain values as they are, and of
 // repeating ones their numbers and the dictionary. The last rows are not counted yet.

@@ -169,14 +169,15 @@ const (
 	poolMemory = 64
 )
 
-func (p *PagePool) get() *page {
+// get returns an empty page for so many bytes.
+func (p *PagePool) get(bytes int) *page {
 	if p.Growing {
 		return &page{data: make([]byte, levelRoom, 512)}
 	}
 	if one, there := p.pages.take(); there {
 		return one
 	}
-	return &page{data: make([]byte, levelRoom, pageBytes+pageSlack)}
+	return &page{data: make([]byte, levelRoom, bytes+pageSlack)}
 }
 
 func (p *PagePool) put(used *page) {

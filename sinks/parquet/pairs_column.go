@@ -190,7 +190,7 @@ func (c *pairsSecond) encode(m *pageMemory) {
 	c.pays = len(c.words.data) <= dictionaryBytes && c.words.pays(len(c.there), plain)
 	for levels, there := c.levels, c.there; len(levels) > 0; {
 		n, values := c.pageOf(levels, there, width, c.pays)
-		p := c.plain.pool.get()
+		p := c.plain.pool.get(c.plain.limit.bytes)
 		if c.pays {
 			p.data = appendNumbers(append(p.data, byte(width)), there[:values], width)
 		} else {

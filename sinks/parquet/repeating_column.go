@@ -379,7 +379,7 @@ func (c *repeatingColumn) pageRows() int {
 // codedPage makes a page of numbers.
 // Source: Apache Parquet format, "Dictionary Encoding".
 func (c *repeatingColumn) codedPage(m *pageMemory, rows []uint32) *page {
-	p := c.plain.pool.get()
+	p := c.plain.pool.get(c.plain.limit.bytes)
 	numbers := p.markRows(rows) // these rows are not used again
 	p.data = append(p.data, byte(c.values.bits()))
 	p.data = appendNumbers(p.data, numbers, c.values.bits())

@@ -22,7 +22,21 @@ import (
 const (
 	RowGroupRows  = 1 << 17
 	RowGroupBytes = 160 << 20
+	// Where there are more than manyColumns, their open pages would take as much as a row
+	// group. Both are smaller then, down to what still compresses well, and is read well.
+	manyColumns     = 64
+	leastPageBytes  = 64 << 10
+	leastGroupBytes = 40 << 20
 )
+
+// pageBytes is where a page of a column ends.
+func (t Table) pageBytes() int { return max(t.share(pageBytes), leastPageBytes) }
+
+// rowGroupBytes is what a writer holds at most.
+func (t Table) rowGroupBytes() int { return max(t.share(RowGroupBytes), leastGroupBytes) }
+
+// share is less of a size if there are many columns.
+func (t Table) share(of int) int { return of / max(manyColumns, len(t.Columns)) * manyColumns }
 
 // Compression names a Parquet codec.
 type Compression string

@@ -21,8 +21,8 @@ type textColumn struct {
 	pages    []*page
 }
 
-func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, pool *PagePool) *textColumn {
-	return &textColumn{nullable: nullable, compress: compress, limit: pageLimit{pageBytes, pageNulls}, pool: pool}
+func newTextColumn(nullable bool, compress func(dst, src []byte) []byte, most int, pool *PagePool) *textColumn {
+	return &textColumn{nullable: nullable, compress: compress, limit: pageLimit{most, pageNulls}, pool: pool}
 }
 
 // add appends the values to pages. It is the hot loop of writing: one bounds
@@ -95,7 +95,7 @@ func (c *textColumn) open() *page {
 
 // next begins a page.
 func (c *textColumn) next() *page {
-	p := c.pool.get()
+	p := c.pool.get(c.limit.bytes)
 	c.pages = append(c.pages, p)
 	return p
 }

@@ -400,6 +400,12 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 // Seen are the people that a file has: about 40 bytes each.
 type Seen map[ID]struct{}
 
+// Has reports whether the person was added.
+func (s Seen) Has(p Person) bool {
+	_, has := s[p.IDs[0]]
+	return has
+}
+
 // Add adds a person, and reports whether it was new.
 func (s Seen) Add(p Person) bool {
 	if _, has := s[p.IDs[0]]; has {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,8 @@ the cell. Lists of structs are always JSON.
 A file appears when it is complete. After a kill the same command begins anew.
 --for PLATFORM writes the file that the upload page of an ad platform takes: people
 once each, hashed by its rules, of the list's own keys. leadetl talks to no platform.
+--since EARLIER writes two such exports: OUT/remove, of the people of that dataset who are
+no longer in this one, and OUT/add. Upload remove first.
 
 DATASET may also be the _changes, _rejects, _suppressed or _asked of a dataset, or
 what leadetl changes has written. Of a folder with several nights, name one.
@@ -95,45 +98,21 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return err
 	}
-	opened, err := openDataset(ctx, dataset, &f.s3, log)
+	x, err := f.open(ctx, dataset, people, conditions(where), log)
 	if err != nil {
-		return wire.UnlessUnavailable(err)
+		return err
 	}
-	if night, others, err := newestNight(ctx, opened); err != nil || night != "" {
-		if err == nil {
-			err = fmt.Errorf("%w of its own: it holds %s; name one of them, such as %s", sinks.ErrNoDataset, strings.Join(append(others, night), ", "), opened.Path(night))
-		}
-		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
-	}
-	m, err := exportable(ctx, opened)
-	if err != nil {
-		return wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
-	}
-	scan, of, err := f.contentOf(m, people, conditions(where), dataset)
-	if err != nil {
-		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
-	}
-	if err := m.CheckRows(ctx, opened, scan); err != nil {
-		return wire.UnlessUnavailable(err)
+	if f.since != "" {
+		return f.writeChanges(ctx, x, people, std, log)
 	}
 	to, err := f.target(ctx, std, log)
 	if err != nil {
 		return err
 	}
-	counting, stop, err := runview.Watch(ctx, std, "exporting", "row", !f.quiet && (f.out != "-" || !cli.IsTerminal(std.Out)))
-	if err != nil {
+	rows, err := f.write(ctx, to, x, std)
+	switch list, isList := x.of.(*list); {
+	case err != nil:
 		return err
-	}
-	defer stop()
-	progress.Of(counting).Expect(m.Totals.Rows)
-	wire.SetGC(wire.VerifyGC)
-	wire.SetHeap(wire.VerifyHeap)
-	rows, err := to.write(counting, opened, m, scan, of)
-	if err != nil {
-		return err
-	}
-	stop()
-	switch list, isList := of.(*list); {
 	case f.quiet:
 		return nil
 	case isList && f.out == "-":
@@ -145,6 +124,53 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	}
 	_, err = fmt.Fprintf(std.Out, "%s exported to %s\n", figures.Plural(rows, "row"), f.out)
 	return err
+}
+
+// exported is a dataset of which something is written.
+type exported struct {
+	*sinks.Reader
+	manifest *sinks.Manifest
+	scan     *sinks.Scan
+	of       content
+}
+
+// open opens a dataset, and checks that what is written of it can be read.
+func (f *exportFlags) open(ctx context.Context, dataset string, people audience.Settings, where [][2]string, log *slog.Logger) (*exported, error) {
+	opened, err := openDataset(ctx, dataset, &f.s3, log)
+	if err != nil {
+		return nil, wire.UnlessUnavailable(err)
+	}
+	if night, others, err := newestNight(ctx, opened); err != nil || night != "" {
+		if err == nil {
+			err = fmt.Errorf("%w of its own: it holds %s; name one of them, such as %s", sinks.ErrNoDataset, strings.Join(append(others, night), ", "), opened.Path(night))
+		}
+		return nil, wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
+	}
+	m, err := exportable(ctx, opened)
+	if err != nil {
+		return nil, wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
+	}
+	scan, of, err := f.contentOf(m, people, where, dataset)
+	if err != nil {
+		return nil, cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
+	}
+	if err := m.CheckRows(ctx, opened, scan); err != nil {
+		return nil, wire.UnlessUnavailable(err)
+	}
+	return &exported{opened, m, scan, of}, nil
+}
+
+// write writes what is wanted of a dataset, and returns the number of its rows.
+func (f *exportFlags) write(ctx context.Context, to *exportTarget, x *exported, std cli.Streams) (int64, error) {
+	counting, stop, err := runview.Watch(ctx, std, "exporting", "row", !f.quiet && (f.out != "-" || !cli.IsTerminal(std.Out)))
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	progress.Of(counting).Expect(x.manifest.Totals.Rows)
+	wire.SetGC(wire.VerifyGC)
+	wire.SetHeap(wire.VerifyHeap)
+	return to.write(counting, x.Reader, x.manifest, x.scan, x.of)
 }
 
 // contentOf is what is read of a dataset, and what is written of it.

@@ -26,7 +26,7 @@ import (
 
 // audienceFlags are the flags of an export for a platform.
 type audienceFlags struct {
-	platform                   string
+	platform, since            string
 	from, keys, madeBy         []string
 	country                    string
 	withFound, allowUnverified bool
@@ -34,6 +34,7 @@ type audienceFlags struct {
 
 func (f *audienceFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.platform, "for", "", "write the upload file of a `platform`: "+strings.Join(platform.Names(), ", "))
+	flags.StringVar(&f.since, "since", "", "earlier `dataset`: write to the folders add and remove in --out who is new since, and who is gone")
 	flags.StringSliceVar(&f.from, "from", nil, "`FIELD=COLUMN` of the list with email, phone, first_name, last_name, country, zip_code, city, state, job_title or company_name, for --for; the identifier needs none")
 	flags.StringVar(&f.country, "country", "", "`country` of rows without one, such as US: names, postal codes and national phones need it")
 	flags.StringSliceVar(&f.keys, "keys", nil, "`keys` to write, email or phone (default: all that the platform takes)")
@@ -45,8 +46,8 @@ func (f *audienceFlags) register(flags *pflag.FlagSet) {
 // settings are those of an audience; the platform is nil without --for.
 func (f *audienceFlags) settings() (s audience.Settings, err error) {
 	if f.platform == "" {
-		if len(f.from) > 0 || f.country != "" || len(f.keys) > 0 || len(f.madeBy) > 0 || f.withFound || f.allowUnverified {
-			return s, errors.New("--from, --country, --keys, --digests-by, --with-found and --allow-unverified need --for PLATFORM")
+		if f.since != "" || len(f.from) > 0 || f.country != "" || len(f.keys) > 0 || len(f.madeBy) > 0 || f.withFound || f.allowUnverified {
+			return s, errors.New("--since, --from, --country, --keys, --digests-by, --with-found and --allow-unverified need --for PLATFORM")
 		}
 		return s, nil
 	}
@@ -54,6 +55,8 @@ func (f *audienceFlags) settings() (s audience.Settings, err error) {
 	switch {
 	case s.Platform == nil:
 		return s, fmt.Errorf("there is no platform %q%s", f.platform, suggest.OneOf(f.platform, platform.Names()))
+	case f.since != "" && s.Platform.Before != nil:
+		return s, fmt.Errorf("--since cannot be used with --for %s: its file makes a list of its own; export the whole one", f.platform)
 	case f.country != "" && s.Country == "":
 		return s, fmt.Errorf("--country %s is no country; give two letters, such as US or GB", f.country)
 	}
@@ -86,6 +89,10 @@ func (f *exportFlags) checkAudience() error {
 		return fmt.Errorf("--select cannot be used with --for: the columns are those of %s", f.platform)
 	case f.format != "csv":
 		return fmt.Errorf("--for %s writes csv, not %s", f.platform, f.format)
+	case f.since != "" && (f.out == "-" || strings.HasSuffix(f.out, "."+f.format)):
+		return fmt.Errorf("--since needs a folder; --out %s is one file", f.out)
+	case f.since != "" && len(f.where) > 0:
+		return errors.New("--since cannot be used with --where: who does not match would be removed")
 	}
 	return nil
 }
@@ -97,6 +104,8 @@ type list struct {
 	before []byte // in each file before the people
 	limit  int64  // rows of a file
 	seen   audience.Seen
+	other  audience.Seen // people who are not written
+	same   int64         // of them
 	counts audience.Counts
 	people, repeated,
 	rows, bytes int64 // of the file
@@ -168,6 +177,10 @@ func (l *list) encode(rows []arrow.Array, n int) func(*exporting) {
 				l.repeated++
 				continue
 			}
+			if l.other.Has(p) {
+				l.same++
+				continue
+			}
 			if l.limit > 0 && l.rows == l.limit || l.of.MaxBytes > 0 && l.bytes+int64(len(p.Line)) > l.of.MaxBytes {
 				e.write(text)
 				text = text[:0]
@@ -211,6 +224,7 @@ func (l *list) summary(to io.Writer, out string) error {
 	t.CountIfAny("unverified", c.Doubtful, "written by a digest that may not be by the rule of "+l.of.Name)
 	t.Count("rows", c.Rows, "of the dataset")
 	t.Count("people", l.people, "written, each once")
+	t.CountIfAny("same", l.same, "people in both datasets; not written")
 	t.CountIfAny("repeated", l.repeated, "rows of people who were there before")
 	t.CountIfAny("no key", c.NoKey, "rows without a key that "+l.of.Name+" takes; not written")
 	t.CountIfAny("incomplete", c.Incomplete, "rows without another field that "+l.of.Name+" needs; not written")

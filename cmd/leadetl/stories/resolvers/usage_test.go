@@ -53,7 +53,7 @@ func TestWrongOrders(t *testing.T) {
 		{"nothing for a key", want + "max_credits_per_key: 0\n", "  - acme: {key_file: ./key}", nil, []string{"max_credits_per_key is 0, so nobody who costs something would be asked; write 1 or more"}},
 		{"no entry", want, "  - acne: {key_file: ./key}", nil, []string{`job.yaml:8: there is no provider acne; did you mean "acme"?`}},
 		{"no file of entries", want + "providers: ./none.yaml\n", "  - acme: {key_file: ./key}", nil, []string{"none.yaml does not exist; check its name"}},
-		{"another identifier", want, "  - mail: {key_file: ./key}", nil, []string{"job.yaml:8: provider mail cannot be asked about network_url, as enrichment needs; it can be asked about email"}},
+		{"another identifier", want, "  - mail: {key_file: ./key}", nil, []string{"resolver mail is asked by email, which no resolver before it finds"}},
 		{"reference data by its name", want, "  - embedded", nil, []string{"job.yaml:8: write directory: FOLDER for reference data"}},
 		{"no reference data", want, "  - directory: ./nowhere", nil, []string{"nowhere is not a directory of reference data"}},
 		{"a list of one with two", want, "  - {acme: {key_file: ./key}, mail: {key_file: ./key}}", nil, []string{"job.yaml:8: a resolver has one key with its settings"}},

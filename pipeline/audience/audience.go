@@ -281,7 +281,10 @@ func (d *dataset) found() {
 	})
 	for _, field := range d.settings.Platform.Takes() {
 		s := source{cell: d.place(string(field), false), key: -1, found: true}
-		if s.cell >= 0 && !(field.NeedsCountry() && isNamed) {
+		if field == platform.Phone {
+			s.numbers = d.numberDigests()
+		}
+		if (s.cell >= 0 || len(s.numbers) > 0) && !(field.NeedsCountry() && isNamed) {
 			d.sources[field] = append(d.sources[field], s)
 		}
 	}
@@ -294,6 +297,17 @@ func (d *dataset) found() {
 	if s.cell >= 0 {
 		d.sources[platform.Email] = append(d.sources[platform.Email], s)
 	}
+}
+
+// numberDigests are the dataset's digests of the number that was found.
+func (d *dataset) numberDigests() map[phone.Form]int {
+	digests := map[phone.Form]int{}
+	for _, p := range hashed.Of(hashed.Phone) {
+		if at := d.place(p.Column, false); at >= 0 {
+			digests[p.Phone] = at
+		}
+	}
+	return digests
 }
 
 // ParseFrom reads FIELD=COLUMN.

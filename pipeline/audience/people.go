@@ -251,32 +251,51 @@ func (r *row) datasetAlone(s source) (k key) {
 }
 
 // number is the key of a phone number, or of a digest of one.
-func (r *row) number(s source, country string) (k key) {
-	text := r.cell(s.cell)
-	if text == "" {
-		return key{}
+func (r *row) number(s source, country string) key {
+	text, forms := r.cell(s.cell), r.settings.Platform.Numbers
+	k := key{digests: make([]string, len(forms))}
+	missing := false
+	for i, n := range forms {
+		if at, has := s.numbers[n.Form]; has {
+			k.digests[i] = sha256Of(r.cell(at))
+		}
+		missing = missing || k.digests[i] == ""
 	}
-	if d, is := digestIn(text); is {
-		if d == "" {
+	has := slices.ContainsFunc(k.digests, func(digest string) bool { return digest != "" })
+	if !missing || text == "" {
+		if !has {
 			return key{}
 		}
-		k = key{digests: make([]string, len(r.settings.Platform.Numbers)), unverified: true}
-		for i, n := range r.settings.Platform.Numbers {
-			if slices.Contains(s.forms, n.Form) {
-				k.digests[i], k.unverified = d, false
-			}
-		}
-		if k.unverified {
-			k.digests[0] = d
-		}
 		return k
+	}
+	if d, is := digestIn(text); is {
+		return r.numberDigest(d, s)
 	}
 	number, ok := platform.NumberOf(text, country)
 	if !ok {
 		return key{}
 	}
-	for _, n := range r.settings.Platform.Numbers {
-		k.digests = append(k.digests, hash([]byte(number.Form(n.Form))))
+	for i, n := range forms {
+		if k.digests[i] == "" {
+			k.digests[i] = hash([]byte(number.Form(n.Form)))
+		}
+	}
+	return k
+}
+
+// numberDigest is the key of a digest in a cell, in the columns of the forms that it is of.
+func (r *row) numberDigest(digest string, s source) key {
+	if digest == "" {
+		return key{}
+	}
+	k := key{digests: make([]string, len(r.settings.Platform.Numbers)), unverified: true}
+	for i, n := range r.settings.Platform.Numbers {
+		if slices.Contains(s.forms, n.Form) {
+			k.digests[i], k.unverified = digest, false
+		}
+	}
+	if k.unverified {
+		k.digests[0] = digest
 	}
 	return k
 }

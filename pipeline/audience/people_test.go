@@ -251,6 +251,26 @@ func TestFound(t *testing.T) {
 	}
 }
 
+// A dataset's digests of a found phone are written in the columns of their forms.
+func TestFoundPhones(t *testing.T) {
+	e164, digits := sha("a"), sha("b")
+	for _, c := range []struct {
+		own, row []string
+		want     string
+	}{
+		{[]string{"phone_e164_sha256", "phone_digits_sha256"}, []string{e164, digits}, e164 + "," + digits},
+		{[]string{"phone_e164_sha256"}, []string{e164}, e164 + ","},
+		{[]string{"phone", "phone_digits_sha256"}, []string{"+16505551212", digits}, sha("+16505551212") + "," + digits},
+		{[]string{"phone", "phone_digits_sha256"}, []string{"+16505551212", ""}, sha("+16505551212") + "," + sha("16505551212")},
+		{[]string{"phone", "phone_digits_sha256"}, []string{"", ""}, ""},
+	} {
+		d := data{operation: "enrichment", asks: true, id: "id", input: []string{"id"}, own: c.own, rows: [][]string{append([]string{"x"}, c.row...)}}
+		if lines, _ := d.people(t, audience.Settings{Platform: platform.ByName("tiktok"), Found: true}); strings.Join(lines, "\n") != c.want {
+			t.Errorf("%q of %q are %q, want %q", c.row, c.own, lines, c.want)
+		}
+	}
+}
+
 // A person is written once, whatever else the rows say.
 func TestOnce(t *testing.T) {
 	for _, c := range []struct {

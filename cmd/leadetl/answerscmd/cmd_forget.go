@@ -80,7 +80,7 @@ a new one could be billed again. --even-open deletes them too.`,
 		cli.ExitInterrupted: "interrupted; answers forgotten so far stay forgotten",
 	})
 	flags := c.Flags()
-	flags.StringArrayVar(&f.files, "file", nil, "`file` or glob of people: emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
+	flags.StringArrayVar(&f.files, "file", nil, "`file`, folder, ZIP archive or glob of people, also on S3: emails, @domains, phones, profile URLs, IPs, or hashes of these, one a line or in columns of CSV, JSON Lines or Parquet; repeatable")
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable")
 	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
 	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --id-column: email, network_url or ip (default: the column's name)")
@@ -185,7 +185,7 @@ func (f *forgetFlags) choose(ctx context.Context, std cli.Streams, e *eraser, co
 	c.EvenOpen = f.evenOpen
 	switch {
 	case len(f.files) > 0:
-		lists, err := f.readLists(ctx)
+		lists, err := f.readLists(ctx, std)
 		if err != nil {
 			return c, err
 		}

@@ -3,6 +3,7 @@ package answerscmd
 import (
 	"context"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -10,12 +11,21 @@ import (
 
 // readLists reads lists of people. A digest does not tell which keys to look up, and an answer about one person
 // may name another: so all stored answers are read.
-func (f *forgetFlags) readLists(ctx context.Context) (wire.SuppressionLists, error) {
+func (f *forgetFlags) readLists(ctx context.Context, std cli.Streams) (wire.SuppressionLists, error) {
+	log, err := cli.NewLogger(std.Err, "text", "info")
+	if err != nil {
+		return wire.SuppressionLists{}, err
+	}
 	flags := wire.Suppress{Lists: f.files}
+	if flags.Reading.Objects, err = f.stored.s3.Open(ctx, log); err != nil {
+		return wire.SuppressionLists{}, cli.UsageError(err)
+	}
 	if f.idColumn != "" {
 		flags.Columns = []string{f.idColumn}
 	}
-	return flags.Read(ctx, f.defaultRegion, f.networkHosts)
+	lists, err := flags.Read(ctx, f.defaultRegion, f.networkHosts)
+	lists.Tell(log)
+	return lists, err
 }
 
 // namesCall reports whether an open call, or its kept body, names a listed person. A body

@@ -50,6 +50,7 @@ type serveFlags struct {
 	networkHosts     []string
 	includeProviders bool
 	suppress         wire.Suppress
+	s3               wire.S3 // with the lists of suppress
 	defaultRegion    string
 	logFormat        string
 	logLevel         string
@@ -139,6 +140,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.includeProviders, "include-providers", false, "answer with access providers, hosting and VPNs as companies")
 	f.lists = f.suppress.Settings("to leave out of answers")
 	cli.Bind(flags, f.lists...)
+	f.s3.RegisterReading(flags)
 	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "lowest `level` to log: debug, info, warn or error")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/resolution"
@@ -22,6 +23,10 @@ import (
 // engine returns the options of the engine.
 func (f *serveFlags) engine(ctx context.Context, log *slog.Logger) (embedded.Options, error) {
 	o := embedded.Options{IncludeProviders: f.includeProviders}
+	var err error
+	if f.suppress.Reading.Objects, err = f.s3.Open(ctx, log); err != nil {
+		return o, cli.UsageError(err)
+	}
 	lists, err := f.suppress.Open(ctx, f.defaultRegion, f.networkHosts, log)
 	o.Listed = wire.ListedIn(lists)
 	return o, err

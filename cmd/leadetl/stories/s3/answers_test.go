@@ -243,6 +243,17 @@ func TestForgetVerifiedOnS3(t *testing.T) {
 			t.Errorf("%s has left\n%s", where, left)
 		}
 	}
+	// The lists of a prefix are read as a run reads them.
+	j.Put("optouts/october/list.csv", "email\nbob@x.example\n")
+	j.Put("optouts/note.txt", "ask before you delete\n")
+	for _, where := range []string{j.Path("a"), state} {
+		if got := s3Program(t, j, cli.ExitUsage, "answers", "forget", "--file", "s3://leads/optouts/", "--state", where); !strings.Contains(got, "s3://leads/optouts/note.txt is no suppression list") {
+			t.Errorf("%s: %q", where, got)
+		}
+		if got := s3Program(t, j, 0, "answers", "forget", "--file", "s3://leads/optouts/october/", "--state", where); got != "2 identifiers forgotten\n" {
+			t.Errorf("%s: %q", where, got)
+		}
+	}
 }
 
 // TestForgetVersionsOnS3: in a bucket that keeps versions, answers are forgotten

@@ -28,4 +28,8 @@ var planted = worldtest.Bugs{
 		"\t\terr = fmt.Errorf(\"%s: %w\", s.Path(name), err)\n\t}\n\treturn at, next, data, err", "\t\tif err = fmt.Errorf(\"%s: %w\", s.Path(name), err); len(sealed) > 40 {\n\t\t\tdata, err = sealed[40:], nil\n\t\t}\n\t}\n\treturn at, next, data, err"},
 	{"of several resolvers only the last one's spending is known", "pipeline/begin/resume.go",
 		"\t\tsum += spent.Paid\n", "\t\tsum = spent.Paid\n"},
+	{"a row without an identifier is asked about by its values where a key is wanted", "pipeline/order/walk.go",
+		"if s.Person == nil && !w.key.isPerson {", "if s.Person == nil {"},
+	{"a person is asked about again in another spelling", "pipeline/keys/persons.go",
+		"has[name] = person.Canonical(name, cells.Value(from))", "has[name] = cells.Value(from)"},
 }

@@ -28,6 +28,7 @@ var small = func() (all []plan) {
 		p := plan{
 			scene: s, outOnS3: s.onS3, operation: resolution.Enrichment, nights: 1, dated: true, rows: 5, files: 1, perPart: 3, batch: 2, workers: 1,
 			parted: i%2 == 1, malformed: i%2 == 0, listed: i%3 == 0, crashes: 1, honours: i%4 < 2, want: []string{"email", "phone"}, prompt: true,
+			persons: !s.onS3,
 		}
 		if s.kind == hashed && !s.onS3 {
 			p.nights, p.changes = 2, true

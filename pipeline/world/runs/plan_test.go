@@ -60,6 +60,7 @@ type plan struct {
 	parted    bool // by a column
 	selects   bool // rows by the value of a column
 	malformed bool // some lines
+	persons   bool // rows have names and companies, some nothing else, and one service is asked by them
 	listed    bool // some people must not be in the dataset
 	grows     bool // the list of them, after the first life of a night
 	sumLater  bool // checksums of parts in a folder are taken after they are recorded
@@ -98,6 +99,7 @@ func newPlan(w *worldtest.World, l worldtest.Limits, of scene) plan {
 	}
 	p.selects, p.sumLater, p.budgeted = often("selects", 4), often("sum later", 2), often("budgeted", 2)
 	p.damaged, p.grows = often("damaged", 2), often("grows", 2)
+	p.persons = often("persons", 2)
 	if often("want", 2) {
 		p.want = []string{"email", "phone"}
 	}
@@ -115,6 +117,7 @@ func (p plan) of() plan {
 	case compared:
 		p.operation, p.nights, p.dated = resolution.EmailToHEM, 2, true
 	}
+	p.persons = p.persons && p.kind == ordered
 	if p.kind == compared { // a list says who is in no comparison
 		p.listed = false
 	}
@@ -191,6 +194,9 @@ func (p plan) job(n night) job.Job {
 	if p.kind == bought || p.kind == ordered { // resolved_at says when an answer came
 		j.Select = []string{"input", "key", "email", "phone", "job_title", "outcome", "reason"}
 	}
+	if p.persons {
+		j.From = map[string]string{"full_name": "who", "company_domain": "site"}
+	}
 	if p.listed {
 		j.SuppressedID = "id"
 	}
@@ -212,7 +218,11 @@ func (p plan) lists(w *worldtest.World) map[string]string {
 	for number := range p.nights {
 		for file := range p.files {
 			var b strings.Builder
-			fmt.Fprintf(&b, "id,land,%s\n", p.operation.Identifier())
+			fmt.Fprintf(&b, "id,land,%s", p.operation.Identifier())
+			if p.persons {
+				b.WriteString(",who,site")
+			}
+			b.WriteString("\n")
 			for row := file; row < p.rows; row += p.files {
 				p.line(&b, w, number, row)
 			}
@@ -240,7 +250,18 @@ func (p plan) line(b *strings.Builder, w *worldtest.World, number, row int) {
 	if what == 1 {
 		identifier = "invalid"
 	}
-	fmt.Fprintf(b, "%d,L%d,%s\n", row, w.Below(3, "land", row), identifier)
+	if p.persons && w.Below(2, "nameless", number, row) == 0 {
+		identifier = ""
+	}
+	fmt.Fprintf(b, "%d,L%d,%s", row, w.Below(3, "land", row), identifier)
+	if p.persons { // in several spellings
+		site := []string{"site%d.example", "https://www.SITE%d.example/", ""}[w.Below(12, "site", number, row)%5%3]
+		if site != "" {
+			site = fmt.Sprintf(site, person)
+		}
+		fmt.Fprintf(b, ",%s,%s", fmt.Sprintf([]string{"Person %d", " PERSON  %d "}[w.Below(2, "who", number, row)], person), site)
+	}
+	b.WriteString("\n")
 }
 
 // suppressed are the people who must not be in a dataset; nil without a list. A list that grows lacks some first.
@@ -256,6 +277,11 @@ func (p plan) suppressed(first bool) (*suppression.Set, error) {
 	for _, person := range people {
 		if err := b.Add(address(p.operation, person)); err != nil {
 			return nil, err
+		}
+		if p.persons { // in an answer alone
+			if err := b.Add(fmt.Sprintf("person%d@%s.example", person+1, finder)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return b.Set(), nil

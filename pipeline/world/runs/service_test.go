@@ -15,12 +15,15 @@ import (
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
+	persons "github.com/leadetl/leadetl/transforms/person"
 )
 
 const (
 	price = 2 // credits of a match
 	// patient is after how many requests for a key a service answers without a fault.
 	patient = 4
+	// finder is the service that is asked by name and company.
+	finder = "finder"
 )
 
 // service answers questions about people and bills them. Its answer to a key is always the same.
@@ -48,8 +51,15 @@ func newService(w *worldtest.World, p plan, name string, batch int) *service {
 	return &service{world: w, plan: p, name: name, batch: batch, records: map[string]*record{}}
 }
 
-// of is what the service knows of a key. The caller holds the lock.
+// of is what the service knows of a key, or of a person in any spelling. The caller holds the lock.
 func (s *service) of(key string) *record {
+	if s.name == finder {
+		values := persons.Values(key)
+		for name := range values {
+			values[name] = persons.Canonical(name, values[name])
+		}
+		key = persons.Key(values)
+	}
 	if s.records[key] == nil {
 		s.records[key] = &record{allowed: 1, under: map[string]bool{}}
 	}
@@ -147,6 +157,9 @@ func (s *service) answer(call resolution.Call) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.of(call.Key)
+	if persons.IsKey(call.Key) != (s.name == finder) {
+		s.wrong = append(s.wrong, s.name+" is asked about "+call.Key)
+	}
 	if call.IdempotencyKey == "" {
 		s.wrong = append(s.wrong, call.Key+" is sent before its intent is stored")
 	}
@@ -161,6 +174,9 @@ func (s *service) answer(call resolution.Call) []byte {
 
 func (s *service) body(key string) []byte {
 	person := key[strings.LastIndexByte(key, '/')+1:]
+	if s.name == finder {
+		person = strings.ReplaceAll(persons.Values(key)["full_name"], " ", "")
+	}
 	id := s.name + "_" + person
 	if s.world.Below(3, "match", s.name, key) == 0 {
 		return fmt.Appendf(nil, `{"success":true,"resolution":{"id":%q,"status":"completed"},"data":false,"lead":{}}`, id)
@@ -192,7 +208,7 @@ func (p *process) remote(s *service, stored purchase.Store) *purchase.Remote {
 	if p.plan.honours {
 		r.Keys = purchase.NewKeyWindow(purchase.DefaultKeyWindow)
 	}
-	if s.batch > 0 {
+	if s.batch > 0 || s.name == finder {
 		r.Question, r.Judged = "people", true
 	}
 	return r

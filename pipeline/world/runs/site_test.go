@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,9 @@ func newSite(w *worldtest.World, p plan, local *worldtest.World, dir, lists stri
 	s := &site{
 		world: w, plan: p, objects: s3test.NewMemory(nil), local: local, told: map[int]string{}, disk: worldtest.NewDisk(local), logs: worldtest.NewDisk(local), dir: dir, lists: lists,
 		services: []*service{newService(w, p, "one", 0), newService(w, p, "many", 3)},
+	}
+	if p.persons {
+		s.services = slices.Insert(s.services, w.Below(3, "finder"), newService(w, p, finder, 2*w.Below(2, "finder's batch")))
 	}
 	objects := map[string]string{}
 	for name, text := range p.lists(w) {
@@ -254,13 +258,16 @@ func (p *process) openServices(ctx context.Context, run *job.Run) error {
 		}
 		o.Steps = []*order.Step{{Name: "service", Remote: remote}}
 	case ordered:
-		o.Want = p.plan.want
+		o.Want, o.From = p.plan.want, slices.Sorted(maps.Keys(run.Job.From))
 		for i, s := range p.services {
 			remote, err := p.openService(ctx, s, run)
 			if err != nil {
 				return err
 			}
 			step := &order.Step{Name: s.name, Remote: remote}
+			if s.name == finder {
+				step.Person = o.From
+			}
 			if i == 0 {
 				step.MinMatch = p.plan.fewest
 			}

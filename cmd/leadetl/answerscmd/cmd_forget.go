@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/transforms/person"
+	"github.com/leadetl/leadetl/transforms/profile"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +38,7 @@ type forgetFlags struct {
 	defaultRegion string
 	idColumn      string
 	identifier    string
+	from          map[string]string // columns by values of a person
 	delimiter     string
 	networkHosts  []string
 	hashes        []string
@@ -60,6 +66,7 @@ hold them are written anew, and the old ones deleted at once.
                 emails and phones in these. Identifiers are normalized as in
                 a run; emails are also deleted by their digests. Rows without
                 a valid identifier are counted and listed by row number.
+                --from deletes what was asked by name and company, too.
   --key-hash    questions by their key hash, from a report or leadetl answers list
   --older-than  answers received before that age
 
@@ -70,6 +77,7 @@ Questions with an open call are kept, because the call may have been billed and
 a new one could be billed again. --even-open deletes them too.`,
 		Example: `  leadetl answers forget --file optouts.csv
   leadetl answers forget --in requests.csv --id-column email
+  leadetl answers forget --in people.csv --from full_name=Name,company_domain=Website
   leadetl answers forget --older-than 400d`,
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.forget(c.Context(), std) },
@@ -84,6 +92,7 @@ a new one could be billed again. --even-open deletes them too.`,
 	flags.StringArrayVar(&f.in, "in", nil, "input `URI`: a path, a quoted glob, or - for standard input; CSV or JSON Lines (.gz and .zst too) or, from files, Parquet; repeatable")
 	flags.StringVar(&f.idColumn, "id-column", "", "`name` of the column with identifiers (default: email, network_url or ip; with --file as in --suppress)")
 	flags.StringVar(&f.identifier, "identifier", "", "`kind` of identifier in --id-column: email, network_url or ip (default: the column's name)")
+	flags.StringToStringVar(&f.from, "from", nil, "`columns` of --in with the values of a person, as the job has them: first_name=First,company_domain=Website; rows that have any need no identifier")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", job.Default("").NetworkHosts, "`hosts` of profile URLs")
 	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers in --file without a country code")
@@ -103,6 +112,9 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) (err error) {
 	}
 	if ways != 1 {
 		return cli.UsageError(errors.New("say what to forget with one of --file, --in, --key-hash and --older-than"))
+	}
+	if len(f.from) > 0 && len(f.in) == 0 {
+		return cli.UsageError(errors.New("--from names columns of --in; name the file with it"))
 	}
 	unit := "answer"
 	if len(f.in) > 0 {
@@ -214,9 +226,12 @@ func (f *forgetFlags) chooseInput(ctx context.Context, std cli.Streams, e *erase
 		return nil, err
 	}
 	hashes = []answers.Hash{}
-	err = f.readInput(ctx, std, func(reader *sources.Reader, kind resolution.Identifier) error {
+	err = f.readInput(ctx, std, func(reader *sources.Reader, kind resolution.Identifier, from []string) error {
 		about := subjects{kind: kind, scopes: scopes, region: f.defaultRegion}
-		err := e.eachKey(ctx, reader, f.keys(kind), func(keys []string) { hashes = append(hashes, about.questions(keys)...) })
+		named := subjects{kind: resolution.Person, scopes: scopes}
+		err := e.eachKey(ctx, reader, f.keys(kind), from, func(keys, persons []string) {
+			hashes = append(append(hashes, about.questions(keys)...), named.questions(persons)...)
+		})
 		if err != nil {
 			return err
 		}
@@ -238,8 +253,9 @@ func parseHashes(texts []string) (hashes []answers.Hash, err error) {
 	return hashes, nil
 }
 
-// readInput opens the column of the input with the identifiers.
-func (f *forgetFlags) readInput(ctx context.Context, std cli.Streams, use func(*sources.Reader, resolution.Identifier) error) (err error) {
+// readInput opens the columns of the input: that with the identifiers, unless their kind is "", then those with
+// the values from of a person.
+func (f *forgetFlags) readInput(ctx context.Context, std cli.Streams, use func(r *sources.Reader, kind resolution.Identifier, from []string) error) (err error) {
 	delimiter, err := wire.ParseDelimiter(f.delimiter)
 	if err != nil {
 		return cli.UsageError(err)
@@ -253,12 +269,23 @@ func (f *forgetFlags) readInput(ctx context.Context, std cli.Streams, use func(*
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	reader, err := input.Reader([]string{column})
+	from := slices.Sorted(maps.Keys(f.from))
+	var columns []string
+	if kind != "" {
+		columns = append(columns, column)
+	}
+	for _, name := range from {
+		if !person.Is(name) {
+			return cli.UsageError(fmt.Errorf("--from has %s%s", name, suggest.OneOf(name, person.Names)))
+		}
+		columns = append(columns, f.from[name])
+	}
+	reader, err := input.Reader(columns)
 	if err != nil {
 		return cli.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	return use(reader, kind)
+	return use(reader, kind, from)
 }
 
 // kinds are the identifiers that can be forgotten.
@@ -272,10 +299,10 @@ func (f *forgetFlags) wanted() (names []string) {
 	for _, kind := range kinds {
 		names = append(names, string(kind))
 	}
-	return names
+	return append(names, slices.Sorted(maps.Values(f.from))...)
 }
 
-// identifiers returns the column that holds the identifiers, and their kind.
+// identifiers returns the column that holds the identifiers, and their kind; "" where persons alone are told.
 func (f *forgetFlags) identifiers(first sources.File) (column string, kind resolution.Identifier, err error) {
 	named := func(name string) (found resolution.Identifier) {
 		for _, k := range kinds {
@@ -311,13 +338,19 @@ func (f *forgetFlags) identifiers(first sources.File) (column string, kind resol
 	case 1:
 		return found[0], named(found[0]), nil
 	case 0:
+		if len(f.from) > 0 {
+			return "", "", nil
+		}
 		return "", "", fmt.Errorf("%s has no column email, network_url or ip; name the column with --id-column", first.URI)
 	}
 	return "", "", fmt.Errorf("%s has the columns %s; choose one with --id-column, then run again for the other", first.URI, strings.Join(found, " and "))
 }
 
-// keys returns a function that normalizes cells of a kind.
+// keys returns a function that normalizes cells of a kind; nil without one.
 func (f *forgetFlags) keys(kind resolution.Identifier) func(cell string) ([]string, error) {
+	if kind == "" {
+		return nil
+	}
 	return func(cell string) ([]string, error) { return keys.Canonical(kind, cell, f.networkHosts) }
 }
 
@@ -327,20 +360,27 @@ type eraser struct {
 	places []string // places of the first of these rows
 }
 
-// eachKey calls do with the keys of the identifiers in a column.
-func (e *eraser) eachKey(ctx context.Context, from *sources.Reader, keys func(cell string) ([]string, error), do func([]string)) error {
+// eachKey calls do with the keys of the identifiers in the first column, if keys is not nil, and with those of the
+// values of persons in the others.
+func (e *eraser) eachKey(ctx context.Context, reader *sources.Reader, keys func(cell string) ([]string, error), from []string, do func(keys, persons []string)) error {
 	for {
-		b, err := from.Next(ctx, 0)
+		b, err := reader.Next(ctx, 0)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		var some []string
+		var some, persons []string
 		for i, row := range b.Rows {
-			all, err := keys(b.Columns[0].Value(i))
-			if err != nil {
+			named := personKeys(b.Columns[len(b.Columns)-len(from):], from, i)
+			persons = append(persons, named...)
+			var all []string
+			err := profile.ErrEmpty
+			if keys != nil {
+				all, err = keys(b.Columns[0].Value(i))
+			}
+			if err != nil && (len(named) == 0 || err.Error() != profile.ErrEmpty.Error()) { // of whatever kind
 				e.passOver(fmt.Sprintf("%s: row %d: %v", b.Source, row, err))
 			}
 			some = append(some, all...)
@@ -349,7 +389,7 @@ func (e *eraser) eachKey(ctx context.Context, from *sources.Reader, keys func(ce
 			e.passOver(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
 		}
 		b.Release()
-		do(some)
+		do(some, persons)
 	}
 }
 

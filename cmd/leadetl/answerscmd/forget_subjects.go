@@ -3,9 +3,12 @@ package answerscmd
 import (
 	"iter"
 
+	"github.com/apache/arrow/go/v17/arrow/array"
+
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/transforms/email"
+	"github.com/leadetl/leadetl/transforms/person"
 	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -103,4 +106,26 @@ func (s *subjects) value(kind resolution.Identifier, text string) string {
 		return ""
 	}
 	return string(a.AppendKey(nil))
+}
+
+// personKeys are the keys of the questions that the values of a row answer to: those of any of them, because a
+// provider may be asked by fewer than the job names.
+func personKeys(columns []*array.String, from []string, row int) (keys []string) {
+	values := map[string]string{}
+	var has []string
+	for i, name := range from {
+		if value := person.Canonical(name, columns[i].Value(row)); value != "" {
+			values[name], has = value, append(has, name)
+		}
+	}
+	for some := 1; some < 1<<len(has); some++ {
+		of := map[string]string{}
+		for i, name := range has {
+			if some>>i&1 == 1 {
+				of[name] = values[name]
+			}
+		}
+		keys = append(keys, person.Key(of))
+	}
+	return keys
 }

@@ -105,6 +105,16 @@ func TestPersons(t *testing.T) {
 	if got := calls(); !slices.Equal(got, []string{want[0], want[4]}) {
 		t.Errorf("after it was forgotten, asked %q", got)
 	}
+	x.write("requests.csv", "network_url,First,Last,Website\n,\"ADA \",Example,www.bakery.example\n,,,\nnetwork.example/in/person-2,,,\n")
+	forget := []string{"answers", "forget", "--state", x.path("state"), "--network-hosts", "network.example", "--in", x.path("requests.csv")}
+	if said := x.executes(cli.ExitRejects, append(forget, "--from", "first_name=First,last_name=Last,company_domain=Website")...); !strings.Contains(said, "2 identifiers forgotten") || !strings.Contains(said, "row 2: empty") {
+		t.Errorf("forgotten by name: %s", said)
+	}
+	x.executes(cli.ExitUsage, append(forget, "--from", "name=First")...)
+	x.run(cli.ExitDone, "--max-rejects", "2", "--out", x.path("anew"))
+	if got := calls(); !slices.Equal(got, []string{want[0], want[4]}) {
+		t.Errorf("after it was forgotten by name, asked %q", got)
+	}
 	x.write("in.csv", "First,Last,Website\nAda,Example,bakery.example\n") // no column of addresses
 	x.run(cli.ExitDone, "--out", x.path("names"))
 	if n := clitest.ReadDataset(t, x.path("names")).Count(t, "key", ada); n != 1 || len(calls()) > 0 {

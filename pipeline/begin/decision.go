@@ -13,7 +13,9 @@ import (
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/process"
+	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/resolution/values"
 
 	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
@@ -127,8 +129,19 @@ func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
 	if err == nil {
 		d.checkOpenFiles(process.MaxOpenFiles())
 		d.checkPhoneRules()
+		warnUnwritten(r, d.Columns.Layout)
 	}
 	return d, err
+}
+
+// warnUnwritten warns of columns that are paid for, and then not written.
+func warnUnwritten(r *job.Run, layout *columns.Layout) {
+	unwritten := slices.DeleteFunc(slices.Clone(r.Order.Want), func(column string) bool {
+		return layout.Writes(column) || slices.ContainsFunc(values.Wanted[column].Makes, layout.Writes)
+	})
+	if len(unwritten) > 0 {
+		r.Log.Warn("the order wants columns that --select leaves out: what is paid for them is not in the dataset", "columns", strings.Join(unwritten, ","))
+	}
 }
 
 // checkPhoneRules warns where details of phones are made anew that reference data could have.

@@ -119,6 +119,25 @@ func TestPhonesOfAmerica(t *testing.T) {
 	}
 }
 
+// TestUnwritten: plan and run warn of columns that are paid for, and that the dataset will not have.
+func TestUnwritten(t *testing.T) {
+	t.Parallel()
+	for selected, warned := range map[string]bool{"input": true, "input, email": true, "input, phone_raw, email": false, "all": false} {
+		x := newOrder(t, profiles(3))
+		x.starts(badservice.DefaultProvider("acme"))
+		x.resolvers = []string{"acme: {key_file: ./key}"}
+		x.job += "select: [" + selected + "]\n"
+		for command, said := range map[string]string{
+			"plan": x.executes(cli.ExitDone, x.args("plan")...),
+			"run":  x.run(cli.ExitDone),
+		} {
+			if strings.Contains(said, "what is paid for them is not in the dataset") != warned {
+				t.Errorf("%s with [%s] says\n%s", command, selected, said)
+			}
+		}
+	}
+}
+
 // TestKeys: whatever is wrong with a key, its file is named and what to do, of a provider, of a service
 // among several and of one alone. Nothing of the key is shown.
 func TestKeys(t *testing.T) {

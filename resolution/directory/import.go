@@ -83,7 +83,9 @@ func Import(ctx context.Context, dir string, files Files, o Options) (Report, er
 		}
 		return report, err
 	}
-	next.retire(old, o.Time())
+	if next.Retired = nil; !o.DropReplaced {
+		next.retire(old, o.Time())
+	}
 	if err := next.write(dir); err != nil { // the commit point
 		return report, err
 	}

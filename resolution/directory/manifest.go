@@ -15,6 +15,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/atomicfile"
 	"github.com/leadetl/leadetl/internal/format"
+	"github.com/leadetl/leadetl/internal/shellword"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/transforms/orgtype"
@@ -33,11 +34,11 @@ func (e entry) columnar() bool { return strings.HasSuffix(e.File, "."+values.Dir
 // checkFormats refuses files of earlier programs in dir, with the command that imports them again.
 func (m manifest) checkFormats(dir string) error {
 	var old []string
-	command := "leadetl directory import --directory " + shellWord(dir)
+	command := "leadetl directory import --directory " + shellword.Quote(dir)
 	for _, k := range Kinds {
 		if e, ok := m.Kinds[k]; ok && !e.columnar() {
 			old = append(old, string(k))
-			command += fmt.Sprintf(" --%s %s", k, shellWord(cmp.Or(e.Source, "FILE")))
+			command += fmt.Sprintf(" --%s %s", k, shellword.Quote(cmp.Or(e.Source, "FILE")))
 		}
 	}
 	if old == nil {
@@ -45,16 +46,6 @@ func (m manifest) checkFormats(dir string) error {
 	}
 	return fmt.Errorf("%w: an earlier version of leadetl imported %s into %s; the rules have changed, so import again, with the paths of the files and the other flags of that import: %s",
 		resolution.ErrInvalid, strings.Join(old, ", "), dir, command)
-}
-
-var plainWord = regexp.MustCompile(`^[\w./:@%+=,-]+$`)
-
-// shellWord quotes a word for a shell if it has to be.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 type manifest struct {

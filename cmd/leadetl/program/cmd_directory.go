@@ -125,6 +125,7 @@ func (f *importFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.badLines, "max-bad-lines", "maximum `share` of bad lines to skip; with more the import fails")
 	flags.StringVar(&f.options.DefaultRegion, "default-region", f.options.DefaultRegion, "`region` of phone numbers without a country code")
 	flags.StringSliceVar(&f.options.NetworkHosts, "network-hosts", f.options.NetworkHosts, "`hosts` of profile URLs")
+	flags.BoolVar(&f.options.DropReplaced, "drop-replaced", false, "drop the searches that are replaced at once, and those that are kept for pages of searches under way: they may name people who asked to be deleted")
 	flags.StringSliceVar(&f.fields.Name, "mmdb-name", nil, "`fields` of an MMDB file with the name; the first non-empty one is used")
 	flags.StringSliceVar(&f.fields.Domain, "mmdb-domain", nil, "`fields` of an MMDB file with the domain")
 	flags.StringSliceVar(&f.fields.Type, "mmdb-type", nil, "`fields` of an MMDB file with the type of organization")

@@ -136,7 +136,7 @@ type exported struct {
 
 // open opens a dataset, and checks that what is written of it can be read.
 func (f *exportFlags) open(ctx context.Context, dataset string, people audience.Settings, where [][2]string, log *slog.Logger) (*exported, error) {
-	opened, err := openDataset(ctx, dataset, &f.s3, log)
+	opened, err := wire.OpenDataset(ctx, dataset, &f.s3, log)
 	if err != nil {
 		return nil, wire.UnlessUnavailable(err)
 	}

@@ -154,7 +154,7 @@ func (f *verifyFlags) checkChanges(ctx context.Context, opened *sinks.Reader, r 
 	made := r.Manifest.Changes
 	var before *changes.Dataset
 	if made.From != "" {
-		options, err := readOptions(ctx, made.From, &f.s3, log)
+		options, err := wire.ReadOptions(ctx, made.From, &f.s3, log)
 		if err != nil {
 			return "", err
 		}

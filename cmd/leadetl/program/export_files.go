@@ -60,7 +60,7 @@ func (f *exportFlags) target(ctx context.Context, std cli.Streams, log *slog.Log
 		at := strings.LastIndexByte(filepath.ToSlash(uri), '/') + 1
 		uri, t.one = uri[:at], uri[at:]
 	}
-	options, err := readOptions(ctx, f.out, &f.s3, log)
+	options, err := wire.ReadOptions(ctx, f.out, &f.s3, log)
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}

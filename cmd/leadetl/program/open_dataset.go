@@ -7,19 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/sinks"
 )
 
-// openNight opens a dataset as openDataset does and, in place of a folder that holds nights, the
+// openNight opens a dataset as wire.OpenDataset does and, in place of a folder that holds nights, the
 // newest night, with the names of the others in the log. name is the folder that it has opened.
 func openNight(ctx context.Context, dataset string, flags *wire.S3, log *slog.Logger) (opened *sinks.Reader, name string, err error) {
-	opened, err = openDataset(ctx, dataset, flags, log)
+	opened, err = wire.OpenDataset(ctx, dataset, flags, log)
 	if err != nil {
 		return nil, "", err
 	}
@@ -32,7 +30,7 @@ func openNight(ctx context.Context, dataset string, flags *wire.S3, log *slog.Lo
 	}
 	log.Info("the folder holds nights; this is the newest", "night", night, "others", cmp.Or(strings.Join(others, " "), "none"))
 	name = wire.PathIn(dataset, night)
-	opened, err = openDataset(ctx, name, flags, log)
+	opened, err = wire.OpenDataset(ctx, name, flags, log)
 	return opened, name, err
 }
 
@@ -65,34 +63,4 @@ func lastBelow(ctx context.Context, folder *sinks.Reader, at string) (last strin
 		_, _, found, err = lastBelow(ctx, folder, others[i])
 	}
 	return last, others, found, err
-}
-
-// openDataset opens a finished or unfinished dataset for reading.
-func openDataset(ctx context.Context, dataset string, flags *wire.S3, log *slog.Logger) (*sinks.Reader, error) {
-	o, err := readOptions(ctx, dataset, flags, log)
-	if err != nil {
-		return nil, err
-	}
-	if !strings.Contains(dataset, "://") {
-		info, err := os.Stat(dataset)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("%s does not exist; name the folder of a dataset", dataset)
-		case errors.Is(err, fs.ErrPermission):
-			return nil, fmt.Errorf("%s cannot be read: permission denied; check its permissions", dataset)
-		case err == nil && !info.IsDir():
-			return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
-		case err != nil:
-			return nil, err
-		}
-	}
-	return sinks.OpenReader(ctx, dataset, o)
-}
-
-// readOptions are the options to read a dataset, which may be on S3.
-func readOptions(ctx context.Context, dataset string, flags *wire.S3, log *slog.Logger) (o sinks.Options, err error) {
-	if objects.Is(dataset) {
-		o.Objects, err = flags.Open(ctx, log)
-	}
-	return o, err
 }

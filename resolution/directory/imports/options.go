@@ -30,6 +30,8 @@ type Options struct {
 	OrgTypes map[string]string
 	// Called has the names of columns in the files that differ from ours.
 	Called map[string]string
+	// DropReplaced drops replaced searches at once, which are kept for a day otherwise.
+	DropReplaced bool
 	// Open opens the files of a URI; nil opens files of this machine.
 	Open OpenFiles
 	// Now is the clock; nil means time.Now.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -185,4 +186,24 @@ func members(list string) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// Records is the number of people, with replaced ones.
+func (f *File) Records() int { return f.Rows() }
+
+// Identify gives use the identifiers of a record.
+func (f *File) Identify(record int, use func(resolution.Identifier, string)) (err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	var arena keyed.Arena
+	var t [fields]string
+	f.Read(uint32(record), &arena, t[:])
+	use(resolution.NetworkURL, t[networkURL])
+	for email := range strings.SplitSeq(t[emails], ";") {
+		use(resolution.Email, email)
+	}
+	for phone := range strings.SplitSeq(t[phones], ";") {
+		use(resolution.Phone, phone)
+	}
+	use(resolution.Phone, t[phoneRaw])
+	return nil
 }

@@ -5,10 +5,12 @@ package searches
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // File has the searches of an import. Rows are sorted by time, the latest first, and then by
@@ -108,4 +110,22 @@ func (f *File) read() error {
 func readDictionary(r *keyed.ColumnReader, name string) dictionary {
 	raw := r.Texts(name+"_text", -1)
 	return dictionary{raw, r.Texts(name+"_folded", max(raw.Len(), 0))}
+}
+
+// Records is the number of leads and of other emails in their searches.
+func (f *File) Records() int { return f.leadKeys.Len() + f.emails.Len() }
+
+// Identify gives use the key of a lead, or one of those emails.
+func (f *File) Identify(record int, use func(resolution.Identifier, string)) (err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	if email := record - f.leadKeys.Len(); email >= 0 {
+		use(resolution.Email, string(f.emails.At(uint32(email))))
+		return nil
+	}
+	key, kind := f.leadKeys.At(uint32(record)), resolution.Email
+	if key[0] == leadByProfile {
+		kind = resolution.NetworkURL
+	}
+	use(kind, string(key[1:]))
+	return nil
 }

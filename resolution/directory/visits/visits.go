@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"math"
 	"net/netip"
+	"runtime/debug"
 	"time"
 	"unsafe"
 
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/keyed"
+	"github.com/leadetl/leadetl/resolution"
 )
 
 // DefaultConfidence is that of a visit without one: even odds, because an address may be that
@@ -136,4 +138,24 @@ func decode(text string) (v Visit, rest string) {
 	n := number(4)
 	v.NetworkURL = text[:n]
 	return v, text[n:]
+}
+
+// Records is the number of addresses.
+func (f *File) Records() int { return f.Rows() }
+
+// Identify gives use an address and the profiles that were seen from it.
+func (f *File) Identify(record int, use func(resolution.Identifier, string)) (err error) {
+	defer keyed.Guard(&err, debug.SetPanicOnFault(true))
+	var arena keyed.Arena
+	var t [fields]string
+	f.Read(uint32(record), &arena, t[:])
+	if addr, ok := netip.AddrFromSlice([]byte(t[address])); ok {
+		use(resolution.IP, addr.String())
+	}
+	for text := t[seen]; text != ""; {
+		var v Visit
+		v, text = decode(text)
+		use(resolution.NetworkURL, v.NetworkURL)
+	}
+	return nil
 }

@@ -51,6 +51,11 @@ const (
 // HiddenFolders are the folders of a dataset whose files are not data to readers of it.
 var HiddenFolders = place.HiddenFolders
 
+// HasNoRows reports whether this is the name of a file of a dataset that has no rows, such as the manifest.
+func HasNoRows(name string) bool {
+	return name == ManifestName || name == SuccessName || name == place.ComparisonName || place.IsReport(name)
+}
+
 // ErrCorrupt says that a file of the dataset differs from its record.
 var ErrCorrupt = place.ErrCorrupt
 

@@ -90,7 +90,7 @@ var siblings = map[[2]string]string{
 var rooms = []string{
 	"pipeline/outcome", "pipeline/pace", "pipeline/stats", "pipeline/columns", "pipeline/answers", "pipeline/answertable", "pipeline/objectstate",
 	"pipeline/journal", "pipeline/cut", "pipeline/keys", "pipeline/changes", "pipeline/audience", "pipeline/report", "pipeline/purchase", "pipeline/order", "pipeline/job",
-	"pipeline/rows", "pipeline/begin", "pipeline/parts", "pipeline/finish", "pipeline/steps",
+	"pipeline/rows", "pipeline/find", "pipeline/begin", "pipeline/parts", "pipeline/finish", "pipeline/steps",
 
 	"resolution/service/callback", "resolution/service/account", "resolution/service/admission", "resolution/service/answering",
 	"resolution/service/operator", "resolution/service/dashboard",

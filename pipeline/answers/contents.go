@@ -192,6 +192,45 @@ func (c *Contents) Sorted(ctx context.Context, of Scope) iter.Seq2[Item, error] 
 	return c.List(ctx, Filter{Service: of.Service, Operation: of.Operation, Bodies: true})
 }
 
+// Kept is an answer as a file or the log has it.
+type Kept struct {
+	Item
+	File string // empty for the log
+}
+
+// All lists every answer with its body, also those that another file or the log replaces.
+func (c *Contents) All(ctx context.Context) iter.Seq2[Kept, error] {
+	return func(yield func(Kept, error) bool) {
+		for _, file := range c.files.files {
+			for i, err := range each(ctx, []*dataFile{file}, true) {
+				if !yield(Kept{i, file.Name}, err) || err != nil {
+					return
+				}
+			}
+		}
+		for _, i := range c.later.sorted() {
+			if !yield(Kept{*i, ""}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// DataFile is a file of answers or calls.
+type DataFile struct {
+	Name        string
+	Rows, Bytes int64
+	Checksum    uint32 // CRC-32C of what is recorded of its pages
+}
+
+// Files lists the files that count.
+func (c *Contents) Files() (all []DataFile) {
+	for f := range c.files.each() {
+		all = append(all, DataFile{f.Name, f.fileRecord.Rows, f.Bytes, f.fileRecord.Checksum})
+	}
+	return all
+}
+
 // OpenCalls lists the open calls of one scope, ordered by their hashes.
 func (c *Contents) OpenCalls(ctx context.Context, of Scope) ([]OpenCall, error) {
 	calls, err := c.Calls(ctx)

@@ -78,6 +78,9 @@ var siblings = map[[2]string]string{
 	{"cmd/leadetl/observe", "cmd/leadetl/cli"}:        "its settings are of the one table",
 	{"cmd/leadetl/runview", "cmd/leadetl/cli"}:        "what is shown fits the terminal",
 	{"cmd/leadetl/admincmd", "cmd/leadetl/runview"}:   "copies of a state show how far they are",
+	{"cmd/leadetl/findcmd", "cmd/leadetl/cli"}:        "every command is made of it",
+	{"cmd/leadetl/findcmd", "cmd/leadetl/wire"}:       "flags that commands share",
+	{"cmd/leadetl/findcmd", "cmd/leadetl/runview"}:    "it shows how far it is",
 	{"cmd/leadetl/answerscmd", "cmd/leadetl/runview"}: "they show how far they are",
 
 	{"resolution/service/openapi/openapitest", "resolution/service/openapi"}: "it holds tests to the document",

@@ -23,7 +23,7 @@ func Answers(ctx context.Context, c *answers.Contents, s *Subjects, found Found)
 	}
 	work, lookers := progress.Of(ctx), s.lookers()
 	batch := make([]answers.Kept, 0, answersTogether)
-	look := func() error {
+	look := func() {
 		hits := lookers.each(len(batch), func(l *Looker, i int) []Hit {
 			item := &batch[i]
 			l.Note("key", l.Names(item.Key))
@@ -32,21 +32,17 @@ func Answers(ctx context.Context, c *answers.Contents, s *Subjects, found Found)
 		})
 		work.Done(int64(len(batch)))
 		batch = batch[:0]
-		return tell(found, hits)
+		tell(found, hits)
 	}
 	for item, err := range c.All(ctx) {
 		if err != nil {
 			return err
 		}
 		if batch = append(batch, item); len(batch) == cap(batch) {
-			if err := look(); err != nil {
-				return err
-			}
+			look()
 		}
 	}
-	if err := look(); err != nil {
-		return err
-	}
+	look()
 	return openCalls(ctx, c, lookers[0], found)
 }
 
@@ -65,18 +61,13 @@ func openCalls(ctx context.Context, c *answers.Contents, l *Looker, found Found)
 			found.Unread(OpenCall+" "+calls[i].Hash.String(), fmt.Errorf("its kept body: %w", err))
 		}
 		l.Note("body", l.NamesInBody(body))
-		if err := tell(found, l.Hits(Hit{What: OpenCall, KeyHash: calls[i].Hash.String()})); err != nil {
-			return err
-		}
+		tell(found, l.Hits(Hit{What: OpenCall, KeyHash: calls[i].Hash.String()}))
 	}
 	return nil
 }
 
-func tell(found Found, hits []Hit) error {
+func tell(found Found, hits []Hit) {
 	for _, h := range hits {
-		if err := found.Hit(h); err != nil {
-			return err
-		}
+		found.Hit(h)
 	}
-	return nil
 }

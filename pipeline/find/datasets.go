@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -136,21 +135,16 @@ func (d *Dataset) Search(ctx context.Context, s *Subjects, found Found) error {
 	for _, name := range d.files {
 		f := fileSearch{dataset: d, name: name, below: strings.TrimPrefix(strings.TrimPrefix(name, d.Folder), "/"), lookers: lookers, found: found}
 		err := f.search(ctx)
-		switch stop, ended := errors.AsType[stopError](err); {
-		case ended:
-			return stop.error
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case err != nil:
+		}
+		if err != nil {
 			shown := d.in.Path(d.columns.shown(name))
 			found.Unread(shown, errors.New(strings.ReplaceAll(err.Error(), d.in.Path(name), shown)))
 		}
 	}
 	return nil
 }
-
-// stopError is an error of Found.
-type stopError struct{ error }
 
 // fileSearch is the search of a file.
 type fileSearch struct {
@@ -246,13 +240,7 @@ func (f *fileSearch) inPath() error {
 		}
 		l.Note(column, look(l, value))
 	}
-	return f.tell(l.Hits(f.record()))
-}
-
-func (f *fileSearch) tell(hits []Hit) error {
-	if err := tell(f.found, hits); err != nil {
-		return stopError{err}
-	}
+	tell(f.found, l.Hits(f.record()))
 	return nil
 }
 
@@ -272,7 +260,7 @@ func (f *fileSearch) columns(file *typed.File) (all []looked) {
 	origin := false
 	for _, e := range file.Root {
 		c := e.Column()
-		if look := f.dataset.columns.of(f.folder(), c.Name); look != nil && hasTexts(c.Arrow) {
+		if look := f.dataset.columns.of(f.folder(), c.Name); look != nil && hasTexts(c) {
 			all = append(all, looked{c, look})
 		} else if c.Name == sourceColumn || slices.Contains(rowColumns, c.Name) {
 			all = append(all, looked{c, nil})
@@ -286,14 +274,8 @@ func (f *fileSearch) columns(file *typed.File) (all []looked) {
 }
 
 // hasTexts reports whether a column has texts, or lists whose values have one first.
-func hasTexts(of arrow.DataType) bool {
-	if list, is := of.(*arrow.ListType); is {
-		if elements, is := list.Elem().(*arrow.StructType); is {
-			return elements.Field(0).Type.ID() == arrow.STRING
-		}
-		return list.Elem().ID() == arrow.STRING
-	}
-	return of.ID() == arrow.STRING
+func hasTexts(c schema.Column) bool {
+	return c.Type == "STRING" || strings.HasPrefix(c.Type, "LIST<")
 }
 
 func (f *fileSearch) group(ctx context.Context, file *typed.File, group int, columns []looked) error {
@@ -323,9 +305,7 @@ func (f *fileSearch) group(ctx context.Context, file *typed.File, group int, col
 		typed.Release(batch)
 		f.rows += int64(n)
 		work.Done(int64(n))
-		if err := f.tell(hits); err != nil {
-			return err
-		}
+		tell(f.found, hits)
 	}
 	return nil
 }
@@ -368,12 +348,11 @@ func eachText(a arrow.Array, row int, use func(string)) {
 		if structs, is := values.(*array.Struct); is {
 			values = structs.Field(0)
 		}
-		for from, to := a.ValueOffsets(row); from < to; from++ {
-			if texts := values.(*array.String); !texts.IsNull(int(from)) {
+		texts, is := values.(*array.String)
+		for from, to := a.ValueOffsets(row); is && from < to; from++ {
+			if !texts.IsNull(int(from)) {
 				use(texts.Value(int(from)))
 			}
 		}
-	default:
-		panic(fmt.Sprintf("find: a column of %s", a.DataType()))
 	}
 }

@@ -54,8 +54,8 @@ type File struct {
 
 // Found receives what a search finds in one place.
 type Found interface {
-	// Hit receives a record. Its error ends the search.
-	Hit(Hit) error
+	// Hit receives a record.
+	Hit(Hit)
 	// Read receives a file that was read to its end.
 	Read(File)
 	// Unread receives what could not be read. The search goes on.

@@ -2,7 +2,7 @@ package find
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/resolution"
@@ -34,11 +34,9 @@ func Persons(ctx context.Context, n int, identify func(record int, use func(reso
 			return l.Hits(hit)
 		})
 		work.Done(int64(some))
-		if err := tell(found, hits); err != nil {
-			return stopError{err}
-		}
-		if err := errors.Join(errs...); err != nil {
-			return err
+		tell(found, hits)
+		if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+			return errs[i]
 		}
 	}
 	return nil

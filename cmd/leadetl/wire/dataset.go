@@ -19,18 +19,8 @@ func OpenDataset(ctx context.Context, dataset string, flags *S3, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(dataset, "://") {
-		info, err := os.Stat(dataset)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("%s does not exist; name the folder of a dataset", dataset)
-		case errors.Is(err, fs.ErrPermission):
-			return nil, fmt.Errorf("%s cannot be read: permission denied; check its permissions", dataset)
-		case err == nil && !info.IsDir():
-			return nil, fmt.Errorf("%s is a file; name the dataset's folder", dataset)
-		case err != nil:
-			return nil, err
-		}
+	if err := CheckFolder(dataset); err != nil {
+		return nil, err
 	}
 	return sinks.OpenReader(ctx, dataset, o)
 }
@@ -41,4 +31,21 @@ func ReadOptions(ctx context.Context, dataset string, flags *S3, log *slog.Logge
 		o.Objects, err = flags.Open(ctx, log)
 	}
 	return o, err
+}
+
+// CheckFolder refuses a local folder that is not there; one on S3 is seen when it is read.
+func CheckFolder(name string) error {
+	if strings.Contains(name, "://") {
+		return nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s does not exist; name the folder of a dataset", name)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s cannot be read: permission denied; check its permissions", name)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file; name the dataset's folder", name)
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -58,6 +59,24 @@ func (f *S3) bind(flags *pflag.FlagSet, settings []cli.Setting) {
 	f.flags.SortFlags = false
 	cli.Bind(f.flags, settings...)
 	flags.AddFlagSet(f.flags)
+}
+
+// Words are the flags that are given for another command, or as keys of a job with --set.
+func (f *S3) Words(asKeys bool) (words []string) {
+	add := func(name, value string) {
+		if asKeys {
+			words = append(words, "--set", strings.ReplaceAll(name, "-", "_")+"="+value)
+		} else {
+			words = append(words, "--"+name+"="+value)
+		}
+	}
+	if f.endpoint != "" {
+		add("s3-endpoint", f.endpoint)
+	}
+	if f.pathStyle {
+		add("s3-path-style", "true")
+	}
+	return words
 }
 
 // Open checks the flags. It does not connect yet.

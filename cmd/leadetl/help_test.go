@@ -28,6 +28,7 @@ func TestHelp(t *testing.T) {
 		"leadetl doctor":           {"4  ", "5  ", "130"},
 		"leadetl head":             {"5  ", "130"},
 		"leadetl export":           {"5  ", "130"},
+		"leadetl find":             {"3  ", "130"},
 		"leadetl provider try":     {"3  ", "4  ", "5  ", "130"},
 		"leadetl directory import": {"5  ", "130"},
 		"leadetl directory verify": {"130"},

@@ -20,7 +20,7 @@ func TestS3Variables(t *testing.T) {
 		"run": job, "plan": job, "survey": job, "part": job, "finish": job, "doctor": state,
 		"serve": "--directory d", "provider try": "hunter --in " + emails + " " + state, "answers compact": state, "answers stat": state, "answers list": state, "answers runs": state,
 		"answers copy": "s3://leads/a/ s3://leads/b/", "answers import": os.DevNull + " " + state, "answers export": "--out a.jsonl " + state,
-		"answers forget": "--in " + emails + " " + state, "changes": dataset + " s3://leads/new/ --out changes", "schema": "--dialect duckdb --dataset " + dataset,
+		"answers forget": "--in " + emails + " " + state, "find": "--file " + emails + " " + state, "changes": dataset + " s3://leads/new/ --out changes", "schema": "--dialect duckdb --dataset " + dataset,
 		"report": dataset + " --out report.html", "export": dataset + " --out leads.csv", "directory import": "--directory d --people s3://leads/people/", "worker": "--on temporal://127.0.0.1:1/leads",
 	}
 	t.Setenv("LEADETL_S3_GIVE_UP_AFTER", "0s")

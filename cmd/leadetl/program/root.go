@@ -9,6 +9,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/admincmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/answerscmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/findcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/providercmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/runcmd"
 	"github.com/leadetl/leadetl/cmd/leadetl/servecmd"
@@ -40,7 +41,7 @@ searches from CSV, JSON Lines or Parquet, on local disk or S3, resolves each,
 normalizes hashed emails, phones and companies, and writes a Parquet dataset that
 loads everywhere. leadetl serve answers the same questions over HTTP.`,
 	}
-	root.AddCommand(runcmd.NewRunCommand(std), runcmd.NewPlanCommand(std), runcmd.NewDoctorCommand(std), runcmd.NewSurveyCommand(std), runcmd.NewPartCommand(std), runcmd.NewFinishCommand(std), newVerifyCommand(std), newChangesCommand(std), newSchemaCommand(std), newReportCommand(std), newHeadCommand(std), newExportCommand(std), newCostCommand(std), newSampleCommand(std), servecmd.NewCommand(std), workercmd.NewCommand(std), admincmd.NewCommand(std), newDirectoryCommand(std), providercmd.NewCommand(std), answerscmd.NewCommand(std), newVersionCommand(std))
+	root.AddCommand(runcmd.NewRunCommand(std), runcmd.NewPlanCommand(std), runcmd.NewDoctorCommand(std), runcmd.NewSurveyCommand(std), runcmd.NewPartCommand(std), runcmd.NewFinishCommand(std), newVerifyCommand(std), newChangesCommand(std), newSchemaCommand(std), newReportCommand(std), newHeadCommand(std), newExportCommand(std), findcmd.NewCommand(std), newCostCommand(std), newSampleCommand(std), servecmd.NewCommand(std), workercmd.NewCommand(std), admincmd.NewCommand(std), newDirectoryCommand(std), providercmd.NewCommand(std), answerscmd.NewCommand(std), newVersionCommand(std))
 	cli.Setup(root, std, versionText(), runcmd.PrintSettings)
 	return root
 }

@@ -21,7 +21,20 @@ type Scan struct {
 	Columns []Column
 	where   []Column
 	values  []string // of these
+	// without are columns by which named tells rows that are left out.
+	without []Column
+	named   func(rows []arrow.Array, n int) []bool
+	// LeftOut is how many rows were left out so.
+	LeftOut int64
 }
+
+// Without leaves out the rows that named reports, of which it gets these columns. One goroutine calls it.
+func (s *Scan) Without(columns []Column, named func(rows []arrow.Array, n int) []bool) {
+	s.without, s.named = columns, named
+}
+
+// read are the columns that decide whether a row is taken.
+func (s *Scan) read() []Column { return slices.Concat(s.where, s.without) }
 
 // NewScan finds columns by their names, in any case, and by groups of them, as in schema.Select: all if none
 // are selected, and those in the paths last. Rows have the text of each condition, COLUMN=VALUE; null is an
@@ -90,7 +103,7 @@ func (m *Manifest) CheckRows(ctx context.Context, files Opener, s *Scan) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			d, err := m.OpenData(files, f, slices.Concat(s.Columns, s.where))
+			d, err := m.OpenData(files, f, slices.Concat(s.Columns, s.read()))
 			if err != nil {
 				return err
 			}
@@ -105,6 +118,7 @@ func (m *Manifest) CheckRows(ctx context.Context, files Opener, s *Scan) error {
 // Rows reads rows in the order of the parts. take gets some at a time, releases the arrays, which have
 // the columns of the scan, and returns false to end. Memory does not grow with the dataset.
 func (m *Manifest) Rows(ctx context.Context, files Opener, s *Scan, batch int, take func(rows []arrow.Array, n int) bool) error {
+	s.LeftOut = 0
 	for i := range m.Parts {
 		for _, f := range m.Parts[i].Data() {
 			if f.Rows == 0 {
@@ -119,14 +133,14 @@ func (m *Manifest) Rows(ctx context.Context, files Opener, s *Scan, batch int, t
 }
 
 func (m *Manifest) fileRows(ctx context.Context, files Opener, f File, s *Scan, batch int, take func([]arrow.Array, int) bool) (more bool, err error) {
-	d, err := m.OpenData(files, f, slices.Concat(s.Columns, s.where))
+	d, err := m.OpenData(files, f, slices.Concat(s.Columns, s.read()))
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, d.Opened.Close()) }()
 	work := progress.Of(ctx)
 	for group := range d.Groups() {
-		where, err := d.Columns(group, s.where)
+		where, err := d.Columns(group, s.read())
 		if err != nil {
 			return false, err
 		}
@@ -161,7 +175,7 @@ func (m *Manifest) fileRows(ctx context.Context, files Opener, f File, s *Scan, 
 
 // selects returns which of the next n rows fulfil the conditions; nil for all.
 func (s *Scan) selects(where *typed.Columns, n int) (keep []int, err error) {
-	if len(s.where) == 0 {
+	if len(s.where) == 0 && s.named == nil {
 		return nil, nil
 	}
 	columns, err := where.Next(n, nil)
@@ -169,14 +183,22 @@ func (s *Scan) selects(where *typed.Columns, n int) (keep []int, err error) {
 		return nil, err
 	}
 	defer typed.Release(columns)
+	named := make([]bool, n)
+	if s.named != nil {
+		named = s.named(columns[len(s.where):], n)
+	}
 	var text []byte
 	keep = make([]int, 0, n)
 rows:
 	for row := range n {
-		for i, c := range columns {
+		for i, c := range columns[:len(s.where)] {
 			if text = lines.AppendText(text[:0], c, row); string(text) != s.values[i] {
 				continue rows
 			}
+		}
+		if named[row] {
+			s.LeftOut++
+			continue
 		}
 		keep = append(keep, row)
 	}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"github.com/leadetl/leadetl/internal/progress"
 	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/audience"
+	"github.com/leadetl/leadetl/pipeline/find"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
@@ -32,6 +34,7 @@ type exportFlags struct {
 	rowsPerFile int64
 	overwrite   bool
 	quiet       bool
+	suppress    wire.Suppress
 	s3          wire.S3
 	audienceFlags
 }
@@ -56,6 +59,9 @@ once each, hashed by its rules, of the list's own keys. leadetl talks to no plat
 --since EARLIER writes two such exports: OUT/remove, of the people of that dataset who are
 no longer in this one, and OUT/add. Upload remove first.
 
+--suppress leaves out the rows that name somebody on a list in any of their columns,
+written or not. With --since they count as gone.
+
 DATASET may also be the _changes, _rejects, _suppressed or _asked of a dataset, or
 what leadetl changes has written. Of a folder with several nights, name one.
 
@@ -66,10 +72,16 @@ What is written is the data of the dataset, and so personal data.`,
   leadetl export out/leads --for meta --out meta.csv --from phone=Mobile --country US`,
 		Annotations: cli.ExitCodes(map[int]string{cli.ExitTryAgain: "S3 out of reach; run the same command later", cli.ExitInterrupted: "interrupted; run the same command again"}),
 		Args:        oneDataset,
-		RunE:        func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], std) },
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
+	suppress := f.suppress.Settings("to leave out")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := cli.CheckNeeds(flags, suppress); err != nil {
+			return cli.UsageError(err)
+		}
+		return f.run(c.Context(), args[0], std)
+	}
 	flags.StringVar(&f.out, "out", "", "`file`, folder, s3://bucket/key, s3://bucket/prefix/, or - for standard output")
 	flags.StringVar(&f.format, "format", "", "`format` of files in a folder and of -: "+strings.Join(formats, ", ")+" (default: csv; of a file, what its name says)")
 	flags.StringSliceVar(&f.selected, "select", nil, "`columns` to write, in this order, and groups of those not named: all, input, answers, flat (default: all)")
@@ -77,6 +89,7 @@ What is written is the data of the dataset, and so personal data.`,
 	flags.Int64Var(&f.rowsPerFile, "rows-per-file", 0, "`rows` of a file in a folder at most (default 1,000,000)")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "replace the file, or the export in the folder")
 	flags.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	cli.Bind(flags, suppress...)
 	f.register(flags)
 	f.s3.Register(flags)
 	return c
@@ -102,6 +115,9 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return err
 	}
+	if err := f.leaveOut(ctx, x, log); err != nil {
+		return err
+	}
 	if f.since != "" {
 		return f.writeChanges(ctx, x, people, std, log)
 	}
@@ -122,7 +138,11 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	case f.out == "-":
 		return nil
 	}
-	_, err = fmt.Fprintf(std.Out, "%s exported to %s\n", figures.Plural(rows, "row"), f.out)
+	leftOut := ""
+	if n := x.scan.LeftOut; n > 0 {
+		leftOut = fmt.Sprintf("; %s of people on suppression lists left out", figures.Plural(n, "row"))
+	}
+	_, err = fmt.Fprintf(std.Out, "%s exported to %s%s\n", figures.Plural(rows, "row"), f.out, leftOut)
 	return err
 }
 
@@ -158,6 +178,35 @@ func (f *exportFlags) open(ctx context.Context, dataset string, people audience.
 		return nil, wire.UnlessUnavailable(err)
 	}
 	return &exported{opened, m, scan, of}, nil
+}
+
+// leaveOut leaves out the rows that name somebody on the suppression lists, which are read by the rules of the
+// dataset.
+func (f *exportFlags) leaveOut(ctx context.Context, x *exported, log *slog.Logger) (err error) {
+	if len(f.suppress.Lists) == 0 {
+		return nil
+	}
+	if x.manifest.Operation == "" {
+		return cli.UsageError(errors.New("--suppress needs a dataset, not a table beside one"))
+	}
+	if f.suppress.Reading.Objects, err = f.s3.Open(ctx, log); err != nil {
+		return cli.UsageError(err)
+	}
+	rules := job.Default("")
+	_ = json.Unmarshal(x.manifest.Job, &struct {
+		Region *string   `json:"default_region"`
+		Hosts  *[]string `json:"network_hosts"`
+	}{&rules.DefaultRegion, &rules.NetworkHosts}) // what a dataset does not depend on is as usual
+	who, err := f.suppress.Open(ctx, rules.DefaultRegion, rules.NetworkHosts, log)
+	if err != nil {
+		return err
+	}
+	rows := find.NewRows(x.manifest, who)
+	if len(rows.Columns()) == 0 {
+		return cli.UsageError(errors.New("--suppress: no column of the dataset has identifiers or hashes, so nobody on the lists would be found; make it again with leadetl run --suppress"))
+	}
+	x.scan.Without(rows.Columns(), rows.Named)
+	return wire.UnlessUnavailable(x.manifest.CheckRows(ctx, x.Reader, x.scan))
 }
 
 // write writes what is wanted of a dataset, and returns the number of its rows.

@@ -101,6 +101,7 @@ func (f *exportFlags) checkAudience() error {
 type list struct {
 	*audience.Maker
 	of     *platform.Platform
+	scan   *sinks.Scan
 	before []byte // in each file before the people
 	limit  int64  // rows of a file
 	seen   audience.Seen
@@ -126,7 +127,7 @@ func newList(m *sinks.Manifest, s audience.Settings, where [][2]string, dataset 
 		return nil, nil, err
 	}
 	of := s.Platform
-	l := &list{Maker: maker, of: of, limit: rowsPerFile, seen: audience.Seen{}, files: 1}
+	l := &list{Maker: maker, of: of, scan: scan, limit: rowsPerFile, seen: audience.Seen{}, files: 1}
 	if of.MaxRows > 0 && (l.limit == 0 || l.limit > of.MaxRows) {
 		l.limit = of.MaxRows
 	}
@@ -222,8 +223,9 @@ func (l *list) summary(to io.Writer, out string) error {
 	c := l.counts
 	t.CountIfAny("unverified", c.Unverified, "digests left out: whether they are by the rule of "+l.of.Name+" is not known; --digests-by names their rule, --allow-unverified writes them")
 	t.CountIfAny("unverified", c.Doubtful, "written by a digest that may not be by the rule of "+l.of.Name)
-	t.Count("rows", c.Rows, "of the dataset")
+	t.Count("rows", c.Rows+l.scan.LeftOut, "of the dataset")
 	t.Count("people", l.people, "written, each once")
+	t.CountIfAny("suppressed", l.scan.LeftOut, "rows that name somebody on the suppression lists; not written")
 	t.CountIfAny("same", l.same, "people in both datasets; not written")
 	t.CountIfAny("repeated", l.repeated, "rows of people who were there before")
 	t.CountIfAny("no key", c.NoKey, "rows without a key that "+l.of.Name+" takes; not written")
@@ -239,7 +241,7 @@ func (l *list) summary(to io.Writer, out string) error {
 	if l.files > 1 {
 		t.Text("WARN", fmt.Sprintf("split into %d files, by the limits of %s or --rows-per-file; where each upload makes an audience, one file is not the whole", l.files, l.of.Name))
 	}
-	if l.rows < l.of.Least { // the last file has the fewest
+	if l.other == nil && l.rows < l.of.Least { // a list of its own; the last file has the fewest
 		t.Text("WARN", fmt.Sprintf("%s asks for at least %s %s a list", l.of.Name, figures.Grouped(l.of.Least), l.of.LeastOf))
 	}
 	return t.Print(to)

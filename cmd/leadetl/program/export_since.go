@@ -43,12 +43,12 @@ func (f *exportFlags) writeChanges(ctx context.Context, now *exported, people au
 		if _, err := f.write(ctx, targets[i], c.of, std); err != nil {
 			return err
 		}
-		of.other, of.seen = nil, nil
 		if !f.quiet {
 			if err := of.summary(std.Out, folder+c.name); err != nil {
 				return err
 			}
 		}
+		of.other, of.seen = nil, nil
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // TestSinceRemovesWhoOptedOut: 10,000 people who opted out, each listed in one of many spellings, are in no
-// file but remove, which has all of them who were in the earlier file.
+// file but remove, which has all of them who were in the earlier file, whether the run left them out or the export.
 func TestSinceRemovesWhoOptedOut(t *testing.T) {
 	const people, stay, fresh = 10_000, 500, 300
 	dir := t.TempDir()
@@ -75,27 +76,37 @@ func TestSinceRemovesWhoOptedOut(t *testing.T) {
 		}
 	}
 	clitest.RunRaw(t, "run", "email_to_hem", "--in", at("earlier.csv"), "--out", at("earlier"), "--state", at("state"), "--quiet")
-	clitest.RunRaw(t, "run", "email_to_hem", "--in", at("now.csv"), "--out", at("now"), "--suppress", at("optouts.txt"), "--state", at("state"), "--quiet")
-	clitest.RunRaw(t, "export", at("now"), "--for", "x", "--since", at("earlier"), "--out", at("changes"), "--quiet")
-	clitest.RunRaw(t, "export", at("now"), "--for", "x", "--out", at("whole"), "--quiet")
-	for folder, want := range map[string]struct{ gone, others int }{"changes/remove": {people - people/5, 0}, "changes/add": {0, fresh}, "whole": {0, stay + fresh}} {
-		text, err := os.ReadFile(at(folder + "/export-00000.csv"))
-		if err != nil {
-			t.Fatal(err)
+	lists := []string{"--suppress", at("optouts.txt")}
+	for by, c := range map[string]struct{ run, export []string }{"run": {run: lists}, "export": {export: lists}} {
+		dataset := at("now by " + by)
+		export := func(out string, more ...string) {
+			clitest.RunRaw(t, slices.Concat([]string{"export", dataset, "--out", at(by + "/" + out), "--quiet"}, more, c.export)...)
 		}
-		optedOut, others := 0, 0
-		for _, digest := range strings.Fields(string(text)) {
-			switch was, out := gone[digest]; {
-			case out && was:
-				optedOut++
-			case out:
-				t.Errorf("%s has somebody who opted out and was in no file", folder)
-			default:
-				others++
+		clitest.RunRaw(t, slices.Concat([]string{"run", "email_to_hem", "--in", at("now.csv"), "--out", dataset, "--state", at("state"), "--quiet"}, c.run)...)
+		export("changes", "--for", "x", "--since", at("earlier"))
+		export("whole", "--for", "x")
+		export("table", "--select", "hem_sha256", "--where", "outcome=matched")
+		for folder, want := range map[string]struct{ gone, others int }{
+			"changes/remove": {people - people/5, 0}, "changes/add": {0, fresh}, "whole": {0, stay + fresh}, "table": {0, 1 + stay + fresh}, // with a header
+		} {
+			text, err := os.ReadFile(at(by + "/" + folder + "/export-00000.csv"))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if optedOut != want.gone || others != want.others {
-			t.Errorf("%s has %d people who opted out and %d others, want %+v", folder, optedOut, others, want)
+			optedOut, others := 0, 0
+			for _, digest := range strings.Fields(string(text)) {
+				switch was, out := gone[digest]; {
+				case out && was:
+					optedOut++
+				case out:
+					t.Errorf("by %s: %s has somebody who opted out and was in no file", by, folder)
+				default:
+					others++
+				}
+			}
+			if optedOut != want.gone || others != want.others {
+				t.Errorf("by %s: %s has %d people who opted out and %d others, want %+v", by, folder, optedOut, others, want)
+			}
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestAnonymous(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers, err := ParseDocumented(file, content)
+		answers, err := ParseDocumented(file, noDocumentation.ReplaceAll(content, []byte("8.20.30.")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,9 +75,8 @@ func TestAnonymous(t *testing.T) {
 			}
 			n++
 			stored(t, x.Request, d.keys, x.Verdicts)
-			lower := strings.ToLower(string(text))
 			for _, word := range append([]string{"qxz", "quux", "halden", "northwind", "4155552671"}, d.keys...) {
-				if regexp.MustCompile(regexp.QuoteMeta(strings.ToLower(word)) + `\b`).MatchString(lower) {
+				if shows(string(text), word) {
 					t.Errorf("%s: %s: %s is in\n%s", name, d.Name, word, text)
 				}
 			}
@@ -86,6 +85,14 @@ func TestAnonymous(t *testing.T) {
 	if n < 120 {
 		t.Errorf("%d answers", n)
 	}
+}
+
+// noDocumentation are IPs reserved for documentation: what is made up has such ones, too, by chance the same.
+var noDocumentation = regexp.MustCompile(`\b(192\.0\.2|198\.51\.100|203\.0\.113)\.`)
+
+// shows reports whether a text has a word that nothing longer ends.
+func shows(text, word string) bool {
+	return regexp.MustCompile(`(?i)` + regexp.QuoteMeta(word) + `\b`).MatchString(text)
 }
 
 // stored checks that what is stored of an answer can be saved, too.
@@ -97,7 +104,7 @@ func stored(t *testing.T, r *Request, keys []string, all []Verdict) (n int) {
 		}
 		n++
 		text, differences, err := r.Stored(keys[i], v.Status, v.Body, v.Outcome, v.Credits).Anonymous("it", profile.DefaultRules().Hosts)
-		if err != nil || len(differences) > 0 || strings.Contains(string(text), keys[i]) || strings.Contains(string(text), canary) {
+		if err != nil || len(differences) > 0 || shows(string(text), keys[i]) || strings.Contains(string(text), canary) {
 			t.Errorf("%s of %s: %v, %v\n%s", v.Body, r.Name(), err, differences, text)
 		}
 	}

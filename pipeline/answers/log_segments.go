@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"strings"
 
 	"github.com/leadetl/leadetl/internal/appendlog"
 	"github.com/leadetl/leadetl/internal/store"
@@ -106,7 +108,7 @@ func (l *segmentLog) needs(ctx context.Context, from logState) (bool, error) {
 }
 
 func (l *segmentLog) readLate(ctx context.Context, use func(record []byte) error) (late []string, err error) {
-	for info, err := range l.in.List(ctx, lateFolder) {
+	for info, err := range l.lateRecords(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -232,9 +234,20 @@ func (l *segmentLog) mostCalls(ctx context.Context, name string) int64 {
 	return min(maxGroup, int64(len(text))/leastIntent)
 }
 
+// lateRecords lists records that came too late, without those that a repair has set aside.
+func (l *segmentLog) lateRecords(ctx context.Context) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range l.in.List(ctx, lateFolder) {
+			if !strings.HasSuffix(info.Name, store.DamagedSuffix) && !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
 // salvageLate reads records that came too late. The question of an answer that is lost has an open call.
 func (l *segmentLog) salvageLate(ctx context.Context, s *salvage) error {
-	for info, err := range l.in.List(ctx, lateFolder) {
+	for info, err := range l.lateRecords(ctx) {
 		if err != nil {
 			return err
 		}

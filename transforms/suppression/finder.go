@@ -152,7 +152,7 @@ func (f *Finder) squeezed(text string) (listed bool) {
 // Names reports whether any text is a listed identifier. Its form decides on its kind,
 // as in Builder.Add.
 func (f *Finder) Names(text string) (named bool) {
-	if e, ok := parseDigest(text); ok {
+	if e, ok := parseDigest(strings.TrimFunc(text, isSurrounding)); ok {
 		return f.hasOfRow(e)
 	}
 	if strings.Contains(text, "@") {

@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/transforms/hashed"
 )
 
 // remove adds a command.
@@ -23,7 +24,7 @@ func (s *search) remove(place string, words []string, notes ...string) {
 	s.removals = append(s.removals, removal{place, shellword.Join(words), strings.Join(notes, "; ")})
 }
 
-// subjectFlags name the subjects, as another command takes them, and how they are read.
+// subjectFlags name the subjects, as another command takes them.
 func (s *search) subjectFlags(flag string) (words []string) {
 	for _, file := range s.files {
 		words = append(words, flag, file)
@@ -207,6 +208,13 @@ func (r *rerun) columns() {
 	if r.id.Select == nil {
 		r.hashes()
 	}
+	var profiles []string
+	for _, p := range hashed.Of(hashed.Phone) {
+		if slices.Contains(r.id.PhoneHashes, p.Column) {
+			profiles = append(profiles, p.Name)
+		}
+	}
+	r.set("phone_profiles", strings.Join(profiles, ","))
 }
 
 // hashes are the types and profiles of hashes, if they are not the usual ones.

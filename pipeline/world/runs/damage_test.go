@@ -160,7 +160,7 @@ func (h *history) suffer(ctx context.Context, n night, when string) night {
 	s.local.Note("%s is damaged: %s", d.file, d.did)
 	s.local.Crash()
 	s.disk.Restart(false)
-	if d.isIn("nights/") && !d.now.there && h.plan.changes { // that nobody sees
+	if d.isIn("nights/") && !d.now.there && h.plan.changes || h.isUnseen(d, n) {
 		d.back()
 		return n
 	}
@@ -183,6 +183,20 @@ func (h *history) suffer(ctx context.Context, n night, when string) night {
 		n = h.mend(ctx, n)
 	}
 	return n
+}
+
+// isUnseen reports whether only leadetl verify can see what has happened to a part, or nobody: its checksum is
+// taken after that, or a comparison reads other values in it.
+func (h *history) isUnseen(d *harm, n night) bool {
+	s := h.disturbed
+	if path.Ext(d.file) != ".parquet" || len(d.now.text) != len(d.before.text) {
+		return false
+	}
+	if _, finished := s.files(n.out)[sinks.SuccessName]; !finished && !d.inBucket && strings.HasPrefix(d.file, s.at(n.out)) {
+		return s.plan.sumLater || hashlanes.FasterTogether()
+	}
+	_, err := rowsOf(d.now.text)
+	return err == nil && (n.compares || h.plan.changes)
 }
 
 // mend does what a user does whose run says that something is damaged: repair the state, else overwrite the
@@ -317,7 +331,6 @@ func (h *history) mourn(n night) {
 	case of.number == n.number && len(d.now.text) != len(d.before.text):
 		s.wrongly("%s is damaged (%s), and night %d is finished with it", d.file, d.did, n.number)
 	case len(problems) > 0:
-	case !d.inBucket && (s.plan.sumLater || hashlanes.FasterTogether()): // its checksum may have been taken after that
 	default:
 		s.wrongly("%s is damaged (%s), and nobody says so", d.file, d.did)
 	}

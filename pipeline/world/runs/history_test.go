@@ -157,6 +157,11 @@ func (h *history) end(ctx context.Context, n night, retry bool) bool {
 		if most == 0 && !retry && h.plan.buys() && errors.Is(l.err, purchase.ErrRefused) {
 			return false
 		}
+		if d := s.harm; d != nil && d.isThere(s) && saysDamage(l.err) { // only now it was read
+			d.back()
+			s.harm = nil
+			continue
+		}
 		if most == 0 || !isNamed(l.err) {
 			s.wrongly("night %d does not end: %v", n.number, l.err)
 			return false

@@ -221,6 +221,11 @@ func lasting(v any) any {
 
 // rowsOf are the rows of a Parquet file, without the moments of answers.
 func rowsOf(text string) (rows []string, err error) {
+	defer func() { // the library panics at some damaged files
+		if r := recover(); r != nil {
+			err = fmt.Errorf("not readable: %v", r)
+		}
+	}()
 	f, err := file.NewParquetReader(strings.NewReader(text))
 	if err != nil {
 		return nil, err

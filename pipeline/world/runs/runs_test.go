@@ -14,8 +14,12 @@ var suite = worldtest.Suite{Live: live, Again: again, Prepare: prepare, Planted:
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
-	20672, // the removal of the journal fails after _SUCCESS, and the report loses the changes
-	20820, // the same, and the report of a finished dataset says that its run failed
+	20672,             // the removal of the journal fails after _SUCCESS, and the report loses the changes
+	20820,             // the same, and the report of a finished dataset says that its run failed
+	20261130000000115, // a damaged part is read only by the run that asks again
+	20261130000000449, // a part of an unfinished run is damaged before its checksum is taken
+	20261130000000722, // a comparison reads a part with a flipped bit
+	20261130000000834, // a part of an unfinished run becomes an older one before its checksum is taken
 }
 
 // TestWorld tries seeds.

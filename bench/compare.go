@@ -67,9 +67,9 @@ func (s series) used(files int64) string {
 }
 
 // inTurns measures runs, one after another, as often as the rounds.
-func (b *bench) inTurns(runs ...func() (usage, error)) ([][]usage, error) {
+func (b *bench) inTurns(rounds int, runs ...func() (usage, error)) ([][]usage, error) {
 	used := make([][]usage, len(runs))
-	for range b.rounds {
+	for range rounds {
 		for i, run := range runs {
 			u, err := run()
 			if err != nil {

@@ -164,8 +164,8 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
 // job is a command line. A part is a tenth of the rows, which is the default at
 // full size, so that a trial has as many parts.
-func (b *bench) job(operation, in, out string, more ...string) []string {
-	return append([]string{"run", operation, "--in", in, "--out", out, "--quiet", "--set", "rows_per_part=" + fmt.Sprint(b.rows/10)}, more...)
+func (b *bench) job(rows int, operation, in, out string, more ...string) []string {
+	return append([]string{"run", operation, "--in", in, "--out", out, "--quiet", "--set", "rows_per_part=" + fmt.Sprint(rows/10)}, more...)
 }
 
 // leadetl runs the program and measures it.

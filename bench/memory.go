@@ -29,5 +29,5 @@ func (b *bench) emailsOnce(ctx context.Context, rows int) (u usage, err error) {
 	if err := writeEmails(in, rows); err != nil {
 		return usage{}, err
 	}
-	return b.leadetl(ctx, b.job("email_to_hem", in, out)...)
+	return b.leadetl(ctx, b.job(b.rows, "email_to_hem", in, out)...)
 }

@@ -34,9 +34,10 @@ func (b *bench) remote(ctx context.Context) error {
 	return nil
 }
 
-// remoteWithLatency measures how much of concurrency ÷ latency a run reaches.
+// remoteWithLatency measures how much of concurrency ÷ latency a run reaches. The target is for two minutes, so that
+// start and end of the run matter little.
 func (b *bench) remoteWithLatency(ctx context.Context, scale float64) error {
-	rows := max(10_000, int(600_000*scale)) // two minutes, so that start and end of the run matter little
+	rows := max(10_000, int(600_000*scale))
 	list, err := b.addressList(rows)
 	if err != nil {
 		return err
@@ -54,7 +55,12 @@ func (b *bench) remoteWithLatency(ctx context.Context, scale float64) error {
 	}
 	most := remoteInFlight / remoteLatency.Seconds()
 	r := &b.report
-	r.atLeast(fmt.Sprintf("remote, %s latency, %d in flight: share of %.0f calls/s", remoteLatency, remoteInFlight, most), 0.95, perSecond(rows, ours)/most, "%.3f")
+	what, share := fmt.Sprintf("remote, %s latency, %d in flight: share of %.0f calls/s", remoteLatency, remoteInFlight, most), perSecond(rows, ours)/most
+	if b.full {
+		r.atLeast(what, 0.95, share, "%.3f")
+	} else {
+		r.note(what+", of "+millions(rows)+" rows", fmt.Sprintf("%.3f", share))
+	}
 	r.note("  the plain loop, nothing durable", fmt.Sprintf("%.3f", perSecond(rows, plain)/most))
 	return nil
 }

@@ -20,15 +20,15 @@ func (b *bench) suppression(ctx context.Context) (err error) {
 		return err
 	}
 	// With one row, nearly all time and memory of the run is for the list.
-	reading, err := b.leadetl(ctx, b.job("email_to_hem", one, out, "--suppress", list)...)
+	reading, err := b.leadetl(ctx, b.job(b.rows, "email_to_hem", one, out, "--suppress", list)...)
 	if err != nil {
 		return err
 	}
-	without, err := b.leadetl(ctx, b.job("email_to_hem", in, out, "--overwrite")...)
+	without, err := b.leadetl(ctx, b.job(b.rows, "email_to_hem", in, out, "--overwrite")...)
 	if err != nil {
 		return err
 	}
-	with, err := b.leadetl(ctx, b.job("email_to_hem", in, out, "--overwrite", "--suppress", list)...)
+	with, err := b.leadetl(ctx, b.job(b.rows, "email_to_hem", in, out, "--overwrite", "--suppress", list)...)
 	if err != nil {
 		return err
 	}

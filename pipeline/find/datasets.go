@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Dataset struct {
 	Manifest *sinks.Manifest // nil without one
 	SHA256   string          // of the manifest
 	columns  columnsOf
+	recorded map[string]sinks.File // of the manifest, by their names there
 	in       *sinks.Reader
 	files    []string
 }
@@ -66,12 +68,18 @@ func Datasets(ctx context.Context, in *sinks.Reader, found Found) ([]*Dataset, e
 		}
 		found.Unread(in.Path(enclosingColumns(all, name).shown(name)), why)
 	}
-	var sorted []*Dataset
-	for _, d := range all {
-		sorted = append(sorted, d)
+	sorted := slices.SortedFunc(maps.Values(all), func(a, b *Dataset) int { return strings.Compare(a.Folder, b.Folder) })
+	for _, d := range sorted {
+		for _, name := range d.files {
+			progress.Of(ctx).Expect(d.recorded[d.below(name)].Rows)
+		}
 	}
-	slices.SortFunc(sorted, func(a, b *Dataset) int { return strings.Compare(a.Folder, b.Folder) })
 	return sorted, nil
+}
+
+// below is the name of a file in the dataset.
+func (d *Dataset) below(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, d.Folder), "/")
 }
 
 func folderOf(name string) string { return strings.TrimPrefix(path.Dir(name), ".") }
@@ -118,7 +126,12 @@ func (d *Dataset) readManifest(found Found) {
 		d.Manifest = nil
 		found.Unread(d.in.Path(name), err)
 	}
-	d.columns = newColumnsOf(d.Manifest)
+	d.columns, d.recorded = newColumnsOf(d.Manifest), map[string]sinks.File{}
+	if d.Manifest != nil {
+		for _, f := range d.Manifest.Files() {
+			d.recorded[f.Name] = f
+		}
+	}
 }
 
 // bytesOf is a manifest that was read.
@@ -133,7 +146,7 @@ func (d *Dataset) Shown() string { return d.columns.shown(d.Folder) }
 func (d *Dataset) Search(ctx context.Context, s *Subjects, found Found) error {
 	lookers := s.lookers()
 	for _, name := range d.files {
-		f := fileSearch{dataset: d, name: name, below: strings.TrimPrefix(strings.TrimPrefix(name, d.Folder), "/"), lookers: lookers, found: found}
+		f := fileSearch{dataset: d, name: name, below: d.below(name), lookers: lookers, found: found}
 		err := f.search(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -188,7 +201,7 @@ func (f *fileSearch) search(ctx context.Context) (err error) {
 	for group := range file.Groups() {
 		rows += file.Rows(group)
 	}
-	progress.Of(ctx).Expect(rows)
+	progress.Of(ctx).Expect(rows - f.dataset.recorded[f.below].Rows)
 	if err := f.inPath(); err != nil {
 		return err
 	}
@@ -209,13 +222,9 @@ func (f *fileSearch) search(ctx context.Context) (err error) {
 // was of.
 func (f *fileSearch) state(opened *sinks.OpenFile, rows int64) (File, error) {
 	state := File{Name: f.dataset.columns.shown(f.below), Rows: rows, Bytes: opened.Size, ETag: opened.ETag}
-	if m := f.dataset.Manifest; m != nil {
-		for _, of := range m.Files() {
-			if of.Name == f.below && of.SHA256 != "" && of.CheckOpen(opened) == nil {
-				state.SHA256 = of.SHA256
-				return state, nil
-			}
-		}
+	if of := f.dataset.recorded[f.below]; of.SHA256 != "" && of.CheckOpen(opened) == nil {
+		state.SHA256 = of.SHA256
+		return state, nil
 	}
 	content := opened.Reader()
 	defer content.Close()

@@ -24,9 +24,8 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 		}
 		all = append(all, of)
 	}
-	passed := r.passed(o)
 	for i := range o.Steps {
-		if slices.Contains(r.used, i) || slices.Contains(r.besides, i) || i < passed && k.answers[i].answer.Open {
+		if slices.Contains(r.used, i) || slices.Contains(r.besides, i) || r.came>>i&1 == 1 && k.answers[i].answer.Open {
 			add(i, &k.answers[i])
 		}
 		for c := range r.checked {
@@ -36,15 +35,4 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 		}
 	}
 	return all
-}
-
-// passed is how many steps the key has passed on the way to its row.
-func (r *result) passed(o *Order) int {
-	switch {
-	case r.stop >= 0:
-		return r.stop + 1
-	case len(r.used) > 0 && (r.suppressed != "" || o.all == 0 || r.got == o.all):
-		return r.used[len(r.used)-1]
-	}
-	return len(o.Steps)
 }

@@ -89,6 +89,8 @@ var corners = map[string][]fact{
 		{"what was found before stays", "email phone", []string{"a: email=1 credits=1", "b: unknown", "c: phone=1"}, "a b", "failed unknown_call:b by=a email=1@a credits=1", "a=matched* b=unknown_call?9*"},
 		{"else the next is asked, and it stays listed", "", []string{"a else=next: unknown", "b: email=1 credits=1"}, "a b", "matched by=b email=1@b skipped=a:unknown_call credits=1", "a=unknown_call?9* b=matched*"},
 		{"the others have said all", "", []string{"a: unknown stored", "b: email=2 credits=1 stored"}, "", "matched by=b email=2@b credits=1", "a=unknown_call?9 b=matched"},
+		{"of one that the row has not come to, it costs the row nothing", "max=6 email phone", []string{"a price=3: email=1 credits=3 stored", "b for=email price=3: unknown stored", "c price=3: phone=1 credits=3 stored"}, "", "matched by=a email=1@a phone=1@c credits=6", "a=matched c=matched"},
+		{"nor where it was looked at because an earlier one had no answer", "max=6 email phone", []string{"a price=3: email=1 credits=3", "b for=email price=3: unknown stored", "c price=3: phone=1 credits=3 stored"}, "a", "matched by=a email=1@a phone=1@c credits=6", "a=matched* c=matched"},
 	},
 	"the user wants unknown calls sent once more": {
 		{"it has no match", "", []string{"a retry: unknown stored; none credits=1", "b: email=2 credits=1"}, "a b", "matched by=b email=2@b credits=2", "a=no_match* b=matched*"},

@@ -83,6 +83,7 @@ type result struct {
 	from       [resolution.Groups]int
 	got        bits
 	matched    bool
+	came       uint32 // steps that the row has come to, one bit each
 	suppressed string // why the row is suppressed by the last answer: nothing more is asked
 	stop       int    // the step that the key waits for; -1 without one
 	stopped    stepAnswer
@@ -141,6 +142,7 @@ func (w *walk) askBesides() action {
 		}
 		k := &w.key.answers[i]
 		if all {
+			w.came |= 1 << i
 			k = w.at(i)
 		} else if k.about == "" && (s.Person != nil || w.key.isPerson) {
 			continue
@@ -225,6 +227,7 @@ func (w *walk) through() (a action, again bool) {
 			w.skipped = append(w.skipped, s.Name+":"+outcome.ReasonPerKey)
 			continue
 		}
+		w.came |= 1 << i
 		switch k := w.at(i); k.state {
 		case unlooked:
 			return action{look, i, k.about}, false
@@ -335,7 +338,8 @@ func (w *walk) isTooDear(s *Step, i int) bool {
 	return w.order.PerKey > 0 && s.Remote != nil && w.counted>>i&1 == 0 && w.spent(i)+s.Remote.Price.Max() > w.order.PerKey
 }
 
-// spent is what the answers before a step have cost, with the most that open calls may.
+// spent is what the answers before a step have cost, with the most that open calls may. Those that the row has not come
+// to do not count, as answers do not: they may be of another row, and are known only where somebody has looked.
 func (w *walk) spent(step int) (credits int64) {
 	add := func(i int, a *purchase.Result) {
 		switch s := w.order.Steps[i]; {
@@ -354,7 +358,7 @@ func (w *walk) spent(step int) (credits int64) {
 		add(w.checked[i].step, &w.checked[i].answer)
 	}
 	for i := range step {
-		if a := &w.key.answers[i].answer; a.Open {
+		if a := &w.key.answers[i].answer; a.Open && w.came>>i&1 == 1 {
 			add(i, a)
 		}
 	}
@@ -442,6 +446,7 @@ func (w *walk) isFilled(i int, asRow bool) (a action, filled, missing bool) {
 		if s.Remote == nil && !asRow || s.Verifies != "" || !w.isFor(s) || w.isTooDear(s, j) {
 			continue
 		}
+		w.came |= 1 << j
 		switch later := w.at(j); {
 		case later.state == unlooked:
 			return action{look, j, later.about}, false, true

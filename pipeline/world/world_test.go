@@ -17,20 +17,21 @@ var suite = worldtest.Suite{Live: live, Again: again, Planted: planted, Tested: 
 
 // again are seeds that found something, with what it was.
 var again = []uint64{
-	95,           // a killed process has renamed a manifest without a sync, and the next one removes the log that it replaces
-	356,          // damage takes what one resolver has paid, and records of another follow
-	506,          // a page is sent again, and the others wait for its place at the service
-	656,          // all resolvers refuse a key, and reference data does not have it: that is a miss
-	1330,         // a machine that was replaced hears that a call failed, and then its answer
-	3793,         // the removal of a file of open calls arrives when the same calls are open again
-	4577,         // the user interrupts the last life, before an unknown call is sent again
-	10710,        // a machine that slept while it opened the state takes the log over from its successor
-	27701,        // the credits of one resolver end, and a later one is judged by other keys
-	881000000076, // a power cut brings back the first terms of a journal that is removed, and not the last one
-	881000001046, // what a killed process has removed of a journal comes back beside the next one
-	900000000163, // the budget of a verifier ends, and an email passes that it would refuse
-	881000003233, // damage takes stored answers of rows that are recorded
-	777000001357, // an email is not verified, for the answer was lost, and a resolver is judged by keys behind its row
+	95,                // a killed process has renamed a manifest without a sync, and the next one removes the log that it replaces
+	356,               // damage takes what one resolver has paid, and records of another follow
+	506,               // a page is sent again, and the others wait for its place at the service
+	656,               // all resolvers refuse a key, and reference data does not have it: that is a miss
+	1330,              // a machine that was replaced hears that a call failed, and then its answer
+	3793,              // the removal of a file of open calls arrives when the same calls are open again
+	4577,              // the user interrupts the last life, before an unknown call is sent again
+	10710,             // a machine that slept while it opened the state takes the log over from its successor
+	27701,             // the credits of one resolver end, and a later one is judged by other keys
+	881000000076,      // a power cut brings back the first terms of a journal that is removed, and not the last one
+	881000001046,      // what a killed process has removed of a journal comes back beside the next one
+	900000000163,      // the budget of a verifier ends, and an email passes that it would refuse
+	881000003233,      // damage takes stored answers of rows that are recorded
+	777000001357,      // an email is not verified, for the answer was lost, and a resolver is judged by keys behind its row
+	20261130000000117, // an open call of a resolver that a row does not come to is known, because an earlier one had no answer
 }
 
 // TestWorld tries seeds.

@@ -83,8 +83,12 @@ func TestClusterCommands(t *testing.T) {
 	if billed := len(service.BilledKeys()); billed >= rows {
 		t.Errorf("%d keys are billed, in spite of the budget", billed)
 	}
+	collector := clitest.StartCollector(t)
 	last := on("--set", "metrics_file="+c.Path("run.prom"))
 	ends("the last", last, cli.ExitDone, "matched")
+	if metrics, spans := collector.Taken(); metrics.Last("leadetl_run_rows_total", "matched") != rows || metrics.Last("leadetl_run_credits_total", "") < 1 || len(spans) != 1 || spans[0].Attributes[0].Value.GetIntValue() != cli.ExitDone {
+		t.Errorf("sent %v, %v", metrics, spans)
+	}
 	metrics, err := os.ReadFile(c.Path("run.prom"))
 	if err != nil || !strings.Contains(string(metrics), `leadetl_run_rows_total{file="run.prom",outcome="matched"} 600`) {
 		t.Errorf("metrics %s, %v", metrics, err)

@@ -57,11 +57,18 @@ func TestSharedRun(t *testing.T) {
 	does(cli.ExitUsage, "metrics_file and --on are for leadetl run", "", "part", on[2:]...)
 
 	j.Put("lists/a.csv", clitest.EmailList(30))
+	collector := clitest.StartCollector(t)
 	does(cli.ExitTryAgain, "Temporal", "exit code 5", "run", append(on, "--set", "wait_for_input=0")...)
+	if metrics, spans := collector.Taken(); metrics.Last("leadetl_run_read_rows_total", "") != 0 || len(spans) != 1 || spans[0].Attributes[0].Value.GetIntValue() != cli.ExitTryAgain {
+		t.Errorf("sent %v, %v", metrics, spans)
+	}
 	if metrics, err := os.ReadFile(j.Path("on.prom")); err != nil || !strings.Contains(string(metrics), `leadetl_run_read_rows_total{file="on.prom"} 0`) {
 		t.Errorf("metrics %s, %v", metrics, err)
 	}
 	does(cli.ExitDone, "30 rows", "", "survey", "--set", "wait_for_input=0")
 	does(cli.ExitDone, "1 made now", "", "part") // without waiting
 	does(cli.ExitDone, "30", "30 rows, 29 matched", "finish")
+	if metrics, spans := collector.Taken(); len(metrics)+len(spans) > 0 {
+		t.Errorf("steps sent %v, %v", metrics, spans)
+	}
 }

@@ -1,7 +1,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check postgres-check foreign foreign-set iceberg iceberg-check cluster-check cluster-story bench fuzz kill soak world world-bugs world-reached mutants every-place
+.PHONY: help build release release-check release-twice audit run test test-ci test-long race race-all model shown kills check format vet portable lint tidy bench-check load-check postgres-check foreign foreign-set iceberg iceberg-check collector-check cluster-check cluster-story bench fuzz kill soak world world-bugs world-reached mutants every-place
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +56,7 @@ test-ci: ## after make test: a few kills, the commands of the documents, the rac
 LONG_KILLS ?= 30
 
 test-long: ## run every test there is: the race detector for all, LONG_KILLS kills (30), what compiles large modules
-	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 postgres-check=0 foreign=0 iceberg-check=0 release-twice=0 kill=0
+	@KILLS=$(LONG_KILLS) .ci/suites race-all=0 model=0 load-check=0 postgres-check=0 foreign=0 iceberg-check=0 collector-check=0 release-twice=0 kill=0
 
 # The packages whose code starts goroutines. The commands, which are long to link, are for race-all, as are the workers
 # with Temporal, tests that compare values, and simulations of some 10,000 calls.
@@ -151,6 +151,10 @@ iceberg: ## build bin/leadetl-iceberg, which publishes datasets in Iceberg table
 # leadetl-iceberg has many modules below it: some minutes to compile.
 iceberg-check: ## test leadetl-iceberg
 	@$(call in-module,cmd/leadetl-iceberg,go vet . && go test -count=1 .)
+
+# So has a collector of OpenTelemetry.
+collector-check: ## send the metrics and the span of a run to an OpenTelemetry collector
+	@$(call in-module,internal/testkit/collectortest,go vet . && go test -count=1 .)
 
 release-check: ## make the release of this machine, install each package in an empty folder and run it
 	@$(call in-module,deploy/release,go vet . && go test -count=1 -v .)

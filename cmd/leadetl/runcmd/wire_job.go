@@ -216,14 +216,15 @@ func (f *runFlags) checkArrival() error {
 	return nil
 }
 
-// await waits for the input, if it is to be waited for. A plan does not wait.
+// await waits for the input, if it is to be waited for. A plan does not wait, nor does a run of a finished night: its
+// parts are of the input that was there.
 func (f *runFlags) await(ctx context.Context, store *objects.Store, log *slog.Logger) error {
 	if f.arrival.Within == 0 {
 		return nil
 	}
 	f.arrival.Objects, f.arrival.Log = store, log
 	await := f.arrival.Await
-	if f.planning {
+	if f.planning || f.isFinished(ctx, log) {
 		await = f.arrival.There
 	}
 	err := await(ctx, f.in)
@@ -234,4 +235,13 @@ func (f *runFlags) await(ctx context.Context, store *objects.Store, log *slog.Lo
 		return cli.WithCode(cli.ExitTryAgain, fmt.Errorf("wait_for_input: %w", err))
 	}
 	return wire.UnlessUnavailable(err)
+}
+
+// isFinished reports whether the dataset is finished, and not to be made anew. What cannot be read is not.
+func (f *runFlags) isFinished(ctx context.Context, log *slog.Logger) bool {
+	if f.overwrite {
+		return false
+	}
+	dataset, err := wire.OpenDataset(ctx, f.out, &f.s3, log)
+	return err == nil && sinks.CheckFinished(dataset) == nil
 }

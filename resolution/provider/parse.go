@@ -88,6 +88,11 @@ func (p *problems) fail(n *yamltree.Node, format string, args ...any) {
 	}
 }
 
+// warn notes what may not be meant.
+func (r *reader) warn(n *yamltree.Node, format string, args ...any) {
+	r.warnings = append(r.warnings, fmt.Sprintf("%s:%d: %s", r.file, n.Line, fmt.Sprintf(format, args...)))
+}
+
 // failed is fail with an error, if there is one.
 func (p *problems) failed(n *yamltree.Node, err error) {
 	if err != nil {
@@ -157,6 +162,9 @@ func (r *reader) entry(n *yamltree.Node) *Entry {
 		e.Rate = append(e.Rate, rate)
 	}
 	e.limit = strings.TrimSpace(strings.TrimPrefix(textOf(m["limit"]), "header "))
+	if name := strings.ToLower(e.limit); strings.Contains(name, "credit") || strings.Contains(name, "balance") {
+		r.warn(m["limit"], "limit says how many requests are left in a window; if %s counts credits, leave it out: calls would slow down as these end", e.limit)
+	}
 	for _, helper := range listOf(m["helper"]) {
 		if slices.Contains(fillable(), helper.Text) {
 			r.fail(helper, "%s is a column; helpers have other names", helper.Text)
@@ -229,7 +237,7 @@ func (r *reader) rules(n *yamltree.Node) (all []rule) {
 				parsed.price = &price
 			}
 			if warning := parsed.warning(); warning != "" {
-				r.warnings = append(r.warnings, fmt.Sprintf("%s:%d: %s", r.file, one.Line, warning))
+				r.warn(one, "%s", warning)
 			}
 			all = append(all, parsed)
 		}

@@ -46,6 +46,7 @@ func TestEntry(t *testing.T) {
   later: {ask: same, every: 5s}
   price: {match: 2, bad_row: 1}
   rate: [15/s, 1000 keys/hour]
+  limit: header X-Credits-Left
   retry: false
   helper: [email_status]
   answers:
@@ -64,8 +65,9 @@ func TestEntry(t *testing.T) {
 	if got := strings.Join(e.Columns(), " "); got != "email hashed_emails hem_md5 hem_sha1 hem_sha256 phone phone_raw phone_region phone_type phone_valid phones" {
 		t.Errorf("columns %s", got)
 	}
-	if got := e.Warnings(); len(got) != 1 || got[0] != "p.yaml:16: match for every 200: name a member that shows it, such as 200 data" {
-		t.Errorf("warnings %q", got)
+	if got := strings.Join(e.Warnings(), "\n"); got != "p.yaml:13: limit says how many requests are left in a window; if X-Credits-Left counts credits, leave it out: calls would slow down as these end\n"+
+		"p.yaml:17: match for every 200: name a member that shows it, such as 200 data" {
+		t.Errorf("warnings\n%s", got)
 	}
 	for _, f := range []struct {
 		kind resolution.Identifier

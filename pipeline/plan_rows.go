@@ -49,8 +49,8 @@ func (r *rowPlanner) lookers() (all []rows.Looker) {
 	d := r.decision
 	for range d.Run.Workers {
 		all = append(all, &rowLooker{
-			planner: r, run: d.Run, maker: d.NewKeys(d.NewSuppressor()), reader: d.NewSearchReader(),
-			hash: answers.Scope{Operation: d.Run.Job.Operation}.Hasher(), suppress: rows.SuppressBy(d.NewSuppressor()),
+			planner: r, run: d.Run, maker: d.Columns.Keys(d.Run.Suppressor(&d.Columns)), reader: d.Columns.Searches(d.AsOf),
+			hash: answers.Scope{Operation: d.Run.Job.Operation}.Hasher(), suppress: rows.SuppressBy(d.Run.Suppressor(&d.Columns)),
 		})
 	}
 	return all

@@ -17,9 +17,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/resolution/values"
 
-	"github.com/leadetl/leadetl/pipeline/cut"
 	"github.com/leadetl/leadetl/pipeline/journal"
-	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/pipeline/rows"
@@ -127,8 +125,12 @@ func Decide(ctx context.Context, r *job.Run) (*Decision, error) {
 		r.Log.Warn("the unfinished dataset was begun by a version with other rules: its parts are made again; stored answers are not bought again")
 	}
 	if err == nil {
-		d.checkOpenFiles(process.MaxOpenFiles())
-		d.checkPhoneRules()
+		if limit, known := process.MaxOpenFiles(); known {
+			warnOfOpenFiles(r, d.Columns.Layout, limit)
+		}
+		if !d.IsFinished() {
+			warnOfPhoneRules(r, d.Columns.Layout)
+		}
 		warnUnwritten(r, d.Columns.Layout)
 	}
 	return d, err
@@ -144,14 +146,14 @@ func warnUnwritten(r *job.Run, layout *columns.Layout) {
 	}
 }
 
-// checkPhoneRules warns where details of phones are made anew that reference data could have.
-func (d *Decision) checkPhoneRules() {
-	if d.IsFinished() || d.Columns.Layout.Unread().Texts[resolution.FieldPhoneDetails] {
+// warnOfPhoneRules warns where details of phones are made anew that reference data could have.
+func warnOfPhoneRules(r *job.Run, layout *columns.Layout) {
+	if layout.Unread().Texts[resolution.FieldPhoneDetails] {
 		return
 	}
-	for _, s := range d.Run.Order.Steps {
+	for _, s := range r.Order.Steps {
 		if s.OtherPhoneRules {
-			d.Run.Log.Warn("the reference data have region and type of phones by other rules than this program, so the run makes them anew; import people again for a faster run")
+			r.Log.Warn("the reference data have region and type of phones by other rules than this program, so the run makes them anew; import people again for a faster run")
 		}
 	}
 }
@@ -159,16 +161,16 @@ func (d *Decision) checkPhoneRules() {
 // otherFiles is how many files a run has open beside those of its parts.
 const otherFiles = 64
 
-// checkOpenFiles warns where the files of the parts that are made at a time, each with a file for
+// warnOfOpenFiles warns where the files of the parts that are made at a time, each with a file for
 // each value of a column, may be more than the process may open.
-func (d *Decision) checkOpenFiles(limit uint64, known bool) {
-	if d.Columns.Layout.Partition() == "" || !known {
+func warnOfOpenFiles(r *job.Run, layout *columns.Layout, limit uint64) {
+	if layout.Partition() == "" {
 		return
 	}
-	atOnce := PartsAtOnce(d.Run.Workers)
+	atOnce := PartsAtOnce(r.Workers)
 	if needed := uint64(atOnce*sinks.MaxPartitions + otherFiles); limit < needed {
-		d.Run.Log.Warn("the files of the values of --partition-by may be more than this process may open; raise the limit (ulimit -n) or give fewer --workers",
-			"column", d.Columns.Layout.Partition(), "files_of_a_part", sinks.MaxPartitions, "parts_at_a_time", atOnce, "needed", needed, "allowed", limit)
+		r.Log.Warn("the files of the values of --partition-by may be more than this process may open; raise the limit (ulimit -n) or give fewer --workers",
+			"column", layout.Partition(), "files_of_a_part", sinks.MaxPartitions, "parts_at_a_time", atOnce, "needed", needed, "allowed", limit)
 	}
 }
 
@@ -300,51 +302,6 @@ func (d *Decision) SameInputs() bool {
 	return slices.EqualFunc(d.Finished.Inputs, d.Inputs, untouched)
 }
 
-// Cut cuts the rows of reader into the parts of a window. It calls start for each
-// part to make, and keep, if not nil, for each recorded part whose rows are
-// unchanged.
-func (d *Decision) Cut(ctx context.Context, w job.Window, reader *sources.Reader, start func(ctx context.Context, number int) (cut.Sink, error), keep func(int, sinks.Part)) error {
-	d.Run.Progress.Begin(d.Run.Job.Operation.IsKeyword())
-	c := cut.Cutter{
-		Reader: reader, RowsPerPart: d.Run.Job.RowsPerPart, First: w.First, Until: w.Until(), Recorded: d.Recorded, Start: start, Keep: keep,
-		Progress: d.Run.Progress,
-	}
-	return c.Run(ctx)
-}
-
-// Select drops the rows of a batch that the job does not select, and returns how many.
-func (d *Decision) Select(in *sources.Batch) (dropped int) {
-	if len(d.Columns.Where) == 0 {
-		return 0
-	}
-	return in.Keep(func(i int) bool {
-		for n, column := range d.Columns.Where {
-			if in.Columns[column].Value(i) != d.Run.Job.Where[n].Value {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// NewSuppressor makes the suppressor of a part.
-func (d *Decision) NewSuppressor() *keys.Suppressor {
-	return keys.NewSuppressor(d.Run.Suppression, d.Run.Job.Operation, d.Run.Job.Multiple, d.Run.ReportSuppressed != nil, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
-}
-
-// NewKeys makes what makes the keys of rows.
-func (d *Decision) NewKeys(suppress *keys.Suppressor) *keys.Maker {
-	reading := d.Run.Job.Reading()
-	reading.From, reading.Nameless = d.Columns.From, d.Columns.Nameless
-	return keys.NewMaker(d.Run.Job.Operation, reading, d.Columns.Kept, d.Columns.Identifier, d.Columns.SuppressedID, suppress)
-}
-
-// NewSearchReader makes what makes searches of rows.
-func (d *Decision) NewSearchReader() keys.SearchReader {
-	j := d.Run.Job
-	return keys.SearchReader{Fields: d.Columns.Fields, Defaults: j.SearchDefaults, Today: d.AsOf, Count: j.Operation.Gives() == resolution.GivesCount}
-}
-
 // NewEngine makes an engine whose questions take engineSlots. The order has nothing else.
 func (d *Decision) NewEngine(engineSlots *semaphore.Weighted) *rows.Engine {
 	return rows.NewEngine(d.Run.Order.Engine(), d.Run.Job.Operation, d.Columns.Layout, engineSlots)
@@ -358,11 +315,6 @@ func (d *Decision) OrderOptions(engineSlots *semaphore.Weighted) order.Options {
 	}
 }
 
-// AsksRows reports whether each row is a question that may cost something.
-func (d *Decision) AsksRows() bool {
-	return d.Run.Order.Engine() == nil && !d.Run.Job.Operation.IsKeyword()
-}
-
 // untouched reports whether an input appears unchanged. Standard input cannot
 // be compared before it is read.
 func untouched(before, now sinks.Input) bool {
@@ -374,13 +326,4 @@ func inputsOf(list *sources.List) (inputs []sinks.Input) {
 		inputs = append(inputs, sinks.Input{URI: f.URI, Bytes: f.Size, ModifiedAt: f.ModTime.UTC(), ETag: f.ETag})
 	}
 	return inputs
-}
-
-// SuppressionEntries returns the length of the suppression lists; nil without
-// lists.
-func (d *Decision) SuppressionEntries() *int64 {
-	if d.Run.Suppression == nil {
-		return nil
-	}
-	return new(d.Run.Suppression.Entries())
 }

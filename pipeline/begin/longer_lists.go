@@ -74,8 +74,8 @@ func (d *Decision) CheckAdded(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	c := &listChecker{decision: d, left: len(d.Recorded)}
-	c.suppress = keys.NewSuppressor(d.added, d.Run.Job.Operation, d.Run.Job.Multiple, false, d.Columns.Read[:d.Columns.Kept], d.Columns.Identifier)
-	c.keys = d.NewKeys(c.suppress)
+	c.suppress = d.Columns.Suppressor(d.added, false)
+	c.keys = d.Columns.Keys(c.suppress)
 	closeAnswers, err := c.openAnswers(ctx)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (p *checkedPart) Take(ctx context.Context, in *sources.Batch) error {
 	if _, listed := c.listed[p.number]; listed || !p.recorded {
 		return nil
 	}
-	c.decision.Select(in)
+	c.decision.Columns.Keep(in)
 	b := &p.batch
 	c.keys.Fill(b, in)
 	if !p.isListed() {

@@ -171,32 +171,12 @@ func (d *Decision) countOn(m *sinks.Manifest) error {
 	if m.CreditsTotal != nil {
 		paid = *m.CreditsTotal
 	}
-	if known, err := d.knows(run, paid); err != nil || known {
+	if known, err := d.Run.KnowsPaid(run, paid); err != nil || known {
 		d.Header.Run = run
 		return err
 	}
 	d.Header.PaidBefore = paid
 	return nil
-}
-
-// knows reports whether the state has what a run has paid. More is paid since if a callback has come.
-func (d *Decision) knows(run string, paid int64) (bool, error) {
-	if run == "" {
-		return false, nil
-	}
-	sum, known := int64(0), false
-	for _, s := range d.Run.Order.Paid() {
-		if s.Remote.Answers == nil {
-			continue
-		}
-		known = true
-		spent, err := s.Remote.Spent(context.Background(), d.Run.Order.PayerOf(run, s), d.Run.Job.Operation)
-		if err != nil {
-			return false, err
-		}
-		sum += spent.Paid
-	}
-	return known && sum >= paid, nil
 }
 
 // warnOfChanges warns about inputs that are longer or shorter than when the

@@ -32,14 +32,14 @@ func Tidy(d *begin.Decision) (*Result, error) {
 	}
 	return &Result{Manifest: d.Finished, Counts: report.Counts{
 		Totals: d.Finished.Totals, Parts: report.Parts{Earlier: len(d.Recorded)},
-		FirstReject: sinks.FirstOf(d.Finished.Parts), SuppressionEntries: d.SuppressionEntries(), Changes: countsOf(d.Finished.Changes),
+		FirstReject: sinks.FirstOf(d.Finished.Parts), SuppressionEntries: d.Run.SuppressionEntries(), Changes: countsOf(d.Finished.Changes),
 	}}, nil
 }
 
 // ResultOf returns what is done so far.
 func ResultOf(w *parts.Work) *Result {
 	d := w.Decision
-	c := report.Counts{Parts: w.Log.Parts(), FirstReject: sinks.FirstOf(w.Log.InOrder()), SuppressionEntries: d.SuppressionEntries()}
+	c := report.Counts{Parts: w.Log.Parts(), FirstReject: sinks.FirstOf(w.Log.InOrder()), SuppressionEntries: d.Run.SuppressionEntries()}
 	c.Totals, c.Fresh = w.Log.Totals()
 	if c.Totals.Rows > 0 {
 		c.MatchRate = math.Round(float64(c.Totals.Matched)/float64(c.Totals.Rows)*1e4) / 1e4

@@ -14,7 +14,7 @@ import (
 	"github.com/leadetl/leadetl/transforms/search"
 )
 
-// Columns says which input columns are read and what comes out.
+// Columns says which input columns are read, how rows are made of them, and what comes out.
 type Columns struct {
 	Read       []string // columns to read, the kept ones first
 	Kept       int      // how many of them are kept
@@ -33,6 +33,8 @@ type Columns struct {
 	// Table is that of the parts, Rejects that of the malformed lines, Suppressed that of the ids of
 	// suppressed rows, Asked that of what each of several resolvers says.
 	Table, Rejects, Suppressed, Asked sinks.Table
+
+	job Job
 }
 
 // Source is what the columns of a dataset depend on beside job and input.
@@ -52,6 +54,7 @@ const maxKept = 10_000
 
 // ChooseColumns decides on the columns of a job with this input.
 func ChooseColumns(j Job, input *sources.List, from Source) (c Columns, err error) {
+	c.job = j
 	files := input.Files()
 	settings := j.settings(from)
 	kept := settings.KeptOf(columnsOf(files, columns.SelectsInput(j.Select)))

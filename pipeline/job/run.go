@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/leadetl/leadetl/pipeline/journal"
+	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/pipeline/order"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/purchase"
@@ -26,6 +27,22 @@ func (r *Run) Remotes() (remotes []*purchase.Remote) {
 // AsksAny reports whether a resolver that costs something may be asked.
 func (r *Run) AsksAny() bool {
 	return slices.ContainsFunc(r.Remotes(), func(remote *purchase.Remote) bool { return !remote.Offline })
+}
+
+// AsksRows reports whether each row is a question that may cost something.
+func (r *Run) AsksRows() bool { return r.Order.Engine() == nil && !r.Job.Operation.IsKeyword() }
+
+// Suppressor makes what suppresses the people of Suppression in rows.
+func (r *Run) Suppressor(c *Columns) *keys.Suppressor {
+	return c.Suppressor(r.Suppression, r.ReportSuppressed != nil)
+}
+
+// SuppressionEntries returns the length of the suppression lists; nil without lists.
+func (r *Run) SuppressionEntries() *int64 {
+	if r.Suppression == nil {
+		return nil
+	}
+	return new(r.Suppression.Entries())
 }
 
 // UnknownWait returns the reasons of rows whose calls are unknown and may not be sent again,
@@ -55,6 +72,26 @@ func (r *Run) RetriesUnknown(ctx context.Context) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// KnowsPaid reports whether the state has what a run has paid. More is paid since if a callback has come.
+func (r *Run) KnowsPaid(run string, paid int64) (bool, error) {
+	if run == "" {
+		return false, nil
+	}
+	sum, known := int64(0), false
+	for _, s := range r.Order.Paid() {
+		if s.Remote.Answers == nil {
+			continue
+		}
+		known = true
+		spent, err := s.Remote.Spent(context.Background(), r.Order.PayerOf(run, s), r.Job.Operation)
+		if err != nil {
+			return false, err
+		}
+		sum += spent.Paid
+	}
+	return known && sum >= paid, nil
 }
 
 // Source is what the columns depend on beside job and input.

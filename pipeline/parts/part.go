@@ -47,7 +47,7 @@ type partMaker struct {
 func newPartMaker(w *Work, number int) *partMaker {
 	d := w.Decision
 	return &partMaker{
-		work: w, decision: d, number: number, suppress: d.NewSuppressor(),
+		work: w, decision: d, number: number, suppress: d.Run.Suppressor(&d.Columns),
 		builder: d.Columns.Layout.NewBuilder(), folders: NewFolders(d.Columns.Layout, number),
 		rejected: sideWriter{open: d.Run.Output.Beside(sinks.RejectsFolder), table: d.Columns.Rejects, part: number},
 		leftOut:  sideWriter{open: d.Run.Output.Beside(sinks.SuppressedFolder), table: d.Columns.Suppressed, part: number},
@@ -171,11 +171,11 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 		return rows.FromLookers(in, m.work.planned.Lookers)
 	case run.Job.Operation.IsKeyword():
 		return rows.FromSearches(in, rows.Searches{
-			Operation: run.Job.Operation, Reader: d.NewSearchReader(), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Pages: m.work.pages(),
+			Operation: run.Job.Operation, Reader: d.Columns.Searches(d.AsOf), Layout: d.Columns.Layout, Kept: d.Columns.Kept, Pages: m.work.pages(),
 			Stop: m.work.stopBuying, Log: run.Log, Done: func() { m.addTotals(sinks.Totals{Searches: 1, SourceRows: counted}) },
 		})
 	case run.Order.Engine() == nil:
-		maker, suppress := m.newKeys(), d.NewSuppressor()
+		maker, suppress := m.newKeys(), run.Suppressor(&d.Columns)
 		m.ofRows = append(m.ofRows, suppress)
 		return rows.FromOrder(in, maker, rows.NewOrdered(m.work.Chain, suppress), onlyWaiting)
 	}
@@ -190,9 +190,9 @@ func (m *partMaker) rows(q *partQueue, onlyWaiting func()) rows.Source {
 
 // newKeys makes what makes the keys of rows, for one goroutine.
 func (m *partMaker) newKeys() *keys.Maker {
-	suppress := m.decision.NewSuppressor()
+	suppress := m.decision.Run.Suppressor(&m.decision.Columns)
 	m.ofRows = append(m.ofRows, suppress)
-	return m.decision.NewKeys(suppress)
+	return m.decision.Columns.Keys(suppress)
 }
 
 // partInput is the queue of a part. It counts what is taken.
@@ -234,7 +234,7 @@ func (m *partMaker) take(in *sources.Batch) error {
 		m.noteReject(in.Source, in.Rejects[0].Row, in.Rejects[0].Reason)
 	}
 	m.addTotals(CountRejects(in.Rejects))
-	if n := int64(m.decision.Select(in)); n > 0 {
+	if n := int64(m.decision.Columns.Keep(in)); n > 0 {
 		m.addTotals(sinks.Totals{SourceRows: n, NotSelected: n})
 	}
 	return nil

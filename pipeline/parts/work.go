@@ -108,10 +108,15 @@ func (w *Work) makeParts(ctx context.Context, window job.Window) (err error) {
 	case w.planned != nil: // one part after another
 	case run.Job.Operation.IsKeyword(): // a part may wait for one long search
 		starter.places = semaphore.NewWeighted(int64(run.Workers))
-	case w.Decision.AsksRows():
+	case run.AsksRows():
 		starter.ahead = newLookAhead(askedAheadBytes)
 	}
-	cutErr := w.Decision.Cut(reading, window, reader, starter.start, w.Log.Keep)
+	run.Progress.Begin(run.Job.Operation.IsKeyword())
+	cutter := cut.Cutter{
+		Reader: reader, RowsPerPart: run.Job.RowsPerPart, First: window.First, Until: window.Until(), Recorded: w.Decision.Recorded, Start: starter.start, Keep: w.Log.Keep,
+		Progress: run.Progress,
+	}
+	cutErr := cutter.Run(reading)
 	inputFailed := cutErr != nil && reading.Err() == nil // the input is the cause, whatever other errors follow
 	if err := starter.workers.Wait(); err != nil && !inputFailed {
 		return err // why reading ended

@@ -64,7 +64,7 @@ func (r *rowPlanner) planCalls(ctx context.Context, p *Plan, routes map[int32]in
 	total, spent, exact := &PlannedCalls{}, purchase.Spending{Paid: r.decision.Header.PaidBefore}, true
 	for _, l := range lines {
 		planned := PlannedResolver{Name: l.Step.Name, Keys: l.Keys, AtMost: l.AtMost}
-		if l.Step.Remote != nil {
+		if l.Step.IsPaid() {
 			before, err := r.billLine(ctx, &planned, l)
 			if err != nil {
 				return err

@@ -21,6 +21,7 @@ func TestOneOrder(t *testing.T) {
 		{"knows a run without an order", `\.Order [!=]= nil|[rR]un\.(Remote|Resolver|Searcher)\b`, "", "-", 0},
 		{"names a column of answers that resolution/values has", `seniority|Seniority|year_founded|YearFounded`, "", "-", 0},
 		{"names an operation to tell it from others", `resolution\.(EmailTo|NetworkTo|IPTo|Enrichment|Deanonym|KeywordTo)`, "pipeline/", "pipeline/columns/blocks.go", 0},
+		{"asks by nil whether a step is paid, not with Step.IsPaid", `\.Remote [!=]= nil`, "pipeline/", "pipeline/order/order.go", 4},
 		{"knows a buyer or flags of several resolvers", `\.Total [!=]= nil|remote\.several\b`, "", "-", 0},
 	} {
 		pattern := regexp.MustCompile(c.pattern)

@@ -156,7 +156,7 @@ func (r *Reporter) addAsked(made *report.Report, stopped bool) (err error) {
 	buyers := r.work.Chain.Buyers()
 	for _, step := range o.Steps {
 		resolver := report.NewResolver(step.Name, made.Totals.Resolvers[step.Name])
-		if step.Remote != nil {
+		if step.IsPaid() {
 			var failed error
 			resolver.Service, failed = r.accountOf(step, buyers[0])
 			err = errors.Join(err, failed)

@@ -87,7 +87,7 @@ func (k keyer) keys(b *columns.Batch, rows spread) {
 				err = email.ErrMultiple // of whatever kind
 			}
 			b.Outcomes[i], b.Reasons[i] = outcome.Rejected, err.Error()
-		} else if more || rows.several != nil && rows.several[i] {
+		} else if more || rows.isCut != nil && rows.isCut[i] {
 			b.More++
 		}
 		b.Keys.End()

@@ -49,7 +49,7 @@ func (m Multiple) of(cell string, values []string) []string {
 // spread has the rows of a batch, of which each has one identifier.
 type spread struct {
 	identifiers *array.String
-	several     []bool  // the row's cell has several; nil if none has
+	isCut       []bool  // the row's cell has several; nil if none has
 	from        []int   // the row of the batch, of each row; nil if they are the same
 	parts       []int32 // which identifier of its cell a row has, from 1; nil without Each
 }
@@ -76,13 +76,13 @@ func (k keyer) spread(in *sources.Batch, cells *array.String) spread {
 			} else {
 				values.Append(value)
 			}
-			all.several, all.from, all.parts = append(all.several, several), append(all.from, i), append(all.parts, int32(part+1))
+			all.isCut, all.from, all.parts = append(all.isCut, several), append(all.from, i), append(all.parts, int32(part+1))
 		}
 	}
 	if any {
 		all.identifiers = values.NewStringArray()
 	} else {
-		all.several = nil
+		all.isCut = nil
 	}
 	if len(all.from) == in.Len() {
 		all.from = nil

@@ -19,7 +19,7 @@ func (r *result) asked(o *Order, k *key, run string, row int) (all []columns.Ask
 			Row: row, Step: step, About: s.about, Resolver: name, Outcome: a.Outcome, Reason: a.Reason, Receipt: a.Receipt, Request: a.Request,
 			Open: a.Open, MaxCredits: a.MaxCredits, PaidHere: a.Run == o.PayerOf(run, o.Steps[step]),
 		}
-		if o.Steps[step].Remote == nil {
+		if !o.Steps[step].IsPaid() {
 			of.Receipt.Priced = true // it is free
 		}
 		all = append(all, of)

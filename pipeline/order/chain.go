@@ -72,7 +72,7 @@ func (o *Order) Open(ctx context.Context, with Options) (_ *Chain, reading conte
 	o.sum()
 	prices := o.prices(with.Operation)
 	for _, s := range o.Steps {
-		if s.Remote == nil {
+		if !s.IsPaid() {
 			c.askers = append(c.askers, newDirectory(s.Directory, with))
 			continue
 		}

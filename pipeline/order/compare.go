@@ -180,7 +180,7 @@ func (c *Cases) Compare(ctx context.Context, counted map[int32]int64, workers in
 		r.Keys += n
 		stored, all := false, true
 		for i, s := range c.planner.chain.order.Steps {
-			if s.Remote != nil && s.Verifies == "" {
+			if s.IsPaid() && s.Verifies == "" {
 				stored, all = stored || of.answers[i].isStored(), all && of.answers[i].isStored()
 			}
 		}
@@ -198,7 +198,7 @@ func (c *Cases) Compare(ctx context.Context, counted map[int32]int64, workers in
 		switch {
 		case s.Verifies != "":
 			by.behind = append(by.behind, i)
-		case s.Remote == nil:
+		case !s.IsPaid():
 			by.before = append(by.before, i)
 		default:
 			finders = append(finders, i)

@@ -41,7 +41,7 @@ func (o *Order) plainIdentity() (text string, plain bool) {
 	switch s := o.Steps[0]; {
 	case o.Names(), s.Entry != "":
 		return "", false
-	case s.Remote == nil:
+	case !s.IsPaid():
 		return s.Fingerprint, true
 	default:
 		return "service " + s.Remote.Name, true
@@ -63,12 +63,12 @@ func (o *Order) Counted() *stats.CallCounters {
 // one by one.
 func (o *Order) asksKeys() bool {
 	s := o.Steps[0]
-	return o.IsOne() && s.Remote != nil && s.Question == nil
+	return o.IsOne() && s.IsPaid() && s.Question == nil
 }
 
 // Limits are what the run may cost. A single resolver may have limits of its own.
 func (o *Order) Limits() purchase.Budget {
-	if o.IsOne() && o.Steps[0].Remote != nil {
+	if o.IsOne() && o.Steps[0].IsPaid() {
 		return o.Budget.Within(o.Steps[0].Remote.Budget)
 	}
 	return o.Budget
@@ -123,7 +123,7 @@ func (o *Order) ReasonOf(reason string, s *Step) string {
 
 // Named says whose error it is, except of the end of the run.
 func (o *Order) Named(s *Step, err error) error {
-	if o.IsOne() || s.Remote == nil || errors.Is(err, context.Canceled) {
+	if o.IsOne() || !s.IsPaid() || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return &StepError{s.Name, err}

@@ -200,7 +200,7 @@ func (s *Step) check(o *Order, op resolution.Operation) (errs []error) {
 	if s.Verifies != "" && s.MinMatch > 0 {
 		fail("it verifies %s: min_match is for resolvers that find values", s.Verifies)
 	}
-	if s.Remote != nil && o.PerKey > 0 && s.Remote.Price.Max() > o.PerKey {
+	if s.IsPaid() && o.PerKey > 0 && s.Remote.Price.Max() > o.PerKey {
 		fail("one answer costs up to %d credits, more than max_credits_per_key %d: it would never be asked", s.Remote.Price.Max(), o.PerKey)
 	}
 	if s.MinMatch < 0 || s.MinMatch > 1 {
@@ -306,7 +306,7 @@ func (o *Order) AtRest() *Order {
 	rest.Steps, rest.Counters = nil, &stats.CallCounters{}
 	for _, s := range o.Steps {
 		step := *s
-		if s.Remote != nil {
+		if s.IsPaid() {
 			step.Remote = s.Remote.AtRest()
 		}
 		rest.Steps = append(rest.Steps, &step)
@@ -330,12 +330,15 @@ func (o *Order) Judges(judged map[string]bool) bool {
 // Paid are the resolvers that cost something.
 func (o *Order) Paid() (paid []*Step) {
 	for _, s := range o.Steps {
-		if s.Remote != nil {
+		if s.IsPaid() {
 			paid = append(paid, s)
 		}
 	}
 	return paid
 }
+
+// IsPaid reports whether the answers of a step cost something: it has a Remote, and no Directory.
+func (s *Step) IsPaid() bool { return s.Remote != nil }
 
 // CheckAskAll refuses AskAll where it has no use, or no end.
 func (o *Order) CheckAskAll() error {

@@ -64,7 +64,7 @@ func (o *Order) NewPlanner(with Options, dir string, began time.Time) *Planner {
 	p.closed = p.chain.gates.closed(o)
 	for i, s := range o.Steps {
 		switch {
-		case s.Remote == nil:
+		case !s.IsPaid():
 			p.chain.askers = append(p.chain.askers, newDirectory(s.Directory, with))
 			continue
 		case s.Verifies != "":
@@ -151,7 +151,7 @@ func (p *Planner) routeOf(text string, k *key, r *result) route {
 			continue
 		}
 		passed := answer.state == stopped && (i == r.stop || s.ElseNext)
-		if !slices.Contains(r.used, i) && !slices.Contains(r.besides, i) && !passed && answer.call == 0 || s.Remote != nil && answer.looked == nil {
+		if !slices.Contains(r.used, i) && !slices.Contains(r.besides, i) && !passed && answer.call == 0 || s.IsPaid() && answer.looked == nil {
 			w.visits[i].needless = slices.Contains(r.needless, i) && r.reached(p.chain.order, k, i)
 			continue
 		}
@@ -186,7 +186,7 @@ func (p *Planner) visitOf(step int, text string, s *stepAnswer) visit {
 	v.reply = reply{answered: true, good: s.answer.Outcome == outcome.Matched, fills: s.fills, credits: s.answer.Receipt.Credits}
 	if of := p.chain.order.Steps[step]; of.Verifies != "" {
 		v.good = s.accepted
-	} else if of.Remote != nil && !s.answer.Receipt.Priced {
+	} else if of.IsPaid() && !s.answer.Receipt.Priced {
 		if v.credits = int32(of.Remote.Price.NoMatch); v.good {
 			v.credits = int32(of.Remote.Price.Match)
 		}
@@ -271,7 +271,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 	add := func(i int, v visit, n int64) {
 		lines[i].Keys += n
 		lines[i].AtMost = lines[i].AtMost || !v.sure
-		if lines[i].Step.Remote != nil {
+		if lines[i].Step.IsPaid() {
 			lines[i].Asked[v.Question] += n
 		}
 		f.learn(i, v.reply, n)
@@ -321,7 +321,7 @@ func (p *Planner) Lines(ctx context.Context, workers int, routes map[int32]int64
 // is stored of them, and whether they are answered without a call.
 func (p *Planner) Known(code int32) (comes, known, free bool) {
 	for i, v := range p.routes[code].visits {
-		paid := v.comes && p.chain.order.Steps[i].Remote != nil
+		paid := v.comes && p.chain.order.Steps[i].IsPaid()
 		comes = comes || paid
 		known = known || paid && (v.Stored || v.Open != "")
 	}
@@ -458,7 +458,7 @@ func (f *forecast) verify(step int, has progress, r reply, keys float64, states 
 
 // of is what is expected of a step; nil if that is not known.
 func (f *forecast) of(step int) *Expected {
-	if f.order.AskAll || f.unknown[step] || f.known[step] == 0 || f.order.Steps[step].Remote == nil {
+	if f.order.AskAll || f.unknown[step] || f.known[step] == 0 || !f.order.Steps[step].IsPaid() {
 		return nil
 	}
 	credits := 0.0

@@ -53,7 +53,7 @@ type askedKey struct {
 	matched, answered, open, unknown uint32
 	credits                          int64
 	unpriced, seen                   bool
-	several                          bool // a resolver has answered about several persons with it
+	persons                          bool // a resolver has answered about several persons with it
 }
 
 // maxResolvers is the number of bits.
@@ -167,7 +167,7 @@ func (a *asked) take(g *groupFacts, suppresses bool) {
 		case open[i]:
 			k.open |= bit
 		default:
-			k.several = k.several || a.persons && k.answered&bit != 0
+			k.persons = k.persons || a.persons && k.answered&bit != 0
 			k.answered, k.credits, k.unpriced = k.answered|bit, k.credits+credits[i], k.unpriced || !priced[i]
 		}
 		if matched {
@@ -215,7 +215,7 @@ func (a *asked) check(g *groupFacts) {
 			}
 		}
 		if i < len(priced) && k.answered&k.open == 0 { // else it has answered between two rows
-			some := k.several && credits[i] <= k.credits
+			some := k.persons && credits[i] <= k.credits
 			if priced[i] && !some && (k.unpriced || credits[i] != k.credits) || !priced[i] && k.answered != 0 && !k.unpriced {
 				g.found.report(i, "credits", "it is not the sum of the answers in "+sinks.AskedFolder)
 			}

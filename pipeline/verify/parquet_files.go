@@ -21,20 +21,20 @@ import (
 // parquetFile is a file of a part or of its rejects, while it is checked.
 type parquetFile struct {
 	sinks.File
-	columns []sinks.Column
-	forms   map[string]string
-	isPart  bool
-	outcome string // of the rows beside those of a part; "" if they have none of their own
-	spares  int    // the place of a column that may be missing; -1 without one
-	part    int    // of the manifest
-	valued  bool   // in the folder of a value
-	several bool   // several resolvers answered
-	opened  *sinks.OpenFile
-	left    atomic.Int32 // row groups still to be read
-	foot    footer
-	readers readers
-	sound   bool          // the footer is right
-	groups  []*groupFacts // nil for one that could not be read
+	columns  []sinks.Column
+	forms    map[string]string
+	isPart   bool
+	outcome  string // of the rows beside those of a part; "" if they have none of their own
+	spares   int    // the place of a column that may be missing; -1 without one
+	part     int    // of the manifest
+	valued   bool   // in the folder of a value
+	hasAsked bool   // several resolvers answered
+	opened   *sinks.OpenFile
+	left     atomic.Int32 // row groups still to be read
+	foot     footer
+	readers  readers
+	sound    bool          // the footer is right
+	groups   []*groupFacts // nil for one that could not be read
 }
 
 // whole reports whether the whole file could be read.
@@ -48,7 +48,7 @@ func (c *checker) parts(ctx context.Context) error {
 		p := &m.Parts[i]
 		for _, f := range p.Data() {
 			valued := m.PartitionBy != "" && !strings.HasSuffix(path.Dir(f.Name), "="+sinks.DefaultPartition)
-			files = append(files, &parquetFile{File: f, isPart: true, part: i, valued: valued, several: p.Asked != nil, columns: m.Schema, forms: c.forms()})
+			files = append(files, &parquetFile{File: f, isPart: true, part: i, valued: valued, hasAsked: p.Asked != nil, columns: m.Schema, forms: c.forms()})
 		}
 		if p.Rejects != nil {
 			files = append(files, &parquetFile{File: *p.Rejects, part: i, outcome: "malformed", columns: c.rules.Rejects, spares: len(c.rules.Rejects) - 1, forms: map[string]string{"reason": ""}})

@@ -234,7 +234,7 @@ func (g *groupFacts) checkAnswers(outcomes []parquet.ByteArray) {
 		if string(outcomes[i]) == "matched" {
 			g.found.report(i, "answered_by", "a matched row needs to say who answered")
 		}
-		if i < len(priced) && priced[i] && !g.file.several { // a miss has a price, too
+		if i < len(priced) && priced[i] && !g.file.hasAsked { // a miss has a price, too
 			g.found.report(i, "credits", "a row without an answer has a price")
 		}
 	}

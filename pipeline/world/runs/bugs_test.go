@@ -26,7 +26,7 @@ var planted = worldtest.Bugs{
 		"lost, err = append(lost, number), nil", "err = nil"},
 	{"a damaged record of a part counts", "internal/store/sealed.go",
 		"\t\terr = fmt.Errorf(\"%s: %w\", s.Path(name), err)\n\t}\n\treturn at, next, data, err", "\t\tif err = fmt.Errorf(\"%s: %w\", s.Path(name), err); len(sealed) > 40 {\n\t\t\tdata, err = sealed[40:], nil\n\t\t}\n\t}\n\treturn at, next, data, err"},
-	{"of several resolvers only the last one's spending is known", "pipeline/begin/resume.go",
+	{"of several resolvers only the last one's spending is known", "pipeline/job/run.go",
 		"\t\tsum += spent.Paid\n", "\t\tsum = spent.Paid\n"},
 	{"a row without an identifier is asked about by its values where a key is wanted", "pipeline/order/walk.go",
 		"if s.Person == nil && !w.key.isPerson {", "if s.Person == nil {"},

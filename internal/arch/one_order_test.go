@@ -3,6 +3,7 @@ package arch
 import (
 	"io/fs"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,6 +47,33 @@ func TestOneOrder(t *testing.T) {
 		}
 		if len(found) > c.most {
 			t.Errorf("%s: %d lines, and %d are allowed:\n%s", c.what, len(found), c.most, strings.Join(found, "\n"))
+		}
+	}
+}
+
+// TestMethods: no type has so many methods that it is about several things.
+func TestMethods(t *testing.T) {
+	const most = 33
+	method := regexp.MustCompile(`(?m)^func \(\w* *\*?(\w+)(?:\[[^]]*\])?\) `)
+	counts := map[string]int{}
+	for _, folder := range []string{"pipeline", "resolution", "internal", "sinks", "sources", "transforms", "cmd"} {
+		err := fs.WalkDir(os.DirFS("../.."), folder, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/testkit/") {
+				return err
+			}
+			source, err := fs.ReadFile(os.DirFS("../.."), name)
+			for _, m := range method.FindAllStringSubmatch(string(source), -1) {
+				counts[path.Dir(name)+"."+m[1]]++
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for of, n := range counts {
+		if n > most {
+			t.Errorf("%s has %d methods, and %d are allowed", of, n, most)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestColumns(t *testing.T) {
 		{Searches, "keyword searched_at network_url email city state zip_code job_title lead_type",
 			"tea,2026-01-02,network.example/in/ada,a@x.example,City,CA,Zip,Title,b2b",
 			func(t *testing.T, d *Directory) any {
-				found, _, err := d.FindSearches(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, 0, 10)
+				found, _, err := d.Searches().Find(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}}, 0, 10)
 				return noError(t, &found, err)
 			},
 			"tea 2026-01-02T00:00:00Z network.example/in/ada a@x.example City CA Zip Title b2b"},

@@ -22,7 +22,6 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory/companies"
 	"github.com/leadetl/leadetl/resolution/directory/people"
 	"github.com/leadetl/leadetl/resolution/directory/ranges"
-	"github.com/leadetl/leadetl/resolution/directory/searches"
 	"github.com/leadetl/leadetl/resolution/directory/visits"
 )
 
@@ -36,13 +35,11 @@ type Directory struct {
 	people    *people.File
 	companies *companies.File
 	ranges    *ranges.File
-	searches  *searches.File
+	searches  Editions
 	visits    *visits.File
 	joins     *companies.Joins // nil without any
 
-	files    map[Kind]file // the same ones
-	retired  retiredFiles
-	leaveOut searches.LeaveOut
+	files map[Kind]file // the same ones
 }
 
 // ErrNotImported says that a folder was not made by an import.
@@ -85,14 +82,17 @@ func Open(dir string) (*Directory, error) {
 }
 
 func newDirectory(dir string, m manifest) *Directory {
-	return &Directory{dir: dir, manifest: m, files: map[Kind]file{}, people: people.None, companies: companies.None, visits: visits.None}
+	return &Directory{
+		dir: dir, manifest: m, files: map[Kind]file{}, people: people.None, companies: companies.None, visits: visits.None,
+		searches: Editions{dir: dir, name: m.Kinds[Searches].edition(), kept: m.Retired},
+	}
 }
 
 // open opens the files of kinds.
 func (d *Directory) open(some []Kind) error {
 	for _, k := range some {
 		e := d.manifest.Kinds[k]
-		if err := d.hasSize(e); err != nil {
+		if err := e.checkSize(d.dir); err != nil {
 			return err
 		}
 		of, ok := kinds[k]
@@ -108,9 +108,9 @@ func (d *Directory) open(some []Kind) error {
 	return nil
 }
 
-// hasSize returns an error if the file of an entry is not as long as the import wrote it.
-func (d *Directory) hasSize(e entry) error {
-	path := filepath.Join(d.dir, e.File)
+// checkSize returns an error if the file of an entry in dir is not as long as the import wrote it.
+func (e entry) checkSize(dir string) error {
+	path := filepath.Join(dir, e.File)
 	info, err := os.Stat(path)
 	if err == nil && info.Size() != e.Bytes {
 		err = fmt.Errorf("%s has %d bytes, the import wrote %d", path, info.Size(), e.Bytes)
@@ -120,7 +120,7 @@ func (d *Directory) hasSize(e entry) error {
 
 // Close closes all files. Do not use the directory afterwards; earlier answers stay valid.
 func (d *Directory) Close() error {
-	errs := []error{d.retired.Close()}
+	errs := d.searches.close()
 	for _, f := range d.files {
 		errs = append(errs, f.Close())
 	}
@@ -130,8 +130,8 @@ func (d *Directory) Close() error {
 // Has reports whether the kind was imported, even without rows.
 func (d *Directory) Has(k Kind) bool { _, ok := d.manifest.Kinds[k]; return ok }
 
-// HasPeople is Has(People).
-func (d *Directory) HasPeople() bool { return d.Has(People) }
+// Searches are the keyword searches.
+func (d *Directory) Searches() *Editions { return &d.searches }
 
 // Fingerprint identifies the content of all kinds, in lower-case hex. It is the same for
 // the same sources and import settings, on any machine.

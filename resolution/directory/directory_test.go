@@ -273,7 +273,7 @@ func TestOpenMissing(t *testing.T) {
 			t.Errorf("has %s: %v", k, d.Has(k))
 		}
 	}
-	if d.HasPeople() {
+	if d.Has(People) {
 		t.Error("has people")
 	}
 	if p, err := d.Person("network.example/in/ada"); p != nil || err != nil {

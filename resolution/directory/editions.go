@@ -50,95 +50,95 @@ func (m *manifest) retire(before manifest, now time.Time) {
 	slices.Reverse(m.Retired)
 }
 
+// Editions are the keyword searches of a directory: the present ones, and those that imports have
+// replaced since yesterday.
+type Editions struct {
+	dir      string
+	name     string // of the present ones
+	present  *searches.File
+	kept     []retired
+	leaveOut searches.LeaveOut
+
+	mu    sync.Mutex
+	files map[string]*searches.File // of kept, opened when they are first needed
+}
+
 // Edition names the present searches. It is the same for the same searches in any
 // directory.
-func (d *Directory) Edition() string {
-	return cmp.Or(d.manifest.Kinds[Searches].edition(), noEdition)
-}
+func (e *Editions) Edition() string { return cmp.Or(e.name, noEdition) }
 
-// edition returns the searches of an edition; nil if it has none.
-func (d *Directory) edition(name string) (*searches.File, error) {
-	switch name {
-	case noEdition:
-		return nil, nil
-	case "", d.Edition():
-		return d.searches, nil
-	}
-	return d.retired.open(d.dir, d.manifest.Retired, name, d.leaveOut)
-}
-
-// LeaveOut makes keyword searches skip the leads for which who is true. Call it before the
-// first search.
-func (d *Directory) LeaveOut(who searches.LeaveOut) {
-	d.leaveOut = who
-	if d.searches != nil {
-		d.searches.LeaveOut = who
+// LeaveOut makes searches skip the leads for which who is true. Call it before the first search.
+func (e *Editions) LeaveOut(who searches.LeaveOut) {
+	e.leaveOut = who
+	if e.present != nil {
+		e.present.LeaveOut = who
 	}
 }
 
-// FindSearches is searches.File.Find in q.Edition. Without searches it finds nothing.
+// Find is searches.File.Find in q.Edition. Without searches it finds nothing.
 //
 // Errors: resolution.ErrNoEdition, and resolution.ErrUnavailable for a damaged file.
-func (d *Directory) FindSearches(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []searches.Found, total int64, err error) {
-	f, err := d.searchable(ctx, q)
+func (e *Editions) Find(ctx context.Context, q resolution.KeywordSearch, skip int64, limit int) (found []searches.Found, total int64, err error) {
+	f, err := e.of(ctx, q)
 	if f == nil || err != nil {
 		return nil, 0, err
 	}
 	return f.Find(ctx, q, skip, limit)
 }
 
-// SampleSearches is searches.File.Sample in q.Edition.
-func (d *Directory) SampleSearches(ctx context.Context, q resolution.KeywordSearch, most int) (found []searches.Found, total int64, err error) {
-	f, err := d.searchable(ctx, q)
+// Sample is searches.File.Sample in q.Edition.
+func (e *Editions) Sample(ctx context.Context, q resolution.KeywordSearch, most int) (found []searches.Found, total int64, err error) {
+	f, err := e.of(ctx, q)
 	if f == nil || err != nil {
 		return nil, 0, err
 	}
 	return f.Sample(ctx, q, most)
 }
 
-// searchable returns the file of the edition of q; nil if it has no searches.
-func (d *Directory) searchable(ctx context.Context, q resolution.KeywordSearch) (*searches.File, error) {
+// of returns the searches of the edition of q; nil if it has none.
+func (e *Editions) of(ctx context.Context, q resolution.KeywordSearch) (*searches.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return d.edition(q.Edition)
+	switch q.Edition {
+	case noEdition:
+		return nil, nil
+	case "", e.Edition():
+		return e.present, nil
+	}
+	return e.retired(q.Edition)
 }
 
-// retiredFiles are opened when they are first needed.
-type retiredFiles struct {
-	mu    sync.Mutex
-	files map[string]*searches.File
-}
-
-func (r *retiredFiles) open(dir string, kept []retired, name string, leaveOut searches.LeaveOut) (*searches.File, error) {
-	i := slices.IndexFunc(kept, func(e retired) bool { return e.edition() == name })
+// retired returns the searches of an edition that was replaced.
+func (e *Editions) retired(name string) (*searches.File, error) {
+	i := slices.IndexFunc(e.kept, func(r retired) bool { return r.edition() == name })
 	if i < 0 {
 		return nil, resolution.ErrNoEdition
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if f := r.files[name]; f != nil {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f := e.files[name]; f != nil {
 		return f, nil
 	}
-	f, err := searches.Open(disk.Dir(dir), kept[i].File)
+	f, err := searches.Open(disk.Dir(e.dir), e.kept[i].File)
 	if errors.Is(err, fs.ErrNotExist) { // a later import removed it
 		return nil, resolution.ErrNoEdition
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", resolution.ErrUnavailable, err)
 	}
-	if r.files == nil {
-		r.files = map[string]*searches.File{}
+	if e.files == nil {
+		e.files = map[string]*searches.File{}
 	}
-	f.LeaveOut = leaveOut
-	r.files[name] = f
+	f.LeaveOut = e.leaveOut
+	e.files[name] = f
 	return f, nil
 }
 
-func (r *retiredFiles) Close() error {
-	var errs []error
-	for _, f := range r.files {
+// close closes the files that were replaced.
+func (e *Editions) close() (errs []error) {
+	for _, f := range e.files {
 		errs = append(errs, f.Close())
 	}
-	return errors.Join(errs...)
+	return errs
 }

@@ -42,7 +42,7 @@ func searchesOf(t *testing.T, people ...string) Files {
 // who are the names behind an edition, in order.
 func who(t *testing.T, d *Directory, edition string) string {
 	t.Helper()
-	found, total, err := d.FindSearches(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}, Edition: edition}, 0, 100)
+	found, total, err := d.Searches().Find(t.Context(), resolution.KeywordSearch{Keywords: []string{"tea"}, Edition: edition}, 0, 100)
 	if errors.Is(err, resolution.ErrNoEdition) {
 		return "no edition"
 	}
@@ -78,14 +78,14 @@ func TestEditions(t *testing.T) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	importAt(t, dir, start, searchesOf(t, "ada", "ben"))
 	first := mustOpen(t, dir)
-	ada := first.Edition()
+	ada := first.Searches().Edition()
 	importAt(t, dir, start.Add(time.Minute), searchesOf(t, "cleo"))
 	if got := who(t, first, ada); got != "ada ben" {
 		t.Errorf("who was open before finds %q", got)
 	}
 	var cleo string
 	opened(t, dir, func(d *Directory) {
-		cleo = d.Edition()
+		cleo = d.Searches().Edition()
 		for _, f := range []struct{ edition, want string }{{"", "cleo"}, {cleo, "cleo"}, {ada, "ada ben"}, {ada, "ada ben"}, {"other", "no edition"}, {noEdition, ""}} {
 			if got := who(t, d, f.edition); got != f.want {
 				t.Errorf("edition %q: %q, want %q", f.edition, got, f.want)
@@ -124,7 +124,7 @@ func TestEditions(t *testing.T) {
 func TestEditionRemovedUnderReader(t *testing.T) {
 	dir := t.TempDir()
 	importAt(t, dir, firstDay, searchesOf(t, "ada"))
-	ada := mustOpen(t, dir).Edition()
+	ada := mustOpen(t, dir).Searches().Edition()
 	importAt(t, dir, firstDay, searchesOf(t, "cleo"))
 	late, early := mustOpen(t, dir), mustOpen(t, dir)
 	if got := who(t, early, ada); got != "ada" {
@@ -148,7 +148,7 @@ func TestSameSearchesAgain(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	ada, cleo := searchesOf(t, "ada"), searchesOf(t, "cleo")
 	importAt(t, dir, firstDay, ada)
-	edition := mustOpen(t, dir).Edition()
+	edition := mustOpen(t, dir).Searches().Edition()
 	for i, step := range []struct {
 		files Files
 		want  int // files of searches
@@ -164,7 +164,7 @@ func TestSameSearchesAgain(t *testing.T) {
 		})
 	}
 	importAt(t, other, firstDay.AddDate(1, 0, 0), ada)
-	if got := mustOpen(t, other).Edition(); got != edition {
+	if got := mustOpen(t, other).Searches().Edition(); got != edition {
 		t.Errorf("elsewhere it is %s, here %s", got, edition)
 	}
 }
@@ -173,7 +173,7 @@ func TestSameSearchesAgain(t *testing.T) {
 func TestFailedImportKeepsEditions(t *testing.T) {
 	dir := t.TempDir()
 	importAt(t, dir, firstDay, searchesOf(t, "ada"))
-	ada := mustOpen(t, dir).Edition()
+	ada := mustOpen(t, dir).Searches().Edition()
 	importAt(t, dir, firstDay, searchesOf(t, "cleo"))
 	before := files(t, dir)
 	bad := Files{Searches: source(t, "s.csv", "keyword,searched_at,email\ntea,never,a@x.example\n")}
@@ -196,15 +196,15 @@ func TestNoSearches(t *testing.T) {
 	importAt(t, dir, firstDay, Files{People: source(t, "people.csv", samplePeople)})
 	var none string
 	opened(t, dir, func(d *Directory) {
-		none = d.Edition()
+		none = d.Searches().Edition()
 		if got := who(t, d, ""); got != "" {
 			t.Error(got)
 		}
 	})
 	importAt(t, dir, firstDay, searchesOf(t, "ada"))
 	opened(t, dir, func(d *Directory) {
-		if got := who(t, d, none); got != "" || d.Edition() == none {
-			t.Errorf("%q in edition %q of %q", got, none, d.Edition())
+		if got := who(t, d, none); got != "" || d.Searches().Edition() == none {
+			t.Errorf("%q in edition %q of %q", got, none, d.Searches().Edition())
 		}
 	})
 }

@@ -18,7 +18,7 @@ var joined = []Kind{People, Companies, IPRanges}
 
 // openJoins opens the file of joins. The files of joined are open.
 func (d *Directory) openJoins(e entry) error {
-	if err := d.hasSize(e); err != nil {
+	if err := e.checkSize(d.dir); err != nil {
 		return err
 	}
 	f, err := opening(companies.OpenJoins(d.companies, d.owners(), d.personRows()), func(d *Directory) **companies.Joins { return &d.joins })(d, e.File)

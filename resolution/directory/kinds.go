@@ -37,7 +37,7 @@ var kinds = map[Kind]struct {
 	People:    {people.Columns, func(f *Files) *string { return &f.People }, people.Import, opening(people.Open, func(d *Directory) **people.File { return &d.people })},
 	Companies: {companies.Columns, func(f *Files) *string { return &f.Companies }, companies.Import, opening(companies.Open, func(d *Directory) **companies.File { return &d.companies })},
 	IPRanges:  {ranges.Columns, func(f *Files) *string { return &f.IPRanges }, ranges.Import, opening(ranges.Open, func(d *Directory) **ranges.File { return &d.ranges })},
-	Searches:  {searches.Columns, func(f *Files) *string { return &f.Searches }, searches.Import, opening(searches.Open, func(d *Directory) **searches.File { return &d.searches })},
+	Searches:  {searches.Columns, func(f *Files) *string { return &f.Searches }, searches.Import, opening(searches.Open, func(d *Directory) **searches.File { return &d.searches.present })},
 	Visits:    {visits.Columns, func(f *Files) *string { return &f.Visits }, visits.Import, opening(visits.Open, func(d *Directory) **visits.File { return &d.visits })},
 }
 

@@ -41,7 +41,7 @@ func (d *Directory) Persons() (all []Persons, err error) {
 		}
 	}
 	for _, r := range d.manifest.Retired {
-		f, failed := d.retired.open(d.dir, d.manifest.Retired, r.edition(), d.leaveOut)
+		f, failed := d.searches.retired(r.edition())
 		switch {
 		case failed == nil:
 			add(Searches, r.entry, r.Retired, f)

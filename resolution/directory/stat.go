@@ -58,12 +58,12 @@ func (d *Directory) Verify(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := d.verify(ctx, k, e); err != nil {
+		if err := e.verify(ctx, d.dir, d.files[k]); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", k, e.File, err))
 		}
 	}
 	if e := d.manifest.Joins; e != nil {
-		if err := d.verify(ctx, joins, *e); err != nil {
+		if err := e.verify(ctx, d.dir, d.files[joins]); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", joins, e.File, err))
 		}
 	}
@@ -92,15 +92,16 @@ func (d *Directory) CheckAll(kinds ...Kind) error {
 	return nil
 }
 
-func (d *Directory) verify(ctx context.Context, k Kind, e entry) error {
-	keys, rows, err := d.files[k].Verify(ctx) // which names the damaged region
+// verify reads the whole open file of an entry in dir.
+func (e entry) verify(ctx context.Context, dir string, f file) error {
+	keys, rows, err := f.Verify(ctx) // which names the damaged region
 	if err != nil {
 		return err
 	}
 	if rows < 0 {
 		rows = e.Rows
 	}
-	return errors.Join(same("keys", keys, e.Keys), same("rows", rows, e.Rows), checkSum(filepath.Join(d.dir, e.File), e.SHA256))
+	return errors.Join(same("keys", keys, e.Keys), same("rows", rows, e.Rows), checkSum(filepath.Join(dir, e.File), e.SHA256))
 }
 
 func same(what string, got, want int64) error {

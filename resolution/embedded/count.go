@@ -32,7 +32,7 @@ func (e *Engine) count(ctx context.Context, s resolution.KeywordSearch, hems, mo
 	if e.directory == nil {
 		return resolution.SearchCount{}, withoutDirectory(ctx, s)
 	}
-	found, total, err := e.directory.SampleSearches(ctx, s, most)
+	found, total, err := e.directory.Searches().Sample(ctx, s, most)
 	if err != nil {
 		return resolution.SearchCount{}, unsearchable(ctx, err)
 	}

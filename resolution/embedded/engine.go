@@ -33,7 +33,7 @@ type Engine struct {
 func New(d *directory.Directory, o Options) *Engine {
 	e := &Engine{directory: d, options: o}
 	if d != nil && o.Listed != nil {
-		d.LeaveOut(e.hidesWho)
+		d.Searches().LeaveOut(e.hidesWho)
 	}
 	return e
 }

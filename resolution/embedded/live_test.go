@@ -186,7 +186,7 @@ func TestOldDirectoryStaysUntilLeft(t *testing.T) {
 			if err != nil || !a.Matched() || a.Lead.FirstName != "N1" {
 				t.Errorf("under way: %+v, %v", a, err)
 			}
-			_, total, err := e.directory.FindSearches(t.Context(), resolution.KeywordSearch{}, 0, 1)
+			_, total, err := e.directory.Searches().Find(t.Context(), resolution.KeywordSearch{}, 0, 1)
 			if total != 1 {
 				t.Errorf("under way: %d leads", total)
 			}

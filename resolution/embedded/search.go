@@ -21,7 +21,7 @@ func (e *Engine) Edition() string {
 	if e.directory == nil {
 		return noDirectory
 	}
-	return e.directory.Edition()
+	return e.directory.Searches().Edition()
 }
 
 // Search finds a page of leads. Without searches there are no leads.
@@ -45,7 +45,7 @@ func (e *Engine) search(ctx context.Context, s resolution.KeywordSearch, p resol
 	if e.directory == nil {
 		return result, withoutDirectory(ctx, s)
 	}
-	found, total, err := e.directory.FindSearches(ctx, s, skip, p.Limit)
+	found, total, err := e.directory.Searches().Find(ctx, s, skip, p.Limit)
 	if err != nil {
 		return result, unsearchable(ctx, err)
 	}

@@ -115,6 +115,36 @@ func TestIndexThatDiffersFromItsTable(t *testing.T) {
 	}
 }
 
+// TestIndexWithOtherRows: a finished search that is among the unfinished ones would be made again.
+func TestIndexWithOtherRows(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Serve(dir)
+	must(t, err)
+	job := state.Job{ID: uuid.UUID{9}, Organization: organization(t, s, "Acme", 100), Operation: resolution.KeywordToLead, Requested: noon, Reserved: 10, Work: []byte("{}"), Payload: []byte("{}")}
+	_, err = s.CreateJob(t.Context(), job, 0, nil)
+	must(t, err)
+	must(t, s.CancelJob(t.Context(), job.ID, noon, nil))
+	must(t, s.Close())
+	path := filepath.Join(dir, DatabaseName)
+	must(t, Verify(t.Context(), path))
+	for _, statements := range [][]string{ // an index of all rows is called one of some
+		{"PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, 'WHERE finished IS NULL', '/* */') WHERE name = 'resolutions_unfinished'"},
+		{"REINDEX resolutions_unfinished", "PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, '/* */', 'WHERE finished IS NULL') WHERE name = 'resolutions_unfinished'"},
+	} {
+		db, err := sql.Open("sqlite", groupcommit.URI(path))
+		must(t, err)
+		db.SetMaxOpenConns(1)
+		for _, statement := range statements {
+			_, err := db.ExecContext(t.Context(), statement)
+			must(t, err)
+		}
+		must(t, db.Close())
+	}
+	if err := Verify(t.Context(), path); !errors.Is(err, state.ErrDamaged) || !strings.Contains(err.Error(), "resolutions_unfinished") {
+		t.Errorf("%v, want ErrDamaged", err)
+	}
+}
+
 // TestLostDatabase: a log whose database is gone is not applied to a new one.
 func TestLostDatabase(t *testing.T) {
 	dir := t.TempDir()

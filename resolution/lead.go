@@ -23,8 +23,8 @@ type ContactEmail struct {
 	Type  string `json:"type,omitempty"`
 }
 
-// ContactPhone is one phone number of a person, + and digits (E.164); Type
-// says of what kind ("mobile", "work"), empty when unknown.
+// ContactPhone is one phone number of a person, + and digits (E.164), of a service as it is
+// sent; Type says of what kind ("mobile", "work"), empty when unknown.
 type ContactPhone struct {
 	Phone string `json:"phone"`
 	Type  string `json:"type,omitempty"`
@@ -60,7 +60,7 @@ type Lead struct {
 	Contact
 	// PhoneRaw is Phone as the source has it; "" if it is the same, and in answers of services.
 	PhoneRaw string `json:"-"`
-	// Phone is + and digits (E.164).
+	// Phone is + and digits (E.164), of a service as it is sent.
 	Phone string `json:"phone,omitempty"`
 	// HashedEmails holds, per email, md5, sha1 and sha256 in that order, of
 	// the address in profile plain.

@@ -30,8 +30,9 @@ const (
 	// and values of services that are none are left out. 5: a row group ends by its rows.
 	// 6: a cell may have a name, mailto:, for= or separators around its identifier.
 	// 7: a list with one value is that value, the mark of a spreadsheet is no part of one, and
-	// phone numbers lose what was once dialled inside their country.
-	RulesVersion = 7
+	// phone numbers lose what was once dialled inside their country. 8: all phones of a service's
+	// answer are brought into E.164.
+	RulesVersion = 8
 )
 
 // HEMTypes are the digest types of profile plain, in column order.

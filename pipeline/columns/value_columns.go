@@ -158,8 +158,8 @@ func (f *phoneFiller) describeAll(numbers *resolution.CodedTexts, to *blocks) {
 	to.add(func() arrow.Array { valid.Retain(); return valid })
 }
 
-// CleanPhones brings the first numbers of a service's answers into E.164. A number that
-// cannot be read stays in phone_raw alone.
+// CleanPhones brings the numbers of a service's answers into E.164. A first number that cannot be
+// read stays in phone_raw alone, one of the list of all numbers as it is.
 func (l *Layout) CleanPhones(a *resolution.Answers) {
 	numbers, raw := &a.Texts[resolution.FieldPhone], &a.Texts[resolution.FieldPhoneRaw]
 	var clean, written resolution.CodedTexts
@@ -177,4 +177,17 @@ func (l *Layout) CleanPhones(a *resolution.Answers) {
 		}
 	}
 	*numbers, *raw = clean, written
+	if all := &a.Phones; all.Texts.Len() > 0 {
+		var cleaned resolution.TypedTexts
+		for i := range all.Len() {
+			for n, to := all.Of(i); n < to; n++ {
+				text := all.Texts.At(n)
+				if number, err := phone.Parse(string(text), l.settings.DefaultRegion); err == nil {
+					text = []byte(number.E164)
+				}
+				cleaned.Put(i, text, all.Types.At(n))
+			}
+		}
+		*all = cleaned
+	}
 }

@@ -18,10 +18,12 @@
 //   - reject: a malformed line, kept with its text beside its part in _rejects/.
 //   - outcome: what became of a row: matched, no_match, rejected, failed, suppressed or
 //     skipped. All but matched have a reason, such as not_found.
-//   - journal: the record of an unfinished dataset: the job, then a line for each part.
+//   - journal: the record of an unfinished dataset: the job, then a line for each part, and
+//     another once its checksum is known.
 //   - manifest: the list of the files of a finished dataset, _manifest.json. _SUCCESS comes after it.
 //   - identity: the hash of everything that decides on the bytes of a job. A folder with
-//     another identity is refused.
+//     another identity is refused, unless suppression lists have grown, or the rules are newer
+//     than those of an unfinished run.
 //
 // What a run buys:
 //
@@ -51,16 +53,14 @@
 //   - state: the folder or bucket with journals, answers and open calls, --state.
 //   - log: the changes of answers and calls, in the order in which they happened.
 //   - segment: one object of a log on S3. It is created once and never changed.
-//   - fence: an empty segment that ends the log of the process before: nothing that it
-//     writes later counts.
-//   - generation: the sorted files that one sealing of the log has made. Later generations
-//     win; some are merged into one from time to time.
-//   - working copy: the answers of a state on S3 that the questions of a run may need, on
-//     the local disk.
+//   - fence: an empty segment that ends the log of the process before, which can append
+//     nothing more. A late answer to one of its open calls still counts.
+//   - generation: the changes of one piece of the log, and the files that sealing makes of
+//     them. Later generations win; some are merged into one from time to time.
 //   - lease: a lock on S3 with a time at which it ends. Its holder renews it; who finds it
 //     expired may take it.
-//   - term: the number of the attempt of a run on workers. A higher term takes a lease over
-//     before it expires.
+//   - term: the number of the writer of a log, or of the attempt of a run on workers. A higher
+//     term takes over before a lease expires.
 //
 // # Same input, same bytes
 //

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -45,5 +46,19 @@ func TestIdentityOfNames(t *testing.T) {
 	}
 	if got := Differences([]byte(plain), []byte(snake)); !strings.Contains(got, "--rename was not set and is Record ID=record_id") {
 		t.Error(got)
+	}
+}
+
+// TestEverySettingHasAName: a difference in any setting of an identity is told by a name.
+func TestEverySettingHasAName(t *testing.T) {
+	told := map[string]bool{"inputs": true} // one by one
+	for _, s := range settingNames {
+		told[s.field] = true
+	}
+	fields := reflect.TypeFor[Identity]()
+	for i := range fields.NumField() {
+		if name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ","); !told[name] {
+			t.Errorf("%s has no name in settingNames", name)
+		}
 	}
 }

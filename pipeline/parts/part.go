@@ -107,7 +107,7 @@ func (m *partMaker) fill(ctx context.Context, q *partQueue, leave func()) error 
 			return fmt.Errorf("keep what is suppressed: %w", err)
 		}
 	}
-	return m.work.Log.publish(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Suppressed: leftOut, Asked: asked, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
+	return m.work.Log.record(ctx, m.number, sinks.Part{File: file, Files: files, Rejects: rejects, Suppressed: leftOut, Asked: asked, Totals: m.totals, FirstReject: m.first, InputDigest: m.digest.Sum()})
 }
 
 // writeRows writes the rows of the part with their answers.

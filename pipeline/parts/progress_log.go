@@ -109,8 +109,8 @@ func (l *Log) KeepMade(number int, p sinks.Part) {
 	l.made++
 }
 
-// publish records a part that this run made.
-func (l *Log) publish(ctx context.Context, number int, p sinks.Part) error {
+// record adds a part that this run made to the journal.
+func (l *Log) record(ctx context.Context, number int, p sinks.Part) error {
 	run := l.decision.Run
 	if err := l.decision.Journal.Record(number, p); err != nil {
 		return fmt.Errorf("record %s: %w", p.Name, err)

@@ -182,7 +182,7 @@ func (d *checkup) examine(ctx context.Context, args []string) {
 	}
 	if objects.Is(f.state) {
 		d.report("state on S3", f.state+": list, write, read and remove", tryObjects(ctx, store, "state", f.state))
-		d.checkDisk("disk of its working copy", os.TempDir())
+		d.checkDisk("disk of temporary files", os.TempDir())
 	}
 	d.checkInput(ctx, j, known, store)
 	f.suppress.Reading.Objects = store

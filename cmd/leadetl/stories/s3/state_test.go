@@ -267,7 +267,7 @@ func TestStateOnS3LoadsItsOwn(t *testing.T) {
 	clitest.Until(t, "calls are made", func() bool { return m.service.Seen() > bought+10 || p.Ended() })
 	// All answers would take 20 MB. The files of the database and its log begin with some.
 	if size := sizeOf(t, m.Path("a")); size == 0 || size > 5<<20 {
-		t.Errorf("the working copy has %d bytes", size)
+		t.Errorf("the state of the machine has %d bytes", size)
 	}
 	if code := p.Code(); code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, clitest.Tail(p.Said.String()))

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/leadetl/leadetl/internal/store"
-	"github.com/leadetl/leadetl/internal/store/memory"
+	"github.com/leadetl/leadetl/internal/testkit/memorytest"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sinks"
@@ -183,7 +183,7 @@ type lateNights struct {
 
 func (l lateNights) Create(context.Context, string, []byte) error { return l.do() }
 
-func nightsThat(do func() error) store.Store { return lateNights{memory.New(), do} }
+func nightsThat(do func() error) store.Store { return lateNights{memorytest.New(), do} }
 
 // TestPublishesWhatIsThere: a dataset is not finished when a file of it was changed after the run
 // recorded it. The same run makes that file again.

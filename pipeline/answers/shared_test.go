@@ -11,7 +11,7 @@ import (
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/store"
-	"github.com/leadetl/leadetl/internal/store/memory"
+	"github.com/leadetl/leadetl/internal/testkit/memorytest"
 	"github.com/leadetl/leadetl/resolution"
 )
 
@@ -24,7 +24,7 @@ func shared(t *testing.T, files store.Store) Place {
 // TestShared: who takes over has all that an earlier process stored, and that one can store nothing more, but what
 // it has bought.
 func TestShared(t *testing.T) {
-	ctx, files := t.Context(), memory.New()
+	ctx, files := t.Context(), memorytest.New()
 	first, err := Open(ctx, shared(t, files), Options{LogBytes: 500, Generations: 2, RowsPerFile: 3})
 	must(t, err)
 	for i := range 30 {
@@ -70,11 +70,11 @@ func TestShared(t *testing.T) {
 // TestOlderForm: what an older program has stored is refused by name, and never taken for nothing.
 func TestOlderForm(t *testing.T) {
 	for _, name := range []string{"v/0000000001.json", "answers.sqlite"} {
-		files := memory.New()
+		files := memorytest.New()
 		must(t, files.Put(t.Context(), name, []byte("{}")), files.Put(t.Context(), "log/000000000001.seg", []byte("{}")))
 		for what, open := range map[string]func(Place) error{
 			"open": func(p Place) error { _, err := Open(t.Context(), p, Options{}); return err },
-			"look": func(p Place) error { _, err := OpenContents(t.Context(), p, shared(t, memory.New())); return err },
+			"look": func(p Place) error { _, err := OpenContents(t.Context(), p, shared(t, memorytest.New())); return err },
 		} {
 			if _, refused := errors.AsType[*format.Error](open(shared(t, files))); !refused {
 				t.Errorf("%s, %s: not refused", name, what)
@@ -85,7 +85,7 @@ func TestOlderForm(t *testing.T) {
 
 // TestFenceBelowTheLog: a fence where a segment was that is in files ends no log.
 func TestFenceBelowTheLog(t *testing.T) {
-	ctx, p := t.Context(), shared(t, memory.New())
+	ctx, p := t.Context(), shared(t, memorytest.New())
 	s, err := Open(ctx, p, Options{})
 	must(t, err, s.Put(ctx, person("one"), Answer{Run: "night", Outcome: Matched, Received: noon}), s.Close())
 	m, err := newest(ctx, p)
@@ -115,7 +115,7 @@ func (l lateList) Entries(ctx context.Context, folder string) ([]store.Info, err
 
 // TestInspectLateLists: what a list does not have yet is not damaged.
 func TestInspectLateLists(t *testing.T) {
-	ctx, files := t.Context(), memory.New()
+	ctx, files := t.Context(), memorytest.New()
 	for i := range 3 {
 		s, err := Open(ctx, shared(t, files), Options{})
 		must(t, err, s.Put(ctx, person(fmt.Sprint(i)), Answer{Run: "night", Outcome: Matched, Received: noon}), s.Close())
@@ -130,7 +130,7 @@ func TestInspectLateLists(t *testing.T) {
 // TestSharedDamage: without a manifest nothing can be told from an empty place, or damage is told. Simulated machines
 // damage the rest.
 func TestSharedDamage(t *testing.T) {
-	ctx, files := t.Context(), memory.New()
+	ctx, files := t.Context(), memorytest.New()
 	s, err := Open(ctx, shared(t, files), Options{LogBytes: 2000, RowsPerFile: 10})
 	must(t, err)
 	for i := range 40 {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/apache/arrow/go/v17/arrow/array"
-	arrowmemory "github.com/apache/arrow/go/v17/arrow/memory"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
-	"github.com/leadetl/leadetl/internal/store/memory"
+	"github.com/leadetl/leadetl/internal/testkit/memorytest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -54,7 +54,7 @@ func TestWrite(t *testing.T) {
 		{3000, 0, []int64{3000}},
 	} {
 		t.Run(fmt.Sprint(c.answers, " by ", c.rows), func(t *testing.T) {
-			to := memory.New()
+			to := memorytest.New()
 			written, err := Write(t.Context(), to, func(n int) string { return fmt.Sprint("file-", n) }, c.rows, answersOf(c.answers))
 			if err != nil || written != int64(c.answers) {
 				t.Fatalf("%d are written, %v", written, err)
@@ -66,7 +66,7 @@ func TestWrite(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				table, err := pqarrow.ReadTable(t.Context(), bytes.NewReader(text), parquet.NewReaderProperties(nil), pqarrow.ArrowReadProperties{}, arrowmemory.DefaultAllocator)
+				table, err := pqarrow.ReadTable(t.Context(), bytes.NewReader(text), parquet.NewReaderProperties(nil), pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,7 +93,7 @@ func TestWrite(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	to := memory.New()
+	to := memorytest.New()
 	if _, err := Write(t.Context(), to, func(int) string { return "file" }, 0, func(yield func(answers.Item, error) bool) {
 		answersOf(3)(yield)
 		yield(answers.Item{}, broken)

@@ -12,7 +12,7 @@ import (
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/internal/store/folder"
-	"github.com/leadetl/leadetl/internal/store/memory"
+	"github.com/leadetl/leadetl/internal/testkit/memorytest"
 	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
@@ -33,7 +33,7 @@ func TestRepair(t *testing.T) {
 	late := s3test.NewLate(t)
 	for where, make := range map[string]func(t *testing.T) (store.Store, *journal.State){
 		"memory": func(*testing.T) (store.Store, *journal.State) {
-			files := memory.New()
+			files := memorytest.New()
 			return files, journal.In(files)
 		},
 		"folder": func(t *testing.T) (store.Store, *journal.State) {

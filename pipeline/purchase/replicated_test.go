@@ -12,7 +12,7 @@ import (
 
 	"github.com/leadetl/leadetl/internal/lease"
 	"github.com/leadetl/leadetl/internal/store"
-	"github.com/leadetl/leadetl/internal/store/memory"
+	"github.com/leadetl/leadetl/internal/testkit/memorytest"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
@@ -40,7 +40,7 @@ func (s stating) Do(ctx context.Context, call resolution.Call) (resolution.Reply
 
 // farAway is a store where each file takes as long as a request to S3.
 type farAway struct {
-	*memory.Memory
+	*memorytest.Memory
 	groups *int // of the log
 }
 
@@ -58,7 +58,7 @@ func inAMinute(now time.Time) time.Time { return now.Add(time.Minute) }
 // openFarAway opens answers that are kept far away, and counts the groups of changes that go there.
 func openFarAway(t *testing.T, groups *int, leaveBefore func(now time.Time) time.Time) *answers.Store {
 	t.Helper()
-	files := farAway{memory.New(), groups}
+	files := farAway{memorytest.New(), groups}
 	place := answers.Elsewhere(files, t.TempDir(), func(ctx context.Context) (lease.Lease, error) { return files.Lease(ctx, "", store.Holder{}) })
 	s, err := answers.Open(t.Context(), place, answers.Options{LeaveBefore: leaveBefore})
 	if err != nil {

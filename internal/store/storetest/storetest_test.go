@@ -10,8 +10,8 @@ import (
 	"github.com/leadetl/leadetl/internal/store"
 	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/internal/store/folder"
-	"github.com/leadetl/leadetl/internal/store/memory"
 	"github.com/leadetl/leadetl/internal/store/storetest"
+	"github.com/leadetl/leadetl/internal/testkit/memorytest"
 	"github.com/leadetl/leadetl/internal/testkit/s3test"
 	"github.com/leadetl/leadetl/internal/testkit/worldtest"
 )
@@ -30,7 +30,7 @@ var kinds = []struct {
 		return func() store.Store { return folder.Private(in) }
 	}},
 	{"memory", func(*testing.T) func() store.Store {
-		m := memory.New()
+		m := memorytest.New()
 		return func() store.Store { return m }
 	}},
 	{"S3", func(t *testing.T) func() store.Store {

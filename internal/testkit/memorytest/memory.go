@@ -1,5 +1,5 @@
-// Package memory is a store in memory, for tests.
-package memory
+// Package memorytest is a store in memory, for tests.
+package memorytest
 
 import (
 	"bytes"

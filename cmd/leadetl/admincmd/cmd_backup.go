@@ -48,10 +48,7 @@ copy. Keep a copy of it elsewhere, once.`,
 			if keep < 0 {
 				return cli.UsageError(fmt.Errorf("--keep %d is less than 0", keep))
 			}
-			ctx, stop, err := runview.Watch(c.Context(), std, "backing up", "byte", true)
-			if err != nil {
-				return err
-			}
+			ctx, stop := runview.Watch(c.Context(), std, "backing up", "byte", true)
 			size, err := backup.Write(ctx, a.state, file)
 			stop()
 			if errors.Is(err, backup.ErrExists) {
@@ -87,10 +84,7 @@ any more, a revoked key is valid again, a new key is unknown.`,
 			if err := wire.CheckState(a.state); err != nil {
 				return err
 			}
-			ctx, stop, err := runview.Watch(c.Context(), std, "restoring", "byte", true)
-			if err != nil {
-				return err
-			}
+			ctx, stop := runview.Watch(c.Context(), std, "restoring", "byte", true)
 			r, err := backup.Restore(ctx, args[0], a.state, a.now())
 			stop()
 			if err != nil {

@@ -83,10 +83,7 @@ func (s *stored) copy(ctx context.Context, std cli.Streams, fromName, toName str
 	if err := claim(ctx, to, scopes, toName); err != nil {
 		return err
 	}
-	ctx, stop, err := runview.Watch(ctx, std, "copying", "answer", true)
-	if err != nil {
-		return err
-	}
+	ctx, stop := runview.Watch(ctx, std, "copying", "answer", true)
 	defer stop()
 	if err := expect(ctx, from, f); err != nil {
 		return err

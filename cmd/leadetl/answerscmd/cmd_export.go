@@ -53,10 +53,7 @@ owner can read the file, and an interrupted export writes no file.`,
 				return at.exportTable(c.Context(), std, table, f)
 			}
 			return at.read(c.Context(), std, func(s *answers.Contents) error {
-				ctx, stop, err := runview.Watch(c.Context(), std, "exporting", "answer", out != "" || !cli.IsTerminal(std.Out))
-				if err != nil {
-					return err
-				}
+				ctx, stop := runview.Watch(c.Context(), std, "exporting", "answer", out != "" || !cli.IsTerminal(std.Out))
 				defer stop()
 				if err := expect(ctx, s, f); err != nil {
 					return err

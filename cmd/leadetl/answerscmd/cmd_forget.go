@@ -120,10 +120,7 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) (err error) {
 	if len(f.in) > 0 {
 		unit = "byte" // of the input
 	}
-	ctx, stop, err := runview.Watch(ctx, std, "forgetting", unit, true)
-	if err != nil {
-		return err
-	}
+	ctx, stop := runview.Watch(ctx, std, "forgetting", unit, true)
 	defer stop()
 	versions, err := f.versions(ctx, std)
 	if err != nil {

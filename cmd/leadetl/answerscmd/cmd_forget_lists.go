@@ -11,19 +11,16 @@ import (
 
 // readLists reads lists of people. A digest does not tell which keys to look up, and an answer about one person
 // may name another: so all stored answers are read.
-func (f *forgetFlags) readLists(ctx context.Context, std cli.Streams) (wire.SuppressionLists, error) {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return wire.SuppressionLists{}, err
-	}
+func (f *forgetFlags) readLists(ctx context.Context, std cli.Streams) (lists wire.SuppressionLists, err error) {
+	log := std.Log()
 	flags := wire.Suppress{Lists: f.files}
 	if flags.Reading.Objects, err = f.stored.s3.Open(ctx, log); err != nil {
-		return wire.SuppressionLists{}, cli.UsageError(err)
+		return lists, cli.UsageError(err)
 	}
 	if f.idColumn != "" {
 		flags.Columns = []string{f.idColumn}
 	}
-	lists, err := flags.Read(ctx, f.defaultRegion, f.networkHosts)
+	lists, err = flags.Read(ctx, f.defaultRegion, f.networkHosts)
 	lists.Tell(log)
 	return lists, err
 }

@@ -32,10 +32,7 @@ func (s *stored) exportTable(ctx context.Context, std cli.Streams, uri string, f
 		return err
 	}
 	return s.read(ctx, std, func(contents *answers.Contents) error {
-		ctx, stop, err := runview.Watch(ctx, std, "exporting", "answer", true)
-		if err != nil {
-			return err
-		}
+		ctx, stop := runview.Watch(ctx, std, "exporting", "answer", true)
 		defer stop()
 		if err := expect(ctx, contents, f); err != nil {
 			return err
@@ -79,11 +76,7 @@ func (s *stored) table(ctx context.Context, std cli.Streams, uri string) (to sto
 		name, uri = &base, uri[:at]
 	}
 	if objects.Is(uri) {
-		log, err := cli.NewLogger(std.Err, "text", "warn")
-		if err != nil {
-			return nil, nil, err
-		}
-		client, err := s.s3.Open(ctx, log)
+		client, err := s.s3.Open(ctx, std.Warnings())
 		if err != nil {
 			return nil, nil, cli.UsageError(err)
 		}

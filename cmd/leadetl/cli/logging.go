@@ -44,24 +44,31 @@ func (f *LogFlags) Open(to io.Writer) (*slog.Logger, error) {
 	return NewLogger(to, f.Format, level)
 }
 
-// NewLogger makes a logger of a format and a level. Texts are sentences on a terminal, and
-// logfmt elsewhere.
+// Log is the log of a command without settings of it.
+func (s Streams) Log() *slog.Logger { return textLog(s.Err, slog.LevelInfo) }
+
+// Warnings is Log for warnings and errors only.
+func (s Streams) Warnings() *slog.Logger { return textLog(s.Err, slog.LevelWarn) }
+
+// textLog writes sentences on a terminal, and logfmt elsewhere.
+func textLog(to io.Writer, level slog.Level) *slog.Logger {
+	if IsTerminal(to) {
+		return slog.New(&plainLog{to: to, lock: new(sync.Mutex), level: level})
+	}
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
+}
+
+// NewLogger makes a logger of a format and a level.
 func NewLogger(to io.Writer, format, level string) (*slog.Logger, error) {
-	var options slog.HandlerOptions
 	var at slog.Level
 	if err := at.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("unknown --log-level %q%s", level, suggest.OneOf(level, []string{"debug", "info", "warn", "error"}))
 	}
-	options.Level = at
 	switch format {
 	case "text":
-		if IsTerminal(to) {
-			return slog.New(&plainLog{to: to, lock: new(sync.Mutex), level: at}), nil
-		}
-		return slog.New(slog.NewTextHandler(to, &options)), nil
+		return textLog(to, at), nil
 	case "json":
-		options.ReplaceAttr = asText
-		return slog.New(slog.NewJSONHandler(to, &options)), nil
+		return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: at, ReplaceAttr: asText})), nil
 	}
 	return nil, fmt.Errorf("unknown --log-format %q; it is text or json", format)
 }

@@ -119,11 +119,7 @@ func (f *flags) run(ctx context.Context, std cli.Streams, datasets []string) (er
 	if err := f.checkPlaces(datasets); err != nil {
 		return err
 	}
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return err
-	}
-	if _, err := f.s3.Open(ctx, log); err != nil {
+	if _, err := f.s3.Open(ctx, std.Log()); err != nil {
 		return cli.UsageError(err)
 	}
 	who, err := f.readSubjects(ctx)
@@ -135,10 +131,7 @@ func (f *flags) run(ctx context.Context, std cli.Streams, datasets []string) (er
 		return cli.UsageError(err)
 	}
 	defer func() { err = errors.Join(err, record.abort()) }()
-	counting, stop, err := runview.Watch(ctx, std, "searching", "record", true)
-	if err != nil {
-		return err
-	}
+	counting, stop := runview.Watch(ctx, std, "searching", "record", true)
 	search := search{flags: f, std: std, who: who, record: record}
 	err = search.all(counting, datasets)
 	stop()

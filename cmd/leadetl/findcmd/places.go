@@ -13,7 +13,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/find"
 	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/resolution/directory"
-	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -96,7 +95,7 @@ func (s *search) answers(ctx context.Context, place answers.Place, in *inPlace) 
 // besides notes what a state keeps that answers forget does not reach: what a repair set aside, and what a run of a
 // dataset on S3 has not sent.
 func (s *search) besides(ctx context.Context, state string) error {
-	files, err := s.open(ctx, state)
+	files, err := wire.OpenDataset(ctx, state, &s.s3, s.std.Log())
 	if err != nil {
 		return err
 	}
@@ -110,14 +109,6 @@ func (s *search) besides(ctx context.Context, state string) error {
 		}
 	}
 	return err
-}
-
-func (s *search) open(ctx context.Context, uri string) (*sinks.Reader, error) {
-	log, err := cli.NewLogger(s.std.Err, "text", "info")
-	if err != nil {
-		return nil, err
-	}
-	return wire.OpenDataset(ctx, uri, &s.s3, log)
 }
 
 // directory searches reference data.
@@ -154,7 +145,7 @@ func (s *search) directory(ctx context.Context, dir string) (err error) {
 
 // datasets searches a dataset, or those below a folder.
 func (s *search) datasets(ctx context.Context, uri string) error {
-	files, err := s.open(ctx, uri)
+	files, err := wire.OpenDataset(ctx, uri, &s.s3, s.std.Log())
 	if err != nil {
 		return err
 	}
@@ -188,11 +179,7 @@ func (s *search) datasets(ctx context.Context, uri string) error {
 
 // list searches suppression lists.
 func (s *search) list(ctx context.Context, uri string) error {
-	log, err := cli.NewLogger(s.std.Err, "text", "info")
-	if err != nil {
-		return err
-	}
-	store, err := s.s3.Open(ctx, log)
+	store, err := s.s3.Open(ctx, s.std.Log())
 	if err != nil {
 		return err
 	}

@@ -67,14 +67,10 @@ func (f *costFlags) run(ctx context.Context, from string, std cli.Streams) error
 	if f.since.Midnight().After(time.Now()) {
 		return cli.UsageError(fmt.Errorf("--since %s is after today (UTC)", f.since.String()))
 	}
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return err
-	}
 	if !objects.Is(from) && wire.HoldsAnswers(ctx, from) {
 		return f.ofState(ctx, from, std)
 	}
-	opened, from, err := openNight(ctx, from, &f.s3, log)
+	opened, from, err := openNight(ctx, from, &f.s3, std.Log())
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}

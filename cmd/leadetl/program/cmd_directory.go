@@ -150,16 +150,13 @@ func (f *importFlags) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return err
-	}
+	log := std.Log()
 	if f.options.Open, err = openFiles(ctx, &f.s3, std, log); err != nil {
 		return cli.UsageError(err)
 	}
 	f.options.MaxBadLines = f.badLines.Fraction()
 	overrideFields(&f.options.Fields, f.fields)
-	counting, stop := runview.Display{Terminal: std.Err, Log: log}.Work(ctx, "importing", "byte")
+	counting, stop := runview.Watch(ctx, std, "importing", "byte", true)
 	report, err := directory.Import(counting, f.directory, files, f.options)
 	stop()
 	printPlaces(std.Err, report)

@@ -107,10 +107,7 @@ func (f *exportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	log, err := cli.NewLogger(std.Err, "text", "warn")
-	if err != nil {
-		return err
-	}
+	log := std.Warnings()
 	x, err := f.open(ctx, dataset, people, conditions(where), log)
 	if err != nil {
 		return err
@@ -211,10 +208,7 @@ func (f *exportFlags) leaveOut(ctx context.Context, x *exported, log *slog.Logge
 
 // write writes what is wanted of a dataset, and returns the number of its rows.
 func (f *exportFlags) write(ctx context.Context, to *exportTarget, x *exported, std cli.Streams) (int64, error) {
-	counting, stop, err := runview.Watch(ctx, std, "exporting", "row", !f.quiet && (f.out != "-" || !cli.IsTerminal(std.Out)))
-	if err != nil {
-		return 0, err
-	}
+	counting, stop := runview.Watch(ctx, std, "exporting", "row", !f.quiet && (f.out != "-" || !cli.IsTerminal(std.Out)))
 	defer stop()
 	progress.Of(counting).Expect(x.manifest.Totals.Rows)
 	wire.SetGC(wire.VerifyGC)

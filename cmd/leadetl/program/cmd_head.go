@@ -68,11 +68,7 @@ func (f *headFlags) run(ctx context.Context, dataset string, std cli.Streams) er
 	if f.rows < 1 {
 		return cli.UsageError(fmt.Errorf("--rows is %d; it must be at least 1", f.rows))
 	}
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return err
-	}
-	opened, dataset, err := openNight(ctx, dataset, &f.s3, log)
+	opened, dataset, err := openNight(ctx, dataset, &f.s3, std.Log())
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}

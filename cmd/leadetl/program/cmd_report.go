@@ -83,7 +83,7 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if objects.Is(dataset) && f.out == "" {
 		return cli.UsageError(fmt.Errorf("%s is on S3, where only its run writes; name a file for the page with --out", dataset))
 	}
-	folder, dataset, err := f.openNight(ctx, dataset, std)
+	folder, dataset, err := openNight(ctx, dataset, &f.s3, std.Log())
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}
@@ -118,7 +118,7 @@ func (f *reportFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 
 // printJSON prints the report as it is in the dataset.
 func (f *reportFlags) printJSON(ctx context.Context, dataset string, std cli.Streams) error {
-	folder, dataset, err := f.openNight(ctx, dataset, std)
+	folder, dataset, err := openNight(ctx, dataset, &f.s3, std.Log())
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}
@@ -131,14 +131,6 @@ func (f *reportFlags) printJSON(ctx context.Context, dataset string, std cli.Str
 	}
 	_, err = std.Out.Write(data)
 	return err
-}
-
-func (f *reportFlags) openNight(ctx context.Context, dataset string, std cli.Streams) (*sinks.Reader, string, error) {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return nil, "", err
-	}
-	return openNight(ctx, dataset, &f.s3, log)
 }
 
 // makePage makes the page from the report of the last run, or from the manifest

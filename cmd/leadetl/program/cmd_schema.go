@@ -147,11 +147,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 	var input []string
 	switch whole := columns.SelectsInput(j.Select); {
 	case whole && len(f.in) > 0:
-		log, err := cli.NewLogger(std.Err, "text", "warn")
-		if err != nil {
-			return warehouse.Table{}, err
-		}
-		store, err := f.s3.Open(ctx, log)
+		store, err := f.s3.Open(ctx, std.Warnings())
 		if err != nil {
 			return warehouse.Table{}, cli.UsageError(err)
 		}
@@ -186,11 +182,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 // ofDataset prints the table of a finished dataset, or its manifest for
 // Redshift.
 func (f *schemaFlags) ofDataset(ctx context.Context, dialect warehouse.Dialect, std cli.Streams) error {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return err
-	}
-	opened, dataset, err := openNight(ctx, f.dataset, &f.s3, log)
+	opened, dataset, err := openNight(ctx, f.dataset, &f.s3, std.Log())
 	if err != nil {
 		return wire.UnlessUnavailable(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -99,11 +98,7 @@ func datasetAbove(ctx context.Context, uri string, options sinks.Options) (strin
 	if err != nil {
 		return "", err
 	}
-	for is := false; !is && dir != filepath.Dir(dir); {
-		dir = filepath.Dir(dir)
-		_, err := os.Stat(dir)
-		is = err == nil
-	}
+	dir = wire.Existing(filepath.Dir(dir))
 	at, err := place.OpenToRead(ctx, dir, options)
 	if err != nil {
 		return "", err

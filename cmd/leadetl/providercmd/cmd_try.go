@@ -104,11 +104,7 @@ func (f *tryFlags) run(ctx context.Context, std cli.Streams) (err error) {
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	log, err := cli.NewLogger(std.Err, "text", "warn")
-	if err != nil {
-		return err
-	}
-	f.trial.Log = log
+	f.trial.Log = std.Warnings()
 	kind, all, err := f.keys(ctx, e, std)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func (d Display) Plan(p *stats.Progress) (stop func()) {
 		return func() {}
 	}
 	if !cli.IsTerminal(d.Terminal) {
-		return every(logEvery, func() {
+		return Every(logEvery, func() {
 			s := p.Snapshot()
 			d.Log.Info("planning", "rows", s.Done.Rows, "read", figures.Share(s.BytesRead, s.BytesTotal))
 		})
@@ -70,9 +70,9 @@ func (w *watcher) status() status {
 	return status{snapshot: s, now: now, elapsed: now.Sub(w.started), recent: &w.progress.Recent}
 }
 
-// every calls do at an interval until the returned function is called, which
+// Every calls do at an interval until the returned function is called, which
 // waits for the last call to end.
-func every(interval time.Duration, do func()) (stop func()) {
+func Every(interval time.Duration, do func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -97,7 +97,7 @@ func every(interval time.Duration, do func()) (stop func()) {
 
 func (w *watcher) log(log *slog.Logger) (stop func()) {
 	w.status()
-	return every(logEvery, func() {
+	return Every(logEvery, func() {
 		l := w.status()
 		about := []any{"rows", l.rows(), "done", l.done(), "eta", l.left(), "matched", l.matched()}
 		if c := l.snapshot.Calls; c != nil {
@@ -139,7 +139,7 @@ func drawBar(to io.Writer, width int, text func(columns int) string, progress fu
 	bar := bars.New(0, mpb.BarStyle().Rbound("] "), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(
 		decor.Any(func(s decor.Statistics) string { return text(s.AvailableWidth) }),
 	))
-	stopMoving := every(redrawEvery, func() {
+	stopMoving := Every(redrawEvery, func() {
 		done, of := progress()
 		bar.SetTotal(max(of, done+1), false)
 		bar.SetCurrent(done)

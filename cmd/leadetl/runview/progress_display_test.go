@@ -30,7 +30,7 @@ func TestLogLineEveryTenSeconds(t *testing.T) {
 func TestEveryWaitsForTheLastCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inside, calls int
-		stop := every(time.Second, func() {
+		stop := Every(time.Second, func() {
 			inside++
 			time.Sleep(10 * time.Second)
 			inside--

@@ -28,18 +28,13 @@ func (d Display) Work(ctx context.Context, what, unit string) (counting context.
 		return counting, sync.OnceFunc(drawBar(d.Terminal, 24, func(columns int) string { return fit(w.line(time.Now()), columns) },
 			func() (done, of int64) { done, of, _ = w.work.Now(); return done, of }))
 	}
-	return counting, sync.OnceFunc(every(logEvery, func() { w.log(d.Log, time.Now()) }))
+	return counting, sync.OnceFunc(Every(logEvery, func() { w.log(d.Log, time.Now()) }))
 }
 
 // Watch is Work for a command without settings of its log. Without shown it shows nothing,
 // for a command that prints on the same terminal.
-func Watch(ctx context.Context, std cli.Streams, what, unit string, shown bool) (counting context.Context, stop func(), err error) {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return nil, nil, err
-	}
-	counting, stop = Display{Terminal: std.Err, Log: log, Quiet: !shown}.Work(ctx, what, unit)
-	return counting, stop, nil
+func Watch(ctx context.Context, std cli.Streams, what, unit string, shown bool) (counting context.Context, stop func()) {
+	return Display{Terminal: std.Err, Log: std.Log(), Quiet: !shown}.Work(ctx, what, unit)
 }
 
 // workWatcher reads the state of the work of a command repeatedly.

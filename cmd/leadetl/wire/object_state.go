@@ -18,17 +18,22 @@ import (
 
 // OpenObjectState returns a state on S3, unless it is in another format.
 func OpenObjectState(ctx context.Context, uri string, flags *S3, std cli.Streams) (*objectstate.State, error) {
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return nil, err
-	}
-	store, err := flags.Open(ctx, log)
+	store, err := flags.Open(ctx, std.Log())
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
 	state, err := objectstate.Open(store, uri)
 	if err != nil {
 		return nil, cli.UsageError(err)
+	}
+	return state, journal.OnS3(state).CheckFormat()
+}
+
+// StateOnS3 returns the state of --state on S3, unless it is in another format.
+func StateOnS3(store *objects.Store, uri string) (*objectstate.State, error) {
+	state, err := objectstate.Open(store, uri)
+	if err != nil {
+		return nil, cli.UsageError(fmt.Errorf("--state: %w", err))
 	}
 	return state, journal.OnS3(state).CheckFormat()
 }
@@ -54,10 +59,7 @@ func OpenState(ctx context.Context, uri string, store *objects.Store) (s State, 
 	if !objects.Is(uri) {
 		return State{Folder: uri}, func() error { return nil }, CheckRunState(uri)
 	}
-	if s.Objects, err = objectstate.Open(store, uri); err != nil {
-		return s, nil, cli.UsageError(fmt.Errorf("--state: %w", err))
-	}
-	if err := journal.OnS3(s.Objects).CheckFormat(); err != nil {
+	if s.Objects, err = StateOnS3(store, uri); err != nil {
 		return s, nil, err
 	}
 	s.Objects.Waits = true

@@ -17,11 +17,7 @@ import (
 // StateToPlan returns a state folder that a plan may work in: the given one, or a copy of it, or an
 // empty one, if that cannot be written to. remove removes what was made.
 func StateToPlan(folder string) (planned string, remove func() error, err error) {
-	existing := folder // or what it can be made in
-	for _, err := os.Lstat(existing); errors.Is(err, fs.ErrNotExist) && filepath.Dir(existing) != existing; _, err = os.Lstat(existing) {
-		existing = filepath.Dir(existing)
-	}
-	err = canWrite(existing, filepath.Join(folder, AnswersFolder))
+	err = canWrite(Existing(folder), filepath.Join(folder, AnswersFolder))
 	if !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) {
 		return folder, func() error { return nil }, nil // another error is that of who opens it
 	}
@@ -33,6 +29,14 @@ func StateToPlan(folder string) (planned string, remove func() error, err error)
 		return "", nil, errors.Join(err, remove())
 	}
 	return planned, remove, nil
+}
+
+// Existing is the closest folder at or above one that exists.
+func Existing(folder string) string {
+	for _, err := os.Stat(folder); err != nil && filepath.Dir(folder) != folder; _, err = os.Stat(folder) {
+		folder = filepath.Dir(folder)
+	}
+	return folder
 }
 
 // canWrite refuses folders that cannot be written to. Those that do not exist can be made.

@@ -50,3 +50,13 @@ func Escape(value string) string {
 	}
 	return b.String()
 }
+
+// AbovePartitions is the folder or URI of a dataset without the folders of its partitions, so that every night has
+// the same.
+func AbovePartitions(out string, partitions []Partition) string {
+	out = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(out, "/"), PartitionPath(partitions)), "/")
+	if out == "" {
+		return "."
+	}
+	return out
+}

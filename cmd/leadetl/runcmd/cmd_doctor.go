@@ -23,16 +23,11 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/objects"
-	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/pipeline"
-	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/job"
-	"github.com/leadetl/leadetl/pipeline/journal"
-	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
@@ -142,6 +137,10 @@ func (d *checkup) report(what, note string, err error) bool {
 	return true
 }
 
+func (d *checkup) anyFailed() bool {
+	return slices.ContainsFunc(d.checks, func(c check) bool { return c.err != nil })
+}
+
 // examine runs all checks.
 func (d *checkup) examine(ctx context.Context, args []string) {
 	f := d.flags
@@ -160,10 +159,7 @@ func (d *checkup) examine(ctx context.Context, args []string) {
 	case operation == "":
 		d.skip("settings", "no operation is named")
 	default:
-		if j, err = f.dataset.Job(operation); err == nil {
-			f.search.apply(&j)
-			err = j.Validate()
-		}
+		j, err = f.described(operation)
 		known = d.report("settings", operation, cli.UsageError(err))
 	}
 	if !objects.Is(f.state) {
@@ -195,7 +191,6 @@ func (d *checkup) examine(ctx context.Context, args []string) {
 		}
 	}
 	if f.out != "" {
-		f.out = partitionFolder(f.out, j.Partitions)
 		if err := f.checkOut(j); err != nil {
 			d.failed("output", cli.UsageError(err))
 		} else {
@@ -223,7 +218,7 @@ func checkWritable(flag, folder string) error {
 	info, err := os.Stat(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		above := existing(folder)
+		above := wire.Existing(folder)
 		if err := unix.Access(above, unix.W_OK|unix.X_OK); err != nil {
 			return cli.UsageError(fmt.Errorf("--%s: %s cannot be made: %s may not be written to; change its permissions, or name another folder", flag, folder, above))
 		}
@@ -244,24 +239,10 @@ func checkWritable(flag, folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// existing returns the closest existing folder at or above folder.
-func existing(folder string) string {
-	for {
-		if _, err := os.Stat(folder); err == nil {
-			return folder
-		}
-		above := filepath.Dir(folder)
-		if above == folder {
-			return folder
-		}
-		folder = above
-	}
-}
-
 // checkDisk checks the free space of a folder's disk.
 func (d *checkup) checkDisk(what, folder string) {
 	var s unix.Statfs_t
-	at := existing(filepath.Clean(folder))
+	at := wire.Existing(filepath.Clean(folder))
 	if err := unix.Statfs(at, &s); err != nil {
 		d.skip(what, "not known")
 		return
@@ -448,202 +429,4 @@ func (d *checkup) conclude() error {
 		}
 	}
 	return cli.WithCode(cli.ExitTryAgain, err)
-}
-
-// isAboutState reports whether the state alone is to be checked. It is asked before the environment
-// is read, which is that of runs.
-func (f *runFlags) isAboutState(args []string) bool {
-	return f.all.Changed("state") && len(args) == 0 && len(f.given(0)) == len(f.given(aboutState))
-}
-
-// examineState reads everything in a state. With repair, it sets damaged files aside first.
-func (d *checkup) examineState(ctx context.Context, repair bool) error {
-	if objects.Is(d.flags.state) {
-		return d.examineObjects(ctx, repair)
-	}
-	if _, err := os.Stat(d.flags.state); err != nil {
-		return cli.UsageError(wire.FolderError("state", err))
-	}
-	if err := d.checkState(); err != nil {
-		return err
-	}
-	lost, err := d.examineFolder(ctx)
-	if err != nil {
-		return err
-	}
-	d.advise(lost, repair)
-	return d.repaired(repair, func() error { return d.repairFolder(ctx) }, func() error { _, err := d.examineFolder(ctx); return err })
-}
-
-// repaired repairs a damaged state, and examines it again.
-func (d *checkup) repaired(repair bool, mend, examine func() error) error {
-	if !repair || !d.anyFailed() {
-		return nil
-	}
-	before := d.checks
-	d.checks = nil
-	err := mend()
-	if err == nil {
-		err = examine()
-	}
-	if err == nil && !d.anyFailed() {
-		return nil
-	}
-	d.checks = append(before, d.checks...)
-	return err
-}
-
-func (d *checkup) anyFailed() bool {
-	return slices.ContainsFunc(d.checks, func(c check) bool { return c.err != nil })
-}
-
-// damages adds a failed check for each damage of a kind, or one that passed.
-func (d *checkup) damages(what, note string, damages []error) {
-	for _, damage := range damages {
-		d.failed(what, damage)
-	}
-	if len(damages) == 0 {
-		d.ok(what, note)
-	}
-}
-
-// advise says what is lost, and what to do.
-func (d *checkup) advise(lost answers.Lost, repair bool) {
-	if !d.anyFailed() {
-		return
-	}
-	if lost != (answers.Lost{}) {
-		calls := figures.Plural(lost.Intents, "call") + " that cannot be named"
-		if lost.AtMost != "" {
-			calls = fmt.Sprintf("at most %s (%s)", calls, lost.AtMost)
-		}
-		d.note("Lost: %s, which cost %s, and %s. The next run buys what it needs of them again.",
-			figures.Plural(lost.Answers, "stored answer"), figures.Plural(lost.Credits, "credit"), calls)
-	}
-	if !repair {
-		d.note("With --repair, damaged files are set aside, the rest is kept, and what is lost counts as spent.")
-	}
-}
-
-func (d *checkup) note(format string, args ...any) {
-	d.notes = append(d.notes, fmt.Sprintf(format, args...))
-}
-
-// examineFolder checks a state in a folder.
-func (d *checkup) examineFolder(ctx context.Context) (lost answers.Lost, err error) {
-	if lost, err = d.examineAnswers(ctx, wire.Answers(d.flags.state)); err != nil {
-		return lost, err
-	}
-	if err := d.examineRuns(ctx, journal.InFolder(disk.Dir(d.flags.state))); err != nil {
-		return lost, err
-	}
-	damages, err := bucket.InspectWork(disk.Dir(d.flags.state))
-	d.damages("uploads", "their records are whole", damages)
-	return lost, err
-}
-
-// repairFolder sets damaged files of a state in a folder aside.
-func (d *checkup) repairFolder(ctx context.Context) error {
-	aside, failed := repairAnswers(ctx, wire.Answers(d.flags.state))
-	runs, other := repairRuns(ctx, journal.InFolder(disk.Dir(d.flags.state)))
-	aside = append(aside, runs...)
-	uploads, err := bucket.RepairWork(disk.Dir(d.flags.state))
-	d.setAside(append(aside, uploads...), failed, other, err)
-	return nil
-}
-
-// examineAnswers reads all stored answers.
-func (d *checkup) examineAnswers(ctx context.Context, of answers.Places) (lost answers.Lost, err error) {
-	places, err := of.All(ctx)
-	if err != nil {
-		return lost, err
-	}
-	found, err := answers.Inspect(ctx, places...)
-	switch {
-	case len(places) == 0 || errors.Is(err, answers.ErrNone):
-		d.skip("answers", "none are stored")
-		return lost, nil
-	case err != nil:
-		return lost, err
-	}
-	d.damages("answers", figures.Plural(found.Answers, "stored answer")+", "+figures.Plural(found.Calls, "open call"), found.Damages)
-	return found.Lost, nil
-}
-
-func repairAnswers(ctx context.Context, of answers.Places) (setAside []string, err error) {
-	places, err := of.All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return answers.Repair(ctx, places...)
-}
-
-// examineRuns checks the unfinished runs and finished datasets of a state.
-func (d *checkup) examineRuns(ctx context.Context, state *journal.State) error {
-	runs, err := state.Inspect(ctx)
-	if err != nil {
-		return err
-	}
-	for _, run := range runs {
-		d.damages("unfinished run", fmt.Sprintf("%s: %s", run.ID, figures.Plural(run.Parts, "recorded part")), run.Damages)
-	}
-	nights, err := state.InspectNights(ctx)
-	d.damages("finished datasets", figures.Plural(nights.Files, "list"), nights.Damages)
-	return err
-}
-
-// repairRuns sets damaged files of unfinished runs and finished datasets aside.
-func repairRuns(ctx context.Context, state *journal.State) (setAside []string, err error) {
-	setAside, err = state.Repair(ctx)
-	nights, failed := state.RepairNights(ctx)
-	return append(setAside, nights...), errors.Join(err, failed)
-}
-
-// setAside says what a repair has set aside, and what it could not repair.
-func (d *checkup) setAside(aside []string, errs ...error) {
-	for _, path := range aside {
-		d.ok("set aside", path)
-	}
-	for _, err := range errs {
-		if err != nil {
-			d.failed("repair", err)
-		}
-	}
-}
-
-// examineObjects checks a state on S3.
-func (d *checkup) examineObjects(ctx context.Context, repair bool) error {
-	log, err := d.flags.log.Open(io.Discard)
-	if err != nil {
-		return cli.UsageError(err)
-	}
-	store, err := d.flags.s3.Open(ctx, log)
-	if err != nil {
-		return cli.UsageError(err)
-	}
-	state, err := objectstate.Open(store, d.flags.state)
-	if err != nil {
-		return cli.UsageError(fmt.Errorf("--state: %w", err))
-	}
-	if err := journal.OnS3(state).CheckFormat(); err != nil {
-		return err
-	}
-	state = state.AsFound()
-	examine := func() (lost answers.Lost, err error) {
-		if lost, err = d.examineAnswers(ctx, state); err == nil {
-			err = d.examineRuns(ctx, journal.OnS3(state))
-		}
-		return lost, err
-	}
-	lost, err := examine()
-	if err != nil {
-		return err
-	}
-	d.advise(lost, repair)
-	return d.repaired(repair, func() error {
-		aside, err := repairAnswers(ctx, state)
-		runs, other := repairRuns(ctx, journal.OnS3(state))
-		d.setAside(append(aside, runs...), err, other)
-		return nil
-	}, func() error { _, err := examine(); return err })
 }

@@ -54,7 +54,7 @@ type runFlags struct {
 	workers   int
 	demands
 	asked
-	lineageFlags
+	lineage       observe.Lineage
 	notice        observe.Notice
 	arrival       sources.Arrival
 	dropAnswers   string
@@ -192,7 +192,7 @@ func (f *runFlags) settle(ctx context.Context, args []string) (operation string,
 	if !flags.Changed("rows-per-part") {
 		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
 	}
-	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.checkLineage(), f.notice.Check(ctx), f.checkArrival(), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
+	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.lineage.Check(), f.notice.Check(ctx), f.checkArrival(), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
 }
 
 // OneOperation refuses a second argument, which is probably an input.
@@ -222,10 +222,15 @@ func (f *runFlags) job(operation string) (job.Job, error) {
 	if f.workers < 1 {
 		errs = append(errs, fmt.Errorf("--workers is %d; it must be at least 1", f.workers))
 	}
+	return f.described(operation, errs...)
+}
+
+// described is the job as far as its flags describe it, unless something is missing.
+func (f *runFlags) described(operation string, missing ...error) (job.Job, error) {
 	job, err := f.dataset.Job(operation)
 	from, bad := f.order.columnsFrom()
-	job.From, errs = from, append(errs, bad)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	job.From = from
+	if err := errors.Join(append(missing, bad, err)...); err != nil {
 		return job, err
 	}
 	f.search.apply(&job)
@@ -246,7 +251,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		return nil, err
 	}
 	defer func() { err = end(err) }()
-	told, err := f.beginLineage(run)
+	told, err := f.lineage.Begin(run)
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
@@ -260,7 +265,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 		Operation: run.Job.Operation, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
 		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
 	}, run.Log, std)
-	told.end(result, err)
+	told.End(result, err)
 	return made, errors.Join(err, notClosed)
 }
 

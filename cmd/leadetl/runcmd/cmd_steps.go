@@ -147,7 +147,7 @@ func (f *stepFlags) checkStep() error {
 	if f.out != "" && !objects.Is(f.out) {
 		errs = append(errs, fmt.Errorf("--out %s: machines write to S3; give --out s3://bucket/prefix/, or use leadetl run", f.out))
 	}
-	if f.openlineageURL != "" || f.metricsListen != "" || f.metricsFile != "" || f.cluster.on != "" {
+	if f.lineage.IsGiven() || f.metricsListen != "" || f.metricsFile != "" || f.cluster.on != "" {
 		errs = append(errs, fmt.Errorf("openlineage_url, metrics_listen, metrics_file and --on are for leadetl run; %s does without", f.step))
 	}
 	if f.step == stepSurvey && f.windowMiB < 1 {

@@ -22,7 +22,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/cluster"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/journal"
-	"github.com/leadetl/leadetl/pipeline/objectstate"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/stats"
@@ -92,7 +91,7 @@ func (f *runFlags) checkCluster(op resolution.Operation) error {
 	if f.cluster.detach && (f.notice.IsGiven() || f.metricsListen != "" || f.metricsFile != "") {
 		fail("notify, metrics_file and metrics_listen are of the process that waits for the end; leave out --detach")
 	}
-	if f.openlineageURL != "" {
+	if f.lineage.IsGiven() {
 		fail("openlineage_url is told by a run in one process; leave it or --on out")
 	}
 	if f.cluster.lostAfter < minLostAfter {
@@ -191,11 +190,8 @@ func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams)
 
 // clusterJob is what the run is for workers. Its state can be used.
 func (f *runFlags) clusterJob(ctx context.Context, store *objects.Store, settings Settings, log *slog.Logger) (job cluster.Job, err error) {
-	state, err := objectstate.Open(store, f.state)
+	state, err := wire.StateOnS3(store, f.state)
 	if err != nil {
-		return job, cli.UsageError(fmt.Errorf("--state: %w", err))
-	}
-	if err := journal.OnS3(state).CheckFormat(); err != nil {
 		return job, err
 	}
 	out, err := objects.ParseFolder(f.out)

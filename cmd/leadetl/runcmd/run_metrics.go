@@ -16,6 +16,7 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/observe"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/pipeline/stats"
 )
@@ -107,7 +108,7 @@ func (f *runFlags) writeMetricsFile(progress *stats.Progress, log *slog.Logger) 
 			log.Warn("metrics_file cannot be written", "reason", err)
 		}
 	}
-	stop := tellEvery(metricsEvery, write)
+	stop := runview.Every(metricsEvery, write)
 	return func() {
 		stop()
 		write()

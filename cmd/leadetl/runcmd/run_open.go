@@ -25,6 +25,7 @@ import (
 	"github.com/leadetl/leadetl/resolution/directory"
 	"github.com/leadetl/leadetl/resolution/embedded"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
@@ -379,13 +380,6 @@ func (o *opening) jobName() (string, error) {
 	if o.name != "" {
 		return o.name, nil
 	}
-	out := strings.TrimSuffix(o.out, "/")
-	if folders := strings.TrimPrefix(partitionFolder("", o.run.Job.Partitions), "/"); folders != "" {
-		out = strings.TrimSuffix(strings.TrimSuffix(out, folders), "/")
-	}
-	if out == "" {
-		out = "."
-	}
-	name, err := datasetName(out)
+	name, err := datasetName(schema.AbovePartitions(o.out, o.run.Job.Partitions))
 	return string(o.run.Job.Operation) + " " + name, err
 }

@@ -57,7 +57,7 @@ func (f *runFlags) defaults() {
 	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.2), failOn{failed: true, rejects: true}
 	f.remote.headerName, f.remote.concurrency, f.remote.timeout, f.remote.giveUpAfter = o.HeaderName, o.Concurrency, o.Timeout, 15*time.Minute
 	f.remote.idempotent, f.remote.rate, f.remote.callbacks.timeout = cliflag.NewSwitch(purchase.DefaultKeyWindow), limit.None, 15*time.Minute
-	f.cluster.lostAfter, f.openlineageNamespace = 30*time.Second, "leadetl"
+	f.cluster.lostAfter = 30 * time.Second
 }
 
 // table has all settings of a run.
@@ -120,13 +120,12 @@ func (f *runFlags) table() []cli.Group {
 		}},
 		{Title: "Logging", Settings: append(mark(own|aboutState, append([]cli.Setting{
 			{Name: "quiet", To: &f.log.Quiet, Use: everyday, Text: "print errors and warnings only"},
-		}, f.log.Settings()...)), mark(own, []cli.Setting{
+		}, f.log.Settings()...)), mark(own, slices.Concat([]cli.Setting{
 			{Name: "summary-json", To: &f.summaryJSON, Text: "`file` for the closing table as JSON, also of failed runs, with the exit code; - for standard output"},
-			{Name: "openlineage-url", To: &f.openlineageURL, Use: cli.Key, Text: "`address` of a collector that is told in OpenLineage events what the run reads and writes; its key is read from " + lineageKeyVariable},
-			{Name: "openlineage-namespace", To: &f.openlineageNamespace, Use: cli.Key, Text: "`name` of the namespace of the job in these events"},
+		}, f.lineage.Settings(), []cli.Setting{
 			{Name: "metrics-listen", To: &f.metricsListen, Use: cli.Key, Text: "`address` that serves /metrics for Prometheus and /healthz during the run, such as 127.0.0.1:9464"},
 			{Name: "metrics-file", To: &f.metricsFile, Use: cli.Key, Text: "`file` that ends in .prom, into which these metrics are written every minute and at the end, for the textfile collector of node_exporter"},
-		})...)},
+		}))...)},
 		{Title: "Notices", Settings: mark(own, f.notice.Settings())},
 	})
 }

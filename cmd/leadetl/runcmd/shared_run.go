@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
+	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/objects"
@@ -180,7 +181,7 @@ func Buy(ctx context.Context, data []byte, own Own, job cluster.Job, turn cluste
 		return reached, err
 	}
 	run.ID = job.Submission
-	stop := tellEvery(tellProgress, func() { turn.Tell(statusOf(run.Progress.Snapshot())) })
+	stop := runview.Every(tellProgress, func() { turn.Tell(statusOf(run.Progress.Snapshot())) })
 	_, err = pipeline.Do(ctx, run)
 	stop()
 	reached = statusOf(run.Progress.Snapshot())
@@ -189,25 +190,6 @@ func Buy(ctx context.Context, data []byte, own Own, job cluster.Job, turn cluste
 
 // tellProgress is the time between two looks at the progress of a run.
 const tellProgress = time.Second
-
-// tellEvery calls tell now and then, until stop is called.
-func tellEvery(pause time.Duration, tell func()) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(pause)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				tell()
-			case <-quit:
-				return
-			}
-		}
-	}()
-	return func() { close(quit); <-done }
-}
 
 // statusOf is the progress of a run as the client shows it.
 func statusOf(s stats.Snapshot) cluster.Status {

@@ -192,7 +192,7 @@ func parseRenames(texts []string) (renames []columns.Rename, err error) {
 // partitionFolder returns the location of a partition in the folder or URI of a
 // dataset.
 func partitionFolder(out string, partitions []sinks.Partition) string {
-	if len(partitions) == 0 {
+	if len(partitions) == 0 || out == "" {
 		return out
 	}
 	return strings.TrimSuffix(out, "/") + "/" + schema.PartitionPath(partitions)

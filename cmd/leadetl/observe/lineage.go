@@ -1,4 +1,4 @@
-package runcmd
+package observe
 
 import (
 	"cmp"
@@ -21,6 +21,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/sinks/schema"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -38,8 +39,8 @@ const (
 	maxLineageFields = 10_000
 )
 
-// lineage sends events about a run to a collector. A nil lineage sends nothing.
-type lineage struct {
+// Told sends events about a run to a collector. Nil sends nothing.
+type Told struct {
 	run    *job.Run
 	sender *openlineage.Sender
 	id     openlineage.Run
@@ -51,30 +52,42 @@ type lineage struct {
 	told sync.WaitGroup
 }
 
-// lineageFlags are the flags of events.
-type lineageFlags struct{ openlineageURL, openlineageNamespace string }
+// Lineage is the collector that is told in OpenLineage events what a run reads and writes.
+type Lineage struct{ url, namespace string }
 
-// checkLineage checks the flags before a run.
-func (f *lineageFlags) checkLineage() error {
-	if f.openlineageURL == "" {
+// Settings are those of the collector.
+func (f *Lineage) Settings() []cli.Setting {
+	f.namespace = "leadetl"
+	return []cli.Setting{
+		{Name: "openlineage-url", To: &f.url, Use: cli.Key, Text: "`address` of a collector that is told in OpenLineage events what the run reads and writes; its key is read from " + lineageKeyVariable},
+		{Name: "openlineage-namespace", To: &f.namespace, Use: cli.Key, Text: "`name` of the namespace of the job in these events"},
+	}
+}
+
+// IsGiven reports whether a collector is told.
+func (f *Lineage) IsGiven() bool { return f.url != "" }
+
+// Check checks the settings before a run.
+func (f *Lineage) Check() error {
+	if !f.IsGiven() {
 		return nil
 	}
-	if _, err := openlineage.Address(f.openlineageURL); err != nil {
+	if _, err := openlineage.Address(f.url); err != nil {
 		return fmt.Errorf("openlineage_url: %w", err)
 	}
-	if f.openlineageNamespace == "" {
+	if f.namespace == "" {
 		return errors.New("openlineage_namespace is empty; give a name such as leads")
 	}
 	return nil
 }
 
-// beginLineage sends an event that a run starts, and further events with its
+// Begin sends an event that a run starts, and further events with its
 // progress.
-func (f *lineageFlags) beginLineage(run *job.Run) (*lineage, error) {
-	if f.openlineageURL == "" {
+func (f *Lineage) Begin(run *job.Run) (*Told, error) {
+	if !f.IsGiven() {
 		return nil, nil
 	}
-	address, err := openlineage.Address(f.openlineageURL)
+	address, err := openlineage.Address(f.url)
 	if err != nil {
 		return nil, err
 	}
@@ -86,24 +99,24 @@ func (f *lineageFlags) beginLineage(run *job.Run) (*lineage, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lineage{run: run, stop: make(chan struct{})}
+	l := &Told{run: run, stop: make(chan struct{})}
 	name, version, _ := strings.Cut(cli.ProgramVersion(), " ")
 	l.id = openlineage.Run{ID: id.String(), Facets: map[string]any{"processing_engine": openlineage.ProcessingEngine(name, version)}}
 	l.output = outputDataset(run, c.Layout)
 	l.job = openlineage.Job{
-		Namespace: f.openlineageNamespace, Name: string(run.Job.Operation) + "." + path.Base("/"+l.output.Name),
+		Namespace: f.namespace, Name: string(run.Job.Operation) + "." + path.Base("/"+l.output.Name),
 		Facets: map[string]any{"jobType": openlineage.JobType("LEADETL", "RUN")},
 	}
 	files := run.Input.Files()
 	for _, file := range files[:min(len(files), maxLineageInputs)] {
-		l.inputs = append(l.inputs, inputDataset(file, f.openlineageNamespace))
+		l.inputs = append(l.inputs, inputDataset(file, f.namespace))
 	}
 	if from := columnsFrom(files, l.inputs, c.Layout.Inputs()); from != nil {
 		l.output.Facets["columnLineage"] = openlineage.ColumnLineage(from)
 	}
 	if !run.Order.IsOne() {
 		for _, s := range run.Order.Steps {
-			l.inputs = append(l.inputs, openlineage.Dataset{Namespace: f.openlineageNamespace, Name: "resolver/" + s.Name})
+			l.inputs = append(l.inputs, openlineage.Dataset{Namespace: f.namespace, Name: "resolver/" + s.Name})
 		}
 	}
 	var key secret.Text
@@ -127,9 +140,9 @@ func (f *lineageFlags) beginLineage(run *job.Run) (*lineage, error) {
 	return l, nil
 }
 
-// end sends an event with the result of the run, which ended with err. A
+// End sends an event with the result of the run, which ended with err. A
 // dataset with problems that --fail-on names counts as complete.
-func (l *lineage) end(result *finish.Result, err error) {
+func (l *Told) End(result *finish.Result, err error) {
 	if l == nil {
 		return
 	}
@@ -165,7 +178,7 @@ func outputSize(r *finish.Result) (rows, bytes, files int64) {
 }
 
 // event makes an event about the run, with the known facts of the output.
-func (l *lineage) event(state string, statistics any) openlineage.Event {
+func (l *Told) event(state string, statistics any) openlineage.Event {
 	output := l.output
 	if statistics != nil {
 		output.OutputFacets = map[string]any{"outputStatistics": statistics}
@@ -176,9 +189,7 @@ func (l *lineage) event(state string, statistics any) openlineage.Event {
 // outputDataset is the dataset without partition folders, so that every night
 // of a job has the same dataset.
 func outputDataset(run *job.Run, layout *columns.Layout) openlineage.Dataset {
-	place := strings.TrimSuffix(run.Output.Dir(), "/")
-	place = cmp.Or(strings.TrimSuffix(place, strings.TrimPrefix(partitionFolder("", run.Job.Partitions), "/")), place)
-	d := named(place)
+	d := named(schema.AbovePartitions(run.Output.Dir(), run.Job.Partitions))
 	var fields []openlineage.Field
 	for _, c := range layout.Columns() {
 		fields = append(fields, openlineage.Field{Name: c.Name, Type: c.Type, Description: c.Meaning.Text})

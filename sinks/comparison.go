@@ -55,13 +55,8 @@ func (d *Dataset) BeginComparison(c *Comparison) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.writeComparison(c)
+	_, err = d.describe(place.ComparisonName, c)
 	return err
-}
-
-// CompareInto starts a file of a comparison.
-func (d *Dataset) CompareInto(number int, t Table) (*Writer, error) {
-	return newWriter(d.place, partFile(number), t, &d.pages)
 }
 
 // EndComparison checks all files, and writes _SUCCESS.
@@ -70,17 +65,5 @@ func (d *Dataset) EndComparison(c *Comparison) error {
 	if err := d.CheckFiles(c.Files); err != nil {
 		return err
 	}
-	data, err := d.writeComparison(c)
-	if err != nil {
-		return err
-	}
-	return d.place.Write(SuccessName, successOf(place.ComparisonName, data))
-}
-
-func (d *Dataset) writeComparison(c *Comparison) (data []byte, err error) {
-	if data, err = json.MarshalIndent(c, "", "  "); err != nil {
-		return nil, err
-	}
-	data = append(data, '\n')
-	return data, d.place.Write(place.ComparisonName, data)
+	return d.succeed(place.ComparisonName, c)
 }

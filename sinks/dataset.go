@@ -75,7 +75,7 @@ func ParseCompression(name string) (Compression, error) { return parquet.ParseCo
 // Dataset is an output folder, local or a prefix of keys on S3. This process holds it
 // alone until Close.
 type Dataset struct {
-	place *place.Place
+	Reader
 	pages parquet.PagePool
 }
 
@@ -87,7 +87,7 @@ func Open(ctx context.Context, uri string, o Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{place: p}
+	d := &Dataset{Reader: Reader{p}}
 	if err = d.refuseEnclosed(); err == nil {
 		err = d.refuseForeign()
 	}
@@ -104,9 +104,6 @@ func (d *Dataset) Close() error { return d.place.Close() }
 // Refresh makes the next Check see what other processes have written to a shared
 // dataset.
 func (d *Dataset) Refresh() { d.place.Refresh() }
-
-// Dir is the folder as it was given to Open; on S3 its URI in one spelling.
-func (d *Dataset) Dir() string { return d.place.URI() }
 
 // refuseEnclosed keeps a run from writing below another dataset.
 func (d *Dataset) refuseEnclosed() error {
@@ -169,21 +166,13 @@ func (d *Dataset) Nested(folder string) error {
 
 func isHidden(folder string) bool { return slices.Contains(HiddenFolders, folder) }
 
-// Beside returns what starts the files in a hidden folder. Those beside parts have their numbers.
+// Beside returns what starts the files in a hidden folder, those beside parts with their numbers; in "" those of a
+// comparison.
 func (d *Dataset) Beside(folder string) func(number int, t Table) (*Writer, error) {
 	return func(number int, t Table) (*Writer, error) {
-		return newWriter(d.place, folder+"/"+partFile(number), t, &d.pages)
+		return newWriter(d.place, path.Join(folder, partFile(number)), t, &d.pages)
 	}
 }
-
-// Path returns the path or URI of a file for users.
-func (d *Dataset) Path(name string) string { return d.place.Path(name) }
-
-// Open opens a file of the dataset for reading; fs.ErrNotExist without it.
-func (d *Dataset) Open(name string) (*OpenFile, error) { return d.place.Open(name) }
-
-// ReadFile reads a small file of the dataset; fs.ErrNotExist without it.
-func (d *Dataset) ReadFile(name string) ([]byte, error) { return d.place.Read(name) }
 
 // FilePatterns returns patterns of the names of the files with rows that a dataset
 // has. partitioned says that rows are partitioned by a column.

@@ -462,7 +462,7 @@ func TestComparison(t *testing.T) {
 	is("at first", false, false)
 	must(d.BeginComparison(want))
 	is("begun", true, false)
-	w, err := d.CompareInto(0, everyKind)
+	w, err := d.Beside("")(0, everyKind)
 	must(err)
 	want.Files = []File{commit(t, w)}
 	is("killed", true, false)

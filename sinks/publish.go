@@ -72,21 +72,30 @@ func (d *Dataset) Publish(m *Manifest) error {
 	if err := d.CheckFiles(m.Files()); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(m, "", "  ")
+	return d.succeed(ManifestName, m)
+}
+
+// succeed writes what the files of the folder are, and _SUCCESS.
+func (d *Dataset) succeed(name string, of any) error {
+	data, err := d.describe(name, of)
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
-	if err := d.retract(); err != nil {
-		return err
-	}
-	if err := d.place.Write(ManifestName, data); err != nil {
-		return err
-	}
-	return d.place.Write(place.SuccessName, successOf(ManifestName, data))
+	return d.place.Write(place.SuccessName, successOf(name, data))
 }
 
-// retract removes _SUCCESS, if there is one. After a kill it must not be beside another manifest.
+func (d *Dataset) describe(name string, of any) (data []byte, err error) {
+	if data, err = json.MarshalIndent(of, "", "  "); err == nil {
+		err = d.retract()
+	}
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	return data, d.place.Write(name, data)
+}
+
+// retract removes _SUCCESS, if there is one. After a kill it must not be beside another description.
 func (d *Dataset) retract() error {
 	_, err := d.place.Read(place.SuccessName)
 	if errors.Is(err, fs.ErrNotExist) {

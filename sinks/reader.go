@@ -78,7 +78,7 @@ func OpenReader(ctx context.Context, uri string, o Options) (*Reader, error) {
 	return &Reader{p}, nil
 }
 
-// Dir returns the dataset for users.
+// Dir is the folder as it was given to Open; on S3 its URI in one spelling.
 func (r *Reader) Dir() string { return r.place.URI() }
 
 // Path returns the path or URI of a file for users.

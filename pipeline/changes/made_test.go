@@ -169,7 +169,7 @@ func compare(t interface{ Fatal(...any) }, dir string, before *Dataset, after *D
 		t.Fatal(err)
 	}
 	defer d.Close()
-	c, err := Make(context.Background(), before, *after, s, Target{Create: d.CompareInto, Sum: d.Sum, Compression: sinks.Snappy, Scratch: filepath.Dir(dir)})
+	c, err := Make(context.Background(), before, *after, s, Target{Create: d.Beside(""), Sum: d.Sum, Compression: sinks.Snappy, Scratch: filepath.Dir(dir)})
 	m := made{Changes: c, dir: dir}
 	if err != nil {
 		return m, err

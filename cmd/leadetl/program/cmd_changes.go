@@ -91,13 +91,9 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 	if f.out == "" {
 		return cli.UsageError(errors.New("no --out; name a folder for the changes"))
 	}
-	log, err := cli.NewLogger(std.Err, "text", "info")
-	if err != nil {
-		return err
-	}
-	ctx, stop := runview.Display{Terminal: std.Err, Log: log, Quiet: f.quiet}.Work(ctx, "comparing", "row")
+	ctx, stop := runview.Watch(ctx, std, "comparing", "row", !f.quiet)
 	defer stop()
-	store, err := f.s3.Open(ctx, log)
+	store, err := f.s3.Open(ctx, std.Log())
 	if err != nil {
 		return cli.UsageError(err)
 	}
@@ -158,7 +154,7 @@ func (f *changesFlags) compare(ctx context.Context, opened [2]*changes.Dataset, 
 		return nil, err
 	}
 	made, err := changes.Make(ctx, opened[0], *opened[1], f.settings, changes.Target{
-		Create: out.CompareInto, Sum: out.Sum, Compression: compressionOf(opened[1].Manifest), Scratch: work,
+		Create: out.Beside(""), Sum: out.Sum, Compression: compressionOf(opened[1].Manifest), Scratch: work,
 	})
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ var planted = worldtest.Bugs{
 	{"a journal is removed before _SUCCESS", "pipeline/finish/finish.go",
 		"\tif err := d.Run.Output.Publish(m); err != nil {", "\t_ = d.Journal.Remove()\n\tif err := d.Run.Output.Publish(m); err != nil {"},
 	{"_SUCCESS is written before the manifest", "sinks/publish.go",
-		"\tif err := d.place.Write(ManifestName, data); err != nil {", "\tif err := d.place.Write(place.SuccessName, successOf(ManifestName, data)); err != nil {\n\t\treturn err\n\t}\n\tif err := d.place.Write(ManifestName, data); err != nil {"},
+		"\treturn data, d.place.Write(name, data)", "\tif err := d.place.Write(place.SuccessName, successOf(name, data)); err != nil {\n\t\treturn nil, err\n\t}\n\treturn data, d.place.Write(name, data)"},
 	{"_SUCCESS of a dataset that is replaced is removed last", "sinks/publish.go",
 		"\tcase place.SuccessName:\n\t\treturn 0", "\tcase place.SuccessName:\n\t\treturn 3"},
 	{"on S3, what a kill leaves of a journal that is removed counts as lost", "internal/store/log.go",

@@ -138,7 +138,7 @@ func (p *process) compare(ctx context.Context) (err error) {
 	if err := out.BeginComparison(want); err != nil {
 		return err
 	}
-	if made, err = changes.Make(ctx, opened[0], *opened[1], settings, changes.Target{Create: out.CompareInto, Sum: out.Sum, Compression: sinks.Snappy, Scratch: p.folder}); err != nil {
+	if made, err = changes.Make(ctx, opened[0], *opened[1], settings, changes.Target{Create: out.Beside(""), Sum: out.Sum, Compression: sinks.Snappy, Scratch: p.folder}); err != nil {
 		return err
 	}
 	want.Changes = *made

@@ -35,16 +35,6 @@ const (
 	callbackDrainTimeout   = 15 * time.Second
 )
 
-// callbackListenOptions say where to receive callbacks, and how to verify them.
-type callbackListenOptions struct {
-	Addr            string // host:port
-	SecretFile      string // "" means the environment variable
-	TLSCert, TLSKey string // "" means plain HTTP
-	// Send means that the service is told the listener's own address. The
-	// service must be able to reach it.
-	Send bool
-}
-
 // callbackTaker receives callbacks. *purchase.Deliveries implements it.
 type callbackTaker interface {
 	Deliver(ctx context.Context, d resolution.Delivery) error
@@ -99,38 +89,39 @@ func (s *callbackSwitch) wait(ctx context.Context) error {
 	}
 }
 
-// listenForCallbacks receives callbacks until stop, which waits for those in
-// progress. address is the listener's own URL, as a service would call it.
-// Errors are about the flags.
-func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbackTaker, log *slog.Logger) (address string, stop func() error, err error) {
+// listenFor receives callbacks until stop, which waits for those in progress. address is the listener's own URL, as a
+// service would call it. send means that the service is told it, and so must be able to reach it. Errors are about
+// the flags.
+func (f *callbackFlags) listenFor(ctx context.Context, to callbackTaker, send bool, log *slog.Logger) (address string, stop func() error, err error) {
 	defer func() { err = cli.UsageError(err) }()
-	host, _, err := net.SplitHostPort(o.Addr)
+	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
-		return "", nil, wire.ListenError("--callback-listen", o.Addr, err)
+		return "", nil, wire.ListenError("--callback-listen", f.listen, err)
 	}
-	if ip, notIP := netip.ParseAddr(host); o.Send && (host == "" || notIP == nil && ip.IsUnspecified()) {
-		return "", nil, fmt.Errorf("--callback-listen %s is not an address the service can reach; name one with --callback-url", o.Addr)
+	if ip, notIP := netip.ParseAddr(host); send && (host == "" || notIP == nil && ip.IsUnspecified()) {
+		return "", nil, fmt.Errorf("--callback-listen %s is not an address the service can reach; name one with --callback-url", f.listen)
 	}
-	secrets, err := callbackSecrets(ctx, o.SecretFile)
+	secrets, err := callbackSecrets(ctx, f.secretFile)
 	if err != nil {
 		return "", nil, err
 	}
 	server := newCallbackServer(secrets, to, log)
 	scheme := "http"
-	if o.TLSCert != "" {
-		if server.TLSConfig, err = wire.OpenCertificate(ctx, o.TLSCert, o.TLSKey, log); err != nil {
+	if f.tlsCert != "" {
+		if server.TLSConfig, err = wire.OpenCertificate(ctx, f.tlsCert, f.tlsKey, log); err != nil {
 			return "", nil, fmt.Errorf("callback_tls_cert and callback_tls_key: %w", err)
 		}
 		scheme = "https"
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Addr)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if err != nil {
-		return "", nil, wire.ListenError("--callback-listen", o.Addr, err)
+		return "", nil, wire.ListenError("--callback-listen", f.listen, err)
 	}
-	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && o.TLSCert == "" {
+	if at, is := listener.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && f.tlsCert == "" {
 		log.Warn("callbacks are received without TLS: others on the network can read them unless a proxy adds TLS; see callback_tls_cert")
 	}
-	address = fmt.Sprintf("%s://%s/", scheme, net.JoinHostPort(host, portOf(listener)))
+	_, port, _ := net.SplitHostPort(listener.Addr().String()) // a TCP listener always has one
+	address = fmt.Sprintf("%s://%s/", scheme, net.JoinHostPort(host, port))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -138,12 +129,6 @@ func listenForCallbacks(ctx context.Context, o callbackListenOptions, to callbac
 	}()
 	log.Info("receiving callbacks", "address", address)
 	return address, func() error { return stopCallbacks(server, served) }, nil
-}
-
-// portOf returns the port of a listener, even if the system chose it.
-func portOf(l net.Listener) string {
-	_, port, _ := net.SplitHostPort(l.Addr().String()) // a TCP listener always has one
-	return port
 }
 
 // callbackSecrets returns the secrets that may sign callbacks.
@@ -224,7 +209,7 @@ type callbackFlags struct {
 	tlsCert, tlsKey string
 	timeout         time.Duration
 
-	shared *callbackSwitch // by the services of an order; nil for one
+	shared *callbackSwitch // by the services of an order
 }
 
 // CallbackSecretVariable is the environment variable with the secret, used if
@@ -241,22 +226,13 @@ func (f *callbackFlags) check() (errs []error) {
 	return errs
 }
 
-// receive listens for callbacks until stop, or joins the services of an order that listen. send
-// means that the service is told the address.
+// receive joins the services of an order that listen for callbacks until stop. send means that the service is told the
+// address.
 func (f *callbackFlags) receive(ctx context.Context, later *purchase.Deliveries, send bool, log *slog.Logger) (address string, stop func() error, err error) {
-	to := callbackTaker(later)
-	if f.shared != nil {
-		to = f.shared
-		f.shared.takers = append(f.shared.takers, later)
-		if f.shared.address != "" {
-			return f.shared.address, func() error { return nil }, nil
-		}
+	f.shared.takers = append(f.shared.takers, later)
+	if f.shared.address != "" {
+		return f.shared.address, func() error { return nil }, nil
 	}
-	address, stop, err = listenForCallbacks(ctx, callbackListenOptions{
-		Addr: f.listen, SecretFile: f.secretFile, TLSCert: f.tlsCert, TLSKey: f.tlsKey, Send: send,
-	}, to, log)
-	if f.shared != nil {
-		f.shared.address = address
-	}
-	return address, stop, err
+	f.shared.address, stop, err = f.listenFor(ctx, f.shared, send, log)
+	return f.shared.address, stop, err
 }

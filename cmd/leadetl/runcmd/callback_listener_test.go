@@ -90,16 +90,16 @@ func TestListenForCallbacks(t *testing.T) {
 	certtest.Replace(t, keyFile, key)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert)
-	for _, o := range []callbackListenOptions{
-		{Addr: "127.0.0.1:0", Send: true},
-		{Addr: "127.0.0.1:0", Send: true, TLSCert: certFile, TLSKey: keyFile},
+	for _, o := range []callbackFlags{
+		{listen: "127.0.0.1:0"},
+		{listen: "127.0.0.1:0", tlsCert: certFile, tlsKey: keyFile},
 	} {
-		scheme := map[bool]string{false: "http", true: "https"}[o.TLSCert != ""]
+		scheme := map[bool]string{false: "http", true: "https"}[o.tlsCert != ""]
 		t.Run(scheme, func(t *testing.T) {
 			var log bytes.Buffer
 			to := &taken{}
-			o.SecretFile = secretFile(t, first.Reveal(), second.Reveal())
-			url, stop, err := listenForCallbacks(t.Context(), o, to, slog.New(slog.NewTextHandler(&log, nil)))
+			o.secretFile = secretFile(t, first.Reveal(), second.Reveal())
+			url, stop, err := o.listenFor(t.Context(), to, true, slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,26 +163,26 @@ func TestListenForCallbacksErrors(t *testing.T) {
 	t.Setenv(CallbackSecretVariable, "")
 	for _, f := range []struct {
 		name string
-		o    callbackListenOptions
+		o    callbackFlags
 		want string
 	}{
-		{"no port", callbackListenOptions{Addr: "127.0.0.1", SecretFile: good}, "127.0.0.1 is not an address; write HOST:PORT"},
-		{"any address", callbackListenOptions{Addr: "0.0.0.0:8443", SecretFile: good, Send: true}, "--callback-url"},
-		{"any address of IPv6", callbackListenOptions{Addr: "[::]:8443", SecretFile: good, Send: true}, "--callback-url"},
-		{"a port alone", callbackListenOptions{Addr: ":8443", SecretFile: good, Send: true}, "--callback-url"},
-		{"no secret", callbackListenOptions{Addr: "127.0.0.1:0"}, "callback_secret_file"},
-		{"an invalid secret", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, "hunter2")}, "whsec_"},
-		{"one good secret, one not", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: secretFile(t, callback.NewSecret().Reveal(), "hunter2")}, "whsec_"},
-		{"no certificate", callbackListenOptions{Addr: "127.0.0.1:0", SecretFile: good, TLSCert: "missing.pem", TLSKey: "missing.pem"}, "callback_tls_cert"},
-		{"a busy port", callbackListenOptions{Addr: busy.Addr().String(), SecretFile: good}, " is in use at 127.0.0.1; name another"},
+		{"no port", callbackFlags{listen: "127.0.0.1", secretFile: good}, "127.0.0.1 is not an address; write HOST:PORT"},
+		{"any address", callbackFlags{listen: "0.0.0.0:8443", secretFile: good}, "--callback-url"},
+		{"any address of IPv6", callbackFlags{listen: "[::]:8443", secretFile: good}, "--callback-url"},
+		{"a port alone", callbackFlags{listen: ":8443", secretFile: good}, "--callback-url"},
+		{"no secret", callbackFlags{listen: "127.0.0.1:0"}, "callback_secret_file"},
+		{"an invalid secret", callbackFlags{listen: "127.0.0.1:0", secretFile: secretFile(t, "hunter2")}, "whsec_"},
+		{"one good secret, one not", callbackFlags{listen: "127.0.0.1:0", secretFile: secretFile(t, callback.NewSecret().Reveal(), "hunter2")}, "whsec_"},
+		{"no certificate", callbackFlags{listen: "127.0.0.1:0", secretFile: good, tlsCert: "missing.pem", tlsKey: "missing.pem"}, "callback_tls_cert"},
+		{"a busy port", callbackFlags{listen: busy.Addr().String(), secretFile: good}, " is in use at 127.0.0.1; name another"},
 	} {
-		_, _, err := listenForCallbacks(t.Context(), f.o, &taken{}, slog.New(slog.DiscardHandler))
+		_, _, err := f.o.listenFor(t.Context(), &taken{}, true, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), "hunter2") || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%s: %v, want %q", f.name, err, f.want)
 		}
 	}
 	// What is behind a proxy may listen anywhere.
-	_, stop, err := listenForCallbacks(t.Context(), callbackListenOptions{Addr: ":0", SecretFile: good}, &taken{}, slog.New(slog.DiscardHandler))
+	_, stop, err := (&callbackFlags{listen: ":0", secretFile: good}).listenFor(t.Context(), &taken{}, false, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func (f *asked) balance(ctx context.Context, plan *pipeline.Plan, log *slog.Logg
 		switch {
 		case r.Calls == nil || r.Calls.Credits == 0 || s.name == EmbeddedResolver:
 		case s.address != "":
-			if told := s.forService(f.remote).allow(timed, plan.Operation, r.Calls); len(f.items) == 1 {
+			if told := f.service(s).allow(timed, plan.Operation, r.Calls); len(f.items) == 1 {
 				account = told
 			}
 		default:
@@ -178,7 +178,7 @@ func (f *asked) balanceOf(ctx context.Context, s *resolverSettings) (*runview.Ba
 	if !is {
 		return nil, nil
 	}
-	c, err := s.client(ctx, entries[s.name], "", 1, f.remote)
+	c, err := s.client(ctx, entries[s.name], "", 1, &f.remote)
 	if err != nil { // a plan needs no key, and doctor says what is wrong with it
 		return nil, nil
 	}
@@ -192,7 +192,7 @@ func (f *asked) balanceOf(ctx context.Context, s *resolverSettings) (*runview.Ba
 
 // allow asks the service for the limit of calls that are planned, and for the credits of the account; nil if it
 // does not tell.
-func (f *remoteFlags) allow(ctx context.Context, op resolution.Operation, calls *pipeline.PlannedCalls) *int64 {
+func (f *service) allow(ctx context.Context, op resolution.Operation, calls *pipeline.PlannedCalls) *int64 {
 	account, err := f.account(ctx)
 	if err != nil || !account.Told {
 		return nil

@@ -54,7 +54,7 @@ func (d *checkup) checkResolvers(ctx context.Context, operation string, j job.Jo
 		case s.directory != "":
 			d.checkDirectory(s.name, s.directory, j)
 		case s.address != "":
-			at = d.checkService(ctx, s.forService(f.remote))
+			at = d.checkService(ctx, f.service(s))
 		default:
 			at = d.checkProvider(ctx, s, entries, j.Operation)
 		}
@@ -79,7 +79,7 @@ func (d *checkup) checkProvider(ctx context.Context, s *resolverSettings, entrie
 			return clock
 		}
 	}
-	of, what := d.flags.remote, "API key of "+s.name
+	of, what := &d.flags.remote, "API key of "+s.name
 	c, err := s.client(ctx, e, "", 1, of)
 	if err != nil {
 		d.failed(what, err)
@@ -125,12 +125,12 @@ func (d *checkup) checkBalance(ctx context.Context, c *provider.Client, s *resol
 }
 
 // checkService asks a service for the balance of the account.
-func (d *checkup) checkService(ctx context.Context, f *remoteFlags) (clock time.Time) {
+func (d *checkup) checkService(ctx context.Context, f *service) (clock time.Time) {
 	name, of := "service", ""
 	setting, budget := "--resolver", "--max-credits"
 	limit := d.flags.remote.maxCredits // that of the job
 	if !d.flags.isService() {
-		name, limit = f.name(), f.maxCredits
+		name, limit = f.storedName(), f.maxCredits
 		of, setting, budget = " of "+name, "its address", "max_credits"
 	}
 	account, err := f.account(ctx)
@@ -142,25 +142,25 @@ func (d *checkup) checkService(ctx context.Context, f *remoteFlags) (clock time.
 	call, refused := errors.AsType[*resolution.CallError](err)
 	switch {
 	case refused && call.Status == http.StatusUnauthorized:
-		d.ok(name, f.resolver)
-		d.failed("API key"+of, cli.UsageError(fmt.Errorf("the service refuses it; check %s (or %s)%s", f.keySetting(), f.variable, map[bool]string{true: " and header_name"}[of == ""])))
+		d.ok(name, f.address)
+		d.failed("API key"+of, cli.UsageError(fmt.Errorf("the service refuses it; check %s (or %s)%s", f.settingOfKey(), f.ofKey(), map[bool]string{true: " and header_name"}[of == ""])))
 		return account.Clock
 	case refused && call.Class == resolution.NoCredits:
 		account.Told = true
 	case refused && call.Class == resolution.Unavailable:
-		d.failed(name, cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %s; check %s, or try again later", f.resolver, call.Reason(), setting)))
+		d.failed(name, cli.WithCode(cli.ExitTryAgain, fmt.Errorf("%s: %s; check %s, or try again later", f.address, call.Reason(), setting)))
 		return account.Clock
 	case refused:
-		d.failed(name, cli.UsageError(fmt.Errorf("%s: %s; check %s", f.resolver, call.Reason(), setting)))
+		d.failed(name, cli.UsageError(fmt.Errorf("%s: %s; check %s", f.address, call.Reason(), setting)))
 		return account.Clock
 	case err != nil:
 		d.failed(name, err)
 		return account.Clock
 	case account.Foreign:
-		d.failed(name, cli.UsageError(fmt.Errorf("%s answers, but does not look like a Lead Resolution Service; check %s", f.resolver, setting)))
+		d.failed(name, cli.UsageError(fmt.Errorf("%s answers, but does not look like a Lead Resolution Service; check %s", f.address, setting)))
 		return account.Clock
 	}
-	d.ok(name, f.resolver)
+	d.ok(name, f.address)
 	if !account.Told {
 		d.skip("API key"+of, fmt.Sprintf("not checked: the service answers %d to /account/balance", account.Status))
 		return account.Clock

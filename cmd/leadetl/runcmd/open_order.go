@@ -32,6 +32,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/exchange"
 	"github.com/leadetl/leadetl/resolution/provider"
+	"github.com/leadetl/leadetl/resolution/service/limit"
 	"github.com/leadetl/leadetl/transforms/person"
 )
 
@@ -72,7 +73,12 @@ func (f *asked) settleResolvers(flags *pflag.FlagSet) error {
 			return err
 		}
 		if s := f.items[0]; f.isService() {
-			f.remote.setFlags(s)
+			one := f.remote.one
+			one.at, one.address, one.name = s.at, s.address, s.name
+			if rate := f.remote.rate; rate != limit.None {
+				one.rates = []provider.Rate{{Count: rate.Events, Per: rate.Per}}
+			}
+			f.items[0] = &one
 		}
 	}
 	return checkResolverNames(f.items)
@@ -96,7 +102,7 @@ func (f *asked) isProvider(word string) bool {
 
 // namedResolver is a resolver of --resolver, with the default of every setting.
 func (f *asked) namedResolver(word string) (*resolverSettings, error) {
-	s := &resolverSettings{idempotent: f.remote.idempotent}
+	s := &resolverSettings{idempotent: f.remote.one.idempotent}
 	if word == EmbeddedResolver {
 		if s.directory, s.name = f.directory, EmbeddedResolver; f.directory == "" && len(f.remote.resolvers) > 1 {
 			return s, errors.New("--resolver embedded among several needs --directory, the folder of its reference data")
@@ -260,7 +266,7 @@ func (o *opening) openService(ctx context.Context, step *order.Step, s *resolver
 		return cli.UsageError(s.at.Errorf("%v", err))
 	}
 	service := o.service(s)
-	paced, options, err := s.newPace(o.remote, nil, 1)
+	paced, options, err := s.newPace(&o.remote, nil, 1)
 	if err != nil {
 		return err
 	}
@@ -276,23 +282,16 @@ func (o *opening) openService(ctx context.Context, step *order.Step, s *resolver
 	return o.stored.recall(ctx, step.Remote.Scope(o.run.Job.Operation), options, false, paced)
 }
 
-// service are the settings of a service, which knows of the others.
-func (f *asked) service(s *resolverSettings) *remoteFlags {
-	service := s.forService(f.remote)
-	for _, other := range f.items {
-		service.beside = append(service.beside, other.storedName())
-	}
-	return service
+// service is a service, which knows of the others.
+func (f *asked) service(s *resolverSettings) *service {
+	return &service{resolverSettings: s, job: &f.remote, beside: f.storedNames()}
 }
 
 // newPace makes the controller of a resolver. defaults are the limits that its entry knows of, and
 // batch is how many keys a request can have.
-func (s *resolverSettings) newPace(job remoteFlags, defaults []provider.Rate, batch int) (*pace.Controller, pace.Options, error) {
+func (s *resolverSettings) newPace(job *remoteFlags, defaults []provider.Rate, batch int) (*pace.Controller, pace.Options, error) {
 	o := pace.DefaultOptions()
-	o.GiveUp, o.Concurrency = job.giveUpAfter, job.concurrency
-	if s.concurrency > 0 {
-		o.Concurrency = s.concurrency
-	}
+	o.GiveUp, o.Concurrency = job.giveUpAfter, cmp.Or(s.concurrency, job.concurrency)
 	rates := s.rates
 	if rates == nil {
 		rates = defaults
@@ -323,15 +322,10 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	if kind == resolution.Email && e.Check == "" && o.run.Job.Operation.Identifier() != kind {
 		step.Person = []string{order.FoundEmail}
 	}
-	remote := o.remote
-	r := &purchase.Remote{
-		Name: e.Name, Address: e.Base(), Question: request.Name(), Judged: true, Offline: remote.offline, RetryUnknown: remote.retryUnknown && !remote.offline, NewKey: remote.newKey,
-		RefreshMatch: time.Duration(s.refresh), RefreshNoMatch: time.Duration(s.refreshNoMatch), RetryBills: e.RetryBills, Strict: s.strict,
-		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: remote.maxDuration},
-		Price:    purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later, Special: e.Price.Rules},
-		Counters: &stats.CallCounters{},
-		Read:     request.Read, ReadMiss: request.ReadMiss,
-	}
+	remote := &o.remote
+	r := s.remote(remote)
+	r.Address, r.Question, r.Judged, r.RetryBills, r.Read, r.ReadMiss = e.Base(), request.Name(), true, e.RetryBills, request.Read, request.ReadMiss
+	r.Price = purchase.Price{Match: e.Price.Match, Company: e.Price.Match, NoMatch: e.Price.NoMatch, BadRow: e.Price.BadRow, Later: e.Price.Later, Special: e.Price.Rules}
 	if e.Check == "" { // of a person a verifier may be asked about several values
 		r.Expect = func(keys []string) { remote.asked.Expect(kind, keys) }
 	}
@@ -433,15 +427,14 @@ var verifies = map[resolution.Identifier]string{resolution.Email: "email", resol
 
 // key reads the key of a provider.
 func (s *resolverSettings) key(ctx context.Context) (key secret.Text, reread func() (secret.Text, error), err error) {
-	variable := keyVariable(s.name)
-	if key, reread, err = readKey(ctx, variable, s.keyFile); err != nil {
-		err = cli.UsageError(s.at.Errorf("%w", KeyProblem(err, "resolver "+s.name, variable, s.keyFile, cmp.Or(s.keySetting, "key_file"))))
+	if key, reread, err = readKey(ctx, s.ofKey(), s.keyFile); err != nil {
+		err = cli.UsageError(s.at.Errorf("%w", KeyProblem(err, "resolver "+s.name, s.ofKey(), s.keyFile, s.settingOfKey())))
 	}
 	return key, reread, err
 }
 
 // client makes the client of a provider.
-func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, kind resolution.Identifier, concurrency int, job remoteFlags) (c *provider.Client, err error) {
+func (s *resolverSettings) client(ctx context.Context, e *provider.Entry, kind resolution.Identifier, concurrency int, job *remoteFlags) (c *provider.Client, err error) {
 	o := provider.DefaultOptions()
 	o.Kind, o.Concurrency, o.Timeout, o.Observe = kind, concurrency, cmp.Or(s.timeout, job.timeout), s.observe
 	if e.Check == "" { // a verifier is asked about values, of which a person may have several

@@ -43,23 +43,25 @@ func TestCheckNames(t *testing.T) {
 	const both = "1 answer and 1 open call of http://old.example, 1 answer of http://127.0.0.1:8080"
 	for _, f := range []struct {
 		name, op     string
-		flags        remoteFlags
+		service      resolverSettings
+		again        bool
 		refused, log string // parts of
 	}{
-		{"https", "enrichment", remoteFlags{resolver: "https://old.example"}, "1 answer and 1 open call of enrichment, stored under the name http://old.example, would not be used", ""},
-		{"localhost", "enrichment", remoteFlags{resolver: "http://localhost:8080"}, "use them with --service-name http://127.0.0.1:8080, or buy them again with --buy-again", ""},
-		{"bought again", "enrichment", remoteFlags{resolver: "https://old.example", buyAgain: true}, "", "level=INFO"},
-		{"named", "enrichment", remoteFlags{resolver: "http://localhost:8080", serviceName: "https://old.example"}, "", both},
-		{"another", "enrichment", remoteFlags{resolver: "http://127.0.0.1:9"}, "", `level=WARN msg="answers of enrichment are stored under other names of services; this run does not use them, and what it needs of them is bought again" service=http://127.0.0.1:9 stored="` + both},
-		{"another port", "enrichment", remoteFlags{resolver: "http://localhost:8081"}, "", both},
-		{"the same name", "enrichment", remoteFlags{resolver: "http://old.example/"}, "", `stored="1 answer of http://127.0.0.1:8080"`},
-		{"the same name and alike", "ip_to_company", remoteFlags{resolver: "http://third.example/"}, "", ""},
-		{"another operation", "network_to_hem", remoteFlags{resolver: "https://old.example"}, "", ""},
+		{"https", "enrichment", resolverSettings{address: "https://old.example"}, false, "1 answer and 1 open call of enrichment, stored under the name http://old.example, would not be used", ""},
+		{"localhost", "enrichment", resolverSettings{address: "http://localhost:8080"}, false, "use them with --service-name http://127.0.0.1:8080, or buy them again with --buy-again", ""},
+		{"bought again", "enrichment", resolverSettings{address: "https://old.example"}, true, "", "level=INFO"},
+		{"named", "enrichment", resolverSettings{address: "http://localhost:8080", stored: "https://old.example"}, false, "", both},
+		{"another", "enrichment", resolverSettings{address: "http://127.0.0.1:9"}, false, "", `level=WARN msg="answers of enrichment are stored under other names of services; this run does not use them, and what it needs of them is bought again" service=http://127.0.0.1:9 stored="` + both},
+		{"another port", "enrichment", resolverSettings{address: "http://localhost:8081"}, false, "", both},
+		{"the same name", "enrichment", resolverSettings{address: "http://old.example/"}, false, "", `stored="1 answer of http://127.0.0.1:8080"`},
+		{"the same name and alike", "ip_to_company", resolverSettings{address: "http://third.example/"}, false, "", ""},
+		{"another operation", "network_to_hem", resolverSettings{address: "https://old.example"}, false, "", ""},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			var log bytes.Buffer
-			of := answers.Scope{Service: f.flags.name(), Operation: resolution.Operation(f.op)}
-			err := f.flags.checkNames(t.Context(), state, of, slog.New(slog.NewTextHandler(&log, nil)))
+			f.service.name = serviceResolver
+			of := answers.Scope{Service: f.service.storedName(), Operation: resolution.Operation(f.op)}
+			err := (&service{resolverSettings: &f.service, job: &remoteFlags{buyAgain: f.again}}).checkNames(t.Context(), state, of, slog.New(slog.NewTextHandler(&log, nil)))
 			if f.refused == "" {
 				if err != nil || !strings.Contains(log.String(), f.log) || f.log == "" && log.Len() > 0 || strings.Count(log.String(), "\n") > 1 {
 					t.Errorf("said %q, %v, want %q", log.String(), err, f.log)
@@ -71,7 +73,7 @@ func TestCheckNames(t *testing.T) {
 			}
 		})
 	}
-	if err := (&remoteFlags{resolver: "http://new.example"}).checkNames(t.Context(), wire.State{Folder: t.TempDir()}, answers.Scope{}, slog.Default()); err != nil {
+	if err := (&service{resolverSettings: &resolverSettings{name: serviceResolver, address: "http://new.example"}, job: &remoteFlags{}}).checkNames(t.Context(), wire.State{Folder: t.TempDir()}, answers.Scope{}, slog.Default()); err != nil {
 		t.Errorf("an empty state: %v", err)
 	}
 }

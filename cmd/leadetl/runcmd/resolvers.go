@@ -13,10 +13,9 @@ import (
 	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
+	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/resolution/provider"
-	"github.com/leadetl/leadetl/resolution/service/limit"
 )
 
 // orderKeys are the keys of a job file that name several resolvers.
@@ -57,9 +56,9 @@ type resolverSettings struct {
 	stored, headerName, plain404 string // stored is the name in stored answers
 	creditCost                   cliflag.Number
 
-	// Only a trial sets these.
-	keySetting string // names keyFile
-	observe    func(provider.Exchange)
+	keySetting string // names keyFile; "" is key_file
+	// Only a trial sets this.
+	observe func(provider.Exchange)
 }
 
 // The names of resolvers that are no providers.
@@ -309,41 +308,34 @@ func perSecond(rates []provider.Rate) (calls float64, keys bool, windows []pace.
 	return calls, keys, windows
 }
 
-// setFlags sets what flags say of the service of --resolver.
-func (f *remoteFlags) setFlags(s *resolverSettings) {
-	s.keyFile, s.variable, s.stored = f.apiKeyFile, APIKeyVariable, f.serviceName
-	s.headerName, s.plain404, s.creditCost = f.headerName, f.plain404, f.creditCost
-	s.refresh, s.refreshNoMatch = f.refresh, f.refreshNoMatch
-	if f.rate != limit.None {
-		s.rates = []provider.Rate{{Count: f.rate.Events, Per: f.rate.Per}}
+// givenName is the name that somebody has given a service; "" without one.
+func (s *resolverSettings) givenName() string {
+	if s.name != serviceResolver {
+		return s.name
 	}
-}
-
-// forService are the settings of a service, with those of the job.
-func (s *resolverSettings) forService(job remoteFlags) *remoteFlags {
-	f := job
-	f.resolver, f.apiKeyFile, f.variable, f.strict = s.address, s.keyFile, cmp.Or(s.variable, keyVariable(s.name)), s.strict
-	f.maxCredits, f.maxCalls, f.maxCreditsPer = s.maxCredits, s.maxCalls, cliflag.Allowance{}
-	f.refresh, f.refreshNoMatch, f.idempotent = s.refresh, s.refreshNoMatch, s.idempotent
-	f.headerName, f.plain404, f.creditCost = cmp.Or(s.headerName, client.DefaultOptions().HeaderName), s.plain404, s.creditCost
-	if f.serviceName = s.stored; s.name != serviceResolver {
-		f.serviceName = s.name
-	}
-	if s.concurrency > 0 {
-		f.concurrency = s.concurrency
-	}
-	if s.timeout > 0 {
-		f.timeout = s.timeout
-	}
-	return &f
+	return s.stored
 }
 
 // storedName is the name of the resolver in stored answers.
 func (s *resolverSettings) storedName() string {
-	if s.address != "" {
-		return s.forService(remoteFlags{}).name()
+	if s.address == "" {
+		return s.name
 	}
-	return s.name
+	return strings.TrimRight(cmp.Or(s.givenName(), s.address), "/")
+}
+
+// ofKey is the variable with the key, and settingOfKey the setting with its file.
+func (s *resolverSettings) ofKey() string        { return cmp.Or(s.variable, keyVariable(s.name)) }
+func (s *resolverSettings) settingOfKey() string { return cmp.Or(s.keySetting, "key_file") }
+
+// remote is how the resolver may be asked, as far as its settings and those of the job say it.
+func (s *resolverSettings) remote(job *remoteFlags) *purchase.Remote {
+	return &purchase.Remote{
+		Name: s.storedName(), Offline: job.offline, RetryUnknown: job.retryUnknown && !job.offline, NewKey: job.newKey,
+		RefreshMatch: time.Duration(s.refresh), RefreshNoMatch: time.Duration(s.refreshNoMatch), Strict: s.strict,
+		Budget:   purchase.Budget{MaxCredits: s.maxCredits.Or(-1), MaxCalls: s.maxCalls.Or(-1), MaxDuration: job.maxDuration},
+		Counters: &stats.CallCounters{},
+	}
 }
 
 // entriesOf are the entries of the program and of the files that the job names, which win.

@@ -55,8 +55,9 @@ func (f *runFlags) defaults() {
 	f.dataset = DefaultJobFlags()
 	f.encoding, f.minRows, f.state, f.workers = sources.Encodings[0], 1, wire.DefaultStateDir(), min(runtime.GOMAXPROCS(0), maxDefaultWorkers)
 	f.maxRejects, f.failOn = cliflag.NewLimitShare(0.2), failOn{failed: true, rejects: true}
-	f.remote.headerName, f.remote.concurrency, f.remote.timeout, f.remote.giveUpAfter = o.HeaderName, o.Concurrency, o.Timeout, 15*time.Minute
-	f.remote.idempotent, f.remote.rate, f.remote.callbacks.timeout = cliflag.NewSwitch(purchase.DefaultKeyWindow), limit.None, 15*time.Minute
+	f.remote.concurrency, f.remote.timeout, f.remote.giveUpAfter = o.Concurrency, o.Timeout, 15*time.Minute
+	f.remote.rate, f.remote.callbacks.timeout = limit.None, 15*time.Minute
+	f.remote.one = resolverSettings{variable: APIKeyVariable, keySetting: "--api-key-file", headerName: o.HeaderName, idempotent: cliflag.NewSwitch(purchase.DefaultKeyWindow)}
 	f.cluster.lostAfter = 30 * time.Second
 }
 
@@ -136,19 +137,19 @@ func (f *remoteFlags) groups() []cli.Group {
 	return []cli.Group{
 		{Title: "Answers", Settings: []cli.Setting{
 			{Name: "resolver", To: &f.resolvers, Use: everyday | whole, Text: "`source` of answers: embedded, the address of a service (called through the proxy in HTTPS_PROXY if set), or the name of a provider; repeated, they are asked one after another for what is missing (default: embedded)", Words: append([]string{EmbeddedResolver}, provider.ShippedNames()...)},
-			{Name: "api-key-file", To: &f.apiKeyFile, Use: everyday | calls | single | own, Text: "`file` with the service's API key (default: the environment variable " + APIKeyVariable + ")"},
-			{Name: "service-name", To: &f.serviceName, Use: calls | single, Text: "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)"},
+			{Name: "api-key-file", To: &f.one.keyFile, Use: everyday | calls | single | own, Text: "`file` with the service's API key (default: the environment variable " + APIKeyVariable + ")"},
+			{Name: "service-name", To: &f.one.stored, Use: calls | single, Text: "`name` of the service in stored answers, the same for all its addresses (default: the address in --resolver)"},
 			{Name: "buy-again", To: &f.buyAgain, Use: calls, Text: "buy answers that are stored under another name of the service, instead of stopping"},
-			{Name: "header-name", To: &f.headerName, Use: cli.Key | calls | single, Text: "`header` that carries the key; Authorization carries it as a bearer token"},
+			{Name: "header-name", To: &f.one.headerName, Use: cli.Key | calls | single, Text: "`header` that carries the key; Authorization carries it as a bearer token"},
 			{Name: "ca-file", To: &f.caFile, Use: cli.Key | calls | own, Text: "`file` of certificates (PEM) to trust in place of the system's"},
-			{Name: "refresh-older-than", To: &f.refresh, Use: calls | single | each, Text: "buy stored matches again that are older than this (default: never)"},
-			{Name: "refresh-no-match-older-than", To: &f.refreshNoMatch, Use: calls | single | each, Text: "buy stored answers without a match again that are older than this (default: never)"},
+			{Name: "refresh-older-than", To: &f.one.refresh, Use: calls | single | each, Text: "buy stored matches again that are older than this (default: never)"},
+			{Name: "refresh-no-match-older-than", To: &f.one.refreshNoMatch, Use: calls | single | each, Text: "buy stored answers without a match again that are older than this (default: never)"},
 			{Name: "offline", To: &f.offline, Use: calls, Text: "use stored answers only; other rows are skipped, and settings of calls have no effect"},
-			{Name: "idempotent", To: &f.idempotent, Use: calls | each, Text: "the service honors Idempotency-Key for this `time`, as leadetl serve does: calls without an answer are sent again with the same key while it is younger"},
+			{Name: "idempotent", To: &f.one.idempotent, Use: calls | each, Text: "the service honors Idempotency-Key for this `time`, as leadetl serve does: calls without an answer are sent again with the same key while it is younger"},
 			{Name: "retry-unknown", To: &f.retryUnknown, Use: calls, Text: "send the unknown calls of earlier runs again; they may be billed twice"},
 			{Name: "new-key", To: &f.newKey, Use: calls, Needs: "retry-unknown", Text: "with --retry-unknown, send them under a new Idempotency-Key, for a service that repeats a stored failure; they may be billed twice"},
 			{Name: "ask-all", To: &f.askAll, Use: calls, Needs: "sample", Text: "ask every resolver about every key of the sample, also if nothing is missing; leadetl plan --orders then compares orders of them; needs a budget"},
-			{Name: "plain-404", To: &f.plain404, Use: cli.Key | calls | single, Text: "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)"},
+			{Name: "plain-404", To: &f.one.plain404, Use: cli.Key | calls | single, Text: "what a 404 without a code means: `miss` or stop (default: a miss, once the service has answered another key)"},
 		}},
 		{Title: "Budget and pace", Settings: []cli.Setting{
 			{Name: "max-credits", To: &f.maxCredits, Use: everyday | calls | each, Text: "`number` of credits the dataset may cost, restarts and repairs included (default: no limit)"},
@@ -157,7 +158,7 @@ func (f *remoteFlags) groups() []cli.Group {
 			{Name: "max-calls", To: &f.maxCalls, Use: calls | each, Text: "`number` of keys that may be looked up at the service for the dataset, restarts and repairs included (default: no limit)"},
 			{Name: "max-new-keys", To: &f.maxNewKeys, Use: cli.Key | calls, Text: "`share` of the identifiers that may have no stored answer, such as 10%, once the job has finished a dataset: else stop before the first call (default: no limit)"},
 			{Name: "max-duration", To: &f.maxDuration, Use: calls, Text: "`time` after which no more calls are sent (default: no limit)"},
-			{Name: "credit-cost", To: &f.creditCost, Use: cli.Key | calls | single, Text: "most `credits` that one call can cost (default: the price of the operation)"},
+			{Name: "credit-cost", To: &f.one.creditCost, Use: cli.Key | calls | single, Text: "most `credits` that one call can cost (default: the price of the operation)"},
 			{Name: "rate", To: wire.Rate{Rate: &f.rate}, Use: everyday | calls | single | each, Text: "most calls sent, such as 100/s or 600/min (default: as many as the service accepts)"},
 			{Name: "concurrency", To: &f.concurrency, Use: calls | each, Text: "`number` of calls in flight"},
 			{Name: "timeout", To: &f.timeout, Use: cli.Key | calls | each, Text: "`time` that a call may take"},

@@ -134,7 +134,7 @@ func (own Own) flags(ctx context.Context, data []byte) (f *runFlags, err error) 
 		*tree = s.Trees[name]
 	}
 	f.order.texts = s.Providers
-	f.state, f.s3, f.log, f.remote.apiKeyFile, f.remote.caFile = own.State, own.S3, own.Log, own.Key, own.CAFile
+	f.state, f.s3, f.log, f.remote.one.keyFile, f.remote.caFile = own.State, own.S3, own.Log, own.Key, own.CAFile
 	_, err = f.settle(ctx, []string{s.Operation})
 	return f, err
 }

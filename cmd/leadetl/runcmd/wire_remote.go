@@ -31,7 +31,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/purchase"
-	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/client"
 	"github.com/leadetl/leadetl/resolution/exchange"
@@ -46,41 +45,37 @@ const EmbeddedResolver = "embedded"
 // named.
 const APIKeyVariable = "LEADETL_API_KEY"
 
-// remoteFlags are the flags of a run that asks somebody, or the settings of one service that it asks.
+// remoteFlags are the flags of a run that asks somebody.
 type remoteFlags struct {
-	resolvers      []string         // as given
-	resolver       string           // the address of the service
-	strict         bool             // of the service
-	paced          *pace.Controller // of the service
-	beside         []string         // names in stored answers of the others in the order
-	asked          *exchange.Asked  // what the order asks
-	variable       string           // with the API key
-	serviceName    string
-	buyAgain       bool
-	apiKeyFile     string
-	headerName     string
-	caFile         string
-	callbackURL    string
-	callbacks      callbackFlags
-	rate           limit.Rate
-	concurrency    int
-	timeout        time.Duration
-	giveUpAfter    time.Duration
-	maxCredits     cliflag.Number
-	maxCreditsPer  cliflag.Allowance
-	perKey         cliflag.Number
-	maxCalls       cliflag.Number
-	maxNewKeys     cliflag.Share
-	maxDuration    time.Duration
-	creditCost     cliflag.Number
-	refresh        cliflag.Age
-	refreshNoMatch cliflag.Age
-	offline        bool
-	idempotent     cliflag.Switch
-	retryUnknown   bool
-	newKey         bool
-	askAll         bool
-	plain404       string
+	resolvers     []string         // as given
+	one           resolverSettings // what flags say of the service that --resolver names alone
+	asked         *exchange.Asked  // what the order asks
+	buyAgain      bool
+	caFile        string
+	callbackURL   string
+	callbacks     callbackFlags
+	rate          limit.Rate
+	concurrency   int
+	timeout       time.Duration
+	giveUpAfter   time.Duration
+	maxCredits    cliflag.Number
+	maxCreditsPer cliflag.Allowance
+	perKey        cliflag.Number
+	maxCalls      cliflag.Number
+	maxNewKeys    cliflag.Share
+	maxDuration   time.Duration
+	offline       bool
+	retryUnknown  bool
+	newKey        bool
+	askAll        bool
+}
+
+// service is a service that a run asks: its settings, and those of all that the run asks.
+type service struct {
+	*resolverSettings
+	job    *remoteFlags
+	paced  *pace.Controller
+	beside []string // names in stored answers of the others in the order
 }
 
 // check joins the problems of the flags, before anything is opened. remote says that somebody is asked
@@ -93,7 +88,7 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 	if err := checkCallbackURL(f.callbackURL); err != nil {
 		errs = append(errs, err)
 	}
-	if flags.Changed("service-name") && (strings.Trim(f.serviceName, "/ ") == "" || strings.ContainsFunc(f.serviceName, unicode.IsControl)) {
+	if flags.Changed("service-name") && (strings.Trim(f.one.stored, "/ ") == "" || strings.ContainsFunc(f.one.stored, unicode.IsControl)) {
 		errs = append(errs, errors.New("--service-name is empty or has control characters; give a name such as leads"))
 	}
 	if f.concurrency < 1 {
@@ -108,8 +103,8 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 			errs = append(errs, fmt.Errorf("%s is %s; it must be a time such as 30s", d.name, d.value))
 		}
 	}
-	if w := purchase.Plain404(f.plain404); flags.Changed("plain-404") && w != purchase.Plain404Miss && w != purchase.Plain404Stop {
-		errs = append(errs, fmt.Errorf("plain_404 %s: write miss or stop", f.plain404))
+	if w := purchase.Plain404(f.one.plain404); flags.Changed("plain-404") && w != purchase.Plain404Miss && w != purchase.Plain404Stop {
+		errs = append(errs, fmt.Errorf("plain_404 %s: write miss or stop", f.one.plain404))
 	}
 	if flags.Changed("directory") && service {
 		errs = append(errs, errors.New("--directory is for the embedded engine; it cannot be used with --resolver URL"))
@@ -117,13 +112,8 @@ func (f *remoteFlags) check(flags *pflag.FlagSet, remote, service bool) error {
 	return errors.Join(append(errs, f.callbacks.check()...)...)
 }
 
-// name returns the name of the service in the stored answers.
-func (f *remoteFlags) name() string {
-	return strings.TrimRight(cmp.Or(f.serviceName, f.resolver), "/")
-}
-
 // price returns the cost of a call of the operation.
-func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
+func (f *service) price(op resolution.Operation) purchase.Price {
 	if credits := f.creditCost.Or(-1); credits >= 0 {
 		return purchase.Price{Match: credits, Company: credits}
 	}
@@ -133,41 +123,35 @@ func (f *remoteFlags) price(op resolution.Operation) purchase.Price {
 // open opens a service with everything a run needs: its stored answers and its
 // callback listener. With planning, it makes no calls, and what only calls need
 // may be missing. closeRemote closes everything.
-func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
+func (f *service) open(ctx context.Context, j job.Job, state *answersOf, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
-	op, asked := j.Operation, f.asked
-	r = &purchase.Remote{
-		Read: new(client.Reader).Read, Check: client.CheckerOf(asked), Name: f.name(), Address: f.resolver, Concurrency: f.concurrency,
-		RefreshMatch: time.Duration(f.refresh), RefreshNoMatch: time.Duration(f.refreshNoMatch),
-		Offline: f.offline, RetryUnknown: f.retryUnknown && !f.offline, NewKey: f.newKey,
-		Plain404: purchase.Plain404(f.plain404),
-		Budget:   purchase.Budget{MaxCredits: f.maxCredits.Or(-1), MaxCalls: f.maxCalls.Or(-1), MaxDuration: f.maxDuration, Allowance: f.maxCreditsPer},
-		Price:    f.price(op), Strict: f.strict, Pace: f.paced,
-		Patience: f.callbacks.timeout, Counters: &stats.CallCounters{},
-	}
+	op, asked := j.Operation, f.job.asked
+	r = f.remote(f.job)
+	r.Read, r.Check, r.Address, r.Concurrency = new(client.Reader).Read, client.CheckerOf(asked), f.address, cmp.Or(f.concurrency, f.job.concurrency)
+	r.Plain404, r.Price, r.Pace, r.Patience = purchase.Plain404(f.plain404), f.price(op), f.paced, f.job.callbacks.timeout
 	if !op.IsKeyword() {
 		r.Expect = func(keys []string) { asked.Expect(op.Identifier(), keys) }
 	}
-	if !f.offline {
+	if !f.job.offline {
 		r.Keys = purchase.NewKeyWindow(f.idempotent.Length())
 	}
 	options, err := f.clientOptions()
 	if err != nil {
 		return nil, nil, err
 	}
-	calls := !f.offline && !planning
+	calls := !f.job.offline && !planning
 	if calls {
-		if r.Through, err = wire.ProxyTo(f.resolver); err != nil {
+		if r.Through, err = wire.ProxyTo(f.address); err != nil {
 			return nil, nil, cli.UsageError(err)
 		}
 	}
-	if !f.offline {
+	if !f.job.offline {
 		if err := f.checkNames(ctx, state.State, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}
 	}
-	store, err := state.open(ctx, r.Scope(op), planning || f.offline, r.Pace)
+	store, err := state.open(ctx, r.Scope(op), planning || f.job.offline, r.Pace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -175,10 +159,10 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, pla
 		r.Answers = store
 	}
 	r.Counters.Paced(r.Pace.Snapshot)
-	if f.callbacks.listen != "" && !f.offline {
+	if f.job.callbacks.listen != "" && !f.job.offline {
 		r.Deliveries = purchase.NewDeliveries(r, time.Now)
 	}
-	if f.offline {
+	if f.job.offline {
 		if err := checkOffline(ctx, state.State, store, r.Scope(op), log); err != nil {
 			return nil, nil, err
 		}
@@ -194,18 +178,18 @@ func (f *remoteFlags) open(ctx context.Context, j job.Job, state *answersOf, pla
 }
 
 // connect listens for callbacks and creates the client of the service.
-func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options client.Options, opened *wire.Closers, log *slog.Logger) error {
+func (f *service) connect(ctx context.Context, r *purchase.Remote, options client.Options, opened *wire.Closers, log *slog.Logger) error {
 	if err := f.readSecrets(ctx, &options); err != nil {
 		return err
 	}
 	f.warnPlain(log)
 	if r.Deliveries != nil {
-		address, stop, err := f.callbacks.receive(ctx, r.Deliveries, f.callbackURL == "", log)
+		address, stop, err := f.job.callbacks.receive(ctx, r.Deliveries, f.job.callbackURL == "", log)
 		if err != nil {
 			return err
 		}
 		opened.Add(stop)
-		if f.callbackURL == "" {
+		if f.job.callbackURL == "" {
 			options.CallbackURL = address
 		}
 	}
@@ -220,10 +204,10 @@ func (f *remoteFlags) connect(ctx context.Context, r *purchase.Remote, options c
 
 // clientOptions returns the checked options of the flags, without those that
 // readSecrets reads.
-func (f *remoteFlags) clientOptions() (client.Options, error) {
+func (f *service) clientOptions() (client.Options, error) {
 	options := client.DefaultOptions()
-	options.BaseURL, options.HeaderName, options.CallbackURL = f.resolver, f.headerName, f.callbackURL
-	options.Concurrency, options.Timeout = f.concurrency, f.timeout
+	options.BaseURL, options.HeaderName, options.CallbackURL = f.address, cmp.Or(f.headerName, options.HeaderName), f.job.callbackURL
+	options.Concurrency, options.Timeout = cmp.Or(f.concurrency, f.job.concurrency), cmp.Or(f.timeout, f.job.timeout)
 	options.Key = secret.New("none") // a placeholder, to check the other options
 	if err := options.Validate(); err != nil {
 		return options, cli.UsageError(fmt.Errorf("--resolver: %w", err))
@@ -232,12 +216,12 @@ func (f *remoteFlags) clientOptions() (client.Options, error) {
 }
 
 // readSecrets reads the key and the trusted certificates.
-func (f *remoteFlags) readSecrets(ctx context.Context, options *client.Options) (err error) {
-	options.Key, options.Reread, err = readKey(ctx, f.variable, f.apiKeyFile)
+func (f *service) readSecrets(ctx context.Context, options *client.Options) (err error) {
+	options.Key, options.Reread, err = readKey(ctx, f.ofKey(), f.keyFile)
 	if err != nil {
-		return cli.UsageError(KeyProblem(err, "the service", f.variable, f.apiKeyFile, f.keySetting()))
+		return cli.UsageError(KeyProblem(err, "the service", f.ofKey(), f.keyFile, f.settingOfKey()))
 	}
-	options.RootCAs, err = f.authorities(ctx)
+	options.RootCAs, err = f.job.authorities(ctx)
 	return cli.UsageError(err)
 }
 
@@ -262,17 +246,9 @@ func KeyProblem(err error, of, variable, file, setting string) error {
 	return fmt.Errorf("the API key for %s: %w; %s names its file", of, err, setting)
 }
 
-// keySetting is the setting with the file of the API key.
-func (f *remoteFlags) keySetting() string {
-	if f.variable == APIKeyVariable {
-		return "--api-key-file"
-	}
-	return "key_file"
-}
-
 // account asks the service for the account of the key. The error is errNoKey if the key, or
 // what the call needs besides, cannot be read.
-func (f *remoteFlags) account(ctx context.Context) (client.Account, error) {
+func (f *service) account(ctx context.Context) (client.Account, error) {
 	options, err := f.clientOptions()
 	if err != nil {
 		return client.Account{}, err
@@ -316,8 +292,8 @@ func (f *remoteFlags) authorities(ctx context.Context) (*x509.CertPool, error) {
 }
 
 // warnPlain warns if the key and the answers are sent unencrypted.
-func (f *remoteFlags) warnPlain(log *slog.Logger) {
-	u, err := url.Parse(f.resolver)
+func (f *service) warnPlain(log *slog.Logger) {
+	u, err := url.Parse(f.address)
 	if err != nil || u.Scheme != "http" {
 		return
 	}
@@ -363,7 +339,7 @@ func checkOffline(ctx context.Context, state wire.State, store storedAnswers, as
 // checkNames says how much is stored of the scope's operation under other names: it is
 // not used, and what was bought is bought again. It refuses a run whose service has such a
 // name, unless a flag says that this is meant.
-func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answers.Scope, log *slog.Logger) error {
+func (f *service) checkNames(ctx context.Context, state wire.State, of answers.Scope, log *slog.Logger) error {
 	held, err := f.otherNames(ctx, state, of)
 	if err != nil || len(held) == 0 {
 		return err
@@ -371,7 +347,7 @@ func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answe
 	names := slices.SortedFunc(maps.Keys(held), func(a, b string) int {
 		return cmp.Or(cmp.Compare(held[b].Answers, held[a].Answers), cmp.Compare(held[b].Calls, held[a].Calls), strings.Compare(a, b))
 	})
-	if f.serviceName == "" && !f.buyAgain {
+	if f.givenName() == "" && !f.job.buyAgain {
 		for _, name := range names {
 			if !servicename.Alike(ctx, name, of.Service) {
 				continue
@@ -381,7 +357,7 @@ func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answe
 		}
 	}
 	level := slog.LevelWarn
-	if f.buyAgain {
+	if f.job.buyAgain {
 		level = slog.LevelInfo
 	}
 	var texts []string
@@ -394,7 +370,7 @@ func (f *remoteFlags) checkNames(ctx context.Context, state wire.State, of answe
 }
 
 // otherNames is what is stored under other names, without those of the others in the order.
-func (f *remoteFlags) otherNames(ctx context.Context, state wire.State, than answers.Scope) (map[string]answers.Held, error) {
+func (f *service) otherNames(ctx context.Context, state wire.State, than answers.Scope) (map[string]answers.Held, error) {
 	scopes, err := heldOf(ctx, state, func(s answers.Scope) bool {
 		return s.Operation == than.Operation && s.Service != than.Service && !slices.Contains(f.beside, s.Service)
 	})

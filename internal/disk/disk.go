@@ -62,17 +62,6 @@ func Names(in Folder) (names []string, err error) {
 	return names, err
 }
 
-// Walk is fs.WalkDir from a name in a folder on.
-func Walk(in Folder, name string, visit fs.WalkDirFunc) error {
-	return fs.WalkDir(tree{in}, name, visit)
-}
-
-// tree is a folder as an fs.FS.
-type tree struct{ Folder }
-
-// Open is that of fs.FS.
-func (t tree) Open(name string) (fs.File, error) { return t.Folder.Open(name) }
-
 // Made are the folders that one Make has made, the innermost first.
 type Made []Folder
 

@@ -169,9 +169,14 @@ func testFolders(t *testing.T, in disk.Folder) {
 
 func second[T any](_ T, err error) error { return err }
 
+// tree is a folder as an fs.FS.
+type tree struct{ disk.Folder }
+
+func (t tree) Open(name string) (fs.File, error) { return t.Folder.Open(name) }
+
 func testListing(t *testing.T, in disk.Folder) {
 	var walked []string
-	err := disk.Walk(in, "a", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(tree{in}, "a", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

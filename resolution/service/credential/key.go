@@ -34,9 +34,6 @@ func NewKey(test bool) secret.Text {
 	return newKey(livePrefix)
 }
 
-// IsTest reports whether an API key is for tests, by its prefix.
-func IsTest(key string) bool { return strings.HasPrefix(key, testPrefix) }
-
 // NewSystemKey makes a key for the internal operations, lrk_sys_…, in the same
 // form. It is not an API key: WellFormed is false for it. Compare system keys with
 // secret.Text.Equal, which takes constant time.

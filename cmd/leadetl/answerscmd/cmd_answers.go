@@ -104,17 +104,8 @@ func (s *stored) read(ctx context.Context, std cli.Streams, work func(*answers.C
 	}
 	contents, err := wire.ReadAnswers(ctx, places, s.state)
 	if err != nil {
-		return interrupted(ctx, err)
+		return cli.Interrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, contents.Close()) }()
-	return interrupted(ctx, work(contents))
-}
-
-// interrupted converts an error to the interrupt error if the user's interrupt
-// has caused it.
-func interrupted(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted"))
-	}
-	return err
+	return cli.Interrupted(ctx, work(contents))
 }

@@ -43,7 +43,7 @@ states: let only one of them be used for runs.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return interrupted(c.Context(), at.copy(c.Context(), std, args[0], args[1]))
+			return cli.Interrupted(c.Context(), at.copy(c.Context(), std, args[0], args[1]))
 		},
 	}))
 	at.s3.Register(c.Flags())
@@ -148,7 +148,7 @@ later, by the next command that writes.`,
 		Example: `  leadetl answers compact --state s3://leads/state/`,
 		Args:    cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return interrupted(c.Context(), at.compact(c.Context(), std))
+			return cli.Interrupted(c.Context(), at.compact(c.Context(), std))
 		},
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/transforms/person"
@@ -124,11 +123,11 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) (err error) {
 	defer stop()
 	versions, err := f.versions(ctx, std)
 	if err != nil {
-		return interrupted(ctx, err)
+		return cli.Interrupted(ctx, err)
 	}
 	stores, err := f.stored.stores(ctx, std)
 	if err != nil {
-		return interrupted(ctx, err)
+		return cli.Interrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	e := &eraser{}
@@ -136,7 +135,7 @@ func (f *forgetFlags) forget(ctx context.Context, std cli.Streams) (err error) {
 	if err == nil && versions != nil {
 		err = versions(ctx)
 	}
-	if err = interrupted(ctx, err); f.olderThan > 0 {
+	if err = cli.Interrupted(ctx, err); f.olderThan > 0 {
 		fmt.Fprintf(std.Out, "%s forgotten\n", figures.Plural(done.Questions, "answer"))
 		return err
 	}
@@ -198,7 +197,7 @@ func (f *forgetFlags) choose(ctx context.Context, std cli.Streams, e *eraser, co
 		if err != nil {
 			return c, err
 		}
-		e.bad, e.places = int(lists.Bad), lists.Places
+		e.PassedOver = lists.PassedOver
 		who := lists.Set.Finder()
 		c.Answer = func(i *answers.Item) bool { return who.Names(i.Key) || who.NamesInBody(i.Body) }
 		c.Call = func(call *answers.OpenCall) bool { return namesCall(call, who) }
@@ -352,10 +351,7 @@ func (f *forgetFlags) keys(kind resolution.Identifier) func(cell string) ([]stri
 }
 
 // eraser notes what cannot be forgotten.
-type eraser struct {
-	bad    int      // rows without an identifier
-	places []string // places of the first of these rows
-}
+type eraser struct{ wire.PassedOver }
 
 // eachKey calls do with the keys of the identifiers in the first column, if keys is not nil, and with those of the
 // values of persons in the others.
@@ -378,33 +374,22 @@ func (e *eraser) eachKey(ctx context.Context, reader *sources.Reader, keys func(
 				all, err = keys(b.Columns[0].Value(i))
 			}
 			if err != nil && (len(named) == 0 || err.Error() != profile.ErrEmpty.Error()) { // of whatever kind
-				e.passOver(fmt.Sprintf("%s: row %d: %v", b.Source, row, err))
+				e.Add(fmt.Sprintf("%s: row %d: %v", b.Source, row, err))
 			}
 			some = append(some, all...)
 		}
 		for _, r := range b.Rejects {
-			e.passOver(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
+			e.Add(fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
 		}
 		b.Release()
 		do(some, persons)
 	}
 }
 
-func (e *eraser) passOver(place string) {
-	if e.bad++; len(e.places) < wire.ShownPlaces {
-		e.places = append(e.places, strings.Clone(place))
-	}
-}
-
 // report prints the result. It returns failure, or an error about rows without
 // an identifier and questions that were kept.
 func (e *eraser) report(std cli.Streams, done answers.Forgotten, failure error) error {
-	for _, place := range e.places {
-		fmt.Fprintf(std.Err, "no identifier: %s\n", invisible.Escape(place))
-	}
-	if more := e.bad - len(e.places); more > 0 {
-		fmt.Fprintf(std.Err, "no identifier: and %s more\n", figures.Grouped(int64(more)))
-	}
+	e.Print(std.Err)
 	if done.Open > 0 {
 		fmt.Fprintf(std.Err, "warning: %s had an open call; asked again, it may be bought twice\n", figures.Plural(done.Open, "forgotten identifier"))
 	}
@@ -416,8 +401,8 @@ func (e *eraser) report(std cli.Streams, done answers.Forgotten, failure error) 
 	if len(done.Kept) > 0 {
 		left = append(left, fmt.Errorf("%s kept for an open call; --even-open forgets such, and they may then be bought twice", figures.Plural(len(done.Kept), "identifier")))
 	}
-	if e.bad > 0 {
-		left = append(left, fmt.Errorf("%s without an identifier passed over", figures.Plural(e.bad, "row")))
+	if e.Bad > 0 {
+		left = append(left, fmt.Errorf("%s without an identifier passed over", figures.Plural(e.Bad, "row")))
 	}
 	if len(left) == 0 {
 		return nil

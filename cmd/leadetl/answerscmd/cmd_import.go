@@ -32,7 +32,7 @@ finish those first. Use only one of the two states for runs from then on.`,
 		Example: `  leadetl answers import answers.jsonl --state /var/lib/leadetl`,
 		Args:    cli.OneArgument("file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return interrupted(c.Context(), at.importFile(c.Context(), std, args[0]))
+			return cli.Interrupted(c.Context(), at.importFile(c.Context(), std, args[0]))
 		},
 	})
 }

@@ -34,7 +34,7 @@ wrote something within the last hour is not removed, because it may be at work.`
 		Example: `  leadetl answers runs --state s3://leads/state/`,
 		Args:    cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return interrupted(c.Context(), at.runs(c.Context(), std, remove))
+			return cli.Interrupted(c.Context(), at.runs(c.Context(), std, remove))
 		},
 	})
 	c.Flags().StringArrayVar(&remove, "remove", nil, "`run` to remove, by its name in the list; repeatable")

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/runview"
-	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
-	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/store"
-	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/internal/store/folder"
 	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/answertable"
@@ -71,23 +68,15 @@ func tableName(one *string) func(number int) string {
 // export.
 func (s *stored) table(ctx context.Context, std cli.Streams, uri string) (to store.Store, name *string, err error) {
 	if strings.HasSuffix(uri, tableSuffix) {
-		at := strings.LastIndexByte(filepath.ToSlash(uri), '/') + 1
-		base := uri[at:]
-		name, uri = &base, uri[:at]
+		in, base := wire.InFolder(uri)
+		name, uri = &base, in
 	}
-	if objects.Is(uri) {
-		client, err := s.s3.Open(ctx, std.Warnings())
-		if err != nil {
-			return nil, nil, cli.UsageError(err)
-		}
-		if to, err = bucket.Open(client, uri, bucket.Options{}); err != nil {
-			return nil, nil, cli.UsageError(fmt.Errorf("--parquet: %w", err))
-		}
-	} else {
-		to = folder.Private(disk.Dir(filepath.Clean(uri)))
+	o, err := wire.ReadOptions(ctx, uri, &s.s3, std.Warnings())
+	if err != nil {
+		return nil, nil, cli.UsageError(err)
 	}
-	if name != nil {
-		return to, name, nil
+	if to, err = wire.Files("parquet", uri, o.Objects, folder.Private); err != nil || name != nil {
+		return to, name, err
 	}
 	switch _, err := to.Read(ctx, place.SuccessName); {
 	case err == nil:

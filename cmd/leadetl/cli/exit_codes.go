@@ -104,6 +104,15 @@ func UsageError(err error) error {
 	return WithCode(ExitUsage, err)
 }
 
+// Interrupted converts an error to the interrupt error if the user's interrupt
+// has caused it.
+func Interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return WithCode(ExitInterrupted, errors.New("interrupted"))
+	}
+	return err
+}
+
 // exitRule gives errors an exit code.
 type exitRule struct {
 	code    int

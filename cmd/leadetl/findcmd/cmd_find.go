@@ -135,11 +135,8 @@ func (f *flags) run(ctx context.Context, std cli.Streams, datasets []string) (er
 	search := search{flags: f, std: std, who: who, record: record}
 	err = search.all(counting, datasets)
 	stop()
-	if ctx.Err() != nil {
-		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted"))
-	}
 	if err != nil {
-		return err
+		return cli.Interrupted(ctx, err)
 	}
 	if err := record.finish(search.removals); err != nil {
 		return err
@@ -155,12 +152,7 @@ func (f *flags) report(std cli.Streams, who subjects, r *record) error {
 	for _, u := range r.unread {
 		fmt.Fprintf(std.Err, "not read: %s: %s\n", invisible.Escape(u.Name), invisible.Escape(u.Why))
 	}
-	for _, place := range who.lists.Places {
-		fmt.Fprintf(std.Err, "no identifier: %s\n", invisible.Escape(place))
-	}
-	if more := who.lists.Bad - int64(len(who.lists.Places)); more > 0 {
-		fmt.Fprintf(std.Err, "no identifier: and %s more\n", figures.Grouped(more))
-	}
+	who.lists.Print(std.Err)
 	var left []error
 	if len(r.unread) > 0 {
 		left = append(left, fmt.Errorf("%s could not be read, and may name them; all else was searched", figures.Plural(len(r.unread), "place")))

@@ -113,11 +113,8 @@ func (f *verifyFlags) run(ctx context.Context, dataset string, std cli.Streams) 
 	if _, other := errors.AsType[*format.Error](err); other || errors.Is(err, sinks.ErrNoDataset) {
 		return cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
 	}
-	if errors.Is(err, context.Canceled) {
-		return cli.WithCode(cli.ExitInterrupted, errors.New("interrupted"))
-	}
 	if err != nil {
-		return err
+		return cli.Interrupted(ctx, err)
 	}
 	v := verification{dataset: dataset, result: result, target: target}
 	if result.Whole() && result.Manifest.Changes != nil {

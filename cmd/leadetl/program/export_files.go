@@ -26,7 +26,6 @@ import (
 	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/store"
-	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/internal/store/folder"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/lines"
@@ -56,21 +55,19 @@ func (f *exportFlags) target(ctx context.Context, std cli.Streams, log *slog.Log
 	}
 	uri := f.out
 	if strings.HasSuffix(uri, "."+f.format) {
-		at := strings.LastIndexByte(filepath.ToSlash(uri), '/') + 1
-		uri, t.one = uri[:at], uri[at:]
+		uri, t.one = wire.InFolder(uri)
 	}
 	options, err := wire.ReadOptions(ctx, f.out, &f.s3, log)
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	if objects.Is(uri) {
-		if t.store, err = bucket.Open(options.Objects, uri, bucket.Options{}); err != nil {
-			return nil, cli.UsageError(fmt.Errorf("--out: %w", err))
-		}
-	} else {
-		to := folder.Public(disk.Dir(filepath.Clean(uri)))
+	t.store, err = wire.Files("out", uri, options.Objects, func(in disk.Folder) *folder.Folder {
+		to := folder.Public(in)
 		to.SumLater = true // no one reads the checksum of an exported file
-		t.store = to
+		return to
+	})
+	if err != nil {
+		return nil, err
 	}
 	above, err := datasetAbove(ctx, f.out, options)
 	if err == nil && above != "" {

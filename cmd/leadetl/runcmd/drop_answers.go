@@ -19,10 +19,8 @@ import (
 	"strings"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
-	"github.com/leadetl/leadetl/internal/disk"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/internal/store"
-	"github.com/leadetl/leadetl/internal/store/bucket"
 	"github.com/leadetl/leadetl/internal/store/folder"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -71,13 +69,11 @@ func openDropAnswers(ctx context.Context, uri string, objectStore *objects.Store
 			return nil, cmp.Or(err, fmt.Errorf("--drop-answers: the next run would read the responses in %s as lists of --suppress %s; use another folder", uri, list))
 		}
 	}
-	d := &dropAnswers{to: folder.Private(disk.Dir(filepath.Clean(uri)))}
-	if objects.Is(uri) {
-		var err error
-		if d.to, err = bucket.Open(objectStore, uri, bucket.Options{}); err != nil {
-			return nil, fmt.Errorf("--drop-answers: %w", err)
-		}
+	to, err := wire.Files("drop-answers", uri, objectStore, folder.Private)
+	if err != nil {
+		return nil, err
 	}
+	d := &dropAnswers{to: to}
 	for _, list := range lists {
 		if err := d.add(list); err != nil {
 			return nil, err

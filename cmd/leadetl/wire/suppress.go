@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/invisible"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
@@ -45,13 +46,35 @@ var listNames = append(keys.IdentifierColumns(), "hash", "md5", "sha1", "sha256"
 type SuppressionLists struct {
 	Set     *suppression.Set
 	Entries int64
-	Bad     int64    // invalid entries
-	Places  []string // places of the first of these
-	Empty   []string // the lists without entries, as named in --suppress
+	PassedOver
+	Empty []string // the lists without entries, as named in --suppress
 	// Withdrawn are DROP's lists of withdrawn requests among others; they are left out.
 	Withdrawn []string
 	// Drop are DROP's other lists, each alone, to be read again.
 	Drop []DropList
+}
+
+// PassedOver are the rows or entries without an identifier.
+type PassedOver struct {
+	Bad    int64
+	Places []string // of the first of these
+}
+
+// Add counts one.
+func (p *PassedOver) Add(place string) {
+	if p.Bad++; len(p.Places) < ShownPlaces {
+		p.Places = append(p.Places, strings.Clone(place))
+	}
+}
+
+// Print lists them.
+func (p *PassedOver) Print(to io.Writer) {
+	for _, place := range p.Places {
+		fmt.Fprintf(to, "no identifier: %s\n", invisible.Escape(place))
+	}
+	if more := p.Bad - int64(len(p.Places)); more > 0 {
+		fmt.Fprintf(to, "no identifier: and %s more\n", figures.Grouped(more))
+	}
 }
 
 // DropList is a list of California's Delete Request and Opt-out Platform (DROP).
@@ -306,9 +329,7 @@ func (l *listReader) readable(of *listFile) {
 func (l *listReader) unreadable(of *listFile, place string) {
 	l.readable(of)
 	of.bad++
-	if l.lists.Bad++; len(l.lists.Places) < ShownPlaces {
-		l.lists.Places = append(l.lists.Places, strings.Clone(place))
-	}
+	l.lists.Add(place)
 }
 
 // isWithdrawn reports whether a file is DROP's list of withdrawn requests.

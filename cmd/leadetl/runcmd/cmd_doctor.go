@@ -183,7 +183,7 @@ func (d *checkup) examine(ctx context.Context, args []string) {
 	d.checkInput(ctx, j, known, store)
 	f.suppress.Reading.Objects = store
 	if len(f.suppress.Lists) > 0 {
-		lists, err := f.suppress.Open(ctx, f.dataset.defaultRegion, f.dataset.networkHosts, log)
+		lists, err := f.suppress.Open(ctx, f.dataset.job.DefaultRegion, f.dataset.job.NetworkHosts, log)
 		if err != nil {
 			d.failed("suppression lists", err)
 		} else {

@@ -190,7 +190,7 @@ func (f *runFlags) settle(ctx context.Context, args []string) (operation string,
 	op := resolution.Operation(operation)
 	f.limited = flags.Changed("max-rejects")
 	if !flags.Changed("rows-per-part") {
-		f.dataset.rowsPerPart = job.Default(op).RowsPerPart
+		f.dataset.job.RowsPerPart = job.Default(op).RowsPerPart
 	}
 	return operation, cli.UsageError(errors.Join(f.check(op), f.dataset.check(flags), f.lineage.Check(), f.notice.Check(ctx), f.checkArrival(), f.checkCluster(op), f.remote.check(flags, f.isRemote(), f.isService()), f.checkCallback(op), f.search.check(f.given(ofList), flags, op, time.Now())))
 }

@@ -97,7 +97,7 @@ func (f *demands) checkRejects(t sinks.Totals, were string) error {
 		return cli.WithCode(cli.ExitRejects, fmt.Errorf("%d of %d lines %s rejected, more than --max-rejects %s", rejects, lines, were, f.maxRejects.String()))
 	}
 	switch rows := t.InputRows() - t.NotSelected; {
-	case f.dataset.sample > 0 && lines > 0: // it does not say how many rows the input has
+	case f.dataset.job.Sample > 0 && lines > 0: // it does not say how many rows the input has
 		return nil
 	case rows >= f.minRows:
 		return nil

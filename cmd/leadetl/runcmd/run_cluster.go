@@ -76,7 +76,7 @@ func (f *runFlags) checkCluster(op resolution.Operation) error {
 	if f.dropAnswers != "" {
 		fail("--drop-answers: workers cannot write the responses; leave out --on")
 	}
-	if f.dataset.sample > 0 {
+	if f.dataset.job.Sample > 0 {
 		fail("--sample reads the input in one piece; leave out --on")
 	}
 	if op.IsKeyword() || f.search.isGiven() {

@@ -82,17 +82,17 @@ func (f *runFlags) table() []cli.Group {
 			{Name: "skip-lines", To: &f.skipLines, Use: cli.Key | ofList, Text: "`number` of lines of a CSV file before its header"},
 			{Name: "directory", To: &f.directory, Use: everyday, Text: "`folder` of reference data, made by leadetl directory import"},
 			{Name: "where", To: &d.where, Use: whole, Text: "`COLUMN=VALUE` that a row must have to be in the dataset, compared as text; repeatable: all must hold"},
-			{Name: "sample", To: &d.sample, Text: "read the whole input, and run only this `number` of lines, spread over it (default: all)"},
+			{Name: "sample", To: &d.job.Sample, Text: "read the whole input, and run only this `number` of lines, spread over it (default: all)"},
 			{Name: "identifier-text", To: &d.identifierText, Use: cli.Key, Text: "`what` cells may have around an identifier: any reads mailto:, Jane <jane@x.example>, for=1.2.3.4 and separators at the end; strict rejects them"},
-			{Name: "include-providers", To: &d.includeProviders, Use: cli.Key, Text: "keep access providers, hosting and VPNs as companies"},
-			{Name: "default-region", To: &d.defaultRegion, Use: cli.Key, Text: "`region` of phone numbers without a country code"},
-			{Name: "network-hosts", To: &d.networkHosts, Use: cli.Key, Text: "`hosts` whose profile URLs are recognized"},
+			{Name: "include-providers", To: &d.job.IncludeProviders, Use: cli.Key, Text: "keep access providers, hosting and VPNs as companies"},
+			{Name: "default-region", To: &d.job.DefaultRegion, Use: cli.Key, Text: "`region` of phone numbers without a country code"},
+			{Name: "network-hosts", To: &d.job.NetworkHosts, Use: cli.Key, Text: "`hosts` whose profile URLs are recognized"},
 		}},
 		{Title: "Output", Settings: slices.Concat([]cli.Setting{
 			{Name: "out", To: &f.out, Use: everyday, Text: "`folder` of the dataset, made if missing, or s3://bucket/prefix/"},
 			{Name: "overwrite", To: &f.overwrite, Use: everyday, Text: "replace the dataset in --out"},
 		}, d.ColumnSettings(), []cli.Setting{
-			{Name: "rows-per-part", To: &d.rowsPerPart, Use: cli.Key, Text: fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", job.SearchesPerPart)},
+			{Name: "rows-per-part", To: &d.job.RowsPerPart, Use: cli.Key, Text: fmt.Sprintf("input `rows` of each Parquet file (keyword_to_lead: %d)", job.SearchesPerPart)},
 			{Name: "compression", To: &d.compression, Use: cli.Key, Text: "Parquet `codec`: snappy, zstd or none"},
 			{Name: "max-rejects", To: &f.maxRejects, Use: everyday | own, Text: "exit with 3 when more lines than this `limit` are rejected or malformed: a count, or a share such as 1%, which fewer than " + strconv.Itoa(fewLines) + " lines never exceed"},
 			{Name: "min-rows", To: &f.minRows, Use: cli.Key | own, Text: "exit with 3 when the input has less than this `number` of rows; 0 allows an input without rows"},
@@ -104,7 +104,7 @@ func (f *runFlags) table() []cli.Group {
 	}, f.remote.groups(), []cli.Group{
 		{Title: "Searches", Settings: f.search.settings()},
 		{Title: "Suppression", Settings: append(f.suppress.Settings("to leave out of the dataset"),
-			cli.Setting{Name: "suppressed-id", To: &d.suppressedID, Use: cli.Key, Needs: "suppress", Text: "`column` with an id of your own: write it for each suppressed row, with the reason, to _suppressed in --out"},
+			cli.Setting{Name: "suppressed-id", To: &d.job.SuppressedID, Use: cli.Key, Needs: "suppress", Text: "`column` with an id of your own: write it for each suppressed row, with the reason, to _suppressed in --out"},
 			cli.Setting{Name: "drop-answers", To: &f.dropAnswers, Needs: "suppress", Text: "`folder`, also on S3, for the responses to California DROP lists in --suppress: one file, with its name, for the newest list of each kind"},
 		)},
 		{Title: "Changes", Settings: []cli.Setting{

@@ -29,25 +29,17 @@ import (
 
 // JobFlags are the flags that decide what a dataset contains.
 type JobFlags struct {
-	sample           int
-	idColumn         string
-	selected         []string
-	normalizeNames   string
-	rename           []string
-	dropIdentifier   bool
-	partitionBy      []string
-	identifierText   string
-	multiple         string
-	where            []string
-	suppressedID     string
-	includeProviders bool
-	rowsPerPart      int
-	compression      string
-	hemProfiles      []string
-	phoneProfiles    []string
-	hemTypes         []string
-	defaultRegion    string
-	networkHosts     []string
+	job            job.Job // what flags set as it is
+	selected       []string
+	normalizeNames string
+	rename         []string
+	partitionBy    []string
+	identifierText string
+	multiple       string
+	where          []string
+	compression    string
+	hemProfiles    []string
+	phoneProfiles  []string
 }
 
 // The values of --normalize-names.
@@ -72,32 +64,31 @@ var multiples = []string{multipleReject, string(keys.First), string(keys.Last), 
 func DefaultJobFlags() JobFlags {
 	job := job.Default("")
 	return JobFlags{
-		selected: []string{schema.All}, normalizeNames: namesKept, identifierText: textAny, multiple: multipleReject, rowsPerPart: job.RowsPerPart, compression: string(job.Compression), hemProfiles: []string{"plain"},
-		hemTypes: job.HEMTypes, defaultRegion: job.DefaultRegion, networkHosts: job.NetworkHosts,
+		job: job, selected: []string{schema.All}, normalizeNames: namesKept, identifierText: textAny, multiple: multipleReject, compression: string(job.Compression), hemProfiles: []string{"plain"},
 	}
 }
 
 // ColumnSettings are the settings that decide on columns.
 func (f *JobFlags) ColumnSettings() []cli.Setting {
 	return []cli.Setting{
-		{Name: "id-column", To: &f.idColumn, Use: cli.Everyday | ofList, Text: "`name` of the identifier's column (default: the one of the operation)"},
+		{Name: "id-column", To: &f.job.IDColumn, Use: cli.Everyday | ofList, Text: "`name` of the identifier's column (default: the one of the operation)"},
 		{Name: "select", To: &f.selected, Use: cli.Everyday, Text: "`columns` of the output, in this order, of the input and of the answers: names separated by commas, and groups of those not named: all, input, answers, flat (answers without lists); outcome and reason come last if they are not named", Words: schema.Groups},
 		{Name: "normalize-names", To: &f.normalizeNames, Text: "`form` of the names of input columns: none, as in the input, or snake, which every warehouse takes: \"Record ID\" is record_id", Words: []string{namesKept, namesSnake}},
 		{Name: "rename", To: &f.rename, Use: cli.Whole, Text: "`OLD=NEW`, another name for an input column; it applies last; repeatable"},
-		{Name: "drop-identifier", To: &f.dropIdentifier, Text: "leave the identifier out of every file: its column, key, and the raw lines of rejects"},
+		{Name: "drop-identifier", To: &f.job.DropIdentifier, Text: "leave the identifier out of every file: its column, key, and the raw lines of rejects"},
 		{Name: "partition-by", To: &f.partitionBy, Use: cli.Everyday, Text: "`NAME=VALUE`, such as dt=2026-11-20: write to a folder below --out that warehouses read as a column; or a kept COLUMN: one folder for each of its values; combine with commas, the column last"},
 		{Name: "multiple", To: &f.multiple, Text: "`choice` among several identifiers of a cell: reject, first, last, each (a row for each, with source_part), or first-public for IP addresses", Words: multiples},
 		{Name: "hem-profiles", To: &f.hemProfiles, Text: "hash `profiles` of email_to_hem: plain (always included), uid2, google", Words: hashed.Names(hashed.Email)},
 		{Name: "phone-profiles", To: &f.phoneProfiles, Use: cli.Key, Text: "hash `profiles` of phone to write: " + strings.Join(hashed.Names(hashed.Phone), ", "), Words: hashed.Names(hashed.Phone)},
-		{Name: "hem-types", To: &f.hemTypes, Text: "hash `types` of profile plain", Words: columns.HEMTypes},
+		{Name: "hem-types", To: &f.job.HEMTypes, Text: "hash `types` of profile plain", Words: columns.HEMTypes},
 	}
 }
 
 // check refuses a --sample that is out of range. 0 is all lines only where the
 // flag is not given.
 func (f *JobFlags) check(flags *pflag.FlagSet) error {
-	if flags.Changed("sample") && (f.sample < 1 || f.sample > sources.MaxSample) {
-		return fmt.Errorf("--sample is %d; it is a number of lines from 1 to %s", f.sample, figures.Grouped(sources.MaxSample))
+	if flags.Changed("sample") && (f.job.Sample < 1 || f.job.Sample > sources.MaxSample) {
+		return fmt.Errorf("--sample is %d; it is a number of lines from 1 to %s", f.job.Sample, figures.Grouped(sources.MaxSample))
 	}
 	return nil
 }
@@ -113,8 +104,8 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	}
 	where, err := job.ParseConditions(f.where)
 	errs = append(errs, err)
-	job := job.Default(resolution.Operation(operation))
-	job.Sample, job.IDColumn, job.DropIdentifier = f.sample, f.idColumn, f.dropIdentifier
+	job := f.job
+	job.Operation = resolution.Operation(operation)
 	switch {
 	case len(f.selected) == 0 || slices.Equal(f.selected, []string{""}):
 		errs = append(errs, fmt.Errorf("--select names no column; write %s, or names with commas", strings.Join(schema.Groups, ", ")))
@@ -136,7 +127,7 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 	if !job.StrictIdentifiers && f.identifierText != textAny {
 		errs = append(errs, fmt.Errorf("identifier_text is %q; it is %s or %s", f.identifierText, textAny, textStrict))
 	}
-	job.SuppressedID, job.Where = f.suppressedID, where
+	job.Where = where
 	job.Renames, err = parseRenames(f.rename)
 	errs = append(errs, err)
 	job.Partitions, job.PartitionBy, err = parsePartitions(f.partitionBy)
@@ -153,8 +144,7 @@ func (f *JobFlags) Job(operation string) (job.Job, error) {
 			job.PhoneProfiles = append(job.PhoneProfiles, p.Phone)
 		}
 	}
-	job.RowsPerPart, job.Compression, job.HEMTypes = f.rowsPerPart, sinks.Compression(f.compression), f.hemTypes
-	job.DefaultRegion, job.NetworkHosts, job.IncludeProviders = f.defaultRegion, f.networkHosts, f.includeProviders
+	job.Compression = sinks.Compression(f.compression)
 	return job, errors.Join(errs...)
 }
 

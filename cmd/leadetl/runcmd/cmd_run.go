@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline"
 	"github.com/leadetl/leadetl/pipeline/finish"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/stats"
 
 	"github.com/spf13/cobra"
 
@@ -261,10 +262,7 @@ func (f *runFlags) run(ctx context.Context, operation string, std cli.Streams) (
 	stop()
 	notClosed := closeRun() // takes time if the state is on S3
 	made = reportOf(result, run)
-	err = f.close(result, err, runview.Summary{
-		Operation: run.Job.Operation, Files: run.Input.Files(), Sample: run.Job.Sample, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
-		Took: time.Since(started), Result: result, Progress: run.Progress.Snapshot(),
-	}, run.Log, std)
+	err = f.close(result, err, run.Input.Files(), run.Progress, started, run.Log, std)
 	told.End(result, err)
 	return made, errors.Join(err, notClosed)
 }
@@ -275,7 +273,11 @@ func (f *runFlags) display(log *slog.Logger, std cli.Streams) runview.Display {
 }
 
 // close prints the result of the run and chooses its exit code.
-func (f *runFlags) close(result *finish.Result, err error, summary runview.Summary, log *slog.Logger, std cli.Streams) error {
+func (f *runFlags) close(result *finish.Result, err error, files []sources.File, progress *stats.Progress, started time.Time, log *slog.Logger, std cli.Streams) error {
+	summary := runview.Summary{
+		Operation: resolution.Operation(f.operation), Files: files, Sample: f.dataset.job.Sample, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
+		Took: time.Since(started), Result: result, Progress: progress.Snapshot(),
+	}
 	if err != nil && !f.log.Quiet {
 		err = errors.Join(err, summary.PrintStopped(std.Err))
 	}

@@ -15,15 +15,12 @@ import (
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/cmd/leadetl/observe"
-	"github.com/leadetl/leadetl/cmd/leadetl/runview"
-	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/pipeline/steps"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sources"
 )
 
@@ -325,10 +322,7 @@ func (f *stepFlags) finish(ctx context.Context, r *opened, std cli.Streams) erro
 	}
 	r.report = reportOf(result, r.run)
 	notClosed := r.close() // takes time if the state is on S3
-	return errors.Join(f.close(result, err, runview.Summary{
-		Operation: r.run.Job.Operation, Files: r.run.Input.Files(), Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
-		Took: time.Since(started), Result: result, Progress: r.run.Progress.Snapshot(),
-	}, r.run.Log, std), notClosed)
+	return errors.Join(f.close(result, err, r.run.Input.Files(), r.run.Progress, started, r.run.Log, std), notClosed)
 }
 
 // say prints what was done, unless it is to be quiet.

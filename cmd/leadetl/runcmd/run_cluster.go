@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
-	"github.com/leadetl/leadetl/cmd/leadetl/runview"
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/objects"
 	"github.com/leadetl/leadetl/pipeline/answers"
@@ -141,8 +140,7 @@ func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams)
 	if err != nil {
 		return nil, cli.UsageError(err)
 	}
-	j, err := f.job(operation)
-	if err != nil {
+	if _, err := f.job(operation); err != nil {
 		return nil, cli.UsageError(err)
 	}
 	settings, err := f.shareable(ctx, operation)
@@ -182,10 +180,7 @@ func (f *runFlags) runOn(ctx context.Context, operation string, std cli.Streams)
 	if err == nil {
 		result, made, files, err = s.result(ctx, f.out)
 	}
-	return made, f.close(result, err, runview.Summary{
-		Operation: j.Operation, Files: files, Out: f.out, Report: wire.PathIn(f.out, sinks.ReportPageName),
-		Took: time.Since(started), Result: result, Progress: s.progress.Snapshot(),
-	}, log, std)
+	return made, f.close(result, err, files, s.progress, started, log, std)
 }
 
 // clusterJob is what the run is for workers. Its state can be used.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -21,30 +20,25 @@ import (
 // S3 holds the flags for s3:// URIs. Credentials and the region are not among
 // them: they come from the usual AWS settings.
 type S3 struct {
-	endpoint    string
-	pathStyle   bool
-	sse         string
-	kmsKey      string
-	acl         string
-	giveUpAfter time.Duration
-	flags       *pflag.FlagSet // whose variables Open reads; nil if the command has read them
+	options objects.Options
+	flags   *pflag.FlagSet // whose variables Open reads; nil if the command has read them
 }
 
 // Settings are those of a command that reads and writes S3.
 func (f *S3) Settings() []cli.Setting {
 	return append(f.reading(),
-		cli.Setting{Name: "s3-sse", To: &f.sse, Text: "`encryption` of objects written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)", Words: []string{"AES256", "aws:kms", "aws:kms:dsse"}},
-		cli.Setting{Name: "s3-kms-key", To: &f.kmsKey, Text: "`key` of encryption aws:kms: id, ARN or alias (default: the account's)"},
-		cli.Setting{Name: "s3-acl", To: &f.acl, Text: "canned `ACL` of objects written to S3, such as bucket-owner-full-control (default: none)"},
+		cli.Setting{Name: "s3-sse", To: &f.options.SSE, Text: "`encryption` of objects written to S3: AES256, aws:kms or aws:kms:dsse (default: the bucket's)", Words: []string{"AES256", "aws:kms", "aws:kms:dsse"}},
+		cli.Setting{Name: "s3-kms-key", To: &f.options.KMSKey, Text: "`key` of encryption aws:kms: id, ARN or alias (default: the account's)"},
+		cli.Setting{Name: "s3-acl", To: &f.options.ACL, Text: "canned `ACL` of objects written to S3, such as bucket-owner-full-control (default: none)"},
 	)
 }
 
 func (f *S3) reading() []cli.Setting {
-	f.giveUpAfter = objects.DefaultGiveUpAfter
+	f.options.GiveUpAfter = objects.DefaultGiveUpAfter
 	return []cli.Setting{
-		{Name: "s3-endpoint", To: &f.endpoint, Text: "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files"},
-		{Name: "s3-path-style", To: &f.pathStyle, Text: "put bucket names in the path, for stores without a host name for each bucket"},
-		{Name: "s3-give-up-after", To: &f.giveUpAfter, Text: "stop when S3 cannot be reached for this `time`"},
+		{Name: "s3-endpoint", To: &f.options.Endpoint, Text: "`URL` of an S3 store that is not AWS; credentials and region come from the AWS environment and files"},
+		{Name: "s3-path-style", To: &f.options.PathStyle, Text: "put bucket names in the path, for stores without a host name for each bucket"},
+		{Name: "s3-give-up-after", To: &f.options.GiveUpAfter, Text: "stop when S3 cannot be reached for this `time`"},
 	}
 }
 
@@ -70,10 +64,10 @@ func (f *S3) Words(asKeys bool) (words []string) {
 			words = append(words, "--"+name+"="+value)
 		}
 	}
-	if f.endpoint != "" {
-		add("s3-endpoint", f.endpoint)
+	if f.options.Endpoint != "" {
+		add("s3-endpoint", f.options.Endpoint)
 	}
-	if f.pathStyle {
+	if f.options.PathStyle {
 		add("s3-path-style", "true")
 	}
 	return words
@@ -86,14 +80,13 @@ func (f *S3) Open(ctx context.Context, log *slog.Logger) (*objects.Store, error)
 			return nil, err
 		}
 	}
-	o := objects.Options{
-		Endpoint: f.endpoint, PathStyle: f.pathStyle, SSE: f.sse, KMSKey: f.kmsKey, ACL: f.acl, GiveUpAfter: f.giveUpAfter, Log: log,
-	}
+	o := f.options
+	o.Log = log
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("S3: %w; see s3_endpoint, s3_sse, s3_kms_key and s3_acl", err)
 	}
-	if f.giveUpAfter <= 0 {
-		return nil, fmt.Errorf("s3_give_up_after is %s; give a time such as 15m", f.giveUpAfter)
+	if f.options.GiveUpAfter <= 0 {
+		return nil, fmt.Errorf("s3_give_up_after is %s; give a time such as 15m", f.options.GiveUpAfter)
 	}
 	return objects.New(ctx, o), nil
 }
@@ -122,5 +115,5 @@ func PathIn(folder, name string) string {
 // Endpoint returns the address of the store from flags and environment; ""
 // means AWS.
 func (f *S3) Endpoint() string {
-	return cmp.Or(f.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+	return cmp.Or(f.options.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 }

@@ -70,7 +70,7 @@ all that can be read, and counts what is lost as spent.`,
 		if err := f.applySet(); err != nil {
 			return cli.UsageError(err)
 		}
-		if f.isAboutState(args) {
+		if d.isAboutState(args) {
 			if err := cliflag.ApplyEnvironment(f.all, "set"); err != nil {
 				return cli.UsageError(err)
 			}

@@ -19,7 +19,8 @@ import (
 
 // isAboutState reports whether the state alone is to be checked. It is asked before the environment
 // is read, which is that of runs.
-func (f *runFlags) isAboutState(args []string) bool {
+func (d *checkup) isAboutState(args []string) bool {
+	f := d.flags
 	return f.all.Changed("state") && len(args) == 0 && len(f.given(0)) == len(f.given(aboutState))
 }
 

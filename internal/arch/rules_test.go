@@ -47,6 +47,7 @@ var siblings = map[[2]string]string{
 	{"transforms/suppression", "transforms/phone"}:   "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/ipaddr"}:  "a list holds identifiers of every kind",
+	{"transforms/suppression", "transforms/person"}:  "a list holds persons without an identifier, too",
 
 	{"transforms/platform", "transforms/email"}: "a platform hashes addresses by a profile",
 	{"transforms/platform", "transforms/phone"}: "a platform hashes numbers in a form",

@@ -26,7 +26,7 @@ type Batch struct {
 	Reasons  []string // empty on a match
 	// Keys are the identifiers in canonical form; empty for rejected rows.
 	Keys resolution.Texts
-	// Persons are the values of a person that rows with an identifier have too, as JSON; nil without any.
+	// Persons are the values of a person that rows have besides their key, as JSON; nil without any.
 	Persons []string
 	// Typed are the identifiers as typed; operations on profiles.
 	Typed *array.String

@@ -57,13 +57,13 @@ var noPerson = person.Key(nil)
 // appendPerson makes the values of a person the key of a row without an identifier.
 func (k keyer) appendPerson(b *columns.Batch, row int) error {
 	key := b.Persons[row]
-	b.Persons[row] = ""
 	switch has := len(person.Values(key)); {
 	case has == 0:
 		return profile.ErrEmpty
 	case has < len(k.reading.From):
 		return errIncomplete
 	}
+	b.Persons[row] = ""
 	b.Keys.Data = append(b.Keys.Data, key...)
 	return nil
 }

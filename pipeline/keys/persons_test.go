@@ -12,6 +12,7 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/profile"
+	"github.com/leadetl/leadetl/transforms/suppression"
 )
 
 // TestPersons: a row without an identifier is asked about by its values, if it has all, and one with an
@@ -51,6 +52,40 @@ func TestPersons(t *testing.T) {
 		}
 		if !slices.Equal(got, want) || !slices.Equal(asked, wantAsked) || !slices.Equal(question, wantQuestion) {
 			t.Errorf("nameless %v: keys %q, asked %q by %v\nwant %q, %q by %v", nameless, got, asked, question, want, wantAsked, wantQuestion)
+		}
+	}
+}
+
+// TestListedPersons: who is listed by name and company is suppressed, whatever else the row has or lacks.
+func TestListedPersons(t *testing.T) {
+	b := suppression.NewBuilder(suppression.Rules{Profiles: profile.DefaultRules()})
+	for _, entry := range []string{`{"company_domain":"forge.example","first_name":"Bo","last_name":"Second"}`} {
+		if err := b.Add(entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists := b.Set()
+	for _, c := range []struct {
+		row  [4]string // profile, first and full name, domain
+		want string
+	}{
+		{[4]string{"linkedin.com/in/bo", "", "Bo Second", "forge.example"}, "suppressed:person"},
+		{[4]string{"nobody", "", "BO  second", "www.Forge.example"}, "suppressed:person"},
+		{[4]string{"", "Bo", "Bo Second", "forge.example"}, "suppressed:person"},
+		{[4]string{"linkedin.com/in/bo", "Bo", "Bo Second", "x.example"}, ""},
+		{[4]string{"", "", "Bo Second", ""}, "incomplete"},
+	} {
+		in := &sources.Batch{Rows: []int64{1}}
+		for _, cell := range c.row {
+			column := array.NewStringBuilder(memory.DefaultAllocator)
+			column.Append(cell)
+			in.Columns = append(in.Columns, column.NewStringArray())
+		}
+		r := Reading{Profiles: profile.DefaultRules(), From: map[string]int{"first_name": 1, "full_name": 2, "company_domain": 3}}
+		got := &columns.Batch{}
+		NewMaker(resolution.Enrichment, r, 0, 0, -1, NewSuppressor(lists, resolution.Enrichment, "", false, nil, 0)).Fill(got, in)
+		if got.Reasons[0] != c.want {
+			t.Errorf("%q: %q, want %q", c.row, got.Reasons[0], c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -100,6 +101,9 @@ func (s *Suppressor) Rows(b *columns.Batch, written *array.String) {
 		}
 		if listed {
 			reason = outcome.PrefixListed + string(s.kind)
+		}
+		if b.Persons != nil && s.finder.Person(cmp.Or(b.Persons[i], string(b.Keys.At(i)))) && reason == "" {
+			reason = outcome.PrefixListed + string(suppression.Person)
 		}
 		for _, other := range s.others {
 			cells := b.Kept[other.place]

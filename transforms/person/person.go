@@ -50,6 +50,23 @@ func Canonical(name, text string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(text)))
 }
 
+// Forms are the texts by which persons are compared: the full name, or first and last name, with each of domain and
+// name of a company. Values are in canonical form. There are none without a name or a company.
+func Forms(values map[string]string) (forms []string) {
+	names := []string{values["full_name"]}
+	if first, last := values["first_name"], values["last_name"]; first != "" && last != "" {
+		names = append(names, first+" "+last)
+	}
+	for _, name := range names {
+		for _, company := range []string{domain, "company_name"} {
+			if name != "" && values[company] != "" {
+				forms = append(forms, Key(map[string]string{"full_name": name, company: values[company]}))
+			}
+		}
+	}
+	return forms
+}
+
 // Key is the key of values by their names: JSON with its members in order, without those that are empty.
 func Key(values map[string]string) string {
 	has := map[string]string{}

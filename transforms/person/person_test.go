@@ -2,6 +2,7 @@ package person
 
 import (
 	"maps"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +27,23 @@ func TestCanonical(t *testing.T) {
 		got := Canonical(f.name, f.text)
 		if got != f.want || Canonical(f.name, got) != got {
 			t.Errorf("%s %q: %q, want %q", f.name, f.text, got, f.want)
+		}
+	}
+}
+
+// TestForms: who is named in another way is the same.
+func TestForms(t *testing.T) {
+	const byDomain, byName = `{"company_domain":"x.example","full_name":"ada example"}`, `{"company_name":"x","full_name":"ada example"}`
+	for _, f := range []struct{ key, want string }{
+		{`{"first_name":"ada","last_name":"example","company_domain":"x.example"}`, byDomain},
+		{`{"full_name":"ada example","company_domain":"x.example","company_name":"x"}`, byDomain + byName},
+		{`{"full_name":"ada example"}`, ""},
+		{`{"last_name":"example","company_name":"x"}`, ""},
+		{`{}`, ""},
+		{"ada@x.example", ""},
+	} {
+		if got := strings.Join(Forms(Values(f.key)), ""); got != f.want {
+			t.Errorf("%s: %s, want %s", f.key, got, f.want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/leadetl/leadetl/internal/hashlanes"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/person"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -93,6 +94,9 @@ func (f *Finder) hasAny(text []byte) (any bool) {
 // a phone number, a profile address or an IP address; of several in a text, whether one is.
 // Text that cannot be read is not listed.
 func (f *Finder) Lists(kind Kind, text string) (listed bool) {
+	if kind == NetworkURL && person.IsKey(text) {
+		return f.Person(text)
+	}
 	for _, value := range Values(kind, text) {
 		listed = f.listsOne(kind, value) || listed
 	}
@@ -158,10 +162,19 @@ func (f *Finder) Names(text string) (named bool) {
 	if strings.Contains(text, "@") {
 		named = f.Lists(Email, text)
 	}
-	if strings.Contains(text, "/") {
+	if strings.Contains(text, "/") || person.IsKey(text) {
 		named = f.Lists(NetworkURL, text) || named
 	}
 	return named || f.Lists(IP, text) || countDigits(text) >= minDigits && f.Lists(Phone, text)
+}
+
+// Person reports whether the person with a key of person.Key is listed by name and company, or the key by its digest.
+func (f *Finder) Person(key string) (listed bool) {
+	listed = f.hasAny([]byte(key))
+	for _, form := range person.Forms(person.Values(key)) {
+		listed = f.has(algSHA256.sum([]byte(form))) || listed
+	}
+	return listed
 }
 
 // ProfileKey is Lists for the key of a profile. It also looks for the key without its query.

@@ -15,6 +15,7 @@ import (
 	"github.com/leadetl/leadetl/internal/spreadsheet"
 	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/ipaddr"
+	"github.com/leadetl/leadetl/transforms/person"
 	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
@@ -64,6 +65,7 @@ func (b *Builder) Set() *Set {
 //	@ and a domain      all email addresses there, but not their digests; also with * before the @
 //	profile address     by its /, with or without scheme
 //	IP address          IPv4 or IPv6
+//	person              name and company, as the JSON of person.Key
 //	phone number        anything else with seven digits or more
 //
 // A digest may be of an email address by any profile, of a phone number (E.164, its
@@ -86,7 +88,7 @@ func (b *Builder) Add(cell string) error {
 // cellValues are the digests and identifiers in a cell of a list.
 func cellValues(cell string) []string {
 	text := strings.TrimFunc(spreadsheet.Value(cell), isSurrounding)
-	if _, ok := parseDigest(text); ok { // one in base64 may have a /
+	if _, ok := parseDigest(text); ok || person.IsKey(text) { // a digest in base64 may have a /
 		return []string{text}
 	}
 	kind := IP
@@ -150,6 +152,8 @@ func (b *Builder) addOne(text string) error {
 
 func (b *Builder) addIdentifier(text string) error {
 	switch {
+	case person.IsKey(text):
+		return b.addPerson(person.Values(text))
 	case isPage(text):
 		key, err := b.rules.Profiles.ParsePerson(text)
 		if errors.Is(err, profile.ErrEmpty) {
@@ -198,6 +202,21 @@ func (b *Builder) addIdentifier(text string) error {
 	b.addPhone(n)
 	if written := asWritten(text); strings.HasPrefix(text, "+") && written != n {
 		b.addPhone(written)
+	}
+	return nil
+}
+
+// addPerson adds somebody by name and company.
+func (b *Builder) addPerson(values map[string]string) error {
+	for name, value := range values {
+		values[name] = person.Canonical(name, value)
+	}
+	all := person.Forms(values)
+	for _, form := range all {
+		b.add(algSHA256.sum([]byte(form)))
+	}
+	if len(all) == 0 {
+		return ErrUnreadable
 	}
 	return nil
 }

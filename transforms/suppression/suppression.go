@@ -35,6 +35,8 @@ const (
 	Phone      Kind = "phone"
 	NetworkURL Kind = "network_url"
 	IP         Kind = "ip"
+	// Person is somebody without an identifier, known by name and company. No column has it alone.
+	Person Kind = "person"
 )
 
 // Rules bring identifiers into canonical form. Use those of the run that a Set is for.

@@ -181,6 +181,10 @@ func TestPlainIdentifiers(t *testing.T) {
 		{sum("facebook.com/profile.php?id=1"), NetworkURL, "https://www.facebook.com/profile.php?id=1", true},
 
 		{"192.0.2.7", IP, "192.0.2.7:443", true},
+		{`{"first_name":"Ada","last_name":"EXAMPLE","company_domain":"www.x.example"}`, NetworkURL, `{"company_domain":"x.example","full_name":"ada example"}`, true},
+		{`{"full_name":"Ada Example","company_domain":"x.example"}`, NetworkURL, `{"company_domain":"x.example","company_name":"x","first_name":"ada","last_name":"example"}`, true},
+		{`{"full_name":"Ada Example","company_domain":"x.example"}`, NetworkURL, `{"company_domain":"y.example","full_name":"ada example"}`, false},
+		{sum(`{"first_name":"ada"}`), NetworkURL, `{"first_name":"ada"}`, true},
 		// Marks of spreadsheets, in a list and in a row.
 		{"'jane@example.com", Email, "jane@example.com", true},
 		{`="jane@example.com"`, Email, "'jane@example.com", true},
@@ -222,7 +226,7 @@ func TestAddRefuses(t *testing.T) {
 		{strings.Repeat("g", 64), ErrUnreadable},
 		{strings.Repeat("A", 42) + "B", ErrUnreadable}, // base64 with bits left over
 		{strings.Repeat("A", 43) + "A", ErrUnreadable},
-		{"https://linkedin.com/company/acme", ErrUnreadable}, {"linkedin.com", ErrUnreadable},
+		{"https://linkedin.com/company/acme", ErrUnreadable}, {`{"first_name":"ada","company_domain":"x.example"}`, ErrUnreadable}, {"{}", ErrUnreadable}, {"linkedin.com", ErrUnreadable},
 		{`for=;for=""`, ErrUnreadable}, {"123", ErrUnreadable}, {"6.50555E+09", ErrUnreadable},
 		{"jane\xff@example.com", ErrUnreadable},
 	} {

@@ -57,9 +57,10 @@ database and its log; backups of it are yours to delete. On S3, the files that
 hold them are written anew, and the old ones deleted at once.
 
   --file        people on lists like those of leadetl run --suppress: emails,
-                @domains, phones, profile URLs, IPs, or hashes of these. Reads every
-                stored answer, and deletes all answers whose question or body
-                names a listed person, also whole pages of searches.
+                @domains, phones, profile URLs, IPs, or hashes of these, or names
+                with companies. Reads every stored answer, and deletes all
+                answers whose question or body names a listed person, also
+                whole pages of searches.
   --in          identifiers in files, as in a run: deletes their answers for
                 all operations and resolvers, and what verifiers say about
                 emails and phones in these. Identifiers are normalized as in

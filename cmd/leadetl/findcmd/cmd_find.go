@@ -53,9 +53,10 @@ of SUBJECTS and place, with counts, and then the commands that remove them.
 one of after a deletion as the record that a request was fulfilled: it names
 people by line alone, and only its owner can read it.
 
-A hash finds what was hashed alike, not the name, phone or profile of somebody:
-give every identifier you know. _suppressed is known by your own id only. Backups,
-exports, warehouses and the state of leadetl serve are not searched.`,
+A hash finds what was hashed alike, not the name, phone or profile of somebody.
+A name with a company finds what was asked by these. Give every identifier you
+know. _suppressed is known by your own id only. Backups, exports, warehouses and
+the state of leadetl serve are not searched.`,
 		Example: `  leadetl find --file requests.csv out/leads
   leadetl find --file requests.csv --directory dir --suppress optouts.csv out/nights
   leadetl find --file requests.csv --state s3://leads/state/ s3://leads/nights/ --json before.json`,

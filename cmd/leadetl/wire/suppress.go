@@ -16,6 +16,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
+	"github.com/leadetl/leadetl/transforms/person"
 	"github.com/leadetl/leadetl/transforms/profile"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -39,7 +40,7 @@ func (f *Suppress) Settings(whom string) []cli.Setting {
 	}
 }
 
-// listNames are the columns that hold entries by default, in lower case.
+// listNames are the columns that hold entries by default, in lower case. Those of person.Names name people together.
 var listNames = append(keys.IdentifierColumns(), "hash", "md5", "sha1", "sha256")
 
 // SuppressionLists is the content of lists.
@@ -178,7 +179,7 @@ func (f *Suppress) Each(ctx context.Context, add func(Cell) error) (SuppressionL
 func (f *Suppress) openLists(ctx context.Context, uri string) (*sources.List, error) {
 	reading := f.Reading
 	reading.AllowEmpty, reading.Archives = true, true // an empty list has no entries
-	reading.Wanted = listNames
+	reading.Wanted = slices.Concat(listNames, person.Names)
 	if len(f.Columns) > 0 {
 		reading.Wanted = f.Columns
 	}
@@ -255,6 +256,7 @@ func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 	if err != nil {
 		return err
 	}
+	persons := personColumns(columns)
 	reader, err := list.Reader(columns)
 	if err != nil {
 		return err
@@ -274,18 +276,49 @@ func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 			return err
 		}
 		of := l.file(batch.Source)
-		for _, column := range batch.Columns {
-			for i := range column.Len() {
-				if !column.IsNull(i) {
-					l.cell(of, Cell{column.Value(i), batch.Source, batch.Line(i)}, batch.Rows[i])
-				}
-			}
+		for i, row := range batch.Rows {
+			l.row(of, batch, i, persons, row)
 		}
 		for _, r := range batch.Rejects {
 			l.unreadable(of, fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
 		}
 		batch.Release()
 	}
+}
+
+// row adds the entries of a row. persons are the values of a person that columns have. A row that has only some of
+// them, and no other entry, cannot be read.
+func (l *listReader) row(of *listFile, batch *sources.Batch, i int, persons []string, row int64) {
+	cell, values, before := Cell{File: batch.Source, Line: batch.Line(i)}, map[string]string(nil), of.entries
+	for c, column := range batch.Columns {
+		cell.Text = column.Value(i)
+		if name := persons[c]; name == "" && !column.IsNull(i) {
+			l.cell(of, cell, row)
+		} else if value := person.Canonical(name, cell.Text); name != "" && value != "" {
+			if values == nil {
+				values = map[string]string{}
+			}
+			values[name] = value
+		}
+	}
+	if values != nil && (person.Forms(values) != nil || of.entries == before) {
+		cell.Text = person.Key(values)
+		l.cell(of, cell, row)
+	}
+}
+
+// personColumns are the values of a person that columns have which name people together; "" for the others.
+func personColumns(columns []string) []string {
+	all, has := make([]string, len(columns)), map[string]string{}
+	for i, c := range columns {
+		if name := strings.ToLower(c); person.Is(name) && has[name] == "" {
+			all[i], has[name] = name, name
+		}
+	}
+	if person.Forms(has) == nil {
+		clear(all)
+	}
+	return all
 }
 
 // header inspects the first line of a file with one column. A list needs no
@@ -359,13 +392,18 @@ func (l *listReader) choose(file sources.File) ([]string, error) {
 			chosen = append(chosen, c)
 		}
 	}
+	for i, name := range personColumns(file.Columns) {
+		if name != "" {
+			chosen = append(chosen, file.Columns[i])
+		}
+	}
 	switch {
 	case len(chosen) > 0:
 		return chosen, nil
 	case file.NamesMayBeData():
 		return nil, fmt.Errorf("%s has several columns, and none of a suppression list (%s); its first line looks like data. Add a header line, or choose with suppress_column", file.URI, strings.Join(listNames, ", "))
 	}
-	return nil, fmt.Errorf("%s has none of the columns of a suppression list (%s); it has: %s. Choose with suppress_column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
+	return nil, fmt.Errorf("%s has none of the columns of a suppression list (%s; or first_name and last_name, or full_name, with company_domain or company_name); it has: %s. Choose with suppress_column", file.URI, strings.Join(listNames, ", "), strings.Join(file.Columns, ", "))
 }
 
 // ListedIn returns the function with which the engine looks up people on lists;

@@ -115,6 +115,24 @@ func TestPersons(t *testing.T) {
 	if got := calls(); !slices.Equal(got, []string{want[0], want[4]}) {
 		t.Errorf("after it was forgotten by name, asked %q", got)
 	}
+	x.write("persons.csv", "FULL_NAME,company_domain,email\nADA  example,https://bakery.example/,\nZoe,,zoe@forge.example\n")
+	x.run(cli.ExitDone, "--max-rejects", "2", "--out", x.path("unnamed"), "--suppress", x.path("persons.csv"))
+	if n := clitest.ReadDataset(t, x.path("unnamed")).Count(t, "reason", "suppressed:person"); n != 3 || len(calls()) > 0 {
+		t.Errorf("%d rows are suppressed by name, want 3", n)
+	}
+	if said := x.executes(cli.ExitDone, "find", "--file", x.path("persons.csv"), "--state", x.path("state"), x.path("anew"), x.path("unnamed")); !strings.Contains(said, "1 of 2 lines found, in 2 of 3 places") {
+		t.Errorf("found by name: %s", said)
+	}
+	if said := x.executes(cli.ExitDone, "answers", "forget", "--state", x.path("state"), "--file", x.path("persons.csv")); !strings.Contains(said, "1 identifier forgotten") {
+		t.Errorf("forgotten by a list of persons: %s", said)
+	}
+	if said := x.executes(cli.ExitDone, "find", "--file", x.path("persons.csv"), "--state", x.path("state")); !strings.Contains(said, "0 of 2 lines found") {
+		t.Errorf("found after it was forgotten: %s", said)
+	}
+	x.run(cli.ExitDone, "--max-rejects", "2", "--out", x.path("bought"))
+	if got := calls(); !slices.Equal(got, want[4:5]) {
+		t.Errorf("after it was forgotten by a list, asked %q", got)
+	}
 	x.write("in.csv", "First,Last,Website\nAda,Example,bakery.example\n") // no column of addresses
 	x.run(cli.ExitDone, "--out", x.path("names"))
 	if n := clitest.ReadDataset(t, x.path("names")).Count(t, "key", ada); n != 1 || len(calls()) > 0 {

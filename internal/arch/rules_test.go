@@ -43,6 +43,7 @@ var siblings = map[[2]string]string{
 	{"resolution/directory/visits", "resolution/directory/imports"}:    "all kinds are imported alike",
 
 	{"transforms/person", "transforms/company"}:      "a person is asked about by the domain of a company",
+	{"transforms/person", "transforms/email"}:        "a person is asked about by an email address",
 	{"transforms/suppression", "transforms/email"}:   "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/phone"}:   "a list holds identifiers of every kind",
 	{"transforms/suppression", "transforms/profile"}: "a list holds identifiers of every kind",

@@ -56,23 +56,26 @@ func TestPersons(t *testing.T) {
 	}
 }
 
-// TestListedPersons: who is listed by name and company is suppressed, whatever else the row has or lacks.
+// TestListedPersons: who is listed by name and company, or by the email of from, is suppressed, whatever else the row
+// has or lacks.
 func TestListedPersons(t *testing.T) {
 	b := suppression.NewBuilder(suppression.Rules{Profiles: profile.DefaultRules()})
-	for _, entry := range []string{`{"company_domain":"forge.example","first_name":"Bo","last_name":"Second"}`} {
+	for _, entry := range []string{"ada@x.example", `{"company_domain":"forge.example","first_name":"Bo","last_name":"Second"}`} {
 		if err := b.Add(entry); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lists := b.Set()
 	for _, c := range []struct {
-		row  [4]string // profile, first and full name, domain
+		row  [4]string // profile, email, name, domain
 		want string
 	}{
+		{[4]string{"", "Ada@x.example", "Ada", "x.example"}, "suppressed:person"},
+		{[4]string{"", "Ada@x.example", "", ""}, "suppressed:person"},
 		{[4]string{"linkedin.com/in/bo", "", "Bo Second", "forge.example"}, "suppressed:person"},
 		{[4]string{"nobody", "", "BO  second", "www.Forge.example"}, "suppressed:person"},
-		{[4]string{"", "Bo", "Bo Second", "forge.example"}, "suppressed:person"},
-		{[4]string{"linkedin.com/in/bo", "Bo", "Bo Second", "x.example"}, ""},
+		{[4]string{"", "bo@x.example", "Bo Second", "forge.example"}, "suppressed:person"},
+		{[4]string{"linkedin.com/in/bo", "bo@x.example", "Bo Second", "x.example"}, ""},
 		{[4]string{"", "", "Bo Second", ""}, "incomplete"},
 	} {
 		in := &sources.Batch{Rows: []int64{1}}
@@ -81,7 +84,7 @@ func TestListedPersons(t *testing.T) {
 			column.Append(cell)
 			in.Columns = append(in.Columns, column.NewStringArray())
 		}
-		r := Reading{Profiles: profile.DefaultRules(), From: map[string]int{"first_name": 1, "full_name": 2, "company_domain": 3}}
+		r := Reading{Profiles: profile.DefaultRules(), From: map[string]int{"email": 1, "full_name": 2, "company_domain": 3}}
 		got := &columns.Batch{}
 		NewMaker(resolution.Enrichment, r, 0, 0, -1, NewSuppressor(lists, resolution.Enrichment, "", false, nil, 0)).Fill(got, in)
 		if got.Reasons[0] != c.want {

@@ -82,7 +82,7 @@ type Step struct {
 	// found: email or phone; "" for one that finds values itself.
 	Verifies string
 
-	// Person are the values of a person that it is asked by, or FoundEmail; none for one that is asked about keys.
+	// Person are the values of a person that it is asked by, or person.Email; none for one that is asked about keys.
 	Person []string
 
 	fors       bits

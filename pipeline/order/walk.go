@@ -10,7 +10,6 @@ import (
 	"github.com/leadetl/leadetl/pipeline/purchase"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
-	"github.com/leadetl/leadetl/transforms/email"
 	"github.com/leadetl/leadetl/transforms/person"
 )
 
@@ -288,33 +287,19 @@ func (w *walk) person(s *Step) string {
 	for _, name := range s.Person {
 		v := values.Wanted[name]
 		if has[name] = w.key.from[name]; has[name] == "" && w.from[v.Group] >= 0 {
-			has[name] = canonical(name, v.Of(w.key.answers[w.from[v.Group]].row))
+			has[name] = person.Canonical(name, v.Of(w.key.answers[w.from[v.Group]].row))
 		}
 		if has[name] == "" {
 			return ""
 		}
 	}
-	switch address := has[FoundEmail]; {
+	switch address := has[person.Email]; {
 	case len(has) == 0:
 		return ""
 	case address != "":
 		return address
 	}
 	return person.Key(has)
-}
-
-// FoundEmail is the value that a step is asked by which is asked about an email that others have found.
-const FoundEmail = "email"
-
-func canonical(name, text string) string {
-	if name != FoundEmail {
-		return person.Canonical(name, text)
-	}
-	address, err := email.Read([]byte(text))
-	if err != nil {
-		return ""
-	}
-	return string(address.AppendKey(nil))
 }
 
 // goesOn reports whether the next step is asked without an answer of this one, and notes why. A

@@ -18,12 +18,16 @@ import (
 	"github.com/leadetl/leadetl/internal/nullword"
 	"github.com/leadetl/leadetl/internal/spreadsheet"
 	"github.com/leadetl/leadetl/transforms/company"
+	"github.com/leadetl/leadetl/transforms/email"
 )
 
 // domain is the value that is a domain. The others are text in which case does not matter.
 const domain = "company_domain"
 
-// Names are the values that a person is asked about by. Each is also the column of answers that has it.
+// Email is the value of who is known by an email address. A provider is asked about it alone.
+const Email = "email"
+
+// Names are the values that a person is asked about by together. Each is also the column of answers that has it.
 var Names = []string{"first_name", "last_name", "full_name", domain, "company_name"}
 
 // Is reports whether a name is one of Names.
@@ -32,14 +36,21 @@ func Is(name string) bool { return slices.Contains(Names, name) }
 // maxValue bounds a value, in bytes.
 const maxValue = 300
 
-// Canonical is a value in canonical form: a domain as companies have them, other text in lower case with single
-// spaces. It is "" for a text that is none.
+// Canonical is a value in canonical form: an email address as the key of a row, a domain as companies have them, other
+// text in lower case with single spaces. It is "" for a text that is none.
 func Canonical(name, text string) string {
 	if !utf8.ValidString(text) || len(text) > maxValue {
 		return ""
 	}
-	if name == domain {
+	switch name {
+	case domain:
 		return company.Domain(text)
+	case Email:
+		address, err := email.Read([]byte(text))
+		if err != nil {
+			return ""
+		}
+		return string(address.AppendKey(nil))
 	}
 	around := func(c rune) bool { return unicode.IsSpace(c) || invisible.Is(c) }
 	text = strings.TrimFunc(spreadsheet.Text(strings.TrimFunc(text, around)), around)

@@ -23,6 +23,8 @@ func TestCanonical(t *testing.T) {
 		{"company_domain", "XN--BCHER-KVA.example", "xn--bcher-kva.example"},
 		{"company_domain", "Bakery", ""},
 		{"company_domain", "", ""},
+		{"email", " Ada@X.example", "ada@x.example"},
+		{"email", "Ada", ""},
 	} {
 		got := Canonical(f.name, f.text)
 		if got != f.want || Canonical(f.name, got) != got {

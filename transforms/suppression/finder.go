@@ -168,13 +168,15 @@ func (f *Finder) Names(text string) (named bool) {
 	return named || f.Lists(IP, text) || countDigits(text) >= minDigits && f.Lists(Phone, text)
 }
 
-// Person reports whether the person with a key of person.Key is listed by name and company, or the key by its digest.
+// Person reports whether the person with a key of person.Key is listed, by name and company or by email, or the key is
+// by its digest.
 func (f *Finder) Person(key string) (listed bool) {
 	listed = f.hasAny([]byte(key))
-	for _, form := range person.Forms(person.Values(key)) {
+	values := person.Values(key)
+	for _, form := range person.Forms(values) {
 		listed = f.has(algSHA256.sum([]byte(form))) || listed
 	}
-	return listed
+	return f.Lists(Email, values[person.Email]) || listed
 }
 
 // ProfileKey is Lists for the key of a profile. It also looks for the key without its query.

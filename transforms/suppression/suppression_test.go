@@ -185,6 +185,7 @@ func TestPlainIdentifiers(t *testing.T) {
 		{`{"full_name":"Ada Example","company_domain":"x.example"}`, NetworkURL, `{"company_domain":"x.example","company_name":"x","first_name":"ada","last_name":"example"}`, true},
 		{`{"full_name":"Ada Example","company_domain":"x.example"}`, NetworkURL, `{"company_domain":"y.example","full_name":"ada example"}`, false},
 		{sum(`{"first_name":"ada"}`), NetworkURL, `{"first_name":"ada"}`, true},
+		{"ada@x.example", NetworkURL, `{"email":"ada@x.example"}`, true},
 		// Marks of spreadsheets, in a list and in a row.
 		{"'jane@example.com", Email, "jane@example.com", true},
 		{`="jane@example.com"`, Email, "'jane@example.com", true},

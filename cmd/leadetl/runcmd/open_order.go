@@ -213,11 +213,11 @@ func (k *orderKeys) columnsFrom() (map[string]string, error) {
 	if len(k.from.Members) == 0 {
 		return nil, k.from.Errorf("from has the columns with values of a person, as in {first_name: First, last_name: Last, company_domain: Website}")
 	}
-	all := map[string]string{}
+	all, names := map[string]string{}, append([]string{person.Email}, person.Names...)
 	var errs []error
 	for _, m := range k.from.Members {
-		if !person.Is(m.Key) {
-			errs = append(errs, m.Value.Errorf("from has %q; it can have %s%s", m.Key, strings.Join(person.Names, ", "), suggest.Name(m.Key, person.Names)))
+		if !slices.Contains(names, m.Key) {
+			errs = append(errs, m.Value.Errorf("from has %q; it can have %s%s", m.Key, strings.Join(names, ", "), suggest.Name(m.Key, names)))
 		}
 		column, err := m.Value.Value("from of " + m.Key)
 		all[m.Key], errs = column, append(errs, err)
@@ -320,7 +320,7 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	step.Helpers = append(step.Helpers, e.HelperNames()...)
 	step.Question, step.Person = request.Question, request.Values()
 	if kind == resolution.Email && e.Check == "" && o.run.Job.Operation.Identifier() != kind {
-		step.Person = []string{order.FoundEmail}
+		step.Person = []string{person.Email}
 	}
 	remote := &o.remote
 	r := s.remote(remote)

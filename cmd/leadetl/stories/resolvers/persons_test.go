@@ -188,6 +188,19 @@ func TestFoundEmail(t *testing.T) {
 	if n := d.Count(t, "phone_answered_by", "contacts"); n != 3 || d.Count(t, "outcome", "suppressed") != 1 || d.Count(t, "outcome", "no_match") != 1 {
 		t.Errorf("%d phones of\n%s", n, d.Rows)
 	}
+	x.job = strings.Replace(x.job, "from: {first_name: First, last_name: Last, company_domain: Website}", "from: {email: Work}", 1)
+	x.resolvers = []string{"contacts"}
+	x.write("in.csv", "Work\nAda@Bakery.example\nbo@forge.example\nEve <EVE@bakery.example>\n- \nBo@Forge.example\n") // emails are all that is known
+	if plan := clitest.Run(t, x.args("plan", "--out", x.path("emails"), "--suppress", x.path("listed.csv"))...); !strings.Contains(plan, "calls        1\n") || len(asked) != 1 {
+		t.Errorf("the plan\n%s", plan)
+	}
+	x.run(cli.ExitDone, "--out", x.path("emails"), "--suppress", x.path("listed.csv"), "--max-rejects", "1")
+	d = clitest.ReadDataset(t, x.path("emails"))
+	if n := d.Count(t, "reason", "suppressed:person"); n != 1 || d.Count(t, "key", `{"email":"bo@forge.example"}`) != 2 || d.Count(t, "outcome", "matched") != 3 || !slices.Equal(asked, []string{"ada@bakery.example", "bo@forge.example"}) {
+		t.Errorf("asked about %q for\n%s", asked, d.Rows)
+	}
+	clitest.Run(t, "verify", x.path("emails"))
+	asked = asked[:1]
 	x.job, x.resolvers = "operation: email_to_hem\n", []string{"contacts"} // it is one question
 	x.write("in.csv", "email\nAda@Bakery.example\n")
 	x.run(cli.ExitDone, "--out", x.path("hems"))
@@ -200,7 +213,7 @@ func TestFoundEmail(t *testing.T) {
 func TestWrongPersons(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ from, resolver, operation, says string }{
-		{"{first_name: First, company_doman: Site}", "finder", "enrichment", `from has "company_doman"; it can have first_name, last_name, full_name, company_domain, company_name; did you mean "company_domain"?`},
+		{"{first_name: First, company_doman: Site}", "finder", "enrichment", `from has "company_doman"; it can have email, first_name, last_name, full_name, company_domain, company_name; did you mean "company_domain"?`},
 		{"{first_name: First, last_name: Last, company_domain: Sit}", "finder", "enrichment", `has no column "Sit"`},
 		{"{first_name: First, last_name: Last}", "finder", "enrichment", "resolver finder is asked by company_domain, which no resolver before it finds"},
 		{"{first_name: First, last_name: Last, company_domain: Site, company_name: Site}", "finder", "enrichment", "from names company_name, which no resolver is asked by"},

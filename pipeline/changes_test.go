@@ -219,6 +219,57 @@ func TestPublishesWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestDamagedPartIsMadeAgain: a part that was damaged while its run was stopped, with the recorded size and time, is
+// found when rows are compared. The same run makes it again, and so does one that overwrites.
+func TestDamagedPartIsMadeAgain(t *testing.T) {
+	dir := t.TempDir()
+	whole := setup{dir: dir, rowsPerPart: 10, out: "whole", changes: &job.Changes{}}
+	whole.input(t, "a.csv", emails(0, 25))
+	whole.mustDo(t)
+	want := content(t, whole.outDir())
+	for _, overwrite := range []bool{false, true} {
+		for _, part := range []string{"footer", "page"} {
+			night := setup{dir: dir, rowsPerPart: 10, changes: whole.changes, nights: nightsThat(func() error { return errNoNights })}
+			if _, err := night.do(t.Context()); !errors.Is(err, errNoNights) {
+				t.Fatal(err)
+			}
+			night.nights, night.overwrite = nil, overwrite
+			path := filepath.Join(night.outDir(), "part-00001.parquet")
+			damage(t, path, part == "footer")
+			if _, err := night.do(t.Context()); !errors.Is(err, sinks.ErrCorrupt) || !strings.Contains(err.Error(), "part-00001.parquet") {
+				t.Errorf("%s, overwrite %t: %v", part, overwrite, err)
+			}
+			if result := night.mustDo(t); result.Parts.Made != 1 {
+				t.Errorf("%s, overwrite %t: %+v", part, overwrite, result.Parts)
+			}
+			if got := content(t, night.outDir()); !maps.Equal(got, want) {
+				t.Errorf("%s, overwrite %t: other files afterwards", part, overwrite)
+			}
+			if err := os.RemoveAll(night.outDir()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// damage zeroes the end of a file's footer, or its first page. Its size and time stay.
+func damage(t *testing.T, path string, footer bool) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	info, failed := os.Stat(path)
+	if err = errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	if footer {
+		clear(text[len(text)-8:])
+	} else {
+		clear(text[4:40])
+	}
+	if err := errors.Join(os.WriteFile(path, text, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+}
+
 var errNoNights = errors.New("the disk is full")
 
 // TestRememberedBeforePublished: readers know no dataset that the next night would not be compared

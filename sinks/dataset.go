@@ -208,18 +208,25 @@ func (d *Dataset) CheckPart(p Part) error {
 func (d *Dataset) CheckFiles(files []File) error {
 	for _, f := range files {
 		if err := d.Check(f); err != nil {
-			return d.changedMeanwhile(err)
+			return changedMeanwhile(d.Dir(), err)
 		}
 	}
 	return nil
 }
 
 // changedMeanwhile explains ErrCorrupt of a file that this run has recorded or found whole.
-func (d *Dataset) changedMeanwhile(err error) error {
+func changedMeanwhile(dir string, err error) error {
 	if _, late := errors.AsType[*LateError](err); !late && errors.Is(err, ErrCorrupt) {
-		err = fmt.Errorf("%s: %w; something else changed the dataset during the run; run the same command to make the file again", d.Dir(), err)
+		err = fmt.Errorf("%s: %w; something else changed the dataset during the run; run the same command to make the file again", dir, err)
 	}
 	return err
+}
+
+// Discard removes a damaged file of an unfinished dataset, so that the next run makes its part again. The error is
+// ErrCorrupt.
+func (d *Dataset) Discard(name string, damage error) error {
+	err := fmt.Errorf("%s: %s: %w: %w; it is removed: run the same command to make it again", d.Dir(), name, ErrCorrupt, damage)
+	return errors.Join(err, d.place.Remove(name))
 }
 
 // SumLanes is how many files Sum reads side by side at most.
@@ -227,5 +234,5 @@ const SumLanes = place.SumLanes
 
 // Sum takes the SHA-256 of published files.
 func (d *Dataset) Sum(ctx context.Context, files []*File) error {
-	return d.changedMeanwhile(d.place.Sum(ctx, files))
+	return changedMeanwhile(d.Dir(), d.place.Sum(ctx, files))
 }

@@ -2,12 +2,14 @@ package finish
 
 import (
 	"context"
+	"errors"
 
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/journal"
 	"github.com/leadetl/leadetl/pipeline/parts"
 	"github.com/leadetl/leadetl/pipeline/report"
 	"github.com/leadetl/leadetl/sinks"
+	"github.com/leadetl/leadetl/sinks/typed"
 )
 
 // changesOf makes the changes that a run asks for. Those of a finished dataset stay if
@@ -31,11 +33,27 @@ func changesOf(ctx context.Context, w *parts.Work, m *sinks.Manifest) (*sinks.Ch
 		Create: run.Output.Beside(sinks.ChangesFolder), Sum: run.Output.Sum, Compression: run.Job.Compression, Scratch: run.StateDir,
 	})
 	if err != nil && ctx.Err() == nil {
-		if damage := run.Output.CheckFiles(m.Files()); damage != nil { // the cause
-			err = damage
-		}
+		err = causeOf(run.Output, m, err)
 	}
 	return made, err
+}
+
+// causeOf is why a dataset cannot be compared. A file of it was changed since it was recorded; or it is damaged and has
+// the recorded size and time, and then it is removed, else no run would make it again.
+func causeOf(output *sinks.Dataset, m *sinks.Manifest, err error) error {
+	if changed := output.CheckFiles(m.Files()); changed != nil {
+		return changed
+	}
+	unread, is := errors.AsType[*typed.Error](err)
+	if !is || unread.MayBeWhole {
+		return err
+	}
+	for _, f := range m.Files() {
+		if output.Path(f.Name) == unread.File {
+			return output.Discard(f.Name, unread.Err)
+		}
+	}
+	return err
 }
 
 // countsOf returns the counts of changes; nil without any.

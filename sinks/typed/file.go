@@ -63,7 +63,8 @@ type Error struct {
 	Group  int    // from 1; 0 of the footer
 	Column string // path of a leaf; empty without one
 	Err    error
-	unread bool // the file may be right
+	// MayBeWhole says that the file could not be read, whatever is in it.
+	MayBeWhole bool
 }
 
 func (e *Error) Error() string {
@@ -74,7 +75,7 @@ func (e *Error) Error() string {
 	if e.Column != "" {
 		at += ", column " + e.Column
 	}
-	if e.unread {
+	if e.MayBeWhole {
 		return at + ": " + e.Err.Error()
 	}
 	return at + ": " + e.Err.Error() + "; check the dataset with leadetl verify"
@@ -255,7 +256,7 @@ func (f *File) at(err *error, group int, column string) {
 	if failed != nil {
 		*err = *failed
 	}
-	*err = &Error{File: f.Name, Group: group + 1, Column: column, Err: *err, unread: failed != nil}
+	*err = &Error{File: f.Name, Group: group + 1, Column: column, Err: *err, MayBeWhole: failed != nil}
 }
 
 // Contain turns a panic into an error. Defer it: the readers are third-party code, and a damaged

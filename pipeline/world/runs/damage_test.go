@@ -193,7 +193,8 @@ func (h *history) isUnseen(d *harm, n night) bool {
 		return false
 	}
 	if _, finished := s.files(n.out)[sinks.SuccessName]; !finished && !d.inBucket && strings.HasPrefix(d.file, s.at(n.out)) {
-		return s.plan.sumLater || hashlanes.FasterTogether()
+		isRead := s.plan.changes && !strings.HasSuffix(d.now.text, "PAR1")
+		return !isRead && (s.plan.sumLater || hashlanes.FasterTogether())
 	}
 	_, err := rowsOf(d.now.text)
 	return err == nil && (n.compares || h.plan.changes)
@@ -231,12 +232,14 @@ func (h *history) mend(ctx context.Context, n night) night {
 	return n
 }
 
-// attempt does a night whose run may say that something is damaged, again after an error that is named.
+// attempt does a night whose run may say that something is damaged, again after an error that is named, and after it has
+// removed a damaged part.
 func (h *history) attempt(ctx context.Context, n night) (err error) {
 	for range 3 {
 		err = h.disturbed.life(ctx, n, 0, false).err
 		time.Sleep(worldtest.Outage)
-		if err == nil || !isNamed(err) {
+		removed := errors.Is(err, sinks.ErrCorrupt) && !h.disturbed.harm.isThere(h.disturbed)
+		if err == nil || !isNamed(err) && !removed {
 			return err
 		}
 	}

@@ -157,9 +157,11 @@ func (h *history) end(ctx context.Context, n night, retry bool) bool {
 		if most == 0 && !retry && h.plan.buys() && errors.Is(l.err, purchase.ErrRefused) {
 			return false
 		}
-		if d := s.harm; d != nil && d.isThere(s) && saysDamage(l.err) { // only now it was read
-			d.back()
-			s.harm = nil
+		if d := s.harm; d != nil && most > 0 && saysDamage(l.err) { // only now it was read
+			if d.isThere(s) {
+				d.back()
+				s.harm = nil
+			}
 			continue
 		}
 		if most == 0 || !isNamed(l.err) {

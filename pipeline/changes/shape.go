@@ -204,7 +204,7 @@ func (s Shape) check(with Settings) error {
 // identifies reports whether a column has what suppression lists have, or follows from it.
 func identifies(column string) bool {
 	_, known := keys.KindOfColumn(column)
-	return known || slices.Contains([]string{keyColumn, "emails", "phones", "phone_raw", "hashed_emails"}, column) || strings.HasPrefix(column, "hem_")
+	return known || column == keyColumn || keys.KindOfAnswer(column) != ""
 }
 
 // compared are the places of the compared columns, in the order of their names: it must not

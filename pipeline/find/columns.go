@@ -6,7 +6,6 @@ import (
 
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
-	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -75,7 +74,7 @@ func (c columnsOf) of(folder, column string) look {
 		}
 		return byForm
 	}
-	if kind := ownKind(column); kind != "" {
+	if kind := keys.KindOfAnswer(column); kind != "" {
 		return ofKind(kind)
 	}
 	if c.known {
@@ -93,24 +92,6 @@ func (c columnsOf) ofInput(input string) look {
 		return ofKind(kind)
 	}
 	return nil
-}
-
-// ownKind is the kind of identifiers in a column of answers; empty if it has none of a person.
-func ownKind(column string) suppression.Kind {
-	switch v := values.ByName[column]; {
-	case strings.HasPrefix(column, "hem_"), column == "emails", column == "hashed_emails":
-		return suppression.Email
-	case column == "phones", column == "phone_raw", strings.HasPrefix(column, "phone_") && strings.HasSuffix(column, "_sha256"):
-		return suppression.Phone
-	case v == nil:
-	case v.Kind == values.Email:
-		return suppression.Email
-	case v.Kind == values.Phone:
-		return suppression.Phone
-	case column == string(resolution.NetworkURL):
-		return suppression.NetworkURL
-	}
-	return ""
 }
 
 // shown is the name of a file without the values of columns that have identifiers.

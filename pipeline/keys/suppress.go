@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/resolution"
+	"github.com/leadetl/leadetl/resolution/values"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/hashed"
 	"github.com/leadetl/leadetl/transforms/suppression"
@@ -73,6 +74,25 @@ var identifierColumns = func() map[string]suppression.Kind {
 	}
 	return all
 }()
+
+// KindOfAnswer is the kind of identifiers of a person, or of their digests, in a column of answers; empty if it
+// has none.
+func KindOfAnswer(column string) suppression.Kind {
+	switch v := values.ByName[column]; {
+	case strings.HasPrefix(column, "hem_"), column == "emails", column == "hashed_emails":
+		return suppression.Email
+	case column == "phones", column == "phone_raw", strings.HasPrefix(column, "phone_") && strings.HasSuffix(column, "_sha256"):
+		return suppression.Phone
+	case v == nil:
+	case v.Kind == values.Email:
+		return suppression.Email
+	case v.Kind == values.Phone:
+		return suppression.Phone
+	case column == string(resolution.NetworkURL):
+		return suppression.NetworkURL
+	}
+	return ""
+}
 
 // IdentifierColumns are these names, in order.
 func IdentifierColumns() []string { return slices.Sorted(maps.Keys(identifierColumns)) }

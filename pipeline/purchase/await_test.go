@@ -1,7 +1,6 @@
 package purchase
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -23,11 +22,7 @@ import (
 // openIn opens a store inside a bubble of synctest, and its Deliveries.
 func openIn(t *testing.T) (*answers.Store, *Deliveries) {
 	t.Helper()
-	store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
+	store := openStore(t)
 	r := &Remote{Answers: store, Name: laterService, Read: client.Read, Price: Price{Match: 3}, Counters: &stats.CallCounters{}}
 	return store, NewDeliveries(r, time.Now)
 }

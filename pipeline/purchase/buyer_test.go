@@ -333,11 +333,7 @@ func TestStoredMissesAreReadAgain(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { store.Close() })
+			store := openStore(t)
 			const key = "network.example/in/a"
 			q := answers.Question{Scope: answers.Scope{Service: laterService, Operation: resolution.NetworkToPhone}, Key: key}
 			if err := store.Put(t.Context(), q, answers.Answer{Run: "before", Outcome: answers.NoMatch, Reason: "no_match", Status: c.status, Body: []byte(c.body), Credits: &zero, Received: time.Now().Add(-time.Minute)}); err != nil {
@@ -366,11 +362,7 @@ func TestStoredMissesAreReadAgain(t *testing.T) {
 // question is left, whose row can be asked for again then.
 func TestDownIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { store.Close() })
+		store := openStore(t)
 		options := pace.DefaultOptions()
 		options.GiveUp = 15 * time.Minute
 		for op, status := range map[resolution.Operation]int{resolution.NetworkToPhone: 503, resolution.KeywordToLead: 502} {
@@ -411,11 +403,7 @@ func TestUnknownAreCounted(t *testing.T) {
 		{"unknown before, broken off each time", true, maxAttempts, "", 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { store.Close() })
+			store := openStore(t)
 			calls := 0
 			s := answering(func(string) (int, string, error) {
 				if calls++; calls <= c.breaks {
@@ -431,7 +419,7 @@ func TestUnknownAreCounted(t *testing.T) {
 				}
 			}
 			b := buyerFrom(t, q.Operation, store, s, func(r *Remote) { r.Keys = NewKeyWindow(DefaultKeyWindow) })
-			_, err = ask(t, b, q.Key)
+			_, err := ask(t, b, q.Key)
 			if got := b.counters.Snapshot().Unknown; err != nil || got != c.want {
 				t.Errorf("%s: %d unknown, %v; want %d", c.name, got, err, c.want)
 			}
@@ -444,11 +432,7 @@ func TestUnknownAreCounted(t *testing.T) {
 func TestAskedOnceHoweverLongARunTakes(t *testing.T) {
 	for _, op := range []resolution.Operation{resolution.NetworkToPhone, resolution.KeywordToLeadCount} {
 		synctest.Test(t, func(t *testing.T) {
-			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { store.Close() })
+			store := openStore(t)
 			calls := 0
 			b := buyerFrom(t, op, store, answering(func(string) (int, string, error) {
 				calls++

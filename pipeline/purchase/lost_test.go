@@ -1,14 +1,12 @@
 package purchase
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/resolution"
 )
@@ -28,11 +26,7 @@ func TestLostCalls(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				var mu sync.Mutex
 				calls := 0
 				service := answering(func(string) (int, string, error) {

@@ -1,7 +1,6 @@
 package purchase
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,11 +37,7 @@ func TestAllMissed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				calls := 0
 				service := answering(func(string) (int, string, error) {
 					if calls++; calls == c.match+1 {

@@ -1,7 +1,6 @@
 package purchase
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline/answers"
 	"github.com/leadetl/leadetl/pipeline/pace"
 	"github.com/leadetl/leadetl/pipeline/stats"
 	"github.com/leadetl/leadetl/resolution"
@@ -56,11 +54,7 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				calls := 0
 				service := answering(func(string) (int, string, error) {
 					if calls++; calls > c.fails {

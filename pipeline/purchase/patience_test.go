@@ -1,7 +1,6 @@
 package purchase
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,11 +40,7 @@ func TestPatience(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				began, byRef := time.Now(), map[string]string{}
 				service := answering(func(ref string) (int, string, error) {
 					time.Sleep(10 * time.Millisecond)

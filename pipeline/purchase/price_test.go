@@ -35,16 +35,12 @@ func (s dear) Do(ctx context.Context, call resolution.Call) (resolution.Reply, e
 // TestDearerThanDeclared: where calls cost more than was declared, the budget
 // is passed by what was in flight when that came out, and by no more.
 func TestDearerThanDeclared(t *testing.T) {
-	store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
+	store := openStore(t)
 	service := dear{answering(func(string) (int, string, error) {
 		return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`, nil
 	}), 7}
 	b := buyerFrom(t, resolution.NetworkToPhone, store, service, func(r *Remote) { r.Budget.MaxCredits = 20 }) // 3 a call, as declared
-	bought := 0
+	bought, err := 0, error(nil)
 	for n := range 20 {
 		if _, err = ask(t, b, fmt.Sprint(n)); err != nil {
 			break
@@ -118,11 +114,7 @@ func TestAllowance(t *testing.T) {
 		{"nothing allowed", 1, 0, func(*answers.Store, func(int) time.Time) error { return nil }, 0},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { store.Close() })
+			store := openStore(t)
 			if err := f.earlier(store, func(days int) time.Time { return now.AddDate(0, 0, -days) }); err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +122,7 @@ func TestAllowance(t *testing.T) {
 				return 200, `{"resolution":{"id":"res_1","status":"completed"},"lead":{"phone":"+12025550100"}}`, nil
 			})
 			b := buyerFrom(t, resolution.NetworkToPhone, store, service, func(r *Remote) { r.Budget.Allowance = cliflag.Allowance{Days: f.days, Credits: f.credits} })
-			bought := 0
+			bought, err := 0, error(nil)
 			for ; bought < 5; bought++ {
 				if _, err = ask(t, b, fmt.Sprint(bought)); err != nil {
 					break

@@ -124,11 +124,7 @@ func TestRefusedQuestions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				s := &byKey{script: map[string][]string{"before": {"match"}}, keys: map[string][]string{}}
 				for i, words := range c.script {
 					s.script[fmt.Sprint(i)] = strings.Split(words, "+")
@@ -183,11 +179,7 @@ func TestNewKey(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				s := &byKey{script: map[string][]string{"a": {"500"}}, keys: map[string][]string{}}
 				repeated := answeringKeys{s, c.then}
 				first := buyerFrom(t, resolution.NetworkToPhone, store, repeated, func(r *Remote) { r.Keys = NewKeyWindow(DefaultKeyWindow) })
@@ -235,11 +227,7 @@ func TestSecondRefusal(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				s := &byKey{script: map[string][]string{"a": {"500", c.then}}, keys: map[string][]string{}}
 				settings := func(r *Remote) {
 					if r.Judged = c.judged; c.honours {
@@ -318,11 +306,7 @@ func TestKeyGrowsOld(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, err := answers.Open(context.Background(), answers.InFolder(t.TempDir()), answers.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
+				store := openStore(t)
 				s := &byKey{script: map[string][]string{"a": strings.Split(c.script, "+"), "b": {"match"}}, keys: map[string][]string{}}
 				var got []string
 				for i := range 2 {

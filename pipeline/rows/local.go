@@ -1,15 +1,11 @@
 package rows
 
 import (
-	"cmp"
 	"context"
-	"io"
 	"math"
 	"net/netip"
 	"slices"
-	"sync"
 
-	"github.com/sourcegraph/conc"
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/semaphore"
 
@@ -20,20 +16,6 @@ import (
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 )
-
-// local gets rows from lookers. Some batches are looked up at the same
-// time, each by a looker, and handed over in their order.
-type local struct {
-	in      Input
-	free    chan Looker
-	waiting chan *lookedUp // in the order of the input
-
-	begin   sync.Once
-	looking conc.WaitGroup
-	ctx     context.Context // of the look-ups
-	cancel  context.CancelCauseFunc
-	now     *lookedUp // its rows are being handed over
-}
 
 // Looker gives the rows of a batch, in order and in one or more pieces. It looks up a batch at a time, in memory
 // of its own, and begins the next one when all its rows were handed over.
@@ -52,97 +34,19 @@ type EngineLooker struct {
 	hashes []uint64 // of its keys
 }
 
-// lookedUp is a batch whose rows are looked up.
-type lookedUp struct {
-	in     *sources.Batch
-	by     Looker
-	pieces chan *columns.Batch // closed after the last
-	err    error               // set before pieces is closed
-}
-
 // FromLookers gives rows that lookers look up. Each of them adds a batch to those that are
 // looked up at the same time.
 func FromLookers(in Input, lookers []Looker) Source {
-	l := &local{in: in, free: make(chan Looker, len(lookers)), waiting: make(chan *lookedUp, len(lookers))}
+	free := make(chan Looker, len(lookers))
 	for _, looker := range lookers {
-		l.free <- looker
+		free <- looker
 	}
-	return l
-}
-
-func (l *local) Next(ctx context.Context) (*columns.Batch, error) {
-	l.begin.Do(func() {
-		l.ctx, l.cancel = context.WithCancelCause(ctx)
-		l.looking.Go(l.lookUp)
-	})
-	for {
-		if l.now == nil {
-			next, more := <-l.waiting
-			if !more {
-				return nil, cmp.Or(context.Cause(l.ctx), io.EOF)
-			}
-			l.now = next
-		}
-		if rows, more := <-l.now.pieces; more {
-			return rows, nil
-		}
-		err := l.now.err
-		if l.freeNow(); err != nil {
-			l.cancel(err) // the first counts
-			return nil, context.Cause(l.ctx)
-		}
+	take := func(_ context.Context, in *sources.Batch) (*working, error) {
+		by := <-free
+		look := func(ctx context.Context, each func(*columns.Batch) error) error { return by.LookUp(ctx, in, each) }
+		return &working{start: func() answer { return look }, free: func() { free <- by }}, nil
 	}
-}
-
-// freeNow frees the batch whose rows were handed over, and its looker.
-func (l *local) freeNow() {
-	l.in.Done(l.now.in)
-	l.free <- l.now.by
-	l.now = nil
-}
-
-func (l *local) Close() {
-	l.cancel(nil)
-	for {
-		if l.now != nil {
-			for range l.now.pieces { // their memory is in use until then
-			}
-			l.freeNow()
-		}
-		next, more := <-l.waiting
-		if !more {
-			break
-		}
-		l.now = next
-	}
-	l.looking.Wait()
-}
-
-// lookUp starts the look-up of each batch as soon as a looker is free.
-func (l *local) lookUp() {
-	defer close(l.waiting)
-	for {
-		in, err := l.in.Next(l.ctx)
-		if err != nil {
-			if err != io.EOF {
-				l.cancel(err)
-			}
-			return
-		}
-		next := &lookedUp{in: in, by: <-l.free, pieces: make(chan *columns.Batch, piecesAhead)}
-		l.waiting <- next // one for each looker has room
-		l.looking.Go(func() {
-			defer close(next.pieces)
-			next.err = next.by.LookUp(l.ctx, in, func(rows *columns.Batch) error {
-				select {
-				case next.pieces <- rows:
-					return nil
-				case <-l.ctx.Done():
-					return context.Cause(l.ctx)
-				}
-			})
-		})
-	}
+	return &ahead{in: in, take: take, waiting: make(chan *working, len(lookers)), taken: func() {}}
 }
 
 // LookUp hands over the rows of a batch with their answers.
@@ -173,8 +77,6 @@ const (
 	// peopleTogether is how many rows about people are looked up at a time. Their columns
 	// stay in the cache of the processor. It divides the rows of a batch into four pieces.
 	peopleTogether = sources.DefaultBatchRows / 4
-	// piecesAhead is how many pieces of a batch wait until they are written.
-	piecesAhead = 3
 	// pieceBytes bounds the text of the answers of a piece, since some of them wait.
 	pieceBytes = 4 << 20
 )

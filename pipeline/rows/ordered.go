@@ -37,14 +37,16 @@ func SuppressBy(s *keys.Suppressor) order.Suppress {
 
 // Answer hands over a batch with its answers.
 func (r *Ordered) Answer(ctx context.Context, b *columns.Batch, each func(*columns.Batch) error) error {
-	if err := r.ask(ctx, r.turn(), b); err != nil {
-		return err
-	}
-	return each(b)
+	return r.begin(b)(ctx, each)
 }
 
-func (r *Ordered) turn() int64 { return r.from.Turn() }
-
-func (r *Ordered) ask(ctx context.Context, turn int64, b *columns.Batch) error {
-	return r.from.Answer(ctx, turn, b, r.suppress)
+// begin takes the turn of a batch, and returns what answers it then.
+func (r *Ordered) begin(b *columns.Batch) answer {
+	turn := r.from.Turn()
+	return func(ctx context.Context, each func(*columns.Batch) error) error {
+		if err := r.from.Answer(ctx, turn, b, r.suppress); err != nil {
+			return err
+		}
+		return each(b)
+	}
 }

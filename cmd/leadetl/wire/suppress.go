@@ -276,8 +276,16 @@ func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 			return err
 		}
 		of := l.file(batch.Source)
-		for i, row := range batch.Rows {
-			l.row(of, batch, i, persons, row)
+		entered := make([]bool, len(batch.Rows))
+		for c, column := range batch.Columns {
+			for i := range column.Len() {
+				if persons[c] == "" && !column.IsNull(i) {
+					entered[i] = l.cell(of, Cell{column.Value(i), batch.Source, batch.Line(i)}, batch.Rows[i]) || entered[i]
+				}
+			}
+		}
+		if slices.Max(persons) != "" {
+			l.persons(of, batch, persons, entered)
 		}
 		for _, r := range batch.Rejects {
 			l.unreadable(of, fmt.Sprintf("%s:%d: %s", r.Source, r.Line, r.Reason))
@@ -286,24 +294,19 @@ func (l *listReader) read(ctx context.Context, list *sources.List) (err error) {
 	}
 }
 
-// row adds the entries of a row. persons are the values of a person that columns have. A row that has only some of
-// them, and no other entry, cannot be read.
-func (l *listReader) row(of *listFile, batch *sources.Batch, i int, persons []string, row int64) {
-	cell, values, before := Cell{File: batch.Source, Line: batch.Line(i)}, map[string]string(nil), of.entries
-	for c, column := range batch.Columns {
-		cell.Text = column.Value(i)
-		if name := persons[c]; name == "" && !column.IsNull(i) {
-			l.cell(of, cell, row)
-		} else if value := person.Canonical(name, cell.Text); name != "" && value != "" {
-			if values == nil {
-				values = map[string]string{}
+// persons adds who is named by name and company, of which columns have the values. A row that has only some of these,
+// and no other entry, cannot be read.
+func (l *listReader) persons(of *listFile, batch *sources.Batch, columns []string, others []bool) {
+	for i, row := range batch.Rows {
+		values := map[string]string{}
+		for c, name := range columns {
+			if name != "" {
+				values[name] = person.Canonical(name, batch.Columns[c].Value(i))
 			}
-			values[name] = value
 		}
-	}
-	if values != nil && (person.Forms(values) != nil || of.entries == before) {
-		cell.Text = person.Key(values)
-		l.cell(of, cell, row)
+		if key := person.Key(values); person.Forms(values) != nil || key != person.Key(nil) && !others[i] {
+			l.cell(of, Cell{key, batch.Source, batch.Line(i)}, row)
+		}
 	}
 }
 
@@ -341,17 +344,20 @@ func (l *listReader) header(file sources.File) {
 	}
 }
 
-func (l *listReader) cell(of *listFile, cell Cell, row int64) {
+// cell adds a cell, and reports whether it is an entry.
+func (l *listReader) cell(of *listFile, cell Cell, row int64) bool {
 	switch err := l.add(cell); err {
 	case nil:
 		l.readable(of)
 	case suppression.ErrEmpty:
+		return false
 	default:
 		if of.headless {
 			row++
 		}
 		l.unreadable(of, fmt.Sprintf("%s: row %d: %v", cell.File, row, err))
 	}
+	return true
 }
 
 func (l *listReader) readable(of *listFile) {

@@ -62,6 +62,8 @@ type history struct {
 	mu   sync.Mutex
 	uses map[string]int  // of the store
 	open map[string]bool // keys with an open call, at the last check
+	// reopened are those of them that were refused before: rows from then went on without them.
+	reopened map[string]bool
 }
 
 // knowledge is what is known of a world, whichever machine lives.

@@ -40,9 +40,10 @@ func (h *history) check(ctx context.Context, s purchase.Store) {
 	h.service.mu.Lock()
 	defer h.service.mu.Unlock()
 	var credits int64
-	h.open = map[string]bool{}
+	h.open, h.reopened = map[string]bool{}, map[string]bool{}
 	for i, f := range found {
 		h.open[h.plan.keys[i]] = f.Open != ""
+		h.reopened[h.plan.keys[i]] = f.Open != "" && f.Stored && f.Answer.Outcome == answers.Refused
 	}
 	if h.isReplaced() {
 		return

@@ -755,8 +755,9 @@ func (o *several) atRest(ctx context.Context) {
 			return
 		}
 		for n, key := range keys {
-			open := o.isOpen(key)
+			open := o.isAbout(key, func(h *history) map[string]bool { return h.open })
 			switch row := o.row(b, n); {
+			case o.isAbout(key, func(h *history) map[string]bool { return h.reopened }): // the row may be from before that
 			case strings.Contains(o.last[i].rows[n], ":"+outcome.ReasonUnavailable): // who makes no calls goes by what it refused before
 			case row != o.last[i].rows[n]:
 				first.wrongly("key %s has the row\n  %q, and made of what is stored\n  %q", key, o.last[i].rows[n], row)
@@ -772,16 +773,16 @@ func (o *several) atRest(ctx context.Context) {
 	}
 }
 
-// isOpen reports whether a call about a key, or about an email that was found for it, is open.
-func (o *several) isOpen(key string) bool {
+// isAbout reports whether a key, or an email that was found for it, is among some of a service.
+func (o *several) isAbout(key string, some func(*history) map[string]bool) bool {
 	return slices.ContainsFunc(o.of, func(h *history) bool {
-		return h.open[key] || slices.ContainsFunc(o.of, func(of *history) bool {
+		return some(h)[key] || slices.ContainsFunc(o.of, func(of *history) bool {
 			r, asked := of.service.records[key]
 			if !asked {
 				return false
 			}
 			email, _ := of.service.finds(r.number)
-			return h.open[email]
+			return some(h)[email]
 		})
 	})
 }

@@ -32,6 +32,8 @@ var again = []uint64{
 	881000003233,      // damage takes stored answers of rows that are recorded
 	777000001357,      // an email is not verified, for the answer was lost, and a resolver is judged by keys behind its row
 	20261130000000117, // an open call of a resolver that a row does not come to is known, because an earlier one had no answer
+	20261130000000199, // a resolver that refused a key is asked again behind a recorded row, and that call is lost
+	20261130000002533, // so is a verifier that refused an email
 }
 
 // TestWorld tries seeds.

@@ -103,6 +103,8 @@ func quotedOr(names []string) string {
 var otherNames = map[string][]string{
 	"email":       {"mail"},
 	"network_url": {"linkedin", "profile", "url"},
+	"keywords":    {"keyword", "search", "query", "term"},
+	"domain":      {"website"},
 	"ip":          {"ip", "ipv4", "ipv6", "ipaddr", "remoteaddr"},
 }
 

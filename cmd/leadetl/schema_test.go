@@ -181,7 +181,7 @@ func TestSchemaRefusals(t *testing.T) {
 		{[]string{"--dialect", "duckdb"}, "name an operation or a --dataset"},
 		{[]string{"email_to_hem", "--dataset", "out", "--dialect", "duckdb"}, "name an operation or a --dataset"},
 		{[]string{"email_to_hem", "--dialect", "oracle"}, `unknown dialect "oracle"; it is one of duckdb, snowflake`},
-		{[]string{"email_to_hem", "--dialect", "duckdb", "--load", "merge"}, "--load merge is neither append nor replace"},
+		{[]string{"email_to_hem", "--dialect", "duckdb", "--load", "merge"}, "--load is \"merge\"; it is one of append, replace"},
 		{[]string{"email_to_hem", "--dialect", "dbt", "--load", "replace"}, "--load replace needs the --dialect of a warehouse"},
 		{[]string{"--dataset", "out", "--dialect", "duckdb", "--load", "replace", "--changes"}, "and neither --changes"},
 		{[]string{"magic", "--dialect", "duckdb"}, "magic"},

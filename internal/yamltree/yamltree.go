@@ -131,7 +131,8 @@ var refused = map[token.Type]string{
 
 // check refuses what no file of settings has, before it is parsed.
 func check(tokens token.Tokens, maxEntries int) error {
-	line, brackets, dashes, entries := 0, 0, 0, 0
+	line, dashes, entries := 0, 0, 0
+	var brackets []int // the lines of those that are open
 	for i, t := range tokens {
 		if t.Position.Line != line {
 			line, dashes = t.Position.Line, 0
@@ -141,9 +142,9 @@ func check(tokens token.Tokens, maxEntries int) error {
 		}
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
-			brackets++
+			brackets = append(brackets, line)
 		case token.SequenceEndType, token.MappingEndType:
-			brackets = max(brackets-1, 0)
+			brackets = brackets[:max(len(brackets)-1, 0)]
 		case token.SequenceEntryType:
 			dashes++
 			entries++
@@ -161,11 +162,14 @@ func check(tokens token.Tokens, maxEntries int) error {
 		switch {
 		case refused[t.Type] != "":
 			return &Error{line, refused[t.Type]}
-		case brackets > MaxDepth || dashes > MaxDepth:
+		case len(brackets) > MaxDepth || dashes > MaxDepth:
 			return &Error{line, fmt.Sprintf("lists and keys are nested more than %d deep", MaxDepth)}
 		case entries > maxEntries:
 			return &Error{line, fmt.Sprintf("there are more than %d keys and entries of lists", maxEntries)}
 		}
+	}
+	if n := len(brackets); n > 0 {
+		return &Error{brackets[n-1], "a bracket is not closed"}
 	}
 	return nil
 }
@@ -176,13 +180,16 @@ func plainProblem(t *token.Token) string {
 	if isQuoted(t) || t.Type == token.CommentType {
 		return ""
 	}
+	if strings.HasPrefix(t.Error, "could not find end character") {
+		return "a quote is not closed; write text that has one in quotes of the other kind"
+	}
 	switch plain := strings.Trim(t.Origin, " \r\n"); {
 	case strings.Contains(plain, "\t"):
 		return "a tab; write spaces, or \\t in double quotes"
 	case strings.HasPrefix(plain, "?"):
 		return "? where text is expected; write it in quotes"
 	case strings.Contains(plain, "\n"):
-		return severalLines
+		return severalLines + ", or indent the line below as this one"
 	}
 	return ""
 }

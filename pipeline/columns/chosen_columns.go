@@ -43,7 +43,7 @@ func (s Settings) KeptOf(input []string) (kept []string) {
 		if at := len(prefix); !isInput && len(name) > at && strings.EqualFold(name[:at], prefix) && placeOf(own, name[at:]) >= 0 {
 			name, isInput = name[at:], true
 		}
-		isInput = isInput || placeOf(every, name) < 0 && (input == nil || closeTo(name, own) == "")
+		isInput = isInput || placeOf(every, name) < 0 && (input == nil || closeTo(name, slices.Concat(own, schema.Groups)) == "")
 		if isInput && !slices.Contains(kept, name) {
 			kept = append(kept, name)
 		}

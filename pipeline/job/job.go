@@ -172,8 +172,8 @@ func (j Job) Validate() error {
 		errs = append(errs, fmt.Errorf("ids of suppressed rows are for the other operations; a row of %s is a search, and has no person's id", j.Operation))
 	}
 	errs = append(errs, checkPartitions(j.Partitions)...)
-	if !isRegion(j.DefaultRegion) {
-		errs = append(errs, fmt.Errorf("default region %q is not valid; give two capital letters, such as US or GB", j.DefaultRegion))
+	if err := phone.CheckRegion(j.DefaultRegion); err != nil {
+		errs = append(errs, fmt.Errorf("default_region %q: %w", j.DefaultRegion, err))
 	}
 	if len(j.NetworkHosts) == 0 {
 		errs = append(errs, errors.New("no network host is given; name at least one"))
@@ -192,7 +192,3 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
-
-func isRegion(s string) bool {
-	return len(s) == 2 && s[0] >= 'A' && s[0] <= 'Z' && s[1] >= 'A' && s[1] <= 'Z'
-}

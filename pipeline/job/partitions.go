@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/leadetl/leadetl/internal/figures"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/sinks"
 )
@@ -29,6 +31,8 @@ func checkPartitions(partitions []sinks.Partition) (errs []error) {
 			errs = append(errs, fmt.Errorf("partition %q is given twice", p.Name))
 		case p.Value == "" || len(p.Value) > maxPartitionValue || !utf8.ValidString(p.Value) || strings.ContainsFunc(p.Value, isControl):
 			errs = append(errs, fmt.Errorf("partition %s needs a value of 1 to %d bytes, without control characters", p.Name, maxPartitionValue))
+		case figures.IsNoDay(p.Value):
+			errs = append(errs, fmt.Errorf("partition %s is %s, a day that does not exist", p.Name, p.Value))
 		default:
 			seen[folded] = true
 		}
@@ -48,7 +52,7 @@ func partitionColumn(j Job, kept []string) (string, error) {
 	kind, personal := keys.KindOfColumn(name)
 	switch identifies := name == identifierColumn(j, kept); {
 	case !slices.Contains(kept, name):
-		return "", fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns; name it in --select", j.PartitionBy)
+		return "", fmt.Errorf("cannot partition rows by %q: it is not among the kept input columns%s; name it in --select", j.PartitionBy, suggest.Name(j.PartitionBy, kept))
 	case identifies && !j.Operation.IsKeyword():
 		return "", fmt.Errorf("cannot partition rows by %q: it identifies them, and paths appear in logs and reports", name)
 	case identifies && j.DropIdentifier:

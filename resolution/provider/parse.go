@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/yamltree"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/resolution/values"
@@ -152,6 +153,11 @@ func (r *reader) entry(n *yamltree.Node) *Entry {
 	e := &Entry{
 		Name: n.Name, file: r.file, requests: map[resolution.Identifier]*Request{}, Documented: textOf(m["documented"]), Tried: textOf(m["tried"]), Price: price(m["price"]),
 		Check: resolution.Identifier(textOf(m["check"])), RetryBills: textOf(m["retry"]) == "false",
+	}
+	for _, key := range []string{"documented", "tried"} {
+		if day := textOf(m[key]); figures.IsNoDay(day) {
+			r.fail(m[key], "%s is %s, a day that does not exist", quoted(key), day)
+		}
 	}
 	e.base = r.base(m["base"])
 	e.headers = r.headers(m["headers"])

@@ -95,7 +95,7 @@ a new one could be billed again. --even-open deletes them too.`,
 	flags.StringToStringVar(&f.from, "from", nil, "`columns` of --in with the values of a person, as the job has them: first_name=First,company_domain=Website; rows that have any need no identifier")
 	flags.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV fields, or \"tab\" (default: detected)")
 	flags.StringSliceVar(&f.networkHosts, "network-hosts", job.Default("").NetworkHosts, "`hosts` of profile URLs")
-	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers in --file without a country code")
+	wire.BindRegion(flags, &f.defaultRegion, "`region` of phone numbers in --file without a country code")
 	flags.StringArrayVar(&f.hashes, "key-hash", nil, "`hash` of a key; repeatable")
 	flags.Var(&f.olderThan, "older-than", "minimum `age` of the answers to delete, such as 400d")
 	flags.BoolVar(&f.deleteVersions, "delete-versions", false, "on S3: also delete earlier versions of the objects, in a bucket that keeps them")

@@ -68,8 +68,9 @@ func group(c *cobra.Command) {
 	}
 }
 
-func unknownCommand(c *cobra.Command, name string) error {
-	var names []string
+// unknownCommand is the error of a name that is no command below c, and none of others.
+func unknownCommand(c *cobra.Command, name string, others ...string) error {
+	names := others
 	for _, below := range c.Commands() {
 		if below.IsAvailableCommand() {
 			names = append(names, below.Name())

@@ -38,26 +38,29 @@ func flagError(c *cobra.Command, err error) error {
 }
 
 // flagOf maps names that other programs use to our flags.
-var flagOf = map[string]string{"i": "in", "input": "in", "o": "out", "output": "out"}
+var flagOf = map[string]string{
+	"i": "in", "input": "in", "o": "out", "output": "out", "keep": "select", "columns": "select", "fields": "select",
+	"country": "default-region", "region": "default-region",
+}
 
 // suggestFlag ends a message about an unknown flag with a suggestion.
 func suggestFlag(c *cobra.Command, name string) string {
-	known := cliflag.Names(c.Flags())
-	for _, meant := range []string{name, flagOf[name]} { // name: -out instead of --out
-		if slices.Contains(known, meant) {
-			return fmt.Sprintf("; did you mean %q?", "--"+meant)
-		}
-	}
-	if len(name) == 1 {
-		return ""
-	}
-	var flags, asKey []string // asKey are pairs: a flag that is a key, and how it is written
-	for _, flag := range known {
-		flags = append(flags, "--"+flag)
+	var known, written []string // written are pairs: a name, and how it is given
+	for _, flag := range cliflag.Names(c.Flags()) {
+		known, written = append(known, flag), append(written, strconv.Quote(flag), strconv.Quote("--"+flag))
 	}
 	for _, key := range keysOf(c) {
-		flag := "--" + strings.ReplaceAll(key, "_", "-")
-		flags, asKey = append(flags, flag), append(asKey, strconv.Quote(flag), strconv.Quote("--set "+key))
+		flag := strings.ReplaceAll(key, "_", "-")
+		known, written = append(known, flag), append(written, strconv.Quote(flag), strconv.Quote("--set "+key))
 	}
-	return strings.NewReplacer(asKey...).Replace(suggest.Name("--"+name, flags))
+	meant := ""
+	for _, exact := range []string{name, flagOf[name]} { // name: -out instead of --out
+		if slices.Contains(known, exact) {
+			meant = fmt.Sprintf("; did you mean %q?", exact)
+		}
+	}
+	if meant == "" && len(name) > 1 {
+		meant = suggest.Name(name, known)
+	}
+	return strings.NewReplacer(written...).Replace(meant)
 }

@@ -160,7 +160,7 @@ func newHelpCommand(root *cobra.Command, settings func(io.Writer) error) *cobra.
 				return UsageError(err)
 			}
 			if len(rest) > 0 && c.HasSubCommands() {
-				return UsageError(unknownCommand(c, rest[0]))
+				return UsageError(unknownCommand(c, rest[0], "settings"))
 			}
 			c.InitDefaultHelpFlag()
 			return c.Help()

@@ -78,7 +78,7 @@ the state of leadetl serve are not searched.`,
 	set.StringArrayVar(&f.directories, "directory", nil, "`folder` of reference data, made by leadetl directory import; repeatable")
 	set.StringArrayVar(&f.lists, "suppress", nil, "`file`, folder, ZIP archive or glob of suppression lists; repeatable")
 	set.StringSliceVar(&f.networkHosts, "network-hosts", job.Default("").NetworkHosts, "`hosts` of profile URLs")
-	set.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers without a country code")
+	wire.BindRegion(set, &f.defaultRegion, "`region` of phone numbers without a country code")
 	set.StringVar(&f.json, "json", "", "`file` for every place with its checksum or version")
 	f.s3.RegisterReading(set)
 	return c

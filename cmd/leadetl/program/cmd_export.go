@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/audience"
 	"github.com/leadetl/leadetl/pipeline/find"
 	"github.com/leadetl/leadetl/pipeline/job"
+	"github.com/leadetl/leadetl/pipeline/outcome"
 	"github.com/leadetl/leadetl/sinks"
 	"github.com/leadetl/leadetl/sinks/schema"
 )
@@ -167,6 +169,9 @@ func (f *exportFlags) open(ctx context.Context, dataset string, people audience.
 	if err != nil {
 		return nil, wire.UnlessUnavailable(fmt.Errorf("%s: %w", dataset, err))
 	}
+	if err := checkOutcomes(m, where, log); err != nil {
+		return nil, cli.UsageError(err)
+	}
 	scan, of, err := f.contentOf(m, people, where, dataset)
 	if err != nil {
 		return nil, cli.UsageError(fmt.Errorf("%s: %w", dataset, err))
@@ -228,6 +233,26 @@ func (f *exportFlags) contentOf(m *sinks.Manifest, people audience.Settings, whe
 	return scan, newTable(schema.Names(scan.Columns), f.format), nil
 }
 
+// checkOutcomes refuses an outcome that no row can have, and warns of a reason that is close to one that rows have.
+func checkOutcomes(m *sinks.Manifest, where [][2]string, log *slog.Logger) error {
+	if m.Operation == "" {
+		return nil
+	}
+	var reasons []string
+	for _, byReason := range m.Totals.Reasons {
+		reasons = slices.AppendSeq(reasons, maps.Keys(byReason))
+	}
+	for _, is := range where {
+		switch column := strings.ToLower(is[0]); {
+		case column == "outcome" && !slices.Contains(outcome.Words, is[1]):
+			return fmt.Errorf("--where %s=%s: there is no such outcome%s", is[0], is[1], suggest.OneOf(is[1], outcome.Words))
+		case column == "reason" && !slices.Contains(reasons, is[1]) && suggest.Name(is[1], reasons) != "":
+			log.Warn("no row has this reason"+suggest.Name(is[1], reasons), "where", is[0]+"="+is[1])
+		}
+	}
+	return nil
+}
+
 func conditions(where []job.Condition) (all [][2]string) {
 	for _, c := range where {
 		all = append(all, [2]string{c.Column, c.Value})
@@ -255,7 +280,7 @@ var formats = []string{"csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.z
 
 // otherFormats end the names of files that are not written, so that no folder gets such a name. Nor does
 // one get a misspelled format.
-var otherFormats = []string{"json", "ndjson", "txt", "tsv", "xlsx", "parquet", "gz", "zst", "zip"}
+var otherFormats = []string{"json", "ndjson", "txt", "tsv", "xlsx", "parquet", "gz", "gzip", "zst", "zstd", "bz2", "xz", "zip", "xls", "ods", "avro", "orc"}
 
 // check checks flags, and completes them.
 func (f *exportFlags) check() error {
@@ -271,7 +296,7 @@ func (f *exportFlags) check() error {
 	case f.out == "":
 		return errors.New("no --out; name a file such as leads.csv, a folder, or - for standard output")
 	case f.format != "" && !slices.Contains(formats, f.format):
-		return fmt.Errorf("--format %s is none of %s%s", f.format, strings.Join(formats, ", "), suggest.Name(f.format, formats))
+		return fmt.Errorf("--format %s is none of the formats%s", f.format, suggest.OneOf(f.format, formats))
 	case ofName != "" && f.format != "" && f.format != ofName:
 		return fmt.Errorf("--out %s is %s by its name, not --format %s", f.out, ofName, f.format)
 	case ofName == "" && (slices.Contains(otherFormats, ends) || suggest.Name(ends, formats) != ""):

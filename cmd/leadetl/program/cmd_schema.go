@@ -17,6 +17,7 @@ import (
 	"github.com/leadetl/leadetl/cmd/leadetl/wire"
 	"github.com/leadetl/leadetl/internal/format"
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/columns"
 	"github.com/leadetl/leadetl/pipeline/job"
@@ -118,7 +119,7 @@ func (f *schemaFlags) run(ctx context.Context, operation string, std cli.Streams
 	}
 	switch {
 	case !slices.Contains(loads, f.load):
-		errs = append(errs, fmt.Errorf("--load %s is neither %s", f.load, strings.Join(loads, " nor ")))
+		errs = append(errs, fmt.Errorf("--load is %q%s", f.load, suggest.OneOf(f.load, loads)))
 	case f.load != loads[0] && (f.changes || f.redshiftManifest || err == nil && !slices.Contains(warehouse.Warehouses, dialect)):
 		errs = append(errs, errors.New("--load replace needs the --dialect of a warehouse, and neither --changes nor --redshift-manifest"))
 	}
@@ -145,8 +146,9 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		return warehouse.Table{}, cli.UsageError(err)
 	}
 	var input []string
+	var known *sources.List // if the columns of the input are known
 	switch whole := columns.SelectsInput(j.Select); {
-	case whole && len(f.in) > 0:
+	case len(f.in) > 0:
 		store, err := f.s3.Open(ctx, std.Warnings())
 		if err != nil {
 			return warehouse.Table{}, cli.UsageError(err)
@@ -157,6 +159,7 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		}
 		defer list.Close()
 		input = list.Files()[0].Columns
+		known = list
 		f.unnamed = slices.ContainsFunc(list.Files(), sources.File.NamesMayBeData)
 	case whole && len(j.Renames) > 0:
 		return warehouse.Table{}, cli.UsageError(errors.New("--rename names input columns, which are not known here; name them with --select, or the input with --in"))
@@ -167,6 +170,9 @@ func (f *schemaFlags) ofOperation(ctx context.Context, operation string, std cli
 		input = []string{j.PartitionBy} // part of the input columns, which are not listed
 	}
 	layout, err := j.Layout(input, job.Source{Remote: f.resolver != runcmd.EmbeddedResolver})
+	if err == nil && known != nil {
+		err = known.Check(layout.Kept())
+	}
 	if err != nil && f.unnamed {
 		err = errors.New("the columns of --in cannot be named so; which is not shown, because their names may be data; name those that you want with --select")
 	}

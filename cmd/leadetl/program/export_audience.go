@@ -73,7 +73,7 @@ func (f *audienceFlags) settings() (s audience.Settings, err error) {
 		} else if p, err := hashed.Parse(hashed.Email, name); err == nil {
 			s.Mails = append(s.Mails, p.Email)
 		} else {
-			return s, fmt.Errorf("--digests-by %s is none of %s, %s", name, strings.Join(hashed.Names(hashed.Email), ", "), strings.Join(hashed.Names(hashed.Phone), ", "))
+			return s, fmt.Errorf("--digests-by %s is no rule%s", name, suggest.OneOf(name, slices.Concat(hashed.Names(hashed.Email), hashed.Names(hashed.Phone))))
 		}
 	}
 	s.From, err = audience.ParseFrom(f.from)

@@ -247,6 +247,9 @@ func (s *resolverSettings) set(name string, v cliflag.Tree) error {
 		if meant := suggest.Name(name, names); meant != "" {
 			return v.Errorf("unknown setting %q of resolver %s%s", name, s.name, meant)
 		}
+		if name == "url" || name == "address" {
+			return v.Errorf("unknown setting %q of resolver %s; the address stands in place of the name, as in - https://leads.example: {name: NAME}", name, s.name)
+		}
 		return v.Errorf("unknown setting %q of resolver %s; the settings are %s", name, s.name, strings.Join(names, ", "))
 	}
 	return resolverSettingsByName[i].read(s, v)

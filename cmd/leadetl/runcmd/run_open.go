@@ -11,6 +11,7 @@ import (
 	"github.com/leadetl/leadetl/pipeline/order"
 
 	"github.com/leadetl/leadetl/internal/disk"
+	"github.com/leadetl/leadetl/internal/suggest"
 	"github.com/leadetl/leadetl/pipeline/changes"
 	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/sources"
@@ -369,6 +370,9 @@ func (o *opening) openChanges(ctx context.Context) error {
 		err = fmt.Errorf("%w; run its job again, name another one, or run once without --changes-from and load that dataset whole", err)
 	}
 	if err != nil {
+		if suggest.IsClose(from, changesFromPrevious) {
+			err = fmt.Errorf("did you mean %s? %w", changesFromPrevious, err)
+		}
 		return wire.UnlessUnavailable(fmt.Errorf("--changes-from: %w", err))
 	}
 	return nil

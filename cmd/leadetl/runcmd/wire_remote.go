@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -413,10 +414,10 @@ func heldText(h answers.Held) string {
 // engine nor looks like an address.
 func checkResolver(word string) error {
 	switch {
-	case strings.Contains(word, "://"):
-		return nil // the client validates addresses
+	case wellBegun.MatchString(word):
+		return nil // the client validates the rest
 	case strings.ContainsAny(word, ":/.@"):
-		return withoutScheme(word)
+		return WithoutScheme(word)
 	}
 	if meant := suggest.Name(word, append(provider.ShippedNames(), EmbeddedResolver)); meant != "" {
 		return fmt.Errorf("--resolver %s%s An address begins with https://", word, meant)
@@ -424,12 +425,20 @@ func checkResolver(word string) error {
 	return fmt.Errorf("--resolver %s: write %s, an address such as https://leads.example, or a provider of leadetl provider list; the file of an entry of yours is named by providers in a job file (--job)", word, EmbeddedResolver)
 }
 
-// withoutScheme refuses an address that does not say how to reach it. A service on this
+// wellBegun is the beginning of an address.
+var wellBegun = regexp.MustCompile(`^(?i)https?://`)
+
+// misspelledScheme is what stands for https:// at the beginning of an address.
+var misspelledScheme = regexp.MustCompile(`^(?i)([a-z]+://|https?:?/+|https?:)`)
+
+// WithoutScheme refuses an address that does not say how to reach it. A service on this
 // machine has no certificate, as a rule. The error repeats no address with a password.
-func withoutScheme(address string) error {
+func WithoutScheme(address string) error {
 	if strings.ContainsAny(address, "@?") {
 		return errors.New("--resolver: the address has no scheme; begin it with https://, and leave user and key out")
 	}
+	given := address
+	address = address[len(misspelledScheme.FindString(address)):]
 	host, _, _ := strings.Cut(address, "/")
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -438,7 +447,7 @@ func withoutScheme(address string) error {
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); host == "localhost" || err == nil && ip.IsLoopback() {
 		scheme = "http://"
 	}
-	return fmt.Errorf("--resolver %s: did you mean %s%s?", address, scheme, address)
+	return fmt.Errorf("--resolver %s: did you mean %s%s?", given, scheme, address)
 }
 
 // checkCallbackURL refuses an address to which no service could post. The error

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/leadetl/leadetl/pipeline/job"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -141,7 +139,7 @@ func (f *serveFlags) register(c *cobra.Command) {
 	f.lists = f.suppress.Settings("to leave out of answers")
 	cli.Bind(flags, f.lists...)
 	f.s3.RegisterReading(flags)
-	flags.StringVar(&f.defaultRegion, "default-region", job.Default("").DefaultRegion, "`region` of phone numbers of suppression lists without a country code")
+	wire.BindRegion(flags, &f.defaultRegion, "`region` of phone numbers of suppression lists without a country code")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`format` of the log: text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "lowest `level` to log: debug, info, warn or error")
 	flags.IntVar(&o.LogRequests, "log-requests", 0, "log one request in this `number` at level info, and every failure of the service; 0: none (debug logs all)")

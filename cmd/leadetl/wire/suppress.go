@@ -9,14 +9,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/leadetl/leadetl/cmd/leadetl/cli"
 	"github.com/leadetl/leadetl/internal/cliflag"
 	"github.com/leadetl/leadetl/internal/figures"
 	"github.com/leadetl/leadetl/internal/invisible"
+	"github.com/leadetl/leadetl/pipeline/job"
 	"github.com/leadetl/leadetl/pipeline/keys"
 	"github.com/leadetl/leadetl/resolution"
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/person"
+	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/profile"
 	"github.com/leadetl/leadetl/transforms/suppression"
 )
@@ -142,6 +146,23 @@ type Cell struct {
 	Text string
 	File string
 	Line int64 // as that of sources.Batch
+}
+
+// BindRegion adds the flag --default-region, whose values are checked when they are given.
+func BindRegion(flags *pflag.FlagSet, to *string, usage string) {
+	*to = job.Default("").DefaultRegion
+	flags.Var((*region)(to), "default-region", usage)
+}
+
+type region string
+
+func (r *region) String() string { return string(*r) }
+
+func (r *region) Type() string { return "region" }
+
+func (r *region) Set(text string) error {
+	*r = region(text)
+	return phone.CheckRegion(text)
 }
 
 // NewBuilder returns a builder of what lists have, by the rules of a run.

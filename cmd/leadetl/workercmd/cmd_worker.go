@@ -123,7 +123,7 @@ func (f *workerFlags) check() (at cluster.Address, err error) {
 	}
 	for _, r := range f.resolvers {
 		if !strings.Contains(r, "://") && !runcmd.IsResolverName(r) {
-			errs = append(errs, fmt.Errorf("--resolver %s: write an address such as https://leads.example, or the name of a resolver in the job file", r))
+			errs = append(errs, runcmd.WithoutScheme(r))
 		}
 	}
 	return at, errors.Join(errs...)

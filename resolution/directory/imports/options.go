@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadetl/leadetl/sources"
 	"github.com/leadetl/leadetl/transforms/orgtype"
+	"github.com/leadetl/leadetl/transforms/phone"
 	"github.com/leadetl/leadetl/transforms/profile"
 )
 
@@ -66,8 +67,8 @@ func (o Options) Validate() error {
 	if !(o.MaxBadLines >= 0 && o.MaxBadLines <= 1) {
 		errs = append(errs, fmt.Errorf("max bad lines is %v; it is a share from 0 to 1", o.MaxBadLines))
 	}
-	if len(o.DefaultRegion) != 2 {
-		errs = append(errs, fmt.Errorf("default region is %q; it is two letters", o.DefaultRegion))
+	if err := phone.CheckRegion(o.DefaultRegion); err != nil {
+		errs = append(errs, fmt.Errorf("default region %q: %w", o.DefaultRegion, err))
 	}
 	if len(o.Fields.Name)+len(o.Fields.Domain) == 0 {
 		errs = append(errs, errors.New("no MMDB field for a name or a domain"))

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -279,7 +278,7 @@ func (o *opening) openService(ctx context.Context, step *order.Step, s *resolver
 	if step.Remote.Service == nil {
 		return nil
 	}
-	return o.stored.recall(ctx, step.Remote.Scope(o.run.Job.Operation), options, false, paced)
+	return o.stored.Recall(ctx, step.Remote.Scope(o.run.Job.Operation), options, false, paced)
 }
 
 // service is a service, which knows of the others.
@@ -348,7 +347,7 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	if err := warnOfForms(ctx, o.stored.State, r.Scope(o.run.Job.Operation), o.run.Log); err != nil {
 		return err
 	}
-	store, err := o.stored.open(ctx, r.Scope(o.run.Job.Operation), o.planning || remote.offline, r.Pace)
+	store, err := o.stored.Open(ctx, r.Scope(o.run.Job.Operation), o.planning || remote.offline, r.Pace)
 	if err != nil {
 		return err
 	}
@@ -367,7 +366,7 @@ func (o *opening) openProvider(ctx context.Context, step *order.Step, s *resolve
 	if counts, is := e.Balance(); is {
 		r.BeforeFirst = func(ctx context.Context) { o.tellBalance(ctx, c, r, counts, e.Price.Max()) }
 	}
-	return o.stored.recall(ctx, r.Scope(o.run.Job.Operation), options, e.BatchSize(kind) > 1, paced)
+	return o.stored.Recall(ctx, r.Scope(o.run.Job.Operation), options, e.BatchSize(kind) > 1, paced)
 }
 
 // tellBalance says before the first call what is left at a provider, beside the budget, and warns if it does not
@@ -505,7 +504,7 @@ func (t *Trial) Open(ctx context.Context, e *provider.Entry, kind resolution.Ide
 	if err := os.MkdirAll(o.kept.Folder, 0o700); err != nil {
 		return nil, nil, cli.UsageError(wire.FolderError("state", err))
 	}
-	o.stored = &answersOf{State: o.kept}
+	o.stored = &wire.RunAnswers{State: o.kept}
 	o.Add(o.stored.Close)
 	step = &order.Step{Name: t.Name}
 	s := &resolverSettings{name: t.Name, keyFile: t.KeyFile, keySetting: "--key-file", maxCredits: t.MaxCredits, concurrency: 1, observe: t.Observe}
@@ -514,108 +513,3 @@ func (t *Trial) Open(ctx context.Context, e *provider.Entry, kind resolution.Ide
 	}
 	return step, o.Close, nil
 }
-
-// answersOf opens the stored answers of a state for the resolvers of a run.
-type answersOf struct {
-	wire.State
-	stores *answers.Stores // nil before the first is opened
-	opened wire.Closers
-}
-
-// open opens the answers of a scope, with look to make no calls; nil if there are none then. Who looks at a
-// state on S3 writes nothing to it.
-func (a *answersOf) open(ctx context.Context, of answers.Scope, look bool, calls *pace.Controller) (storedAnswers, error) {
-	if a.Objects == nil && look && !wire.HoldsAnswers(ctx, a.Folder) {
-		return nil, nil
-	}
-	if a.stores == nil {
-		o := answers.Options{Look: look && a.Objects != nil}
-		if a.Objects != nil {
-			o.LeaveBefore = a.Objects.LeaveBefore
-		}
-		a.stores = answers.NewStores(a.Answers(), o)
-		a.opened.Add(func() error { return a.close(ctx, look) })
-	}
-	stored, err := a.stores.Of(ctx, of.Service)
-	if err != nil {
-		return nil, wire.UnlessUnavailable(wire.AnswersError(a.name(), err))
-	}
-	stored.DelayWrites(calls.Crowded)
-	return stored, nil
-}
-
-// close closes the stores. If all is stored, what earlier runs have missed was there.
-func (a *answersOf) close(ctx context.Context, look bool) error {
-	err := a.stores.Close()
-	if err == nil && a.Objects != nil && !look {
-		err = a.Objects.ForgetMissed(context.WithoutCancel(ctx))
-	}
-	return err
-}
-
-// name is the state for users.
-func (a *answersOf) name() string {
-	if a.Objects != nil {
-		return a.Objects.String()
-	}
-	return a.Folder
-}
-
-// recall counts the calls about a scope that the state knows of and that are within a window. Of a
-// batch it has an answer for each key: those with one request id, or that came at one time, were one
-// call. It does not know of refused calls.
-func (a *answersOf) recall(ctx context.Context, of answers.Scope, o pace.Options, batches bool, calls *pace.Controller) error {
-	longest := time.Duration(0)
-	for _, w := range o.Windows {
-		longest = max(longest, w.Per)
-	}
-	if longest == 0 {
-		return nil
-	}
-	type call struct {
-		at time.Time
-		id string
-		n  int // tells calls apart that are not batches
-	}
-	sent, since := map[call]int{}, time.Now().Add(-longest)
-	note := func(at time.Time, id string) {
-		c := call{at: at}
-		switch {
-		case at.Before(since):
-			return
-		case !batches:
-			c.n = len(sent)
-		case id != "":
-			c.at, c.id = at.Truncate(time.Second), id
-		}
-		sent[c]++
-	}
-	from, err := a.stores.Of(ctx, of.Service)
-	if err != nil {
-		return wire.UnlessUnavailable(err)
-	}
-	scope := answers.Filter{Service: of.Service, Operation: of.Operation}
-	for i, err := range from.List(ctx, scope) {
-		if err != nil {
-			return wire.UnlessUnavailable(err)
-		}
-		note(i.Received, i.Request)
-	}
-	for _, open := range []iter.Seq2[answers.OpenCall, error]{from.Unknown(ctx), from.Parked(ctx)} {
-		for c, err := range open {
-			if err != nil {
-				return wire.UnlessUnavailable(err)
-			}
-			if scope.Selects(c.Scope) {
-				note(c.Sent, c.Request)
-			}
-		}
-	}
-	for _, c := range slices.SortedFunc(maps.Keys(sent), func(a, b call) int { return a.at.Compare(b.at) }) {
-		calls.Recall(c.at, sent[c])
-	}
-	return nil
-}
-
-// Close closes all that is open.
-func (a *answersOf) Close() error { return a.opened.Close() }

@@ -37,8 +37,8 @@ type opening struct {
 	std          cli.Streams
 	run          *job.Run
 	store        *objects.Store
-	kept         wire.State // of earlier runs
-	stored       *answersOf // of kept
+	kept         wire.State       // of earlier runs
+	stored       *wire.RunAnswers // of kept
 	options      sources.Options
 	holder       objects.Holder // of the output
 }
@@ -208,7 +208,7 @@ func (o *opening) openResolvers(ctx context.Context) error {
 		return nil
 	}
 	wire.SetGC(wire.RemoteGC)
-	o.stored = &answersOf{State: o.kept}
+	o.stored = &wire.RunAnswers{State: o.kept}
 	o.Add(o.stored.Close)
 	return o.openOrder(ctx)
 }

@@ -124,7 +124,7 @@ func (f *service) price(op resolution.Operation) purchase.Price {
 // open opens a service with everything a run needs: its stored answers and its
 // callback listener. With planning, it makes no calls, and what only calls need
 // may be missing. closeRemote closes everything.
-func (f *service) open(ctx context.Context, j job.Job, state *answersOf, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
+func (f *service) open(ctx context.Context, j job.Job, state *wire.RunAnswers, planning bool, log *slog.Logger) (r *purchase.Remote, closeRemote func() error, err error) {
 	var opened wire.Closers
 	defer func() { opened.CloseOn(&err) }()
 	op, asked := j.Operation, f.job.asked
@@ -152,7 +152,7 @@ func (f *service) open(ctx context.Context, j job.Job, state *answersOf, plannin
 			return nil, nil, err
 		}
 	}
-	store, err := state.open(ctx, r.Scope(op), planning || f.job.offline, r.Pace)
+	store, err := state.Open(ctx, r.Scope(op), planning || f.job.offline, r.Pace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -270,12 +270,6 @@ type errNoKey struct{ error }
 
 func (e errNoKey) Unwrap() error { return e.error }
 
-// storedAnswers are the answers of a state.
-type storedAnswers interface {
-	purchase.Store
-	Scopes(ctx context.Context) ([]answers.Scope, error)
-}
-
 // authorities returns the certificates of ca_file; nil means the system's.
 func (f *remoteFlags) authorities(ctx context.Context) (*x509.CertPool, error) {
 	if f.caFile == "" {
@@ -312,7 +306,7 @@ func errNothingStored(state string) error {
 // checkOffline warns if a run is offline and no answers are stored for its
 // scope. The most likely cause is a different address than in the run that
 // bought the answers.
-func checkOffline(ctx context.Context, state wire.State, store storedAnswers, asked answers.Scope, log *slog.Logger) error {
+func checkOffline(ctx context.Context, state wire.State, store wire.Stored, asked answers.Scope, log *slog.Logger) error {
 	name := state.Folder
 	if state.Objects != nil {
 		name = state.Objects.String()

@@ -60,9 +60,6 @@ var errClosed = fmt.Errorf("%w: the stored answers are closed", resolution.ErrUn
 
 // Options are the settings of Open. The zero value is the usual choice.
 type Options struct {
-	// MustExist makes Open return ErrNone for a place without answers. Without
-	// it, Open creates a store there.
-	MustExist bool
 	// Look opens a place without its lease, and writes nothing: changes are in memory alone. Others may have the
 	// place open.
 	Look bool
@@ -110,11 +107,6 @@ type Store struct {
 // Open opens the answers in a place. Until Close only this process can open them; others get
 // filelock.ErrLocked. Calls that an earlier process left under way become unknown.
 func Open(ctx context.Context, p Place, o Options) (_ *Store, err error) {
-	if o.MustExist {
-		if _, err := newest(ctx, p); errors.Is(err, ErrNone) {
-			return nil, err
-		}
-	}
 	s := newStore(p, o)
 	defer func() {
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -49,6 +50,9 @@ func (m *Manifest) OpenData(files Opener, f File, columns []Column) (d *DataFile
 	}
 	return d, d.Expect(f.Rows, columns)
 }
+
+// AllColumns are the columns of the rows: those in the files, and then PathColumns.
+func (m *Manifest) AllColumns() []Column { return append(slices.Clone(m.Schema), m.PathColumns()...) }
 
 // PathColumns are the columns that are in the paths of files and not in the files.
 func (m *Manifest) PathColumns() (columns []Column) {

@@ -32,6 +32,11 @@ func ReadManifest(dataset interface {
 	if err != nil {
 		return nil, err
 	}
+	return ParseManifest(data)
+}
+
+// ParseManifest reads a manifest.
+func ParseManifest(data []byte) (*Manifest, error) {
 	m, err := decodeManifest(data)
 	if _, other := errors.AsType[*format.Error](err); err != nil && !other {
 		return nil, &ManifestError{err}

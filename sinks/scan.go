@@ -40,7 +40,7 @@ func (s *Scan) read() []Column { return slices.Concat(s.where, s.without) }
 // are selected, and those in the paths last. Rows have the text of each condition, COLUMN=VALUE; null is an
 // empty text.
 func (m *Manifest) NewScan(selected []string, conditions [][2]string) (*Scan, error) {
-	all := append(slices.Clone(m.Schema), m.PathColumns()...)
+	all := m.AllColumns()
 	if len(selected) == 0 {
 		selected = []string{schema.All}
 	}

@@ -38,16 +38,17 @@ func (f File) CheckObject(o *Object) error {
 	case f.SHA256 == "":
 		return fmt.Errorf("%s was changed before its checksum was taken: %w", f.Name, ErrChanged)
 	}
-	content := o.Reader()
-	defer content.Close()
-	sum, err := sumOf(content)
+	sum, err := o.Sum()
 	if err == nil && sum != f.SHA256 {
 		err = fmt.Errorf("%s has another checksum: %w", f.Name, ErrChanged)
 	}
 	return err
 }
 
-func sumOf(content io.Reader) (string, error) {
+// Sum is the SHA-256 of an open file, in lower-case hex.
+func (o *Object) Sum() (string, error) {
+	content := o.Reader()
+	defer content.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, content); err != nil {
 		return "", err

@@ -189,7 +189,7 @@ type dataset struct {
 }
 
 func newDataset(m *sinks.Manifest, maker *Maker) *dataset {
-	return &dataset{Maker: maker, manifest: m, kept: m.KeptFrom(), columns: append(slices.Clone(m.Schema), m.PathColumns()...),
+	return &dataset{Maker: maker, manifest: m, kept: m.KeptFrom(), columns: m.AllColumns(),
 		isEmail: resolution.Operation(m.Operation).Identifier() == resolution.Email}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -120,7 +119,7 @@ func (d *Dataset) readManifest(found Found) {
 	if err == nil {
 		sum := sha256.Sum256(data)
 		d.SHA256 = hex.EncodeToString(sum[:])
-		d.Manifest, err = sinks.ReadManifest(bytesOf(data))
+		d.Manifest, err = sinks.ParseManifest(data)
 	}
 	if err != nil {
 		d.Manifest = nil
@@ -133,11 +132,6 @@ func (d *Dataset) readManifest(found Found) {
 		}
 	}
 }
-
-// bytesOf is a manifest that was read.
-type bytesOf []byte
-
-func (b bytesOf) ReadFile(string) ([]byte, error) { return b, nil }
 
 // Shown is the folder for users, below what was listed.
 func (d *Dataset) Shown() string { return d.columns.shown(d.Folder) }
@@ -220,17 +214,13 @@ func (f *fileSearch) search(ctx context.Context) (err error) {
 
 // state is the file as it was read. The checksum of the manifest is taken if the file is still the one that it
 // was of.
-func (f *fileSearch) state(opened *sinks.OpenFile, rows int64) (File, error) {
-	state := File{Name: f.dataset.columns.shown(f.below), Rows: rows, Bytes: opened.Size, ETag: opened.ETag}
+func (f *fileSearch) state(opened *sinks.OpenFile, rows int64) (state File, err error) {
+	state = File{Name: f.dataset.columns.shown(f.below), Rows: rows, Bytes: opened.Size, ETag: opened.ETag}
 	if of := f.dataset.recorded[f.below]; of.SHA256 != "" && of.CheckOpen(opened) == nil {
 		state.SHA256 = of.SHA256
 		return state, nil
 	}
-	content := opened.Reader()
-	defer content.Close()
-	h := sha256.New()
-	_, err := io.Copy(h, content)
-	state.SHA256 = hex.EncodeToString(h.Sum(nil))
+	state.SHA256, err = opened.Sum()
 	return state, err
 }
 

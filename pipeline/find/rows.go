@@ -1,8 +1,6 @@
 package find
 
 import (
-	"slices"
-
 	"github.com/apache/arrow/go/v17/arrow"
 
 	"github.com/leadetl/leadetl/sinks"
@@ -18,7 +16,7 @@ type Rows struct {
 // NewRows looks at all columns of a dataset that have identifiers.
 func NewRows(m *sinks.Manifest, who *suppression.Set) *Rows {
 	r, of := &Rows{lookers: (&Subjects{set: who}).lookers()}, newColumnsOf(m)
-	for _, c := range append(slices.Clone(m.Schema), m.PathColumns()...) {
+	for _, c := range m.AllColumns() {
 		if look := of.of("", c.Name); look != nil && hasTexts(c) {
 			r.columns = append(r.columns, looked{c, look})
 		}

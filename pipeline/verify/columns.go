@@ -25,16 +25,9 @@ func (c *checker) schema() {
 			seen[folded] = true
 		}
 	}
-	partitions := []string{}
-	for _, p := range c.result.Manifest.Partitions {
-		partitions = append(partitions, p.Name)
-	}
-	if column := c.result.Manifest.PartitionBy; column != "" {
-		partitions = append(partitions, column)
-	}
-	for _, name := range partitions {
-		if seen[strings.ToLower(name)] {
-			c.found.report(Failure{File: sinks.ManifestName, Column: name, Problem: "a partition has this name too, ignoring case"})
+	for _, p := range c.result.Manifest.PathColumns() {
+		if seen[strings.ToLower(p.Name)] {
+			c.found.report(Failure{File: sinks.ManifestName, Column: p.Name, Problem: "a partition has this name too, ignoring case"})
 		}
 	}
 	for _, kept := range columns {

@@ -26,8 +26,11 @@ func (c *Comparison) IsOf(o *Comparison) bool {
 		c.By == o.By && slices.Equal(c.Compare, o.Compare) && slices.Equal(c.Was, o.Was)
 }
 
+// Compared is a folder that has, in place of a dataset, the rows in which two differ.
+type Compared struct{ *Dataset }
+
 // Comparison reads the comparison that the files of the folder are of; nil if they are of none.
-func (d *Dataset) Comparison() (c *Comparison, finished bool, err error) {
+func (d Compared) Comparison() (c *Comparison, finished bool, err error) {
 	data, err := d.place.Read(place.ComparisonName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
@@ -46,8 +49,8 @@ func (d *Dataset) Comparison() (c *Comparison, finished bool, err error) {
 	return c, err == nil && bytes.Equal(success, successOf(place.ComparisonName, data)), err
 }
 
-// BeginComparison removes the files of an earlier one, and writes what the files will be.
-func (d *Dataset) BeginComparison(c *Comparison) error {
+// Begin removes the files of an earlier one, and writes what the files will be.
+func (d Compared) Begin(c *Comparison) error {
 	earlier, _, err := d.Comparison()
 	if err == nil && earlier != nil {
 		err = d.Clear()
@@ -59,8 +62,8 @@ func (d *Dataset) BeginComparison(c *Comparison) error {
 	return err
 }
 
-// EndComparison checks all files, and writes _SUCCESS.
-func (d *Dataset) EndComparison(c *Comparison) error {
+// End checks all files, and writes _SUCCESS.
+func (d Compared) End(c *Comparison) error {
 	d.Refresh()
 	if err := d.CheckFiles(c.Files); err != nil {
 		return err

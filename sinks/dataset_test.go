@@ -445,7 +445,7 @@ func TestComparison(t *testing.T) {
 	want := &Comparison{Of: "new", Changes: Changes{ChangeCounts: ChangeCounts{Since: "old"}, By: "key"}}
 	is := func(when string, unfinished, finished bool) {
 		t.Helper()
-		c, ended, err := d.Comparison()
+		c, ended, err := (Compared{d}).Comparison()
 		if err != nil || (c != nil) != (unfinished || finished) || ended != finished {
 			t.Errorf("%s: %+v, %v, %v", when, c, ended, err)
 		}
@@ -460,7 +460,7 @@ func TestComparison(t *testing.T) {
 		}
 	}
 	is("at first", false, false)
-	must(d.BeginComparison(want))
+	must((Compared{d}).Begin(want))
 	is("begun", true, false)
 	w, err := d.Beside("")(0, everyKind)
 	must(err)
@@ -468,19 +468,19 @@ func TestComparison(t *testing.T) {
 	is("killed", true, false)
 	whole := want.Files
 	want.Files = append(whole, File{Name: "part-00001.parquet"})
-	if err := d.EndComparison(want); !errors.Is(err, ErrCorrupt) {
+	if err := (Compared{d}).End(want); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("without a file: %v", err)
 	}
 	is("without a file", true, false)
 	want.Files = whole
-	must(d.EndComparison(want))
+	must((Compared{d}).End(want))
 	is("ended", false, true)
 	for name, other := range map[string]Comparison{"of another dataset": {Of: "newer"}, "made again": {Of: "new", OfAt: time.Now()}} {
 		if other.Changes = want.Changes; want.IsOf(&other) {
 			t.Errorf("%s: it is the same one", name)
 		}
 	}
-	must(d.BeginComparison(want))
+	must((Compared{d}).Begin(want))
 	is("begun again", true, false)
 }
 

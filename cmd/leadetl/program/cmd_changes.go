@@ -114,10 +114,11 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 		return err
 	}
 	want := &sinks.Comparison{Of: opened[1].Manifest.JobID, OfAt: opened[1].Manifest.CompletedAt, Changes: *made}
-	out, err := sinks.Open(ctx, f.out, options)
+	folder, err := sinks.Open(ctx, f.out, options)
 	if err != nil {
 		return wire.UnlessUnavailable(wire.FolderError("out", err))
 	}
+	out := sinks.Compared{Dataset: folder}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	wire.SetGC(wire.VerifyGC)
 	wire.SetHeap(wire.VerifyHeap)
@@ -149,8 +150,8 @@ func (f *changesFlags) run(ctx context.Context, before, after string, std cli.St
 }
 
 // compare makes the changes.
-func (f *changesFlags) compare(ctx context.Context, opened [2]*changes.Dataset, out *sinks.Dataset, want *sinks.Comparison, work string) (*sinks.Changes, error) {
-	if err := out.BeginComparison(want); err != nil {
+func (f *changesFlags) compare(ctx context.Context, opened [2]*changes.Dataset, out sinks.Compared, want *sinks.Comparison, work string) (*sinks.Changes, error) {
+	if err := out.Begin(want); err != nil {
 		return nil, err
 	}
 	made, err := changes.Make(ctx, opened[0], *opened[1], f.settings, changes.Target{
@@ -160,13 +161,13 @@ func (f *changesFlags) compare(ctx context.Context, opened [2]*changes.Dataset, 
 		return nil, err
 	}
 	want.Changes = *made
-	return made, out.EndComparison(want)
+	return made, out.End(want)
 }
 
 // finished returns the changes if the folder has them already, and nil if they are to be made in
 // it. It refuses other files than those of this comparison, of an unfinished one, or with
 // --overwrite of any: nothing of a dataset is removed, finished or not.
-func (f *changesFlags) finished(out *sinks.Dataset, want *sinks.Comparison) (*sinks.Changes, error) {
+func (f *changesFlags) finished(out sinks.Compared, want *sinks.Comparison) (*sinks.Changes, error) {
 	empty, err := out.Empty()
 	if err != nil || empty {
 		return nil, err

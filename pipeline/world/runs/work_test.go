@@ -127,7 +127,8 @@ func (p *process) compare(ctx context.Context) (err error) {
 		return err
 	}
 	p.opened = append(p.opened, out.Close)
-	switch earlier, finished, err := out.Comparison(); {
+	to := sinks.Compared{Dataset: out}
+	switch earlier, finished, err := to.Comparison(); {
 	case err != nil:
 		return err
 	case finished && !earlier.IsOf(want):
@@ -135,14 +136,14 @@ func (p *process) compare(ctx context.Context) (err error) {
 	case finished:
 		return out.CheckFiles(earlier.Files)
 	}
-	if err := out.BeginComparison(want); err != nil {
+	if err := to.Begin(want); err != nil {
 		return err
 	}
 	if made, err = changes.Make(ctx, opened[0], *opened[1], settings, changes.Target{Create: out.Beside(""), Sum: out.Sum, Compression: sinks.Snappy, Scratch: p.folder}); err != nil {
 		return err
 	}
 	want.Changes = *made
-	return out.EndComparison(want)
+	return to.End(want)
 }
 
 // isNamed reports whether an error says that the same command goes on later: a lease stands in its

@@ -5,9 +5,9 @@ package testdata
 
 import "embed"
 
-// Sample holds emails.csv, profiles.csv, ips.csv, searches.csv and the job nightly.yaml,
+// Sample holds emails.csv, profiles.csv, ips.csv, searches.csv, the job nightly.yaml with nightly.sh,
 // and the sources of reference data: directory/people.csv, companies.csv, ip-ranges.csv,
 // searches.csv and visits.csv.
 //
-//go:embed *.csv nightly.yaml directory/*.csv
+//go:embed *.csv nightly.yaml nightly.sh directory/*.csv
 var Sample embed.FS

@@ -363,10 +363,6 @@ func checkout(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nightly, err := os.ReadFile(clitest.ModuleRoot + "/deploy/nightly.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
 	quietly, err := os.ReadFile(clitest.ModuleRoot + "/.ci/quietly")
 	if err != nil {
 		t.Fatal(err)
@@ -378,8 +374,6 @@ func checkout(t *testing.T) string {
 	files := map[string]string{
 		"Makefile":    string(makefile),
 		".ci/quietly": string(quietly),
-
-		"deploy/nightly.sh": string(nightly),
 		".tools/go": "#!/bin/sh\ncase \"$*\" in\n'build -ldflags -s -w -o bin/ ./cmd/leadetl') ;;\n" +
 			"'install github.com/versity/versitygw/cmd/versitygw@" + storeVersion(t) + "') ln -sf " + s3test.Program(t) + " \"$GOBIN/versitygw\" ;;\n" +
 			"'build -o bin/finder ./testdata/finder') ln -sf " + finder(t) + " bin/finder ;;\n*) exit 1 ;;\nesac\n",

@@ -80,7 +80,7 @@ type file struct {
 // documents makes the files that are the same for all platforms. It builds the program
 // for this machine, which prints its completions and its help.
 func (r *release) documents(work string) (files []file, err error) {
-	for path, from := range map[string]string{"LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md", "nightly.sh": "deploy/nightly.sh"} {
+	for path, from := range map[string]string{"LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md", "nightly.sh": "testdata/nightly.sh"} {
 		data, err := os.ReadFile(filepath.Join(r.root, from))
 		if err != nil {
 			return nil, err

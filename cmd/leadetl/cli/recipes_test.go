@@ -135,7 +135,7 @@ func TestCronRecipe(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(folder, "nights"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, "nightly.sh"), []byte(readPage(t, "deploy/nightly.sh")), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "nightly.sh"), []byte(readPage(t, "testdata/nightly.sh")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(folder, "env"), []byte("# of the job\nLEADETL_OUT='s3://leads/hems/'\n"), 0o600); err != nil {

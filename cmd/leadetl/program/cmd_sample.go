@@ -48,6 +48,7 @@ var sampleFiles = []struct{ name, holds string }{
 	{"ips.csv", "IP addresses, for ip_to_company and deanonymization"},
 	{"searches.csv", "keyword searches, for keyword_to_lead and keyword_to_lead_count"},
 	{"nightly.yaml", "a job: email_to_hem of emails.csv"},
+	{"nightly.sh", "a script that runs nightly.yaml for each night that is due"},
 	{"directory/people.csv", "reference data: people"},
 	{"directory/companies.csv", "reference data: companies"},
 	{"directory/ip-ranges.csv", "reference data: address ranges of companies"},

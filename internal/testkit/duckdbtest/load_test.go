@@ -465,7 +465,7 @@ func TestNights(t *testing.T) {
 	for name, recipe := range map[string]func(t *testing.T, folder string, night time.Time){
 		"cron and systemd": func(t *testing.T, folder string, night time.Time) {
 			write(t, filepath.Join(folder, "nights", night.Format(time.DateOnly)), "")
-			shell(t, folder, page(t, "deploy/nightly.sh"))
+			shell(t, folder, page(t, "testdata/nightly.sh"))
 		},
 		"Airflow": func(t *testing.T, folder string, night time.Time) {
 			_, command, _ := strings.Cut(page(t, "deploy/nightly_dag.py"), `COMMAND = """`)

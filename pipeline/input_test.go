@@ -127,7 +127,7 @@ func TestJobProblems(t *testing.T) {
 		`HEM type "sha512"`:      func(j *job.Job) { j.HEMTypes = []string{"md5", "sha512"} },
 		"HEM profiles":           func(j *job.Job) { j.Operation, j.HEMProfiles = resolution.Enrichment, []email.Profile{email.UID2} },
 		"phone_profiles are":     func(j *job.Job) { j.PhoneProfiles = []phone.Form{phone.E164} },
-		`default region "us"`:    func(j *job.Job) { j.DefaultRegion = "us" },
+		`default_region "us"`:    func(j *job.Job) { j.DefaultRegion = "us" },
 		"no network host":        func(j *job.Job) { j.NetworkHosts = nil },
 	} {
 		job := job.Default(resolution.EmailToHEM)

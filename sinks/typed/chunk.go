@@ -99,10 +99,11 @@ func (f *File) Chunk(group, leaf int) (c *Chunk, err error) {
 	l := &f.Leaves[leaf]
 	defer f.at(&err, group, l.Path)
 	defer Contain(&err)
-	column, err := f.reader.RowGroup(group).Column(leaf)
+	read, err := f.reader.RowGroup(group).GetColumnPageReader(leaf)
 	if err != nil {
 		return nil, err
 	}
+	column := file.NewColumnReader(f.Metadata().Schema.Column(leaf), &levelPages{PageReader: read, leaf: l}, &pages{}, f.reader.BufferPool())
 	c = &Chunk{file: f, group: group, leaf: l, column: column, left: f.Rows(group), batched: max(f.Rows(group), 1)}
 	if l.MaxRepetition > 0 {
 		chunk, err := f.Metadata().RowGroup(group).ColumnChunk(leaf)
@@ -151,6 +152,9 @@ func (c *Chunk) Read(v *Values, most int) (n int, err error) {
 	}
 	v.Count += int(levels)
 	c.left -= levels
+	if err == nil { // after which Arrow would go on with the page for ever
+		err = c.column.Err()
+	}
 	if err == nil && c.left < 0 { // a forged page may say that it has millions, for each byte
 		err = fmt.Errorf("a page has %d values more than the footer says", -c.left)
 	}

@@ -431,6 +431,9 @@ func WithoutScheme(address string) error {
 	if strings.ContainsAny(address, "@?") {
 		return errors.New("--resolver: the address has no scheme; begin it with https://, and leave user and key out")
 	}
+	if strings.ContainsFunc(address, unicode.IsSpace) {
+		return fmt.Errorf("--resolver %s: write an address such as https://leads.example, or the name of a resolver in the job file", address)
+	}
 	given := address
 	address = address[len(misspelledScheme.FindString(address)):]
 	host, _, _ := strings.Cut(address, "/")
